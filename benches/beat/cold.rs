@@ -13,7 +13,8 @@ use std::time::Duration;
 use systole::config;
 use systole::edges::delivery::{Answering, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::runtime::running::{LogPlace, Organism, Plan};
+use systole::runtime::plan::Plan;
+use systole::runtime::running::{LogPlace, Organism};
 use systole_core::types::ids::Name;
 use systole_kit::reply::{Item, Said};
 

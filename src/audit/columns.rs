@@ -9,8 +9,6 @@ use systole_kit::writer::visible;
 use super::layout;
 use systole_core::types::ids::ThreadId;
 
-/// Columns of a line if the terminal's width is unknown.
-pub const COLUMNS: usize = 80;
 /// The begin and end of an escape for colour.
 const ESCAPE: char = '\u{1b}';
 const ESCAPE_END: char = 'm';

@@ -187,7 +187,7 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::COLUMNS;
+    use crate::audit::layout::COLUMNS;
 
     #[test]
     fn attributes_and_fields_are_shown_whole_however_long_the_first_is() {

@@ -8,8 +8,10 @@ use std::sync::OnceLock;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, civil};
 
-use super::columns::COLUMNS;
 use systole_core::types::time::Millis;
+
+/// Columns of a line if the terminal's width is unknown.
+pub const COLUMNS: usize = 80;
 
 /// The form of lines.
 #[derive(Clone, Debug)]

@@ -248,7 +248,7 @@ mod tests {
         };
         for children in [true, false] {
             let line = entry.line(Millis(u64::MAX), children);
-            assert!(line.lines().all(|line| columns::width(line) <= columns::COLUMNS), "{line}");
+            assert!(line.lines().all(|line| columns::width(line) <= layout::COLUMNS), "{line}");
             assert!(line.contains("日本語"), "there is room for words: {line}");
         }
     }

@@ -22,7 +22,7 @@ use super::place::Place;
 use super::send::document;
 use crate::audit::columns::wrapped;
 use crate::audit::persons;
-use crate::runtime::order::Order;
+use crate::runtime::validators::PersonOrder;
 use ruling::rule;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits;
@@ -139,7 +139,7 @@ impl Approve {
     fn whole(self) -> Result<Exit, Exit> {
         let Approve { place, ids, bound, note } = self;
         let screen = place.screen();
-        let order = |request, hash| Order {
+        let order = |request, hash| PersonOrder {
             by: Name::operator(),
             request,
             hash: Some(hash),
@@ -155,7 +155,7 @@ impl Approve {
             (_, Some(_)) => Err(screen.fail(Exit::Usage, "--hash is for one approval; name one id")),
             (ids, None) => {
                 let (read, unread) = reading::read(&place, RequestKind::Approval, ids)?;
-                let orders: Vec<Order> = read.into_iter().map(|(id, hash)| order(id, hash)).collect();
+                let orders: Vec<PersonOrder> = read.into_iter().map(|(id, hash)| order(id, hash)).collect();
                 let ruled = if orders.is_empty() { Exit::Done } else { rule(&place, orders)? };
                 Ok(if ruled == Exit::Done { unread } else { ruled })
             }
@@ -192,7 +192,7 @@ fn one(
     says: Says<Vec<u8>>,
 ) -> Result<Exit, Exit> {
     let hash = bound.of(place, request)?;
-    rule(place, vec![Order { by: Name::operator(), request, hash, note, says }])
+    rule(place, vec![PersonOrder { by: Name::operator(), request, hash, note, says }])
 }
 
 /// The waiting requests, from the log.

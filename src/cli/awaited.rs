@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::audit::posts::Posts;
 use crate::audit::whole::Whole;
 use crate::audit::why::{Cause, Standing};
-use crate::console::told::Record;
+use crate::console::api_types::Record;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::Stand;
 use systole_core::pump::wake;

@@ -14,7 +14,7 @@ use crate::config::{self, OrganismFile};
 use crate::edges::log::nats::{Again, Brought, Stage};
 use crate::edges::nats::Credentials;
 use crate::runtime::copying::{self, Asked};
-use crate::runtime::running::StartFault;
+use crate::runtime::plan::StartFault;
 use systole_core::types::ports::LogFault;
 
 /// Brings the copy of a log in NATS up to date.

@@ -144,7 +144,8 @@ fn worst(found: &[Finding]) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::{COLUMNS, width};
+    use crate::audit::columns::width;
+    use crate::audit::layout::COLUMNS;
 
     #[test]
     fn a_finding_fits_and_carries_its_mend() {

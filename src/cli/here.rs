@@ -1,6 +1,7 @@
 //! An organism in this process: how `run`, `send` and the orders start one and stop it, with every fault as words and
 //! an exit. It locks the log, so there is never more than one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,14 +10,14 @@ use std::time::Duration;
 use super::cast::{self, Company};
 use super::exit::Exit;
 use super::hindered;
-use super::looking;
 use super::place::Place;
 use super::screen::Screen;
 use crate::config::OrganismFile;
 use crate::edges::delivery::Answering;
 use crate::edges::failpoint::{self, Failpoint};
+use crate::runtime::plan::{Bus, Plan, StandsBy, StartFault};
 use crate::runtime::pump_loop::Ended;
-use crate::runtime::running::{Bus, LogPlace, Organism, Plan, StandsBy, StartFault};
+use crate::runtime::running::{LogPlace, Organism};
 use crate::runtime::standing_by::StandingBy;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -182,7 +183,7 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
         LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
     };
     screen.fail(exit, fault);
-    if let Some(fix) = looking::mend_of(fault) {
+    if let Some(fix) = fix_of(fault) {
         screen.say(format!("  try: {fix}"));
     }
     exit
@@ -202,4 +203,30 @@ pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
         }
         Ended::Broken(words) => Some(screen.fail(Exit::Log, words)),
     }
+}
+
+/// The fix for a log that cannot be read.
+pub(super) fn fix_of(fault: &LogFault) -> Option<Cow<'static, str>> {
+    let fix = match fault {
+        LogFault::Lost { gone, .. } => {
+            let fix = format!(
+                "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without these records"
+            );
+            return Some(Cow::Owned(fix));
+        }
+        LogFault::NothingLost { .. } => Some("the same without --accept-loss"),
+        LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
+        LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
+        LogFault::Apart { .. } => Some(
+            "the broker's store from a backup; or another log.path, to go on with what the broker has: the copy is kept",
+        ),
+        LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
+        LogFault::Io { .. } => Some(
+            "--log PATH, or another log.path in the organism's file: one that this user can read and write",
+        ),
+        LogFault::InUse { .. } => {
+            Some("systole stop, which ends an organism; while it runs, commands go through it")
+        }
+    };
+    fix.map(Cow::Borrowed)
 }

@@ -10,7 +10,7 @@ use systole_kit::{Limits, namespaces};
 use super::screen::Screen;
 use crate::audit::columns::{cut, cut_counted, plain, width};
 use crate::audit::layout::{self, Tone};
-use crate::console::told::Record;
+use crate::console::api_types::Record;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::CallPath;
 use systole_core::types::record::{Kind, Mark, Role, Steering, Timing};
@@ -222,7 +222,7 @@ fn summary(body: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::COLUMNS;
+    use crate::audit::layout::COLUMNS;
 
     fn record(kind: &str, code: &str, call: &str, body: &str) -> Record {
         Record {

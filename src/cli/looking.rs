@@ -1,7 +1,6 @@
 //! Shared by the reading commands: the log opened for reading, the process that runs on it, and the selected thread.
 //! It writes nothing and needs no organism.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -151,32 +150,6 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
     let exit = screen.fail(Exit::Usage, why);
     screen.say(format!("  try: {fix}"));
     exit
-}
-
-/// The fix for a log that cannot be read.
-pub(super) fn mend_of(fault: &LogFault) -> Option<Cow<'static, str>> {
-    let fix = match fault {
-        LogFault::Lost { gone, .. } => {
-            let fix = format!(
-                "a backup of the log with its -wal; or systole run --accept-loss {gone}, which goes on without these records"
-            );
-            return Some(Cow::Owned(fix));
-        }
-        LogFault::NothingLost { .. } => Some("the same without --accept-loss"),
-        LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
-        LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
-        LogFault::Apart { .. } => Some(
-            "the broker's store from a backup; or another log.path, to go on with what the broker has: the copy is kept",
-        ),
-        LogFault::Damaged { .. } => Some("systole doctor, which says how far the damage goes"),
-        LogFault::Io { .. } => Some(
-            "--log PATH, or another log.path in the organism's file: one that this user can read and write",
-        ),
-        LogFault::InUse { .. } => {
-            Some("systole stop, which ends an organism; while it runs, commands go through it")
-        }
-    };
-    fix.map(Cow::Borrowed)
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.

@@ -4,7 +4,7 @@ use systole_kit::writer::visible;
 
 use super::screen::Screen;
 use crate::audit::layout::{self, Tone};
-use crate::console::told::Refusal;
+use crate::console::api_types::Refusal;
 
 /// Columns of the field names.
 const NAMES: usize = 11;
@@ -75,7 +75,7 @@ fn wrapped(name: &str, text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::COLUMNS;
+    use crate::audit::layout::COLUMNS;
 
     #[test]
     fn a_refusal_shows_place_reason_and_fix_within_eighty_columns() {

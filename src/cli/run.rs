@@ -24,16 +24,17 @@ use super::screen::Screen;
 use super::signals::Signals;
 use crate::audit::orphans::Orphan;
 use crate::config::{DEFAULT_LISTEN, OrganismFile, counted};
+use crate::console::api_types;
 use crate::console::events::Follower;
 use crate::console::http::{self, HttpDoor, Unopened};
-use crate::console::told;
 use crate::console::wire::WireDoor;
 use crate::edges::system;
 use crate::edges::tasks::Task;
 use crate::runtime::front::Front;
 use crate::runtime::keyring::Keyring;
+use crate::runtime::plan::StartFault;
 use crate::runtime::runfile::{Credential, Posted, RunFile};
-use crate::runtime::running::{Organism, Sign, StartFault};
+use crate::runtime::running::{Organism, Sign};
 use crate::runtime::standing_by::StandingBy;
 use systole_core::types::ports::{GivenUp, LogFault, Position};
 
@@ -205,11 +206,17 @@ fn no_log_in_a_file(screen: Screen, why: &str) -> Exit {
 
 /// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
-    let (status, reachable) = (told::Status::of(organism.front()), organism.reachable());
+    let (status, reachable) = (api_types::Status::of(organism.front()), organism.reachable());
     if screen.json {
-        let broker = told::OwnBroker::of(reachable);
+        let broker = api_types::OwnBroker::of(reachable);
         let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
-        return screen.value(&told::Started { status, listen: address.to_string(), log, broker, orphans });
+        return screen.value(&api_types::Started {
+            status,
+            listen: address.to_string(),
+            log,
+            broker,
+            orphans,
+        });
     }
     let run_file = RunFile::path(log).display().to_string();
     screen.say(format!("{} runs as process {}", status.organism, status.pid));
@@ -446,7 +453,7 @@ impl Watcher {
         Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
-    fn show(&mut self, records: &[told::Record]) {
+    fn show(&mut self, records: &[api_types::Record]) {
         for record in records {
             if let Some(words) = live::fallen(record) {
                 // In full and at once: until it is fixed, nothing goes to that listener.

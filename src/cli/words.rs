@@ -17,7 +17,7 @@ const THREADS: usize = 100;
 
 /// What is offered.
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum, Debug)]
-enum Sort {
+enum WordKind {
     Threads,
     Approvals,
     Codes,
@@ -28,15 +28,15 @@ enum Sort {
 pub(super) struct Words {
     #[command(flatten)]
     place: Place,
-    sort: Sort,
+    sort: WordKind,
 }
 
 impl Words {
     pub(super) fn run(self) -> Exit {
         let screen = self.place.screen();
         let words = match self.sort {
-            Sort::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
-            Sort::Threads | Sort::Approvals => match self.place.log(screen) {
+            WordKind::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
+            WordKind::Threads | WordKind::Approvals => match self.place.log(screen) {
                 // A log that cannot be read offers nothing; the command itself reports why.
                 Ok(log) => of_log(self.sort, &log).unwrap_or_default(),
                 Err(exit) => return exit,
@@ -47,13 +47,13 @@ impl Words {
     }
 }
 
-fn of_log(sort: Sort, log: &Path) -> Result<Vec<String>, LogFault> {
+fn of_log(sort: WordKind, log: &Path) -> Result<Vec<String>, LogFault> {
     if !log.exists() {
         return Ok(Vec::new());
     }
     let reader = sqlite::open_reading(log)?;
     match sort {
-        Sort::Approvals => {
+        WordKind::Approvals => {
             let waiting = persons::waiting(&reader)?;
             Ok(waiting.iter().map(|one| one.id.to_string()).collect())
         }

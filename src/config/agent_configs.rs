@@ -14,16 +14,17 @@ use systole_agent::spec::{
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
 
-use super::agents::AgentConfig;
-use super::compose::{Composed, one_of};
-use super::declared::{Declared, Party};
+use super::compose::Composed;
+use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
-use super::models::Declaration;
+use super::models::ModelDeclaration;
+use super::names::one_of;
+use super::party::{AgentConfig, Party};
 use super::schemas::{Absent, Shelf};
+use super::tree::Span;
 use super::value::At;
 use super::workflows;
-use super::yaml::Span;
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Element, Listener, Sees};
@@ -113,7 +114,7 @@ fn unscripted(
     found
 }
 
-fn model(diagnostics: &mut Diagnostics, one: &Declaration, declared: &Declared) -> Model {
+fn model(diagnostics: &mut Diagnostics, one: &ModelDeclaration, declared: &Declared) -> Model {
     let path = format!("models.{}", one.key.value);
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
     // A model that names itself is reported as a circle.
@@ -126,7 +127,7 @@ fn model(diagnostics: &mut Diagnostics, one: &Declaration, declared: &Declared) 
 /// Reads the answers of a script model.
 fn scripted(
     diagnostics: &mut Diagnostics,
-    one: &Declaration,
+    one: &ModelDeclaration,
     model: &mut Model,
     shelf: &dyn Shelf,
     scripts: &mut Vec<Answers>,
@@ -198,7 +199,7 @@ fn known_model(diagnostics: &mut Diagnostics, named: &At<String>, path: &str, kn
 /// refused.
 fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
     let priced = declared.models.iter().filter_map(|one| Some((one, one.currency.as_ref()?)));
-    let priced: Vec<(&Declaration, &At<Currency>)> = priced.collect();
+    let priced: Vec<(&ModelDeclaration, &At<Currency>)> = priced.collect();
     let budget = declared.currency.as_ref();
     let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
     for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
@@ -212,7 +213,7 @@ fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
 }
 
 /// Reports models that are each other's fallback in a circle: if none can answer, there would be no last one.
-fn circles(diagnostics: &mut Diagnostics, models: &[Declaration]) {
+fn circles(diagnostics: &mut Diagnostics, models: &[ModelDeclaration]) {
     let mut message: Vec<&str> = Vec::new();
     for start in models {
         let name = start.key.value.as_str();
@@ -231,7 +232,7 @@ fn circles(diagnostics: &mut Diagnostics, models: &[Declaration]) {
 }
 
 /// The shortest path from a model back to itself, as the fallback names on it.
-fn circle<'m>(models: &'m [Declaration], start: &'m Declaration) -> Option<Vec<&'m At<String>>> {
+fn circle<'m>(models: &'m [ModelDeclaration], start: &'m ModelDeclaration) -> Option<Vec<&'m At<String>>> {
     let mut ways: std::collections::VecDeque<Vec<&At<String>>> =
         start.fallback.iter().map(|named| vec![named]).collect();
     let mut seen = Vec::new();

@@ -6,42 +6,15 @@
 
 use systole_agent::spec::{Actions, Dialect, Format, Thinking};
 
-use super::declared::{IN_FLIGHT_INLINE, Party, accepted, delivery, names};
 use super::diagnostics::Diagnostics;
 use super::measure::{Bounds, size_bytes};
+use super::names::{accepted, names};
+use super::party::{AgentConfig, IN_FLIGHT_INLINE, Party, delivery};
 use super::prompt;
+use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields, joined};
-use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{OnUnknown, Sees};
-
-/// The part of an agent that other listeners do not have, as declared.
-#[derive(Clone)]
-pub(super) struct AgentConfig {
-    pub(super) model: Option<At<String>>,
-    pub(super) dialect: Dialect,
-    pub(super) thinking: Thinking,
-    pub(super) actions: Actions,
-    pub(super) stop_early: bool,
-    pub(super) sees: Sees,
-    pub(super) attempts: u32,
-    pub(super) tool_output_max: usize,
-    pub(super) tool_choice: Option<At<String>>,
-    pub(super) format: Format,
-    /// The JSON Schema of its final, by file name.
-    pub(super) schema: Option<At<String>>,
-    pub(super) prompt: Vec<prompt::Section>,
-    /// Whether it accepts talk's `ask`, because the file names nothing else.
-    pub(super) takes_talk: bool,
-    /// Whether it returns talk's `answer`, because the file names nothing else.
-    pub(super) gives_talk: bool,
-    /// Whether a workflow gives it goals.
-    pub(super) serves_goals: bool,
-    /// Whether the file sets nothing that depends on its dialect.
-    pub(super) has_free_dialect: bool,
-    /// Where the file says whether it is open to the outside.
-    pub(super) entry_at: Option<Span>,
-}
 
 /// What an agent accepts and returns by default.
 pub(super) const ASK: &str = "ask";

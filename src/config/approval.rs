@@ -2,11 +2,11 @@
 //! and which listeners are notified. Input: the node. Output: the declared rule. Names are looked up
 //! later, when all of them are known.
 
-use super::declared::single;
 use super::diagnostics::Diagnostics;
 use super::measure::duration_ms;
+use super::names::single;
+use super::tree::Node;
 use super::value::{self, At, fields};
-use super::yaml::Node;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::ApprovalRule;
 use systole_core::types::ids::Name;

@@ -6,28 +6,28 @@
 use systole_kit::QName;
 use systole_kit::schema::nearest;
 
-use super::compose::one_of;
 use super::diagnostics::Diagnostics;
+use super::names::one_of;
+use super::tree::Node;
 use super::value::{self, At};
-use super::yaml::Node;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, Element, Gather};
 use systole_core::types::ids::Name;
 
 /// One declared element.
-pub(super) struct Declaration {
+pub(super) struct BroadcastDeclaration {
     element: At<String>,
     gather: Gather,
 }
 
 /// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Declaration> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<BroadcastDeclaration> {
     let choices = [("all", Gather::All), ("first", Gather::First)];
     let mut declared = Vec::new();
     for entry in value::map(diagnostics, node, node.span, path).unwrap_or_default() {
         let gather = value::word(diagnostics, &entry.value, &value::joined(path, &entry.key), &choices);
         let element = At { at: entry.at, value: entry.key.clone() };
-        declared.push(Declaration { element, gather: gather.unwrap_or(Gather::All) });
+        declared.push(BroadcastDeclaration { element, gather: gather.unwrap_or(Gather::All) });
     }
     declared
 }
@@ -49,12 +49,12 @@ impl Known<'_> {
 /// namespaces means several elements.
 pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
-    declared: &[Declaration],
+    declared: &[BroadcastDeclaration],
     all: &[Known<'_>],
 ) -> Vec<Broadcast> {
     let accepted = || all.iter().flat_map(|one| one.accepts).map(|taken| &taken.value.name);
     let mut broadcasts = Vec::new();
-    for Declaration { element: named, gather } in declared {
+    for BroadcastDeclaration { element: named, gather } in declared {
         let mut elements: Vec<&QName> = accepted().filter(|one| *one.local == *named.value).collect();
         elements.sort();
         elements.dedup();

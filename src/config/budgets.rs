@@ -6,8 +6,8 @@ use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
 use super::measure::{self, Bounds};
+use super::tree::{Node, Span};
 use super::value::{self, At, fields};
-use super::yaml::{Node, Span};
 use systole_core::types::budget::{Budgets, Loops};
 use systole_core::types::codes::Code;
 use systole_core::types::limits;

@@ -3,25 +3,25 @@
 //! This module does not connect: the program that runs the organism does. Input: the nodes. Output: an address
 //! without credentials, the variable that holds the pump's key, and the listeners without a program.
 
-use super::declared::{Declared, Party, variable};
 use super::diagnostic::Place;
 use super::diagnostics::Diagnostics;
+use super::names::variable;
 use super::secrets;
+use super::tree::{Node, Span, Value};
 use super::value::{self, Fields, fields};
-use super::yaml::{Node, Span, Value};
 use crate::edges::nats::Credentials;
 use systole_core::types::codes::Code;
 
 /// The content of the section `bus`.
-pub(super) struct Declaration {
+pub(super) struct BusDeclaration {
     /// The place of the broker. `None` if the section does not give a valid one.
-    pub(super) at: Option<At>,
+    pub(super) at: Option<BrokerPlace>,
     /// The variable that holds the seed of the pump's nkey.
     pub(super) key: Option<BusKey>,
 }
 
 /// The place of the broker.
-pub(super) enum At {
+pub(super) enum BrokerPlace {
     /// This address.
     Url(String),
     /// No address yet: the organism starts its own broker.
@@ -97,7 +97,7 @@ const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
 const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
 
 /// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Declaration> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BusDeclaration> {
     spare(diagnostics, node);
     let section = fields(diagnostics, node, node.span, "bus", path)?;
     // A wrong key is reported even if the address is missing.
@@ -112,14 +112,14 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
 }
 
 /// The organism's own broker. It makes its keys itself.
-fn managed(diagnostics: &mut Diagnostics, at: Span, section: &Fields<'_>) -> Declaration {
+fn managed(diagnostics: &mut Diagnostics, at: Span, section: &Fields<'_>) -> BusDeclaration {
     key_beside(diagnostics, section);
     if let Some((other, path)) = section.get("key_env") {
         let message = format!("{path}: the keys of an organism's own broker are made for it");
         let second = (at, "started with the organism");
         diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("one of the two"), second);
     }
-    Declaration { at: Some(At::Managed), key: None }
+    BusDeclaration { at: Some(BrokerPlace::Managed), key: None }
 }
 
 /// Reads the key from the section of an address.
@@ -132,9 +132,9 @@ pub(super) fn broker(
     diagnostics: &mut Diagnostics,
     (node, path): (&Node, &str),
     section: &Fields<'_>,
-) -> Declaration {
+) -> BusDeclaration {
     let key = key_beside(diagnostics, section);
-    Declaration { at: servers(diagnostics, node, path).map(At::Url), key }
+    BusDeclaration { at: servers(diagnostics, node, path).map(BrokerPlace::Url), key }
 }
 
 /// One address or several. Several are the servers of a cluster, one of which must be running when the organism
@@ -243,16 +243,18 @@ pub(super) fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option
     Some(node.span)
 }
 
-/// Reports listeners that cannot be reached.
-pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared) {
-    if declared.bus.is_some() || declared.log_kept.is_some() {
+/// Reports a listener that cannot be reached. `over_nats` are the listeners that the file says are reached over NATS:
+/// the path of each, and where the file says so.
+pub(super) fn check(
+    diagnostics: &mut Diagnostics,
+    names_broker: bool,
+    mut over_nats: impl Iterator<Item = (String, Span)>,
+) {
+    if names_broker {
         return;
     }
-    let reached = |party: &&Party| party.nats.is_some();
-    if let Some((party, at)) =
-        declared.parties.iter().find(reached).and_then(|party| Some((party, party.nats?)))
-    {
-        unnamed(diagnostics, &party.path(), at, "it cannot be reached");
+    if let Some((path, at)) = over_nats.next() {
+        unnamed(diagnostics, &path, at, "it cannot be reached");
     }
 }
 

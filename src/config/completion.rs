@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::keys::{self, Form, Key};
+use super::key::{Form, Key};
+use super::keys;
 
 /// The path of all steps in the table of keys.
 const STEPS: &str = "workflows.NAME.goals";

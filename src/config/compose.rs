@@ -11,16 +11,18 @@ use systole_kit::QName;
 use systole_kit::schema::nearest;
 
 use super::broadcast;
-use super::clients::{self, TokenSource};
-use super::declared::{Declared, Party};
+use super::client_rights::{self, TokenSource};
+use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::lookup::{Lookup, Shipped};
+use super::lookup::{Lookup, Resolved, Shipped};
+use super::names::one_of;
+use super::party::Party;
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use super::{budgets, workflows};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, Element, Listener, Program, Reach, SchemaId, Sees};
+use systole_core::types::composition::{Broadcast, Element, Listener, Program, Reach, Sees};
 use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
@@ -38,14 +40,6 @@ pub(super) struct Composed {
     pub(super) tokens: Vec<TokenSource>,
     /// The payloads that the goals of workflows return.
     pub(super) links: workflows::Links,
-}
-
-/// A listener with resolved elements and the places that named them.
-pub(super) struct Resolved<'d> {
-    pub(super) party: &'d Party,
-    pub(super) accepts: Vec<At<Element>>,
-    pub(super) returns: Vec<At<Element>>,
-    note: Option<SchemaId>,
 }
 
 /// Resolves and checks. The result is only complete if there are no mistakes.
@@ -101,7 +95,7 @@ pub(super) fn compose(
             listeners.insert(name.clone(), listener(one, name, open, directory));
         }
     }
-    let (clients, tokens) = clients::resolve(diagnostics, declared);
+    let (clients, tokens) = client_rights::resolve(diagnostics, declared);
     let (collected, shipped) = lookup.into_parts();
     Composed { entry, listeners, collected, shipped, broadcasts, clients, tokens, links }
 }
@@ -132,16 +126,6 @@ fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf
 fn own_tag(party: &Party) -> Option<QName> {
     let name = party.name.as_ref()?;
     Some(QName { ns: Listener::namespace_of(name).into(), local: name.as_str().into() })
-}
-
-pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
-    // A dozen names are enough to recognize a typing error.
-    let some: Vec<&str> = known.take(12).collect();
-    if some.is_empty() {
-        "leave it out, since there is none yet".to_owned()
-    } else {
-        format!("one of {}", some.join(", "))
-    }
 }
 
 /// Checks the peers of a listener, and that each item of its replies can only mean one thing.

@@ -3,28 +3,27 @@
 //! Input: the tree. Output: a declaration in which every unreadable value has its default, so that the checks between
 //! values can still run. This module opens no schemas and searches for no programs.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use systole_kit::money::Currency;
 
-use super::agents::{self, AgentConfig};
-use super::approval::{self, Approval};
+use super::agents;
 use super::broadcast;
 use super::budgets;
 use super::bus;
 use super::clients;
 use super::diagnostics::Diagnostics;
 use super::log_kept;
-use super::measure::{Bounds, duration_ms, durations_ms, size_bytes};
+use super::measure::{Bounds, size_bytes};
 use super::models;
+use super::names::{accepted, names, single, variable};
+use super::party::{IN_FLIGHT_INLINE, Party, delivery};
 use super::payloads;
+use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields};
 use super::workflows;
-use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::budget::{Budgets, Loops};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Describe, OnUnknown, Retry};
 use systole_core::types::ids::Name;
 use systole_core::types::limits;
 
@@ -42,7 +41,7 @@ pub(super) struct Declared {
     pub(super) preamble: Option<At<String>>,
     /// Listeners and agents, in the order of the two sections in the file, then workflows.
     pub(super) parties: Vec<Party>,
-    pub(super) models: Vec<models::Declaration>,
+    pub(super) models: Vec<models::ModelDeclaration>,
     pub(super) message_bytes: usize,
     pub(super) budgets: Budgets,
     /// The currency of the money budget.
@@ -56,51 +55,14 @@ pub(super) struct Declared {
     /// Where the file sets it. `None` if it does not.
     pub(super) log_at: Option<Span>,
     pub(super) listen: Option<SocketAddr>,
-    pub(super) broadcasts: Vec<broadcast::Declaration>,
-    pub(super) clients: Vec<clients::Declaration>,
+    pub(super) broadcasts: Vec<broadcast::BroadcastDeclaration>,
+    pub(super) clients: Vec<clients::ClientDeclaration>,
     pub(super) payloads: Option<payloads::Section>,
     pub(super) schemas: Vec<At<String>>,
     /// Where the file names a broker.
-    pub(super) bus: Option<bus::Declaration>,
+    pub(super) bus: Option<bus::BusDeclaration>,
     pub(super) bus_at: Option<Span>,
     pub(super) log_kept: Option<log_kept::Kept>,
-}
-
-/// One declared listener or agent.
-pub(super) struct Party {
-    /// Its key, even if that is not a valid name.
-    pub(super) key: At<String>,
-    pub(super) name: Option<Name>,
-    pub(super) run: Vec<String>,
-    pub(super) schema: Option<At<String>>,
-    pub(super) accepts: Vec<At<String>>,
-    pub(super) returns: Vec<At<String>>,
-    pub(super) peers: Vec<At<String>>,
-    /// Agents that accept tasks of goals. For an agent: those to which it gives tasks. For a workflow: those that its
-    /// goals name.
-    pub(super) task_takers: Vec<At<String>>,
-    pub(super) turns: u32,
-    /// The share, if the file sets it.
-    pub(super) share_percent: Option<u32>,
-    pub(super) env: BTreeMap<String, String>,
-    pub(super) pass: Vec<String>,
-    pub(super) stays: bool,
-    pub(super) by_length: bool,
-    pub(super) timeout_ms: u64,
-    pub(super) idle_ms: Option<u64>,
-    pub(super) in_flight: usize,
-    pub(super) retry: Retry,
-    pub(super) on_unknown: OnUnknown,
-    pub(super) approval: Approval,
-    pub(super) timer_tell: Vec<At<String>>,
-    pub(super) entry: bool,
-    pub(super) describe: Describe,
-    /// The agent's part. `None` for a listener.
-    pub(super) agent_config: Option<AgentConfig>,
-    /// The workflow's part. `None` for a listener.
-    pub(super) workflow: Option<workflows::Declaration>,
-    /// Where the file says that it is reached over NATS.
-    pub(super) nats: Option<Span>,
 }
 
 /// Reads the declaration. `None` if the file is not a map.
@@ -297,75 +259,6 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     Some(party)
 }
 
-/// A list of names without repetition.
-pub(super) fn names(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(diagnostics, node, path).unwrap_or_default();
-    single(diagnostics, found, path)
-}
-
-/// The elements that a listener accepts as requests. The list must not be empty.
-pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
-    let found = value::texts(diagnostics, node, path);
-    if found.as_ref().is_some_and(Vec::is_empty) {
-        let message = format!("{path}: a listener that accepts nothing is never called");
-        let fix = "[ELEMENT], a payload of the file or of a schema";
-        diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
-    }
-    single(diagnostics, found.unwrap_or_default(), path)
-}
-
-impl Party {
-    /// The path of its section for people: `listeners.search`.
-    pub(super) fn path(&self) -> String {
-        let section = match (&self.agent_config, &self.workflow) {
-            (Some(_), _) => "agents",
-            (None, Some(_)) => "workflows",
-            (None, None) => "listeners",
-        };
-        value::joined(section, &self.key.value)
-    }
-
-    /// The path of its section in the table of keys.
-    fn table(&self) -> &'static str {
-        if self.agent_config.is_some() { "agents.NAME" } else { "listeners.NAME" }
-    }
-
-    /// A listener with every default.
-    pub(super) fn bare(key: At<String>, name: Option<Name>) -> Party {
-        Party {
-            key,
-            name,
-            run: Vec::new(),
-            schema: None,
-            accepts: Vec::new(),
-            returns: Vec::new(),
-            peers: Vec::new(),
-            task_takers: Vec::new(),
-            turns: 1,
-            share_percent: None,
-            env: BTreeMap::new(),
-            pass: Vec::new(),
-            stays: true,
-            by_length: false,
-            timeout_ms: 30_000,
-            idle_ms: None,
-            in_flight: 1,
-            retry: Retry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
-            on_unknown: OnUnknown::Retry,
-            approval: Approval::default(),
-            timer_tell: Vec::new(),
-            entry: false,
-            describe: Describe::Peers,
-            agent_config: None,
-            workflow: None,
-            nats: None,
-        }
-    }
-}
-
-/// Most deliveries at the same time for a listener that is not a program.
-pub(super) const IN_FLIGHT_INLINE: usize = 16;
-
 /// The program and its arguments. Empty for a listener that is a Rust value.
 fn program(diagnostics: &mut Diagnostics, own: &Fields<'_>, listener: &str) -> Vec<String> {
     if diagnostics.is_given(listener) && own.get("run").is_none() {
@@ -435,115 +328,4 @@ fn surroundings(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Par
         party.by_length =
             value::word(diagnostics, node, &path, &[("lines", false), ("length", true)]).unwrap_or(false);
     }
-}
-
-/// Reports a name that is not valid for an environment variable.
-pub(super) fn variable(diagnostics: &mut Diagnostics, name: &str, at: Span, path: &str) {
-    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !word {
-        let message = format!("{path}: `{name}` is not the name of an environment variable");
-        diagnostics.report(Code::ConfigValue, at, &message, Some("letters, digits and _, a digit not first"));
-    } else if name.starts_with("SYSTOLE_") {
-        diagnostics.report(
-            Code::ConfigValue,
-            at,
-            &format!("{path}: `{name}` is set by Systole"),
-            Some("another name"),
-        );
-    }
-}
-
-/// How deliveries to the listener run and are retried.
-pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
-    if let Some((node, path)) = own.get("turns") {
-        let most = if party.agent_config.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
-        party.turns = value::count(diagnostics, node, &path, 1, most).unwrap_or(party.turns);
-    }
-    if let Some((node, path)) = own.get("share") {
-        party.share_percent = budgets::share(diagnostics, node, &path);
-    }
-    if let Some((node, path)) = own.get("in_flight") {
-        let most = value::count(diagnostics, node, &path, 1, 1024).unwrap_or(1);
-        party.in_flight = usize::try_from(most).unwrap_or(1);
-    }
-    if let Some((node, path)) = own.get("timeout") {
-        party.timeout_ms = duration_ms(diagnostics, node, &path).map_or(party.timeout_ms, |d| d.value);
-    }
-    if let Some((node, path)) = own.get("idle")
-        && let Some(idle) = duration_ms(diagnostics, node, &path)
-    {
-        if idle.value > party.timeout_ms {
-            let message = format!("{path}: longer than the timeout, so it would never apply");
-            let fix = Some("a shorter idle or a longer timeout");
-            match own.get("timeout") {
-                Some((timeout, _)) => {
-                    let second = (timeout.span, "the timeout");
-                    diagnostics.report_beside(Code::ConfigValue, idle.at, &message, fix, second);
-                }
-                None => diagnostics.report(Code::ConfigValue, idle.at, &message, fix),
-            }
-        }
-        party.idle_ms = Some(idle.value);
-    }
-    if let Some((node, path)) = own.get("retry")
-        && let Some(retry) = fields(diagnostics, node, node.span, &format!("{}.retry", party.table()), &path)
-    {
-        if let Some((node, path)) = retry.get("attempts") {
-            party.retry.attempts =
-                value::count(diagnostics, node, &path, 1, 100).unwrap_or(party.retry.attempts);
-        }
-        if let Some((node, path)) = retry.get("backoff")
-            && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
-        {
-            party.retry = Retry { first_ms, longest_ms, ..party.retry };
-        }
-    }
-    if let Some((node, path)) = own.get("on_unknown") {
-        party.on_unknown = on_unknown(diagnostics, node, &path);
-    }
-    if let Some((node, path)) = own.get("approval") {
-        party.approval = approval::read(diagnostics, node, &format!("{}.approval", party.table()), &path);
-    }
-    if let Some((node, path)) = own.get("timers")
-        && let Some(section) =
-            fields(diagnostics, node, node.span, &format!("{}.timers", party.table()), &path)
-        && let Some((node, path)) = section.get("tell")
-    {
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        party.timer_tell = single(diagnostics, found, &path);
-    }
-    if let Some((node, path)) = own.get("entry") {
-        party.entry = value::flag(diagnostics, node, &path).unwrap_or(false);
-    }
-    if let Some((node, path)) = own.get("describe") {
-        let choices = [("none", Describe::None), ("peers", Describe::Peers), ("all", Describe::All)];
-        party.describe = value::word(diagnostics, node, &path, &choices).unwrap_or(Describe::None);
-    }
-}
-
-fn on_unknown(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> OnUnknown {
-    let choices = [("retry", OnUnknown::Retry), ("fail", OnUnknown::Fail), ("ask", OnUnknown::Ask)];
-    value::word(diagnostics, node, path, &choices).unwrap_or(OnUnknown::Fail)
-}
-
-/// The entries of a list without repetition. A repeated one is reported.
-pub(super) fn single(diagnostics: &mut Diagnostics, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
-    let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
-    for item in found {
-        if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
-            let message = format!("{path}: `{}` is listed twice", item.value);
-            let second = (first, "the first one");
-            diagnostics.report_beside(
-                Code::ConfigDuplicate,
-                item.at,
-                &message,
-                Some("leave one out"),
-                second,
-            );
-        } else {
-            kept.push(item);
-        }
-    }
-    kept
 }

@@ -2,9 +2,6 @@
 //!
 //! Plain values; `drawing` shows them on a terminal.
 
-use std::fmt;
-
-use super::drawing;
 use systole_core::types::codes::Code;
 
 /// A span within a line of a file.
@@ -104,15 +101,3 @@ impl Diagnostic {
 pub struct Refused(pub Vec<Diagnostic>);
 
 impl std::error::Error for Refused {}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&drawing::page(&self.0, false))
-    }
-}
-
-impl fmt::Display for Diagnostic {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&drawing::drawn(self, false))
-    }
-}

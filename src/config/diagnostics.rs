@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, Place, Refused};
-use super::yaml::Span;
+use super::tree::Span;
 use systole_core::types::codes::Code;
 
 /// Most mistakes kept for one file.

@@ -5,10 +5,11 @@
 //! columns.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use systole_kit::writer::visible;
 
-use super::diagnostic::{Diagnostic, Place, Severity};
+use super::diagnostic::{Diagnostic, Place, Refused, Severity};
 use crate::audit::columns::width;
 use crate::audit::layout;
 use systole_core::types::codes::Code;
@@ -42,6 +43,12 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
     page.push_str(&counted(all));
     page.push('\n');
     page
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&page(&self.0, false))
+    }
 }
 
 /// The numbers of mistakes and warnings, as text.
@@ -88,6 +95,12 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
         }
     }
     out
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&drawn(self, false))
+    }
 }
 
 /// The style of the marker at a place.
@@ -268,7 +281,7 @@ fn shown_char(line: &[char], at: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::columns::COLUMNS;
+    use crate::audit::layout::COLUMNS;
     use systole_core::types::codes::Code;
 
     fn render(text: &str, column: usize, span: &str) -> String {

@@ -12,7 +12,7 @@ use super::diagnostic::Refused;
 use super::diagnostics::{Diagnostics, Given};
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use super::source::Era;
-use super::yaml::{Entry, Node, Value};
+use super::tree::{Entry, Node, Value};
 use super::{Page, check, folder, load, yaml};
 use systole_core::types::composition::{Composition, Element, Schema};
 

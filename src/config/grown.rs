@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use super::diagnostics::{Diagnostics, Given};
-use super::yaml::{self, Entry, Node, Value};
+use super::tree::{Entry, Node, Value};
+use super::yaml;
 
 /// Adds the entry, `NAME: {…}`, to this section. A missing section is created.
 pub fn grown(text: &str, section: &str, entry: &str) -> Option<String> {

@@ -1,80 +1,12 @@
 //! The one table of keys: every key of an organism's file with its default. The loader and the reference both
 //! use this table. A key that is not in it is rejected.
 
+use super::key::{Form, Key, key};
 use super::rehearsal::TEST_KEYS;
 use systole_core::types::limits;
 
-/// A key of the organism's file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Key {
-    /// Its path; `NAME` is any name.
-    pub path: &'static str,
-    /// The default: a value, `required` or `none`. A value that is one of these two words is in backticks.
-    pub default: &'static str,
-    /// Its meaning, in a few words. For a key that is not built yet: its future meaning.
-    pub meaning: &'static str,
-    /// Whether this version supports it. An unsupported key is rejected, never ignored.
-    pub built: bool,
-    /// The form of its value, as far as an editor can know it.
-    pub form: Form,
-}
-
-/// The form of a key's value: the part of the loader's checks that an editor can do. A test makes sure that
-/// it rejects nothing that the loader accepts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
-    /// Nothing yet: the key is not built.
-    Later,
-    /// A map of the keys below it.
-    Map,
-    /// A map of names that match a pattern, or of any names, each with the keys below `NAME`.
-    Names(&'static str),
-    /// A payload in the compact form, which has its own grammar.
-    Compact,
-    /// One value, and whether it may be empty.
-    Text {
-        /// Whether it may be empty.
-        empty: bool,
-    },
-    /// A list of values.
-    List,
-    /// A list without repeated values.
-    Set,
-    /// A list of these words, without repetition.
-    SetOf(&'static [&'static str]),
-    /// `true` or `false`.
-    Flag,
-    /// A whole number in a range, bounds included.
-    Count(u32, u32),
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// A text that matches a pattern. A plain number or `true` is not one.
-    Pattern(&'static str),
-    /// A name. `true` is also a name.
-    Name(&'static str),
-    /// A number, or a text that matches a pattern.
-    Number(&'static str),
-    /// An amount: a non-negative number, or a text that matches a pattern.
-    Amount(&'static str),
-    /// One value or a list of values. Each may be empty.
-    Lines,
-    /// One value, a list of values, or a map.
-    LinesOrMap,
-    /// A list of maps of the keys below it.
-    Maps,
-    /// Text or a list of texts.
-    Texts,
-    /// One value, or a map of any names, each with the keys below `NAME`.
-    TextOrNames,
-    /// This word, or a map of any names, each with the keys below `NAME`.
-    WordOrNames(&'static str),
-    /// One value, or a map of the keys below it.
-    TextOrMap,
-    /// A list of steps of a workflow. Each is a map of one id, with text or the keys below `NAME`.
-    Steps,
-    /// Any YAML value.
-    Anything,
-}
+/// The path of a step of a workflow in the table of keys.
+pub(super) const STEP_TABLE: &str = "workflows.NAME.goals.NAME";
 
 /// Deepest nesting of calls and spawns.
 const DEEPEST: u32 = 16;
@@ -94,18 +26,8 @@ const DOTLESS: Form = Form::Name("^[a-z][a-z0-9-]{0,62}$");
 /// The name of a party.
 const PARTY: &str = r"^[a-z][a-z0-9-]{0,62}(\.[a-z][a-z0-9-]{0,62})*$";
 
-pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, default, meaning, built: true, form: Form::Later }
-}
-
 const fn later(path: &'static str, meaning: &'static str) -> Key {
     Key { path, default: "not built yet", meaning, built: false, form: Form::Later }
-}
-
-impl Key {
-    pub(super) const fn of(self, form: Form) -> Key {
-        Key { form, ..self }
-    }
 }
 
 /// Every key, parents before children.

@@ -3,10 +3,10 @@
 //! The broker of the log also carries the messages of listeners over NATS, so a file names one broker, in `log` or in
 //! `bus`. This module does not connect: the program that runs the organism does.
 
-use super::bus::{self, Declaration};
+use super::bus::{self, BusDeclaration};
 use super::diagnostics::Diagnostics;
+use super::tree::{Node, Span, Value};
 use super::value::{self, At, Fields};
-use super::yaml::{Node, Span, Value};
 use systole_core::types::codes::Code;
 
 /// How a broker stores the log.
@@ -29,7 +29,7 @@ pub enum Durability {
 
 /// The broker part of the section `log`.
 pub(super) struct Kept {
-    pub(super) broker: Declaration,
+    pub(super) broker: BusDeclaration,
     /// `None` if the section is not valid.
     pub(super) kept: Option<LogKept>,
     pub(super) at: Span,

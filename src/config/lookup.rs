@@ -9,11 +9,12 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::schema::{Model, nearest};
 
-use super::compose::one_of;
-use super::declared::{Declared, Party};
+use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::names::one_of;
 use super::notes;
+use super::party::Party;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
 use super::workflows;
@@ -303,4 +304,12 @@ fn names(outline: &Outline) -> impl Iterator<Item = &str> {
 fn declared_in(outline: &Outline, local: &str) -> Option<Element> {
     let local = Arc::clone(outline.element(local)?);
     Some(Element { name: QName { ns: Arc::clone(&outline.namespace), local }, schema: outline.id })
+}
+
+/// A listener with resolved elements and the places that named them.
+pub(super) struct Resolved<'d> {
+    pub(super) party: &'d Party,
+    pub(super) accepts: Vec<At<Element>>,
+    pub(super) returns: Vec<At<Element>>,
+    pub(super) note: Option<SchemaId>,
 }

@@ -10,15 +10,16 @@ use std::collections::{BTreeSet, VecDeque};
 use systole_agent::spec::Provider;
 
 use super::compose::Composed;
-use super::declared::{Declared, Party};
+use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
 use super::lookup::Shipped;
-use super::prompt;
+use super::party::Party;
+use super::prompt_checks;
 use super::schemas::PAYLOADS;
+use super::tree::Span;
 use super::value::At;
 use super::workflows;
-use super::yaml::Span;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Element, Listener};
 
@@ -39,7 +40,7 @@ pub(super) fn warnings(
     warnings.circles();
     warnings.unused_elements();
     warnings.unpriced();
-    warnings.found.extend(prompt::warnings(diagnostics, declared));
+    warnings.found.extend(prompt_checks::warnings(diagnostics, declared));
     warnings.found.sort_by_key(|(order, _)| *order);
     warnings.found.into_iter().map(|(_, warning)| warning).collect()
 }

@@ -4,8 +4,8 @@
 use systole_kit::schema::nearest;
 
 use super::diagnostics::Diagnostics;
+use super::tree::Node;
 use super::value::{At, text};
-use super::yaml::Node;
 use systole_core::types::codes::Code;
 use systole_core::types::time::UNITS as DURATIONS;
 

@@ -11,6 +11,7 @@ mod approval;
 mod broadcast;
 mod budgets;
 mod bus;
+mod client_rights;
 mod clients;
 mod completion;
 mod compose;
@@ -21,6 +22,7 @@ mod drawing;
 mod eject;
 mod folder;
 mod grown;
+mod key;
 mod keys;
 mod log_kept;
 mod log_path;
@@ -28,10 +30,13 @@ mod lookup;
 mod meaning;
 mod measure;
 mod models;
+mod names;
 mod notes;
 mod params;
+mod party;
 mod payloads;
 mod prompt;
+mod prompt_checks;
 mod prove;
 mod reach;
 pub mod rehearsal;
@@ -42,6 +47,7 @@ mod settings;
 mod source;
 mod stretch;
 mod traps;
+mod tree;
 mod value;
 mod windows;
 mod workflows;
@@ -63,7 +69,7 @@ use systole_core::types::composition::{Composition, Section};
 use systole_core::types::ids::{Digest, Name};
 
 pub use bus::{BusKey, Keyless, named_key};
-pub use clients::TokenSource;
+pub use client_rights::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
 pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
@@ -71,7 +77,8 @@ pub use drawing::{counted, page};
 pub use eject::{Ejected, NotEjected, eject};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::grown;
-pub use keys::{Form, KEYS, Key};
+pub use key::{Form, Key};
+pub use keys::KEYS;
 pub use log_kept::{Durability, LogKept};
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
@@ -236,13 +243,15 @@ fn check(
     let Some(mut declared) = declared::read(&mut diagnostics, &root) else {
         return Err(diagnostics.refused());
     };
-    let prompts = prompt::fetch(&mut diagnostics, &mut declared, shelf);
+    let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
     }
-    bus::check(&mut diagnostics, &declared);
+    let names_broker = declared.bus.is_some() || declared.log_kept.is_some();
+    let over_nats = declared.parties.iter().filter_map(|party| Some((party.path(), party.nats?)));
+    bus::check(&mut diagnostics, names_broker, over_nats);
     log_kept::check(&mut diagnostics, declared.bus_at, declared.log_kept.as_ref());
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
@@ -251,7 +260,7 @@ fn check(
     let bounds = if is_finite { workflows::bounds(&following.workflows) } else { Vec::new() };
     // A stored configuration was accepted before and must stay readable.
     if !is_stored && diagnostics.is_clean() {
-        prompt::check(&mut diagnostics, &declared, &thinking.agents);
+        prompt_checks::check(&mut diagnostics, &declared, &thinking.agents);
         windows::check(&mut diagnostics, &declared, &thinking);
         workflows::check(&mut diagnostics, &declared, &thinking, &following.workflows, &bounds);
     }
@@ -297,17 +306,17 @@ fn check(
 }
 
 /// The address of a broker, whether the organism starts it, and the variable of the pump's key.
-fn reached(broker: Option<bus::Declaration>) -> (Option<String>, bool, Option<BusKey>) {
+fn reached(broker: Option<bus::BusDeclaration>) -> (Option<String>, bool, Option<BusKey>) {
     match broker.map(|broker| (broker.at, broker.key)) {
-        Some((Some(bus::At::Managed), _)) => (None, true, None),
-        Some((Some(bus::At::Url(url)), key)) => (Some(url), false, key),
+        Some((Some(bus::BrokerPlace::Managed), _)) => (None, true, None),
+        Some((Some(bus::BrokerPlace::Url(url)), key)) => (Some(url), false, key),
         Some((None, key)) => (None, false, key),
         None => (None, false, None),
     }
 }
 
 /// The section of each listener. The listener of a workflow parses the workflow from it again.
-fn sections_of(root: &yaml::Node, workflows: &[Workflow]) -> BTreeMap<Name, Section> {
+fn sections_of(root: &tree::Node, workflows: &[Workflow]) -> BTreeMap<Name, Section> {
     let section = |workflow: &Workflow| {
         let name = Name::parse(&workflow.name).ok()?;
         let text = workflow.to_text().ok()?;

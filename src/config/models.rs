@@ -7,18 +7,18 @@
 use systole_agent::spec::{Model, Price, Provider, Retry, Timeout};
 use systole_kit::money::{Currency, Money};
 
-use super::declared::names;
 use super::diagnostics::Diagnostics;
 use super::measure::{Bounds, between_ms, durations_ms, tokens};
+use super::names::names;
 use super::secrets::spare;
+use super::tree::{Entry, Node, Span};
 use super::value::{self, At, Fields, fields, joined};
-use super::yaml::{Entry, Node, Span};
 use super::{params, reach};
 use systole_core::types::codes::Code;
 use systole_core::types::limits;
 
 /// A declared model.
-pub(super) struct Declaration {
+pub(super) struct ModelDeclaration {
     /// Its key, even if that is not a valid name.
     pub(super) key: At<String>,
     pub(super) model: Model,
@@ -50,16 +50,16 @@ const PROVIDERS: [(&str, Provider); 5] = [
 ];
 
 /// Reads the section.
-pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Declaration> {
+pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<ModelDeclaration> {
     spare(diagnostics, node);
     let entries = value::map(diagnostics, node, node.span, path).unwrap_or_default();
     entries.iter().map(|entry| model(diagnostics, entry)).collect()
 }
 
-fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> Declaration {
+fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
     let path = joined("models", &entry.key);
     value::name(diagnostics, &entry.key, entry.at, "models");
-    let mut declared = Declaration {
+    let mut declared = ModelDeclaration {
         key: At { at: entry.at, value: entry.key.clone() },
         model: bare(&entry.key),
         fallback: Vec::new(),

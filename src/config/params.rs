@@ -6,8 +6,8 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::diagnostics::Diagnostics;
+use super::tree::{Entry, Node, Value};
 use super::value::joined;
-use super::yaml::{Entry, Node, Value};
 use systole_core::types::codes::Code;
 
 /// The entries of a map as JSON. Unreadable entries are reported and left out.

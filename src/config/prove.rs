@@ -39,7 +39,7 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let (message, fix) = match failed.why {
         Why::Refused(words) => {
             let first = first_line(&words);
-            (format!("libxml2 does not compile it: {first}"), mend_of(first))
+            (format!("libxml2 does not compile it: {first}"), fix_of(first))
         }
         Why::Processor => {
             (format!("compiling it takes more than {processor_s} s of processor time"), SMALLER)
@@ -61,7 +61,7 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
 }
 
 /// The fix, if libxml2's message alone is not enough.
-fn mend_of(words: &str) -> &'static str {
+fn fix_of(words: &str) -> &'static str {
     let known = [
         (
             "not determinist",

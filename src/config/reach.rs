@@ -3,11 +3,11 @@
 //! Input: the nodes of the file. Output: checked values. This module reads no environment and never repeats anything
 //! that looks like a key.
 
-use super::declared::variable;
 use super::diagnostics::Diagnostics;
+use super::names::variable;
 use super::secrets::looks_like_key;
+use super::tree::Node;
 use super::value;
-use super::yaml::Node;
 use systole_core::types::codes::Code;
 
 /// Longest name of a header.

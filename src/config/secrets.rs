@@ -4,7 +4,7 @@
 //! still be a secret.
 
 use super::diagnostics::Diagnostics;
-use super::yaml::{Node, Value};
+use super::tree::{Node, Value};
 use systole_core::types::codes::Code;
 
 /// Prefixes of the keys of common providers.

@@ -7,9 +7,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::yaml::{Entry, Node, Value};
 use systole_core::types::composition::Section;
 use systole_core::types::ids::Name;
+
+use super::tree::{Entry, Node, Value};
 
 /// The sections whose entries are listeners.
 const OF_LISTENERS: [&str; 2] = ["listeners", "agents"];

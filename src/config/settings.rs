@@ -9,8 +9,9 @@ use systole_kit::schema::nearest;
 use super::diagnostics::Diagnostics;
 use super::keys;
 use super::secrets;
+use super::tree::{Entry, Node, Span, Value};
 use super::value::joined;
-use super::yaml::{self, Entry, Node, Span, Value};
+use super::yaml;
 use systole_core::types::codes::Code;
 
 /// The table's word for any name.

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::yaml::Span;
+use super::tree::Span;
 
 /// The span of `part`, a range of `text`, where `text` is the scalar at `span` of `file`.
 pub(super) fn within(file: &str, span: Span, text: &str, part: &Range<usize>) -> Span {

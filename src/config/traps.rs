@@ -5,7 +5,7 @@
 //! Input: the tree and the raw text. Output: whether a trap was reported. Nothing is read past a trap.
 
 use super::diagnostics::Diagnostics;
-use super::yaml::{Entry, Node, Span, Value};
+use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 
 /// The sign before a description, and how to write the description so that YAML keeps it.
@@ -129,7 +129,7 @@ pub(super) fn uncut(diagnostics: &mut Diagnostics, map: &Node, path: &str) -> Op
     let Value::Map(entries) = &map.value else { return None };
     let mut kept: Vec<Entry> = Vec::with_capacity(entries.len());
     for entry in entries {
-        let is_key = super::keys::under(super::workflows::STEP_TABLE).any(|(name, _)| name == entry.key);
+        let is_key = super::keys::under(super::keys::STEP_TABLE).any(|(name, _)| name == entry.key);
         // For a text with several commas, one report is enough.
         let previous = kept.last().filter(|_| !is_key && entry.key.contains(' '));
         if previous.is_some_and(|previous| {

@@ -5,7 +5,7 @@ use systole_kit::schema::nearest;
 
 use super::diagnostics::Diagnostics;
 use super::keys;
-use super::yaml::{Entry, Node, Span, Value};
+use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 

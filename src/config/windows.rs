@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::agent_configs::Thinking;
-use super::declared::{Declared, Party};
+use super::declared::Declared;
 use super::diagnostics::Diagnostics;
+use super::party::Party;
 use systole_core::types::codes::Code;
 
 /// Reports agents whose prompts do not fit.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ureq::http::{Response, StatusCode};
 use ureq::{Agent, Body, BodyReader};
 
-use super::told;
+use super::api_types;
 use crate::runtime::runfile::RunFile;
 
 /// How long the organism may take to answer a request; it answers after a commit, or with a refusal.
@@ -48,7 +48,7 @@ pub enum Unheard {
 }
 
 /// The organism's decision.
-pub type Decided<T> = Result<Result<T, Box<told::Refusal>>, Unheard>;
+pub type Decided<T> = Result<Result<T, Box<api_types::Refusal>>, Unheard>;
 
 /// A message to send.
 pub struct Letter<'a> {
@@ -85,7 +85,7 @@ impl Client {
     }
 
     /// Sends a message.
-    pub fn send(&self, letter: &Letter<'_>) -> Decided<told::Receipt> {
+    pub fn send(&self, letter: &Letter<'_>) -> Decided<api_types::Receipt> {
         let mut request = self
             .agent
             .post(self.url("/v1/messages"))
@@ -104,14 +104,14 @@ impl Client {
     }
 
     /// Ends a thread.
-    pub fn cancel(&self, thread: &str) -> Decided<told::Cancelled> {
+    pub fn cancel(&self, thread: &str) -> Decided<api_types::Cancelled> {
         let url = self.url(&format!("/v1/threads/{thread}/cancel"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
     /// Decides a request that waits for a person.
-    pub fn rule(&self, approval: &str, ruling: &told::Ruling) -> Decided<told::Ruled> {
+    pub fn rule(&self, approval: &str, ruling: &api_types::Ruling) -> Decided<api_types::Ruled> {
         let url = self.url(&format!("/v1/approvals/{approval}"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         let body = serde_json::to_vec(ruling).unwrap_or_default();
@@ -119,7 +119,12 @@ impl Client {
     }
 
     /// Pauses or resumes a thread, or everything.
-    pub fn steer(&self, thread: Option<&str>, halts: bool, note: Option<&str>) -> Decided<told::Steered> {
+    pub fn steer(
+        &self,
+        thread: Option<&str>,
+        halts: bool,
+        note: Option<&str>,
+    ) -> Decided<api_types::Steered> {
         let order = if halts { "/pause" } else { "/resume" };
         let path = match thread {
             Some(thread) => format!("/v1/threads/{thread}{order}"),
@@ -133,20 +138,20 @@ impl Client {
     }
 
     /// Ends a root at rest.
-    pub fn end(&self, thread: &str) -> Decided<told::Ended> {
+    pub fn end(&self, thread: &str) -> Decided<api_types::Ended> {
         let url = self.url(&format!("/v1/threads/{thread}/end"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
     /// The status of the organism.
-    pub fn status(&self) -> Decided<told::Status> {
+    pub fn status(&self) -> Decided<api_types::Status> {
         let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
 
     /// The number of NATS workers for each listener.
-    pub fn workers(&self) -> Decided<told::Workers> {
+    pub fn workers(&self) -> Decided<api_types::Workers> {
         let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
@@ -221,13 +226,13 @@ impl Client {
 pub struct Events(Frames);
 
 impl Iterator for Events {
-    type Item = Result<told::Record, Unheard>;
+    type Item = Result<api_types::Record, Unheard>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.0.next()? {
-                Ok(told::Heard::Record(record)) => return Some(Ok(*record)),
-                Ok(told::Heard::Spoken(_)) => {}
+                Ok(api_types::Heard::Record(record)) => return Some(Ok(*record)),
+                Ok(api_types::Heard::Spoken(_)) => {}
                 Err(unheard) => return Some(Err(unheard)),
             }
         }
@@ -238,7 +243,7 @@ impl Iterator for Events {
 pub struct Voices(Frames);
 
 impl Iterator for Voices {
-    type Item = Result<told::Heard, Unheard>;
+    type Item = Result<api_types::Heard, Unheard>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -252,7 +257,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn next(&mut self) -> Option<Result<told::Heard, Unheard>> {
+    fn next(&mut self) -> Option<Result<api_types::Heard, Unheard>> {
         let (mut line, mut kind) = (String::new(), String::new());
         loop {
             line.clear();
@@ -271,19 +276,19 @@ impl Frames {
         }
     }
 
-    fn read(&self, json: &str, kind: &str) -> Result<told::Heard, Unheard> {
+    fn read(&self, json: &str, kind: &str) -> Result<api_types::Heard, Unheard> {
         let strange = |words: String| Unheard::Strange {
             address: self.address.clone(),
             status: StatusCode::OK.as_u16(),
             words,
         };
         let read = match kind {
-            told::Spoken::EVENT => serde_json::from_str(json).map(told::Heard::Spoken),
-            told::Refusal::EVENT => match serde_json::from_str::<told::Refusal>(json) {
+            api_types::Spoken::EVENT => serde_json::from_str(json).map(api_types::Heard::Spoken),
+            api_types::Refusal::EVENT => match serde_json::from_str::<api_types::Refusal>(json) {
                 Ok(refusal) => return Err(Unheard::Broken { words: refusal.message }),
                 Err(error) => Err(error),
             },
-            _ => serde_json::from_str(json).map(|record| told::Heard::Record(Box::new(record))),
+            _ => serde_json::from_str(json).map(|record| api_types::Heard::Record(Box::new(record))),
         };
         read.map_err(|error| strange(error.to_string()))
     }

@@ -1,7 +1,7 @@
 //! The record that a sender waits for: the one that closes the call of its message. Records come in, in order, from
 //! any reader of the log; their meaning goes out.
 
-use super::told::{Receipt, Record};
+use super::api_types::{Receipt, Record};
 use systole_core::rules::core_payload::{is_no_answer, is_partial};
 use systole_core::types::record::{Kind, Mark, Role};
 

@@ -9,7 +9,7 @@ use futures_core::Stream;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
-use super::told;
+use super::api_types;
 use crate::edges::tasks::{self, Kind};
 use crate::runtime::front::{Front, Reading};
 use crate::runtime::spoken::Hearing;
@@ -38,21 +38,22 @@ impl Follower {
 
     /// The next records, as soon as there are any; `None` once the pump has ended and everything is read. It may be
     /// dropped while it waits: nothing is lost or returned twice.
-    pub async fn next(&mut self) -> Result<Option<Vec<told::Record>>, LogFault> {
+    pub async fn next(&mut self) -> Result<Option<Vec<api_types::Record>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {
             self.seat = None;
         }
-        Ok(records.map(|records| records.iter().map(|(at, record)| told::Record::of(*at, record)).collect()))
+        Ok(records
+            .map(|records| records.iter().map(|(at, record)| api_types::Record::of(*at, record)).collect()))
     }
 }
 
 /// The next event for a follower that also wants progress reports.
 pub enum Came {
     /// Records, in order.
-    Records(Vec<told::Record>),
+    Records(Vec<api_types::Record>),
     /// A progress report.
-    Spoken(told::Spoken),
+    Spoken(api_types::Spoken),
 }
 
 /// A follower of the log, with progress reports if wanted.
@@ -86,7 +87,7 @@ impl Watching {
 }
 
 /// A watcher's events as a stream for one client.
-pub(super) struct Events(mpsc::Receiver<Result<told::Heard, told::Refusal>>);
+pub(super) struct Events(mpsc::Receiver<Result<api_types::Heard, api_types::Refusal>>);
 
 impl Events {
     /// Starts reading. `seat` is released when the client is gone.
@@ -103,7 +104,7 @@ impl Events {
                     Ok(Some(Came::Records(records))) => records,
                     // A client that reads slowly gets fewer progress reports.
                     Ok(Some(Came::Spoken(spoken))) => {
-                        match to_client.try_send(Ok(told::Heard::Spoken(spoken))) {
+                        match to_client.try_send(Ok(api_types::Heard::Spoken(spoken))) {
                             Ok(()) | Err(TrySendError::Full(_)) => continue,
                             Err(TrySendError::Closed(_)) => return,
                         }
@@ -116,7 +117,7 @@ impl Events {
                     }
                 };
                 for record in records {
-                    if to_client.send(Ok(told::Heard::Record(Box::new(record)))).await.is_err() {
+                    if to_client.send(Ok(api_types::Heard::Record(Box::new(record)))).await.is_err() {
                         return;
                     }
                 }
@@ -129,16 +130,18 @@ impl Events {
 }
 
 /// The client's message if the log cannot be read any further.
-fn told_of(fault: &LogFault) -> told::Refusal {
+fn told_of(fault: &LogFault) -> api_types::Refusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,
     };
-    told::Refusal::from(&Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"))
+    api_types::Refusal::from(
+        &Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"),
+    )
 }
 
 impl Stream for Events {
-    type Item = Result<told::Heard, told::Refusal>;
+    type Item = Result<api_types::Heard, api_types::Refusal>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_recv(cx)

@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
@@ -21,10 +20,11 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::events::{Events, Follower, Watching};
-use super::failed_logins::FailedLogins;
+use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::inbound;
+use super::request_refusals::{plain, refused, stopping};
 use super::strangers::{Doorway, Visitor};
-use super::{steering, told, waiting};
+use super::{api_types, steering, waiting};
 use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, Kind, Task};
 use crate::runtime::front::Front;
@@ -77,15 +77,6 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> 
         }
         taken => taken.map_err(|error| Unopened::Machine(address, error)),
     }
-}
-
-/// The state that serves every request.
-pub(super) struct HttpState {
-    pub(super) front: Front,
-    pub(super) bodies: Semaphore,
-    keyring: Keyring,
-    followers: Arc<Semaphore>,
-    failed_logins: Mutex<FailedLogins>,
 }
 
 /// The open door.
@@ -176,51 +167,6 @@ async fn guard(
     ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }
 
-/// The client of a request's credential.
-#[derive(Clone)]
-pub(super) struct Caller(pub(super) Name);
-
-/// A refusal of the request itself, not of a payload: nothing of it is recorded.
-pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
-    let refusal = Refusal::new(code, words.into());
-    (status, Json(told::Refusal::from(&refusal))).into_response()
-}
-
-/// A refusal by the pump.
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    let status = match refusal.code {
-        Code::IngressForbidden => StatusCode::FORBIDDEN,
-        Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
-            StatusCode::CONFLICT
-        }
-        Code::UnknownApproval => StatusCode::NOT_FOUND,
-        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
-        Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
-        Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
-    let response = (status, Json(told::Refusal::from(refusal))).into_response();
-    if status == StatusCode::TOO_MANY_REQUESTS {
-        // An empty bucket has room again within a second.
-        return ([(header::RETRY_AFTER, "1")], response).into_response();
-    }
-    response
-}
-
-/// The organism is stopping, or has stopped.
-pub(super) fn stopping() -> Response {
-    refused(&going())
-}
-
-/// The refusal in that case.
-pub(super) fn going() -> Refusal {
-    let words = "the organism is stopping";
-    Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
-}
-
-/// A query, valid or not.
-pub(super) type Asked<T> = Result<Query<T>, QueryRejection>;
-
 #[derive(Deserialize)]
 struct From {
     from: Option<u64>,
@@ -233,7 +179,7 @@ struct From {
 async fn events(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
-    query: Asked<From>,
+    query: ParsedQuery<From>,
     headers: HeaderMap,
 ) -> Response {
     let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
@@ -306,13 +252,15 @@ impl futures_core::Stream for Frames {
 }
 
 /// Progress reports and a fault have no id, so that a client's last id remains its position in the log.
-fn frame(heard: &Result<told::Heard, told::Refusal>) -> Result<Event, axum::Error> {
+fn frame(heard: &Result<api_types::Heard, api_types::Refusal>) -> Result<Event, axum::Error> {
     match heard {
-        Ok(told::Heard::Record(record)) => {
+        Ok(api_types::Heard::Record(record)) => {
             Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
         }
-        Err(refusal) => Event::default().event(told::Refusal::EVENT).json_data(refusal),
-        Ok(told::Heard::Spoken(spoken)) => Event::default().event(told::Spoken::EVENT).json_data(spoken),
+        Err(refusal) => Event::default().event(api_types::Refusal::EVENT).json_data(refusal),
+        Ok(api_types::Heard::Spoken(spoken)) => {
+            Event::default().event(api_types::Spoken::EVENT).json_data(spoken)
+        }
     }
 }
 
@@ -321,7 +269,8 @@ async fn cancel(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.cancel(client, id), |cancelled| Json(told::Cancelled { cancelled })).await
+    over(&thread, |id| state.front.cancel(client, id), |cancelled| Json(api_types::Cancelled { cancelled }))
+        .await
 }
 
 async fn end(
@@ -329,7 +278,7 @@ async fn end(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.end(client, id), |ended| Json(told::Ended { ended })).await
+    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::Ended { ended })).await
 }
 
 /// Ends a thread by an order, and reports the result.
@@ -364,12 +313,12 @@ async fn workers(
     match state.front.workers().await {
         Ok(found) => {
             let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
-            Json(told::Workers { workers }).into_response()
+            Json(api_types::Workers { workers }).into_response()
         }
         Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later")),
     }
 }
 
 async fn status(State(state): State<Arc<HttpState>>) -> Response {
-    Json(told::Status::of(&state.front)).into_response()
+    Json(api_types::Status::of(&state.front)).into_response()
 }

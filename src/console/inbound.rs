@@ -15,8 +15,9 @@ use axum::{Extension, Json};
 use futures_core::Stream as _;
 use serde::Deserialize;
 
-use super::http::{Asked, Caller, HttpState, plain, refused, stopping};
-use super::told;
+use super::api_types;
+use super::http_state::{Caller, HttpState, ParsedQuery};
+use super::request_refusals::{plain, refused, stopping};
 use crate::runtime::front::{Front, Message};
 use crate::runtime::runfile::random_hex;
 use crate::runtime::waiting::Reply;
@@ -41,7 +42,7 @@ pub(super) struct Beside {
 pub(super) async fn messages(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
-    query: Asked<Beside>,
+    query: ParsedQuery<Beside>,
     headers: HeaderMap,
     body: Body,
 ) -> Response {
@@ -68,7 +69,7 @@ pub(super) async fn messages(
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            let told = told::Receipt::of(&receipt, position, key.as_str());
+            let told = api_types::Receipt::of(&receipt, position, key.as_str());
             (StatusCode::ACCEPTED, Json(told)).into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),

@@ -11,10 +11,11 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
 
-use super::http::{Asked, Caller, HttpState, plain, refused, stopping};
-use super::told;
+use super::api_types;
+use super::http_state::{Caller, HttpState, ParsedQuery};
+use super::request_refusals::{plain, refused, stopping};
 use crate::audit::pauses;
-use crate::runtime::order::Order;
+use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::Reply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId};
@@ -41,7 +42,7 @@ pub(super) async fn approvals(
         Ok(order) => order,
         Err(words) => return bad(&words),
     };
-    let ruled = told::Ruled::of(request, &order.says);
+    let ruled = api_types::Ruled::of(request, &order.says);
     match state.front.rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => Json(ruled).into_response(),
         Some(Reply::Refused(refusal)) => refused(&refusal),
@@ -50,25 +51,25 @@ pub(super) async fn approvals(
 }
 
 /// The order in a body, or the error in it.
-fn order(by: Name, request: PersonRequestId, ruling: told::Ruling) -> Result<Order, String> {
-    let told::Ruling { outcome, note, hash, payload, choice } = ruling;
+fn order(by: Name, request: PersonRequestId, ruling: api_types::Ruling) -> Result<PersonOrder, String> {
+    let api_types::Ruling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
     let says = match (outcome, payload) {
-        (told::Outcome::Approved, None) => Says::Approve,
-        (told::Outcome::Rejected, None) if note.is_none() => {
+        (api_types::Outcome::Approved, None) => Says::Approve,
+        (api_types::Outcome::Rejected, None) if note.is_none() => {
             return Err("a rejection needs a note: it tells the caller what to fix".to_owned());
         }
-        (told::Outcome::Rejected, None) => Says::Reject,
-        (told::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
-        (told::Outcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
-        (told::Outcome::Chosen, None) => Says::Choose(choice.clone()),
+        (api_types::Outcome::Rejected, None) => Says::Reject,
+        (api_types::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
+        (api_types::Outcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
+        (api_types::Outcome::Chosen, None) => Says::Choose(choice.clone()),
         (_, Some(_)) => return Err("only the outcome `amended` takes a payload".to_owned()),
     };
-    if choice.is_some() && outcome != told::Outcome::Chosen {
+    if choice.is_some() && outcome != api_types::Outcome::Chosen {
         return Err("only the outcome `chosen` takes a choice".to_owned());
     }
-    Ok(Order { by, request, hash, note, says })
+    Ok(PersonOrder { by, request, hash, note, says })
 }
 
 /// A note with content, within the size limit.
@@ -91,7 +92,7 @@ pub(super) async fn pause(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
-    query: Asked<Noted>,
+    query: ParsedQuery<Noted>,
 ) -> Response {
     steer(&state, by, Some(&thread), true, query).await
 }
@@ -101,7 +102,7 @@ pub(super) async fn resume(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
     Path(thread): Path<String>,
-    query: Asked<Noted>,
+    query: ParsedQuery<Noted>,
 ) -> Response {
     steer(&state, by, Some(&thread), false, query).await
 }
@@ -110,7 +111,7 @@ pub(super) async fn resume(
 pub(super) async fn pause_all(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
-    query: Asked<Noted>,
+    query: ParsedQuery<Noted>,
 ) -> Response {
     steer(&state, by, None, true, query).await
 }
@@ -119,17 +120,17 @@ pub(super) async fn pause_all(
 pub(super) async fn resume_all(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(by)): Extension<Caller>,
-    query: Asked<Noted>,
+    query: ParsedQuery<Noted>,
 ) -> Response {
     steer(&state, by, None, false, query).await
 }
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
 /// answer.
-async fn held(state: &HttpState, thread: ThreadId) -> Option<told::Held> {
+async fn held(state: &HttpState, thread: ThreadId) -> Option<api_types::Held> {
     let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
-    looked.ok()?.ok()?.map(told::Held::from)
+    looked.ok()?.ok()?.map(api_types::Held::from)
 }
 
 async fn steer(
@@ -137,7 +138,7 @@ async fn steer(
     by: Name,
     thread: Option<&str>,
     halts: bool,
-    query: Asked<Noted>,
+    query: ParsedQuery<Noted>,
 ) -> Response {
     let thread = match thread.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
@@ -155,7 +156,7 @@ async fn steer(
                 Some(id) => held(state, id.clone()).await,
                 None => None,
             };
-            Json(told::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
+            Json(api_types::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
                 .into_response()
         }
         Some(Reply::Refused(refusal)) => refused(&refusal),

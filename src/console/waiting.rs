@@ -9,7 +9,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::http::{Caller, HttpState, refused};
+use super::http_state::{Caller, HttpState};
+use super::request_refusals::refused;
 use crate::audit::persons::{self, Waiting};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;

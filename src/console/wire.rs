@@ -12,10 +12,11 @@ use std::time::Duration;
 use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
+use super::api_types;
 use super::ending::{Ending, ending};
 use super::events::Follower;
 use super::inbound::{earlier, key_of, larger};
-use super::{http, told};
+use super::request_refusals::going;
 use crate::edges::nats::{Back, Broker, FailedLogins, Knock, token};
 use crate::edges::tasks::{self, Kind, Task};
 use crate::runtime::front::{Front, Message};
@@ -139,7 +140,7 @@ async fn takes(
 async fn refuse(back: &Option<Back>, refusal: &Refusal) {
     // A sender without a reply path hears nothing; the log has the refusals of payloads.
     if let Some(back) = back {
-        say(back, &told::Refusal::from(refusal), Some(refusal.code)).await;
+        say(back, &api_types::Refusal::from(refusal), Some(refusal.code)).await;
     }
 }
 
@@ -163,7 +164,7 @@ async fn taken(
         let too_large = larger(limit, None, &document);
         return match state.front.refuse(client, key, too_large).await {
             Some(Reply::Refused(refusal)) => Err(refusal),
-            _ => Err(Box::new(http::going())),
+            _ => Err(Box::new(going())),
         };
     }
     let message = Message { client, key: key.clone(), document, to, thread };
@@ -173,10 +174,10 @@ async fn taken(
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            told::Receipt::of(&receipt, position, key.as_str())
+            api_types::Receipt::of(&receipt, position, key.as_str())
         }
         Some(Reply::Refused(refusal)) => return Err(refusal),
-        Some(Reply::Done) | None => return Err(Box::new(http::going())),
+        Some(Reply::Done) | None => return Err(Box::new(going())),
     };
     let Some(back) = back else { return Ok(()) };
     say(back, &receipt, None).await;
@@ -197,8 +198,8 @@ fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
 }
 
 /// The outcome of a message within that time.
-async fn came_of(state: &WireState, receipt: &told::Receipt, wait: Duration) -> told::CameOf {
-    let open = told::CameOf {
+async fn came_of(state: &WireState, receipt: &api_types::Receipt, wait: Duration) -> api_types::CameOf {
+    let open = api_types::CameOf {
         outcome: "open".to_owned(),
         code: None,
         thread: receipt.thread.clone(),
@@ -232,14 +233,14 @@ async fn came_of(state: &WireState, receipt: &told::Receipt, wait: Duration) -> 
         Ending::Failed(code) => ("failed", Some(code)),
     };
     let (outcome, position) = (outcome.to_owned(), Some(record.position));
-    told::CameOf { outcome, code, position, payload: Some(record.body), ..open }
+    api_types::CameOf { outcome, code, position, payload: Some(record.body), ..open }
 }
 
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
-async fn tell(back: &Back, came: told::CameOf) {
+async fn tell(back: &Back, came: api_types::CameOf) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
     if back.fits(&body) {
         return back.say(body, None).await;
     }
-    say(back, &told::CameOf { payload: None, ..came }, None).await;
+    say(back, &api_types::CameOf { payload: None, ..came }, None).await;
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 
 use super::permissions::{self, Party};
-use super::running::StartFault;
+use super::plan::StartFault;
 use crate::edges::delivery::Surroundings;
 use crate::edges::keyfiles::{self, Keyless};
 use crate::edges::managed::{Folder, Known, Managed, Server, Unstarted};

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::running::StartFault;
+use super::plan::StartFault;
 use crate::edges::log::nats::{self, Brought, Tell};
 use crate::edges::log::sqlite;
 use crate::edges::nats::{Caller, Credentials, LogSource, PATIENCE, Subjects, Unusable};

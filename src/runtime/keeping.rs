@@ -2,34 +2,17 @@
 //!
 //! All three implement the log's ports, so callers do not depend on the place. It starts no listener.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::running::{Plan, StandsBy, StartFault};
-use crate::config::{Durability, LogKept};
+use super::plan::{LogPlace, Plan, StandsBy, StartFault};
+use crate::config::Durability;
 use crate::edges::log::nats::{self, Lead, Manner, Unopened};
-use crate::edges::log::{memory::Memory, sqlite};
+use crate::edges::log::sqlite;
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{GivenUp, LogFault, LogReader, LogWriter};
-
-/// The place of a log.
-#[derive(Clone)]
-pub enum LogPlace {
-    /// In this file.
-    File(PathBuf),
-    /// In memory: gone with the process. For tests and for programs that want no file.
-    Memory(Memory),
-    /// In a stream of the broker, with a copy in this file.
-    Stream {
-        /// The copy.
-        copy: PathBuf,
-        /// The settings of the stream.
-        kept: LogKept,
-    },
-}
 
 impl From<Unopened> for StartFault {
     fn from(unopened: Unopened) -> StartFault {
@@ -84,8 +67,8 @@ pub(super) async fn open(
             Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, notes })
         }
         LogPlace::Stream { copy, kept } => {
-            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
-            let broker = broker.ok_or_else(nobody)?;
+            let unnamed = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
+            let broker = broker.ok_or_else(unnamed)?;
             if let Durability::Always(pages) = &kept.durability {
                 broker.syncs(pages).await?;
             }

@@ -12,6 +12,7 @@ mod keeping;
 pub mod keyring;
 pub mod order;
 pub mod permissions;
+pub mod plan;
 pub mod pump_loop;
 mod refusals;
 pub mod runfile;

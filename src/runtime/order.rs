@@ -2,38 +2,23 @@
 //! them to the pump. An amendment goes through the door, where its schema judges it first.
 
 use super::front::Front;
-use super::validators::Raw;
+use super::validators::{PersonOrder, Raw};
 use super::waiting::Reply;
 use crate::audit::persons;
 use systole_core::pump::engine::Input;
 use systole_core::pump::event::Pause;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, Refused, Ticket};
-use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::person::{Ruling, Says};
 use systole_core::types::refusal::Refusal;
-
-/// A person's decision on a waiting request.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Order {
-    /// The person.
-    pub by: Name,
-    /// The request.
-    pub request: PersonRequestId,
-    /// The hash of the payload that the person saw, if given.
-    pub hash: Option<Digest>,
-    /// The reason.
-    pub note: Option<String>,
-    /// The decision.
-    pub says: Says<Vec<u8>>,
-}
 
 /// A decision in which the door has judged the amendment.
 type Judged = Says<Box<Result<Admitted, Refused>>>;
 
 impl Front {
     /// Carries out a person's decision on a waiting request.
-    pub async fn rule(&self, order: Order) -> Option<Reply> {
+    pub async fn rule(&self, order: PersonOrder) -> Option<Reply> {
         let (ticket, reply) = self.room.enter();
         match order.says {
             Says::Approve => self.ruled(ticket, order, Says::Approve).await?,
@@ -50,14 +35,14 @@ impl Front {
         reply.await.ok()
     }
 
-    async fn ruled(&self, ticket: Ticket, order: Order, says: Judged) -> Option<()> {
-        let Order { by, request, hash, note, .. } = order;
+    async fn ruled(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
+        let PersonOrder { by, request, hash, note, .. } = order;
         self.send(Input::Ruled(Ruling { ticket, by, request, hash, note, says })).await
     }
 
     /// The log says which schema judges an amendment. If the request no longer waits, the pump reports
     /// it.
-    async fn amended(&self, ticket: Ticket, order: Order, document: Vec<u8>) -> Option<()> {
+    async fn amended(&self, ticket: Ticket, order: PersonOrder, document: Vec<u8>) -> Option<()> {
         let (reader, id) = (self.reader().clone(), order.request);
         let looked = tokio::task::spawn_blocking(move || persons::waiting(&*reader)).await.ok()?;
         let refusal = match looked {

@@ -2,8 +2,8 @@
 //! the flow: first the door closes, then no deliveries go out, replies may arrive for a while, and the log is flushed
 //! last.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::broker::{self, Own, Reachable};
 pub use super::front::Message;
 use super::front::{Front, Reading, Ways};
 use super::keeping;
-pub use super::keeping::LogPlace;
+pub use super::plan::LogPlace;
 use super::refusals::Ear;
 use super::skipping::Rehearsed;
 use super::spoken::Voice;
@@ -23,15 +23,14 @@ use super::waiting::{Reply, WaitingRoom};
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Surroundings};
+use crate::edges::delivery::{Carriers, Deaf, Equipment, Pace};
 use crate::edges::leases::{HmacTokens, LeaseTable};
 use crate::edges::log::nats::Lead;
 pub use crate::edges::log::nats::Sign;
 use crate::edges::log::writer::{Outcome, Writer};
-use crate::edges::managed::Unstarted;
-use crate::edges::nats::{Credentials, Unusable};
 use crate::edges::system;
 use crate::edges::tasks::{self, Kind, Task};
+use crate::runtime::plan::{Plan, StartFault};
 use crate::runtime::pump_loop::{self, Ended, Hand, Lines, RestLines, Taken};
 use systole_core::pump::engine::{Engine, Input, Lookup, Ports, Written, answer};
 use systole_core::pump::state::{Book, State};
@@ -40,10 +39,8 @@ use systole_core::pump::wake::{self, Recovered};
 use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::Unconnected;
-use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::{
-    Batch, Clock, GivenUp, Heard, Leases, LogFault, LogReader, LogWriter, Position, Steps,
-};
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{Batch, Clock, Heard, Leases, LogReader, LogWriter, Position, Steps};
 
 /// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
 /// milliseconds. Senders to a full queue are slowed down.
@@ -58,84 +55,6 @@ const LOOKUPS: usize = 1024;
 
 /// How long readers that follow the log may take to read its end before it is closed.
 const LAST_READS: Duration = Duration::from_secs(1);
-
-/// The plan of a run.
-pub struct Plan {
-    /// The organism.
-    pub composition: Composition,
-    /// The folder of its file, where its programs run.
-    pub directory: PathBuf,
-    /// The place of its log.
-    pub log: LogPlace,
-    /// The Rust listeners, by name.
-    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
-    /// Threads that judge payloads.
-    pub validators: usize,
-    /// The variables that programs see.
-    pub surroundings: Surroundings,
-    /// The observer of steps.
-    pub steps: Arc<dyn Steps>,
-    /// The broker, if listeners are reached over it or it stores the log.
-    pub bus: Option<Bus>,
-    /// If the organism starts its own broker: the log. The broker's folder is next to it.
-    pub managed: Option<PathBuf>,
-    /// If another pump writes the log: called with that pump's sign. The log is then followed until the other pump is
-    /// silent. If `None`, such a log is not opened.
-    pub stands_by: Option<StandsBy>,
-    /// Missing positions, once acknowledged, of a log in a file. The log continues without them.
-    pub given_up: Option<GivenUp>,
-}
-
-/// Called with the sign of the pump that writes the log.
-pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
-
-/// The broker's address and the pump's credentials.
-pub struct Bus {
-    /// Its address.
-    pub url: String,
-    /// `None` if the broker needs no credentials.
-    pub credentials: Option<Credentials>,
-}
-
-/// Why an organism does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartFault {
-    /// The log cannot be used.
-    #[error(transparent)]
-    Log(#[from] LogFault),
-    /// A listener has no program and no Rust value.
-    #[error(transparent)]
-    Listener(#[from] crate::edges::delivery::NoWay),
-    /// The broker cannot be used.
-    #[error(transparent)]
-    Broker(#[from] Unusable),
-    /// The organism's own broker does not start.
-    #[error(transparent)]
-    Unstarted(#[from] Unstarted),
-    /// Another pump writes the log.
-    #[error("the log {stream} at {address} is written by {by}")]
-    Led {
-        /// The stream.
-        stream: String,
-        /// The broker's address.
-        address: String,
-        /// The other pump.
-        by: Sign,
-    },
-    /// The configuration of a call that is still open cannot be read back.
-    #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
-    Configuration {
-        /// The thread.
-        thread: ThreadId,
-        /// The hash of the configuration.
-        config: Digest,
-        /// The reason.
-        words: String,
-    },
-    /// The operating system returned an error.
-    #[error("the organism lacks what it needs to run: {0}")]
-    Machine(String),
-}
 
 /// A running organism.
 pub struct Organism {

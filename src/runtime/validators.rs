@@ -10,20 +10,35 @@ use std::thread::{self, JoinHandle};
 use tokio::sync::mpsc;
 
 use super::compiled_schemas::{CompiledSchemas, Unfit};
-use super::order::Order;
 use super::spoken::Voice;
 use systole_core::pump::engine::Input;
+use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::composition::{Composition, Reach};
 use systole_core::types::flow::{Asked, Judged, Ticket, Unconnected};
 use systole_core::types::ids::{Digest, Key, Name};
-use systole_core::types::person::{Ruling, Says};
+use systole_core::types::person::{PersonRequestId, Ruling, Says};
 use systole_core::types::ports::{Leases, Speech, Step, Steps};
 
 /// Documents that may wait for one thread: a few batches of the pump. At 1 MiB each, they still fit into memory.
 const WAITING: usize = 1024;
 /// Documents judged before the results go to the pump.
 const AT_ONCE: usize = 64;
+
+/// A person's decision on a waiting request.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PersonOrder {
+    /// The person.
+    pub by: Name,
+    /// The request.
+    pub request: PersonRequestId,
+    /// The hash of the payload that the person saw, if given.
+    pub hash: Option<Digest>,
+    /// The reason.
+    pub note: Option<String>,
+    /// The decision.
+    pub says: Says<Vec<u8>>,
+}
 
 /// A raw document and its sender.
 pub enum Raw {
@@ -56,7 +71,7 @@ pub enum Raw {
         /// Where the person waits.
         ticket: Ticket,
         /// The rest of the person's order.
-        order: Order,
+        order: PersonOrder,
         /// The listener that it is for.
         to: Name,
         /// The configuration of its call.
@@ -216,7 +231,7 @@ impl Desk {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
                 let amended = admit::amendment(page, &to, &document, compiled_schemas);
                 self.passed_door(amended.is_ok());
-                let Order { by, request, hash, note, .. } = order;
+                let PersonOrder { by, request, hash, note, .. } = order;
                 let says = Says::Amend(Box::new(amended));
                 Input::Ruled(Ruling { ticket, by, request, hash, note, says })
             }
@@ -238,7 +253,7 @@ impl Desk {
         // either.
         let reach = page.listener(listener).map(|listener| &listener.reach);
         let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
-        let judged = admit::judge_word(page, lease, word, speech, compiled_schemas);
+        let judged = admit::judge_word(page, lease, word, speech, primitives::reading, compiled_schemas);
         self.passed_door(true);
         self.voice.pass(&judged, whole);
         Ok(judged)

@@ -3,7 +3,8 @@
 
 use std::time::Duration;
 
-use systole::audit::columns::{COLUMNS, width};
+use systole::audit::columns::width;
+use systole::audit::layout::COLUMNS;
 use systole::audit::posts::Posts;
 use systole::audit::whole::Whole;
 use systole::audit::why::{Asker, Standing, broken, report, waits};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use systole::config;
 use systole::edges::log::memory::{Ending, Memory};
+use systole::runtime::plan::Plan;
 use systole::runtime::pump_loop::Ended;
-use systole::runtime::running::{LogPlace, Organism, Plan};
+use systole::runtime::running::{LogPlace, Organism};
 use systole::runtime::waiting::Reply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Unwatched;
@@ -38,7 +39,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_room_without_a_word() {
+async fn clients_get_an_error_while_the_log_has_no_room() {
     let (folder, log) = (echo(), Memory::new());
     let organism = start(folder.path(), &log).await;
     let first = ask(&organism, "k1", &say("hello"), None).await.unwrap();

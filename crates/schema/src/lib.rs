@@ -8,6 +8,7 @@
 mod build;
 pub mod compact;
 mod explain;
+mod finding;
 mod form;
 mod json;
 mod judge;
@@ -21,6 +22,7 @@ mod tree;
 mod word;
 
 pub use build::given::Slip;
+pub use finding::Finding;
 pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
 pub use part::{Part, PartKind};
@@ -40,31 +42,6 @@ pub struct Unfit {
     /// Why it is refused.
     pub message: String,
     /// What to write instead.
-    pub fix: String,
-}
-
-/// The first error in a payload, worded so that its author can fix it from the message alone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The root element of the payload, by local name.
-    pub element: String,
-    /// The path of the error, such as `/search/limit`, `/order/line[2]` or `/search/@mode`.
-    pub path: String,
-    /// The byte offset of the error in the payload.
-    pub offset: usize,
-    /// Line of that byte in the payload, from 1.
-    pub line: u64,
-    /// Column of that byte in the payload, in characters from 1.
-    pub column: u64,
-    /// The error: `limit: 0 is less than 1, the smallest allowed`.
-    pub message: String,
-    /// What is allowed there: `limit: whole number, 1 to 100, may be left out`.
-    pub expected: String,
-    /// The value found, as written, shortened if it is long.
-    pub received: String,
-    /// The smallest part of the schema that says so, as it is in the schema.
-    pub schema: String,
-    /// What to write. If it begins with an element, replacing `received` with that element is enough.
     pub fix: String,
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::form::{Inside, Record, is_of, least, most};
 use crate::judge::builtin::Family;
-use crate::judge::value;
+use crate::judge::check_value;
 use crate::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
 
 /// A part of a payload.
@@ -128,7 +128,7 @@ impl<'m> Part<'m> {
 
     /// Why it can never have this value, worded to follow its name; `None` if it can.
     pub fn fault(&self, value: &str) -> Option<String> {
-        value::check(self.simple()?, value).map(|wrong| wrong.words)
+        check_value::check(self.simple()?, value).map(|wrong| wrong.words)
     }
 
     /// Whether none of its values lies in this range. Both ends belong to the range; a missing end is open.

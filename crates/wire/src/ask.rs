@@ -121,15 +121,15 @@ impl Question {
                 items: flag(gate, tag, "items", true)?,
             },
             "schema" if is_own => Self::Schema {
-                name: super::reply::attribute(gate, tag, "name")?,
+                name: super::required::attribute(gate, tag, "name")?,
                 element: gate.attribute("element").map(std::borrow::Cow::into_owned),
                 from: start(gate, tag)?,
             },
             "blob" if is_own => {
-                Self::Blob { hash: super::reply::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
+                Self::Blob { hash: super::required::attribute(gate, tag, "hash")?, from: start(gate, tag)? }
             }
             "configuration" if is_own => Self::Configuration {
-                path: super::reply::attribute(gate, tag, "path")?,
+                path: super::required::attribute(gate, tag, "path")?,
                 from: start(gate, tag)?,
             },
             "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),

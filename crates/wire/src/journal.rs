@@ -129,7 +129,7 @@ impl Entry {
 
     /// Reads the entry that `gate` has just opened, to its end.
     pub(crate) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
-        let kind = super::reply::attribute(gate, tag, "kind")?;
+        let kind = super::required::attribute(gate, tag, "kind")?;
         match kind.as_str() {
             "model-started" => {
                 let started = Started {
@@ -163,7 +163,7 @@ impl Entry {
 }
 
 fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::reply::attribute(gate, tag, name)?;
+    let value = super::required::attribute(gate, tag, name)?;
     if value.len() > WORD_BYTES {
         let message = format!(
             "attribute {name} of <{}> has {} bytes, the limit is {WORD_BYTES}",
@@ -177,7 +177,7 @@ fn word<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fa
 }
 
 fn hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
-    let value = super::reply::attribute(gate, tag, name)?;
+    let value = super::required::attribute(gate, tag, name)?;
     if is_hash(&value) { Ok(value) } else { Err(no_hash(gate, tag, name, &value)) }
 }
 
@@ -201,7 +201,7 @@ fn no_hash<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str, value: &str) -> F
 }
 
 pub(crate) fn needed<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<u64, Fault> {
-    super::reply::attribute(gate, tag, name)?;
+    super::required::attribute(gate, tag, name)?;
     count(gate, tag, name).map(Option::unwrap_or_default)
 }
 

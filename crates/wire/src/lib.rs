@@ -22,6 +22,7 @@ pub mod namespaces;
 pub mod payload;
 pub mod place;
 pub mod reply;
+mod required;
 mod scope;
 pub mod told;
 pub mod writer;

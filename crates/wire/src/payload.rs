@@ -250,6 +250,20 @@ impl Payload {
     }
 }
 
+impl writer::Writer {
+    /// Writes a payload, byte for byte: it means the same anywhere.
+    pub fn payload(&mut self, payload: &Payload) {
+        self.verbatim(payload.bytes());
+    }
+}
+
+impl writer::Start<'_, '_> {
+    /// Closes it around a payload.
+    pub fn payload(self, payload: &Payload) {
+        self.content(|inside| inside.payload(payload));
+    }
+}
+
 /// The name of the first element of stored bytes, if it has no prefix and its namespace is declared without a
 /// reference, as almost always. It judges nothing: that was done before storing.
 fn plain_name(bytes: &[u8]) -> Option<QName> {

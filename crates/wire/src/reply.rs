@@ -4,9 +4,10 @@
 //! does. A document comes in and a [`Word`] goes out, or the other way round.
 
 use crate::ask::Question;
-use crate::gate::{Gate, Step, Tag};
+use crate::gate::{Gate, Step};
 use crate::journal::Entry;
 use crate::place::Fault;
+use crate::required::attribute;
 use crate::{Limits, Payload, codes, namespaces};
 
 mod answered;
@@ -204,17 +205,6 @@ fn not_protocol(gate: &mut Gate<'_>) -> Fault {
     let offset = gate.offset();
     let fault = gate.fault(codes::INVALID, "the document is not part of the listener protocol", offset);
     fault.expected("reply, notice, progress, journal or ask, in urn:systole:listener:v1")
-}
-
-/// The value of a required attribute.
-pub(crate) fn attribute<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, name: &str) -> Result<String, Fault> {
-    match gate.attribute(name).filter(|value| !value.is_empty()) {
-        Some(value) => Ok(value.into_owned()),
-        None => {
-            let message = format!("<{}> has no attribute {name}", tag.local);
-            Err(gate.fault(codes::INVALID, message, tag.offset).fix(format!("add {name}=\"…\"")))
-        }
-    }
 }
 
 /// The longest start tag of a broken document that is still examined: 64 attributes of 256 bytes and some room.

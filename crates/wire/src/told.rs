@@ -118,7 +118,7 @@ impl Told {
             Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
             _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
         };
-        let delivery = super::reply::attribute(&mut gate, &tag, "delivery")?;
+        let delivery = super::required::attribute(&mut gate, &tag, "delivery")?;
         let told = match tag.local {
             "cancel" => {
                 gate.skip()?;

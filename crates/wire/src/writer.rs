@@ -2,9 +2,9 @@
 //!
 //! Its output is always well-formed: it escapes every text, an element cannot be left open, and a name that is not
 //! a literal in the source must be a [`Name`]. It never indents and never adds a byte that was not asked for.
-//! Names, texts and payloads come in; bytes go out.
+//! Names and texts come in; bytes go out. `payload.rs` adds how a payload is written.
 
-use crate::{Payload, characters, name};
+use crate::{characters, name};
 
 mod visible;
 
@@ -61,9 +61,9 @@ impl Writer {
         escape(&mut self.bytes, text, false);
     }
 
-    /// Writes a payload, byte for byte: it means the same anywhere.
-    pub fn payload(&mut self, payload: &Payload) {
-        self.bytes.extend_from_slice(payload.bytes());
+    /// Writes bytes unchanged. They must be well-formed on their own.
+    pub(crate) fn verbatim(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
     }
 
     /// The written bytes.
@@ -124,11 +124,6 @@ impl Start<'_, '_> {
     /// Closes it around escaped text.
     pub fn text(self, text: &str) {
         self.content(|inside| inside.text(text));
-    }
-
-    /// Closes it around a payload.
-    pub fn payload(self, payload: &Payload) {
-        self.content(|inside| inside.payload(payload));
     }
 
     /// Closes it around the output of `write`.

@@ -18,9 +18,10 @@ use crate::failures::{self, Reason};
 use crate::guard::{self, Room};
 use crate::heard::Heard;
 use crate::memory::{Conversation, Happened, Turn};
-use crate::model::{Models, Stop};
+use crate::model::Models;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
+use crate::tools;
 use crate::turn::{self, Ask, Came};
 use crate::{primitives, viewing};
 
@@ -32,11 +33,11 @@ const SAME: u32 = 4;
 
 /// A running agent.
 pub struct Agent {
-    pub(crate) spec: spec::Agent,
+    spec: spec::Agent,
     terms: AgentTerms,
-    pub(crate) models: Arc<Models>,
+    models: Arc<Models>,
     /// The limits and prices of its model.
-    pub(crate) limits: spec::Model,
+    limits: spec::Model,
     kept: OpenCalls<KeptConversation>,
 }
 
@@ -106,8 +107,7 @@ impl Agent {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
-        let stamp = &asked.stamp;
-        let wrap_up = wrap_up.as_deref();
+        let (stamp, wrap_up) = (&asked.stamp, wrap_up.as_deref());
         if let Some(failure) = self.asked_for_more(&conversation) {
             return Ok(failure);
         }
@@ -119,7 +119,7 @@ impl Agent {
             let why = format!("the model gave the same answer {SAME} times in a row");
             return Ok(self.report(&conversation, wrap_up, &why));
         }
-        let room = guard::room(&self.limits, &conversation, turn::tools_tokens(&conversation.terms.tools));
+        let room = guard::room(&self.limits, &conversation, tools::tools_tokens(&conversation.terms.tools));
         if room == Room::None {
             return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
         }
@@ -134,7 +134,8 @@ impl Agent {
             wrap_up,
             only_final,
         };
-        let ask = Ask { agent: self, conversation: &conversation, header: &header, asked };
+        let (models, spec, limits) = (&*self.models, &self.spec, &self.limits);
+        let ask = Ask { models, spec, limits, conversation: &conversation, header: &header, asked };
         let came = turn::ask(ask, stamp.journal.is_some(), line).await?;
         conversation.was_put();
         let heard = match came {
@@ -331,9 +332,4 @@ fn is_over(said: &Said) -> bool {
         Said::Failure { .. } => true,
         Said::Again { .. } => false,
     }
-}
-
-/// Whether the provider withheld the rest of the answer.
-pub(crate) fn is_refused(stop: Stop) -> bool {
-    stop == Stop::Filtered
 }

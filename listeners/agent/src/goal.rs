@@ -1,14 +1,12 @@
 //! A goal of a workflow, as an agent sees it: what it shows the model, and the output that answers it.
 //!
-//! A request or a text comes in; a text for the model, or a payload, goes out. The contracts of the call say what the
+//! A request or a text comes in; a goal, or a payload, goes out. The contracts of the call say what the
 //! goal's payload must be.
 
 use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::Writer;
 use systole_kit::{Limits, Payload, QName, namespaces};
 use systole_workflow::spec::Tasks;
-
-use crate::show::{Mark, markup, shown};
 
 /// The local name of a request for a goal.
 const REQUEST: &str = "goal-request";
@@ -125,14 +123,5 @@ impl Goal {
         let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
         start.attr_if("converged", converged.then_some("true")).text(text.trim());
         Payload::trusted(writer.finish().into()).ok()
-    }
-}
-
-/// The text of a request for a model: the inside, in its original layout.
-pub(crate) fn words(request: &Payload, mark: &Mark) -> String {
-    match request.child() {
-        // A plain carriage return would be read as a line feed.
-        Ok(workflow) => mark.cover(&markup(&workflow)).replace('\r', "&#13;"),
-        Err(_) => shown(request, mark),
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use crate::contracts::Unreadable;
 use crate::memory::Conversation;
 use crate::show::Mark;
+use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::{spec, turn};
+use crate::tools;
 
 /// Tokens kept free besides the answer.
 const SPARE: u64 = 256;
@@ -68,7 +69,7 @@ pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Un
     let terms = AgentTerms::of(agent)?;
     // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
-        let tools = turn::tools_tokens(&terms.tools);
+        let tools = tools::tools_tokens(&terms.tools);
         Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
     };
     let every = terms.every();

@@ -22,6 +22,7 @@ mod show;
 pub mod spec;
 mod terms;
 mod tokens;
+mod tools;
 mod turn;
 mod viewing;
 

@@ -1,25 +1,25 @@
 //! One question to the model. The prompt is stored and its hash written into the journal before the model is called.
 //! The answer is in the journal before it is used. An answer that an earlier attempt paid for is not bought again.
 
-use serde_json::json;
 use systole_kit::envelope::Delivered;
 use systole_kit::journal::{Entry, Outcome, Past, Standing, Started};
 use systole_kit::line::{Line, NotTaken};
 
-use crate::agent::{Agent, is_refused};
 use crate::chain::Link;
 use crate::dialect;
 use crate::heard::{self, Heard};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, Choice, Course, Fault, FaultKind, Going, Ledger, Message, NoAnswer, Part, Request, Role, Tool,
+    self, Choice, Course, Fault, FaultKind, Going, Ledger, Message, Models, NoAnswer, Part, Request, Role,
+    Stop,
 };
 use crate::primitives::TASK;
 use crate::prompt;
 use crate::show::{block, escaped};
-use crate::spec::{Actions, Dialect, Thinking, ToolChoice};
+use crate::spec::{self, Actions, Dialect, Thinking, ToolChoice};
 use crate::terms::CallTerms;
+use crate::tools::tools_tokens;
 
 /// What the model is told about this turn only.
 pub(crate) struct Header<'a> {
@@ -35,7 +35,10 @@ pub(crate) struct Header<'a> {
 
 /// The question.
 pub(crate) struct Ask<'a> {
-    pub(crate) agent: &'a Agent,
+    pub(crate) models: &'a Models,
+    pub(crate) spec: &'a spec::Agent,
+    /// The limits and prices of the agent's model.
+    pub(crate) limits: &'a spec::Model,
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a Header<'a>,
     /// The delivery for which the model is asked.
@@ -77,7 +80,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         tokens_in: ask.header.used + tools_tokens(&ask.conversation.terms.tools),
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
-    let (models, name) = (&ask.agent.models, &ask.agent.spec.model);
+    let (models, name) = (ask.models, &ask.spec.model);
     Ok(match live::shown(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
@@ -175,7 +178,7 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
         tools,
         choice,
         schema,
-        max_output: ask.agent.limits.max_output,
+        max_output: ask.limits.max_output,
         params: serde_json::Map::new(),
         enough: dialect::enough(spec, contracts, ask.header.only_final),
         course: course(ask, past),
@@ -223,7 +226,7 @@ fn header_words(ask: &Ask<'_>) -> String {
         lines.push(format!("Tasks: {} of {} given.", ask.conversation.tasks_given, tasks.at_most));
     }
     let actions = contracts.actions.iter().map(|action| &*action.known.element.local);
-    let names: Vec<&str> = match (header.only_final, ask.agent.spec.dialect) {
+    let names: Vec<&str> = match (header.only_final, ask.spec.dialect) {
         (true, _) | (_, Dialect::Plain) => Vec::new(),
         (_, Dialect::Xml) => actions.chain(contracts.tasks().map(|_| TASK)).collect(),
         _ => tools.iter().map(|tool| tool.name.as_str()).collect(),
@@ -261,16 +264,7 @@ fn expected(ask: &Ask<'_>) -> String {
     }
 }
 
-/// Tools as the prompt chain stores them.
-pub(crate) fn tools_text(tools: &[Tool]) -> String {
-    let line = |tool: &Tool| {
-        json!({ "name": tool.name, "description": tool.description, "parameters": tool.parameters })
-            .to_string()
-    };
-    tools.iter().map(line).collect::<Vec<_>>().join("\n")
-}
-
-/// An estimate of the tokens of tools.
-pub(crate) fn tools_tokens(tools: &[Tool]) -> u64 {
-    crate::tokens::estimate(&tools_text(tools))
+/// Whether the provider withheld the rest of the answer.
+fn is_refused(stop: Stop) -> bool {
+    stop == Stop::Filtered
 }

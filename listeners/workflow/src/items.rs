@@ -1,5 +1,5 @@
-//! The payloads that a workflow sends: children, branches of itself, timers, questions to a person, and its final; and
-//! what is read back out of their answers.
+//! The payloads that a workflow sends: children, branches of itself, timers, and its final; and what is read back out
+//! of their answers.
 
 use std::sync::Arc;
 
@@ -7,12 +7,11 @@ use systole_kit::gate::{Gate, Step as Token};
 use systole_kit::writer::{Name, Writer};
 use systole_kit::{Limits, Payload, namespaces};
 
-use crate::facts::Facts;
 use crate::goal_request::shown_text;
 use crate::known::{Entry, Failure, Known, Output, Part};
 use crate::spec::{Budget, Call, ElementName, Question, Source, Step, Work, Workflow};
 
-fn core(write: impl FnOnce(&mut Writer)) -> Payload {
+pub(crate) fn core(write: impl FnOnce(&mut Writer)) -> Payload {
     composed(write)
 }
 
@@ -252,35 +251,7 @@ pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
     entries.collect()
 }
 
-/// A question to a person.
-///
-/// # Errors
-/// When an output that it shows is in no message of the call.
-pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
-    let mut shows = Vec::new();
-    for path in &question.shows {
-        let Some(payload) = known.output(path) else { continue };
-        let unseen = || {
-            let words = format!("the output {} is in no message that a person can see", path.text());
-            Failure::new("workflow.unshown", words)
-        };
-        shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
-    }
-    Ok(core(|writer| {
-        let start = writer.open("ask-person").xmlns(namespaces::CORE);
-        start.attr("expires", &duration(question.expires_ms)).content(|inside| {
-            inside.open("question").text(&question.words);
-            for (number, label) in &shows {
-                inside.open("show").number("seq", *number).text(label);
-            }
-            for choice in &question.choices {
-                inside.open("choice").text(choice);
-            }
-        });
-    }))
-}
-
-/// What a person said, or what counts where nobody did.
+/// A person's answer, or the question's default if it expired.
 pub(crate) fn person_said(said: &Payload, question: &Question) -> Option<Payload> {
     if said.attribute("outcome").as_deref() != Some("expired") {
         return Some(said.clone());

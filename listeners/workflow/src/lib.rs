@@ -3,6 +3,7 @@
 //! A workflow comes in as plain data ([`spec`]), deliveries come in one by one, and replies go out: children that
 //! work on goals, timers, questions to people, and the final. The only record of a run is its thread.
 
+mod ask_person;
 pub mod bound;
 mod condition;
 pub mod explain;

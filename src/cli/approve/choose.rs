@@ -8,7 +8,7 @@ use crate::audit::persons::{self, About};
 use crate::cli::exit::Exit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
-use crate::runtime::order::Order;
+use crate::runtime::validators::PersonOrder;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::person::{PersonRequestId, RequestKind, Says};
 
@@ -49,7 +49,7 @@ impl Choose {
             },
         };
         let says = Says::Choose(choice);
-        rule(&place, vec![Order { by: Name::operator(), request: id, hash, note, says }])
+        rule(&place, vec![PersonOrder { by: Name::operator(), request: id, hash, note, says }])
     }
 }
 

@@ -9,15 +9,15 @@ use crate::cli::here;
 use crate::cli::place::Place;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
+use crate::console::api_types::{Outcome, Refusal, Ruled, Ruling};
 use crate::console::client::{Client, Unheard};
-use crate::console::told::{Outcome, Refusal, Ruled, Ruling};
-use crate::runtime::order::Order;
 use crate::runtime::runfile::RunFile;
+use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::Reply;
 use systole_core::types::person::{PersonRequestId, Says};
 
 /// Carries out orders, each separately. The exit is that of the first refused order.
-pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Exit> {
+pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Exit, Exit> {
     let screen = place.screen();
     let log = place.log(screen)?;
     let several = orders.len() > 1;
@@ -36,7 +36,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Ex
             left.next();
         }
     }
-    let left: Vec<Order> = left.collect();
+    let left: Vec<PersonOrder> = left.collect();
     if !left.is_empty() {
         let work =
             async { Box::pin(in_process(screen, place, left, several)).await.unwrap_or_else(|exit| exit) };
@@ -46,7 +46,7 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<Order>) -> Result<Exit, Ex
 }
 
 /// The order in the form of an organism's door.
-fn spoken(order: &Order) -> Ruling {
+fn spoken(order: &PersonOrder) -> Ruling {
     let (payload, choice) = match &order.says {
         // Bytes that are not UTF-8 were refused before.
         Says::Amend(bytes) => (Some(String::from_utf8_lossy(bytes).into_owned()), None),
@@ -57,7 +57,12 @@ fn spoken(order: &Order) -> Ruling {
     Ruling { outcome: Outcome::of(&order.says), note: order.note.clone(), hash, payload, choice }
 }
 
-async fn in_process(screen: Screen, place: &Place, orders: Vec<Order>, several: bool) -> Result<Exit, Exit> {
+async fn in_process(
+    screen: Screen,
+    place: &Place,
+    orders: Vec<PersonOrder>,
+    several: bool,
+) -> Result<Exit, Exit> {
     let file = place.organism(screen)?;
     let organism = Box::pin(here::start_still(screen, place, file)).await?;
     let mut exit = Exit::Done;

@@ -7,7 +7,8 @@ use systole_kit::Limits;
 use systole_kit::gate::{Gate, Step};
 use systole_kit::writer::visible;
 
-use crate::audit::columns::{COLUMNS, plain, wrapped_in};
+use crate::audit::columns::{plain, wrapped_in};
+use crate::audit::layout::COLUMNS;
 use crate::cli::screen::Screen;
 
 const END: &str = "\u{1b}[0m";

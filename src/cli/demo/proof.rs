@@ -10,7 +10,7 @@ use systole_checker::record::{Hash, Id};
 
 use super::Fault;
 use crate::audit::costs;
-use crate::console::told;
+use crate::console::api_types;
 use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
 
@@ -28,8 +28,8 @@ pub(super) struct Proof {
 pub(super) fn of(
     log: &Path,
     question: &[u8],
-    receipt: &told::Receipt,
-    answer: &told::Record,
+    receipt: &api_types::Receipt,
+    answer: &api_types::Record,
 ) -> Result<Proof, Fault> {
     let unproven = |words: String| Fault::Unproven(words);
     let illegible = || unproven("the receipt names no record".to_owned());

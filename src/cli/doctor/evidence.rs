@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use super::Finding;
-use super::store::refused;
 use crate::audit::{kinship, orphans};
 use crate::cli::exit::Exit;
+use crate::cli::here::fix_of;
 use crate::edges::log::sqlite;
 use systole_core::types::composition::Composition;
+use systole_core::types::ports::LogFault;
 
 /// Most misfits to name.
 const NAMED: usize = 10;
@@ -17,7 +18,7 @@ const NAMED: usize = 10;
 pub(super) fn structure(log: &Path) -> Vec<Finding> {
     let odd = match sqlite::oddities(log) {
         Ok(odd) => odd,
-        Err(fault) => return vec![refused(&fault)],
+        Err(fault) => return vec![log_finding(&fault)],
     };
     if odd.is_empty() {
         return vec![Finding::fine("structure", "tables, indexes and views are those of the format")];
@@ -40,7 +41,7 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
     let looked = sqlite::open_reading(log).and_then(|reader| kinship::look(&reader));
     let looked = match looked {
         Ok(looked) => looked,
-        Err(fault) => return vec![refused(&fault)],
+        Err(fault) => return vec![log_finding(&fault)],
     };
     let (children, documents) = (looked.children, looked.documents);
     if looked.misfits.is_empty() {
@@ -66,4 +67,21 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
 pub(super) fn orphans(log: &Path, composition: &Composition) -> Vec<Finding> {
     let found = sqlite::open_reading(log).and_then(|reader| orphans::in_log(&reader, composition));
     found.iter().flatten().map(|orphan| Finding::note("open work", orphan.words(), orphan.fix())).collect()
+}
+
+/// What a person should know about a log that cannot be read as it should.
+pub(super) fn log_finding(fault: &LogFault) -> Finding {
+    let fix = fix_of(fault).unwrap_or("what the message says".into());
+    let fix = match fault {
+        LogFault::Damaged { .. } => {
+            "copy the file first; the list below says what may still be trusted".into()
+        }
+        _ => fix,
+    };
+    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
+        Exit::Unavailable
+    } else {
+        Exit::Log
+    };
+    Finding::problem("log", fault.to_string(), fix, exit)
 }

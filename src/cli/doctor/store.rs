@@ -5,10 +5,11 @@
 
 use std::path::Path;
 
-use super::{Finding, evidence, folds};
+use super::evidence::{self, log_finding};
+use super::{Finding, folds};
 use crate::audit::chains;
 use crate::cli::exit::Exit;
-use crate::cli::looking::{absent, mend_of};
+use crate::cli::looking::absent;
 use crate::config::{OrganismFile, Refused};
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
@@ -52,7 +53,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
     }
     let format = match sqlite::format(log) {
         Ok(format) => format,
-        Err(fault) => return vec![refused(&fault)],
+        Err(fault) => return vec![log_finding(&fault)],
     };
     let mut found = Vec::new();
     match sqlite::verify_all(log) {
@@ -74,7 +75,7 @@ pub(super) fn log(log: &Path, start: &str) -> Vec<Finding> {
             found.extend(evidence::kinship(log));
         }
         Err(fault) => {
-            found.push(refused(&fault));
+            found.push(log_finding(&fault));
             if matches!(fault, LogFault::Damaged { .. }) {
                 found.extend(broken_chains(log));
             }
@@ -94,7 +95,7 @@ fn condition(log: &Path) -> Vec<Finding> {
         // This error was already reported when the log was verified.
         Err(_) => return Vec::new(),
     };
-    let lost = condition.lost.iter().map(refused);
+    let lost = condition.lost.iter().map(log_finding);
     let tip = condition
         .tip
         .into_iter()
@@ -103,22 +104,6 @@ fn condition(log: &Path) -> Vec<Finding> {
         Finding::note("closing", words, "the next start; of a copy, the file -wal beside the original")
     });
     lost.chain(tip).chain(unclosed).collect()
-}
-
-pub(super) fn refused(fault: &LogFault) -> Finding {
-    let fix = mend_of(fault).unwrap_or("what the message says".into());
-    let fix = match fault {
-        LogFault::Damaged { .. } => {
-            "copy the file first; the list below says what may still be trusted".into()
-        }
-        _ => fix,
-    };
-    let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
-        Exit::Unavailable
-    } else {
-        Exit::Log
-    };
-    Finding::problem("log", fault.to_string(), fix, exit)
 }
 
 /// The log's bytes, including those of its write-ahead log.

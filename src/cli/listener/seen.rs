@@ -9,7 +9,7 @@ use systole_kit::{Limits, Payload, namespaces};
 use crate::cli::exit::Exit;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
-use crate::console::told::Refusal;
+use crate::console::api_types::Refusal;
 use crate::edges::delivery;
 use crate::runtime::trying::{Case, End, Remark, Tried, Verdict};
 use systole_core::types::composition::{Element, Listener};

@@ -6,8 +6,8 @@ use systole_kit::{Limits, Payload, namespaces};
 use super::Screen;
 use crate::audit::columns::{cut, plain};
 use crate::audit::glance::{glance, told};
+use crate::console::api_types::Record;
 use crate::console::ending::Ending;
-use crate::console::told::Record;
 use systole_core::types::codes::Code;
 
 /// Most columns of a failure's words: a few lines of a terminal.

@@ -11,7 +11,7 @@ use super::phrase::Phrase;
 use crate::audit::columns::{cut, ending, plain, width};
 use crate::audit::layout::talk_columns;
 use crate::cli::awaited::{Work, works};
-use crate::console::told::{Receipt, Record, Spoken};
+use crate::console::api_types::{Receipt, Record, Spoken};
 use crate::edges::clock::WallClock;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;

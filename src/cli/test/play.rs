@@ -9,10 +9,10 @@ use crate::audit::persons::{About, Waiting};
 use crate::cli::refused;
 use crate::config::Place;
 use crate::config::rehearsal::{Decision, Expected, Failure, Question, REPORT, Rehearsal, Step, Text};
+use crate::console::api_types;
 use crate::console::ending::Ending;
-use crate::console::told;
 use crate::edges::schemas::xpath;
-use crate::runtime::order::Order;
+use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::Reply;
 use systole_core::types::ids::Name;
 use systole_core::types::person::Says;
@@ -116,7 +116,7 @@ fn refusal_is(wanted: &Failure, refusal: &Refusal) -> Result<(), Box<Failed>> {
 }
 
 fn page(refusal: &Refusal) -> String {
-    refused::page(&told::Refusal::from(refusal)).trim_end().to_owned()
+    refused::page(&api_types::Refusal::from(refusal)).trim_end().to_owned()
 }
 
 fn fits(wanted: &Failure, code: &str, words: &str) -> bool {
@@ -186,7 +186,7 @@ async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result
         ("reject", _) => Says::Reject,
         _ => Says::Approve,
     };
-    let order = Order {
+    let order = PersonOrder {
         by: Name::operator(),
         request: waiting.id,
         hash: Some(waiting.hash),
@@ -218,12 +218,12 @@ async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), B
         return Ok(());
     }
     let (says, hash) = (Says::Choose(choice.clone()), Some(waiting.hash));
-    let order = Order { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
+    let order = PersonOrder { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
     ordered(stage, place, "choose", order).await
 }
 
 /// Sends an order and expects it to succeed.
-async fn ordered(stage: &Stage, place: &Place, verb: &str, order: Order) -> Result<(), Box<Failed>> {
+async fn ordered(stage: &Stage, place: &Place, verb: &str, order: PersonOrder) -> Result<(), Box<Failed>> {
     match stage.organism().front().rule(order).await {
         Some(Reply::Done | Reply::Receipt(..)) => Ok(()),
         Some(Reply::Refused(refusal)) => {
@@ -259,7 +259,7 @@ async fn answer(
     Err(failed.expected(wanted))
 }
 
-async fn ended(stage: &mut Stage, place: &Place) -> Result<(Ending, told::Record), Box<Failed>> {
+async fn ended(stage: &mut Stage, place: &Place) -> Result<(Ending, api_types::Record), Box<Failed>> {
     let ended = stage.until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
 }
@@ -284,7 +284,7 @@ async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
 }
 
 /// A record as `systole log` prints it.
-fn lines_of(stage: &Stage, record: &told::Record) -> String {
+fn lines_of(stage: &Stage, record: &api_types::Record) -> String {
     let found = stage.records.iter().find(|(_, told)| told.position == record.position);
     let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
     lines.unwrap_or_default().join("\n")
@@ -302,7 +302,7 @@ fn holds(wanted: &Text, payload: &str) -> Result<(), Box<Failed>> {
 
 /// Whether the texts are in the lines of the log, in this order.
 fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
-    let line = |(record, _): &(systole_core::types::record::Record, told::Record)| {
+    let line = |(record, _): &(systole_core::types::record::Record, api_types::Record)| {
         on_one_line(&narrate(record, None).join(" "))
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();

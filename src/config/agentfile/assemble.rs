@@ -6,11 +6,9 @@ use super::Note;
 use super::declared::Declared;
 use super::labels::Labels;
 use super::statements::{Statement, Supervision};
-use super::steps::{Goal, Payload, Planned, Step};
+use super::steps::{Goal, Payload, Planned, Step, TAKEN};
 use super::yaml_text::{Entry, Node, written};
 
-/// Names that no listener can have.
-pub(super) const TAKEN: [&str; 6] = ["core", "sys", "cli", "console", "person", "operator"];
 const NAME_BYTES: usize = 40;
 const MODEL: &str = "main";
 const WORKER: &str = "You do one step of a larger task, and do it carefully.";

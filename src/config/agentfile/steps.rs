@@ -13,6 +13,9 @@ use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, worded};
 use crate::config::taken_ids;
 
+/// Names that no listener can have.
+pub(super) const TAKEN: [&str; 6] = ["core", "sys", "cli", "console", "person", "operator"];
+
 /// A step.
 pub(super) enum Step {
     Goal(Goal),
@@ -66,7 +69,7 @@ const PASSES: u32 = 5;
 
 /// Plans the steps.
 pub(super) fn plan(declared: &Declared, notes: &mut Vec<Note>) -> Planned {
-    let workflow = Labels::new(NAME_BYTES, super::assemble::TAKEN).pick(&declared.name);
+    let workflow = Labels::new(NAME_BYTES, TAKEN).pick(&declared.name);
     // The root tag of a workflow's notes is its name, in the organism's namespace.
     let mut names = Labels::new(PAYLOAD_BYTES, HOUSE.into_iter().chain([workflow.as_str()]));
     let request = (!declared.inputs.is_empty()).then(|| names.pick(&format!("{workflow}-request")));

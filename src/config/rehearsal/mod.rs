@@ -18,8 +18,9 @@ use systole_agent::spec::Provider;
 
 use super::diagnostic::{Place, Refused};
 use super::diagnostics::{Diagnostics, Given, SET};
+use super::tree::{Node, Span, Value};
 use super::value::{At, Fields, fields, text, wrong_kind};
-use super::yaml::{self, Node, Span, Value};
+use super::yaml;
 use super::{OrganismFile, folder, load_rehearsed, load_set};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Reach;

@@ -7,8 +7,8 @@ use systole_kit::schema::{Model, nearest};
 use systole_kit::{Limits, Payload, QName};
 
 use crate::config::diagnostics::Diagnostics;
+use crate::config::tree::{Node, Span, Value};
 use crate::config::value::At;
-use crate::config::yaml::{Node, Span, Value};
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Element, SchemaId};

@@ -4,9 +4,9 @@
 //! leads anywhere and whether a value is possible.
 
 use super::super::diagnostics::Diagnostics;
+use super::super::tree::{Node, Value};
 use super::super::value::{At, wrong_kind};
-use super::super::yaml::{Node, Value};
-use super::{Condition, Wanted};
+use super::declaration::{Condition, Wanted};
 use systole_core::types::codes::Code;
 
 /// Whether a text compares two things with an operator, as in other tools.

@@ -7,14 +7,14 @@
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{Field, Path, Source};
 
-use super::super::compose::one_of;
 use super::super::diagnostics::Diagnostics;
+use super::super::names::one_of;
+use super::super::tree::Span;
 use super::super::value::At;
-use super::super::yaml::Span;
-use super::With;
+use super::declaration::With;
 use super::paths::{self, Found, Leads};
-use super::resolve::Order;
 use super::scope::{Gives, Scope};
+use super::step_order::StepOrder;
 use systole_core::types::codes::Code;
 
 /// The name of an element's own text.
@@ -34,7 +34,7 @@ pub(super) struct Target<'t> {
 pub(super) fn fields(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
-    order: &Order,
+    order: &StepOrder,
     with: &[With],
     target: &Target<'_>,
 ) -> Vec<Field> {
@@ -143,7 +143,7 @@ fn slot<'s, 't>(
 fn copied(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
-    order: &Order,
+    order: &StepOrder,
     goal: &At<String>,
     slots: &[Slot<'_>],
     target: &Target<'_>,

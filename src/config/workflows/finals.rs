@@ -6,9 +6,10 @@
 use systole_kit::schema::PartKind;
 
 use super::super::diagnostics::Diagnostics;
-use super::super::yaml::Span;
+use super::super::tree::Span;
+use super::declaration::{Step, Work};
+use super::is_own;
 use super::resolve::Resolving;
-use super::{Step, Work, is_own};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Element;
 

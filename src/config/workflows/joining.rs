@@ -10,12 +10,14 @@ use systole_agent::spec::Dialect;
 use systole_kit::QName;
 use systole_kit::schema::nearest;
 
-use super::super::compose::{Resolved, one_of};
-use super::super::declared::{Declared, Party};
+use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
-use super::super::lookup::Lookup;
+use super::super::lookup::{Lookup, Resolved};
+use super::super::names::one_of;
+use super::super::party::Party;
 use super::super::value::At;
-use super::{Declaration, Goal, Step, VOCABULARY, Work, supervising};
+use super::declaration::{Goal, Step, Work, WorkflowDeclaration};
+use super::{VOCABULARY, supervising};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Element;
 
@@ -97,7 +99,7 @@ fn peers_of(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
     party: &Party,
-    workflow: &Declaration,
+    workflow: &WorkflowDeclaration,
 ) -> Vec<Peer> {
     let mut found: Vec<Peer> = Vec::new();
     let mut put = |one: Peer| match found.iter_mut().find(|peer| peer.name.value == one.name.value) {
@@ -158,7 +160,7 @@ fn peers_of(
 
 fn agents<'d>(
     diagnostics: &mut Diagnostics,
-    workflow: &'d Declaration,
+    workflow: &'d WorkflowDeclaration,
     goal: &'d Goal,
     step: &Step,
     path: &str,

@@ -5,20 +5,20 @@
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec::{self, Test};
 
-use super::super::compose::one_of;
 use super::super::diagnostics::Diagnostics;
+use super::super::names::one_of;
 use super::super::value::At;
+use super::declaration::{Condition, Wanted};
 use super::paths::{self, Found, Leads};
-use super::resolve::Order;
 use super::scope::Scope;
-use super::{Condition, Wanted};
+use super::step_order::StepOrder;
 use systole_core::types::codes::Code;
 
 /// Checks one condition. `place` is its description for people.
 pub(super) fn judge(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
-    order: &Order,
+    order: &StepOrder,
     condition: &Condition,
     place: &str,
 ) -> Option<spec::Condition> {

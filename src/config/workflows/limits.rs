@@ -13,7 +13,7 @@ use systole_workflow::spec::Workflow;
 use super::super::agent_configs::Thinking;
 use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
-use super::super::yaml::Span;
+use super::super::tree::Span;
 use systole_core::types::budget::Budgets;
 use systole_core::types::codes::Code;
 use systole_core::types::limits;

@@ -1,6 +1,6 @@
 //! The section `workflows`: listeners whose behaviour is a list of goals in the file.
 //!
-//! The files of this folder follow a workflow's way through the loader. `steps`, `works` and `conditions` read the
+//! The files of this folder follow a workflow's way through the loader. `declaration` is what is read. `steps`, `works` and `conditions` read the
 //! written values, each on its own. `joining` turns a workflow into a party, and adds what its agents accept and
 //! return. `resolve` checks names, paths and types against the composition. It uses `scope` for what a step can see,
 //! `paths` for paths into a payload, `judging` for values, `filling` for the payloads of calls, `supervising` for the
@@ -9,34 +9,35 @@
 //! This module runs no workflow. Output: `systole_workflow::spec::Workflow`, plain data.
 
 mod conditions;
+mod declaration;
 mod filling;
 mod finals;
 mod joining;
 mod judging;
 mod limits;
-
 mod paths;
 mod resolve;
 mod scope;
+mod step_order;
 mod steps;
 mod supervising;
 mod works;
 
-use systole_workflow::spec::Budget;
-
 use super::agents::{ANSWER, ASK};
-use super::declared::{IN_FLIGHT_INLINE, Party, accepted, names};
 use super::diagnostics::Diagnostics;
+use super::names::{accepted, names};
+use super::party::{IN_FLIGHT_INLINE, Party};
+use super::tree::{Entry, Node, Value};
 use super::value::{self, At, fields, joined};
-use super::yaml::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
 
+pub(super) use declaration::WorkflowDeclaration;
 pub(super) use joining::{Links, adapt, is_own, link};
 pub use limits::bounds;
 pub(super) use limits::{allow, check, no_circle};
 pub(super) use resolve::resolve;
-pub(super) use steps::TABLE as STEP_TABLE;
+
 pub(crate) use steps::taken_ids;
 
 /// The name of the workflow vocabulary among the built-in schemas.
@@ -44,120 +45,6 @@ pub(super) const VOCABULARY: &str = "workflow/";
 
 /// A turn of a workflow only reads its input and decides the next step.
 const TIMEOUT_MS: u64 = 600_000;
-
-/// A declared workflow, without the parts that every listener has.
-pub(super) struct Declaration {
-    pub(super) description: Option<String>,
-    /// The agent for goals that name none.
-    pub(super) by: Option<At<String>>,
-    /// Who takes tasks, for goals that do not say it.
-    pub(super) tasks: Option<Tasks>,
-    /// Who supervises goals: an agent, or a person.
-    pub(super) supervise: Option<At<String>>,
-    pub(super) steps: Vec<Step>,
-    /// Whether it accepts talk's `ask`, because the file names nothing else.
-    pub(super) takes_talk: bool,
-    /// Whether it returns talk's `answer`, because the file names nothing else.
-    pub(super) gives_talk: bool,
-}
-
-/// A declared step.
-pub(super) struct Step {
-    pub(super) id: At<String>,
-    pub(super) work: Work,
-    pub(super) each: Option<At<String>>,
-    pub(super) at_once: u32,
-    pub(super) when: Vec<Condition>,
-    /// The place of `when`.
-    pub(super) when_at: Span,
-    pub(super) keeps_failure: bool,
-    pub(super) timeout_ms: Option<u64>,
-    pub(super) tries: u32,
-    pub(super) pause_ms: (u64, u64),
-    /// `None` if the file sets none.
-    pub(super) budget: Option<Budget>,
-    /// Who supervises its goal, and the goals inside it.
-    pub(super) supervise: Option<At<String>>,
-}
-
-/// The declared work of a step.
-pub(super) enum Work {
-    Do(Goal),
-    Call {
-        element: At<String>,
-        to: Option<At<String>>,
-        with: Vec<With>,
-        with_at: Span,
-    },
-    Ask(Question),
-    Wait(u64),
-    Group(Vec<Step>),
-    Parallel(Vec<Step>),
-    Repeat {
-        steps: Vec<Step>,
-        until: Option<Until>,
-        at_most: u32,
-    },
-    /// An unreadable work, which was already reported.
-    Unread,
-}
-
-pub(super) struct Goal {
-    pub(super) words: String,
-    pub(super) by: Vec<At<String>>,
-    pub(super) gives: Option<At<String>>,
-    pub(super) sees: Option<Vec<At<String>>>,
-    pub(super) tasks: Option<Tasks>,
-}
-
-/// Who takes tasks of a goal's agent.
-pub(super) struct Tasks {
-    pub(super) by: At<String>,
-    pub(super) at_most: u32,
-}
-
-pub(super) struct Question {
-    pub(super) words: String,
-    pub(super) choices: Vec<At<String>>,
-    pub(super) shows: Vec<At<String>>,
-    pub(super) expires_ms: u64,
-    pub(super) otherwise: Option<At<String>>,
-}
-
-/// The sources of a call's fields.
-pub(super) enum With {
-    /// The fields of this goal's output with the same names.
-    Goal(At<String>),
-    /// One field, with the path of its value.
-    Path { field: At<String>, path: At<String> },
-    /// One field, with a text from the file.
-    Text { field: At<String>, text: At<String> },
-    /// An unreadable one, which was already reported.
-    Unread,
-}
-
-pub(super) enum Until {
-    /// With its place.
-    Converged(Span),
-    Holds(Vec<Condition>),
-}
-
-/// A declared condition.
-pub(super) struct Condition {
-    pub(super) path: At<String>,
-    /// The accepted values.
-    pub(super) wanted: Vec<Wanted>,
-    /// The place of the value.
-    pub(super) at: Span,
-}
-
-/// A written value or range.
-pub(super) struct Wanted {
-    pub(super) at: Span,
-    pub(super) text: String,
-    /// Whether it has no quotes.
-    pub(super) is_plain: bool,
-}
 
 /// Reads the section.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<Party> {
@@ -182,7 +69,7 @@ fn workflow(diagnostics: &mut Diagnostics, entry: &Entry) -> Party {
         entry: true,
         ..Party::bare(key, name)
     };
-    let mut declared = Declaration {
+    let mut declared = WorkflowDeclaration {
         description: None,
         by: None,
         tasks: None,
@@ -249,44 +136,5 @@ fn one_final(diagnostics: &mut Diagnostics, returns: &[At<String>], written: Opt
             );
         }
         _ => {}
-    }
-}
-
-impl Declaration {
-    /// All steps, each before the steps inside it.
-    pub(super) fn every_step(&self) -> Vec<&Step> {
-        let mut found = Vec::new();
-        collect(&self.steps, &mut found);
-        found
-    }
-
-    /// The agents of a goal.
-    pub(super) fn agents_of<'d>(&'d self, goal: &'d Goal) -> &'d [At<String>] {
-        match goal.by.as_slice() {
-            [] => self.by.as_slice(),
-            named => named,
-        }
-    }
-
-    /// Who takes tasks of the agents of a goal.
-    pub(super) fn tasks_of<'d>(&'d self, goal: &'d Goal) -> Option<&'d Tasks> {
-        goal.tasks.as_ref().or(self.tasks.as_ref())
-    }
-}
-
-fn collect<'d>(steps: &'d [Step], found: &mut Vec<&'d Step>) {
-    for step in steps {
-        found.push(step);
-        collect(step.work.inside(), found);
-    }
-}
-
-impl Work {
-    /// The steps inside it.
-    pub(super) fn inside(&self) -> &[Step] {
-        match self {
-            Work::Group(steps) | Work::Parallel(steps) | Work::Repeat { steps, .. } => steps,
-            Work::Do(_) | Work::Call { .. } | Work::Ask(_) | Work::Wait(_) | Work::Unread => &[],
-        }
     }
 }

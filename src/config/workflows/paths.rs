@@ -6,12 +6,12 @@
 use systole_kit::schema::{Part, PartKind, nearest};
 use systole_workflow::spec;
 
-use super::super::compose::one_of;
 use super::super::diagnostics::Diagnostics;
+use super::super::names::one_of;
+use super::super::tree::Span;
 use super::super::value::At;
-use super::super::yaml::Span;
-use super::resolve::Order;
 use super::scope::{Gives, Known, Scope};
+use super::step_order::StepOrder;
 use super::steps::REQUEST;
 use systole_core::types::codes::Code;
 
@@ -53,7 +53,7 @@ struct Written<'p> {
 pub(super) fn find<'s, 'm>(
     diagnostics: &mut Diagnostics,
     scope: &'s Scope<'m>,
-    order: &Order,
+    order: &StepOrder,
     named: &At<String>,
     place: &str,
 ) -> Option<Found<'s, 'm>> {
@@ -117,7 +117,7 @@ fn taken_apart<'p>(diagnostics: &mut Diagnostics, named: &'p At<String>, place: 
 fn unknown_goal(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'_>,
-    order: &Order,
+    order: &StepOrder,
     written: &Written<'_>,
     place: &str,
 ) {

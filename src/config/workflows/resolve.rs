@@ -7,17 +7,21 @@
 use systole_kit::schema::{Model, Part, PartKind};
 use systole_workflow::spec::{self, ElementName};
 
-use super::super::compose::{Composed, one_of};
-use super::super::declared::{Declared, Party};
+use super::super::compose::Composed;
+use super::super::declared::Declared;
 use super::super::diagnostic::Diagnostic;
 use super::super::diagnostics::Diagnostics;
+use super::super::names::one_of;
+use super::super::party::Party;
+use super::super::tree::Span;
 use super::super::value::At;
-use super::super::yaml::Span;
+use super::declaration::{Condition, Goal, Question, Step, Until, With, Work, WorkflowDeclaration};
 use super::filling::{self, Target};
 use super::paths::{self, Leads};
 use super::scope::{Gives, Known, Scope};
+use super::step_order::StepOrder;
 use super::steps::REQUEST;
-use super::{Condition, Declaration, Goal, Question, Step, Until, With, Work, is_own, judging};
+use super::{is_own, judging};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Element, Listener, Schema};
 
@@ -47,7 +51,7 @@ pub(in crate::config) fn resolve(
             workflow,
             composed,
             models: &models,
-            order: Order::of(workflow),
+            order: StepOrder::of(workflow),
             warnings: Vec::new(),
         };
         made.workflows.extend(resolving.workflow(diagnostics));
@@ -62,53 +66,13 @@ fn models(schemas: &[Schema]) -> Vec<Option<Model>> {
     schemas.iter().map(|one| Model::read_among(&one.text, &among).ok()).collect()
 }
 
-/// The ids of a workflow in order. It explains why a step cannot see another one.
-pub(super) struct Order {
-    ids: Vec<(String, Span)>,
-    /// The current step.
-    here: String,
-    /// The ids of steps that run in parallel with it.
-    beside: Vec<String>,
-}
-
-impl Order {
-    fn of(workflow: &Declaration) -> Order {
-        let ids = workflow.every_step().into_iter().map(|step| (step.id.value.clone(), step.id.at)).collect();
-        Order { ids, here: String::new(), beside: Vec::new() }
-    }
-
-    /// Whether the step of a goal could not be read.
-    pub(super) fn is_unread(&self, id: &str) -> bool {
-        id.is_empty()
-    }
-
-    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
-        self.ids.iter().map(|(id, _)| id.as_str())
-    }
-
-    pub(super) fn place_of(&self, id: &str) -> Option<Span> {
-        self.ids.iter().find(|(known, _)| known == id).map(|(_, at)| *at)
-    }
-
-    /// Why an existing step is not visible.
-    pub(super) fn why_unseen(&self, id: &str) -> &'static str {
-        if id == self.here {
-            "is this step itself"
-        } else if self.beside.iter().any(|other| other == id) {
-            "runs beside this step, and neither sees the other"
-        } else {
-            "is done later than this"
-        }
-    }
-}
-
 pub(super) struct Resolving<'d, 'm> {
     pub(super) path: String,
     party: &'d Party,
-    pub(super) workflow: &'d Declaration,
+    pub(super) workflow: &'d WorkflowDeclaration,
     composed: &'d Composed,
     models: &'m [Option<Model>],
-    order: Order,
+    order: StepOrder,
     warnings: Vec<(usize, Diagnostic)>,
 }
 
@@ -330,7 +294,7 @@ impl<'m> Resolving<'_, 'm> {
             Work::Repeat { steps, until, at_most } => {
                 let outer = scope.earlier_pass.len();
                 let mut all = Vec::new();
-                super::collect(steps, &mut all);
+                super::declaration::collect(steps, &mut all);
                 scope.earlier_pass.extend(all.iter().map(|step| step.id.value.clone()));
                 let made = self.steps(diagnostics, steps, scope);
                 scope.earlier_pass.truncate(outer);
@@ -364,7 +328,7 @@ impl<'m> Resolving<'_, 'm> {
         for (nth, step) in steps.iter().enumerate() {
             let mut beside = Vec::new();
             for (_, other) in steps.iter().enumerate().filter(|(other, _)| *other != nth) {
-                super::collect(std::slice::from_ref(other), &mut beside);
+                super::declaration::collect(std::slice::from_ref(other), &mut beside);
             }
             let beside = beside.iter().map(|step| step.id.value.clone());
             self.order.beside = outer.iter().cloned().chain(beside).collect();

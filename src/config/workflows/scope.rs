@@ -4,8 +4,8 @@
 
 use systole_kit::schema::Part;
 
+use super::super::tree::Span;
 use super::super::value::At;
-use super::super::yaml::Span;
 
 /// Something that a path can start with.
 pub(super) struct Known<'m> {

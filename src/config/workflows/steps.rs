@@ -8,17 +8,16 @@ use systole_workflow::spec::Budget;
 
 use super::super::budgets::TOKENS;
 use super::super::diagnostics::Diagnostics;
-use super::super::keys;
-use super::super::measure::{Bounds, between_ms, durations_ms, tokens};
+use super::super::keys::{self, STEP_TABLE};
+use super::super::measure::{between_ms, durations_ms, tokens};
 use super::super::traps;
+use super::super::tree::{Entry, Node, Span, Value};
 use super::super::value::{self, At, Fields, fields, joined, wrong_kind};
-use super::super::yaml::{Entry, Node, Span, Value};
-use super::{Step, Work, conditions, works};
+use super::declaration::{Step, Work};
+use super::works::{WAIT, WORKS};
+use super::{conditions, works};
 use systole_core::types::codes::Code;
 use systole_core::types::limits;
-
-/// The path of a step in the table of keys.
-pub(in crate::config) const TABLE: &str = "workflows.NAME.goals.NAME";
 
 /// The goal at the start of every context.
 pub(super) const REQUEST: &str = "request";
@@ -26,8 +25,6 @@ pub(super) const REQUEST: &str = "request";
 const ID_BYTES: usize = 32;
 const AT_ONCE: u32 = 4;
 const MOST_AT_ONCE: u32 = 32;
-/// Bounds of everything that a step waits for.
-pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31_536_000_000) };
 
 /// Reads a list of steps. `key` is its name for people.
 pub(super) fn list(
@@ -55,7 +52,7 @@ pub(super) fn list(
 /// Reports ids that occur twice in a workflow.
 pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &str) {
     let mut all = Vec::new();
-    super::collect(steps, &mut all);
+    super::declaration::collect(steps, &mut all);
     for (at, step) in all.iter().enumerate() {
         let id = &step.id;
         if let Some(first) = all.iter().take(at).find(|other| other.id.value == id.value) {
@@ -74,12 +71,12 @@ pub(super) fn no_id_twice(diagnostics: &mut Diagnostics, steps: &[Step], path: &
 
 /// Words that cannot be the id of a step.
 pub(crate) fn taken_ids() -> impl Iterator<Item = &'static str> {
-    keys::under(TABLE).map(|(name, _)| name).chain([REQUEST])
+    keys::under(STEP_TABLE).map(|(name, _)| name).chain([REQUEST])
 }
 
 /// The keys that a step can have.
 fn is_keyword(word: &str) -> bool {
-    keys::under(TABLE).any(|(name, _)| name == word)
+    keys::under(STEP_TABLE).any(|(name, _)| name == word)
 }
 
 fn step(
@@ -212,7 +209,7 @@ fn body(
     }
     let uncut = traps::uncut(diagnostics, node, own_path);
     let node = uncut.as_ref().unwrap_or(node);
-    let Some(own) = fields(diagnostics, node, id.at, TABLE, own_path) else {
+    let Some(own) = fields(diagnostics, node, id.at, STEP_TABLE, own_path) else {
         return Some(bare(id, Work::Unread));
     };
     let mut step = bare(id, Work::Unread);
@@ -222,7 +219,7 @@ fn body(
         Some((node, path)) => self::budget(diagnostics, node, "workflows.NAME.goals.NAME.budget", &path),
         None => budget.cloned(),
     };
-    step.work = works::read(diagnostics, &own, path, &step);
+    step.work = work(diagnostics, &own, path, &step);
     Some(step)
 }
 
@@ -317,7 +314,8 @@ pub(super) fn stray(
         "ask" => &["failed"],
         _ => &["failed", "timeout", "retry"],
     };
-    let names: Vec<&str> = keys::under(TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
+    let names: Vec<&str> =
+        keys::under(STEP_TABLE).filter(|(_, key)| key.built).map(|(name, _)| name).collect();
     for name in names {
         let is_fine =
             name == work || ALWAYS.contains(&name) || of_work.contains(&name) || allowed.contains(&name);
@@ -330,5 +328,53 @@ pub(super) fn stray(
             Some("leave it out"),
             (work_at, "what the step does"),
         );
+    }
+}
+
+/// Reads the work of a step. `path` is the path of the workflow.
+fn work(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step) -> Work {
+    let mut found: Vec<(&str, Span)> =
+        WORKS.iter().filter_map(|work| Some((*work, own.place_of(work)?))).collect();
+    found.sort_by_key(|(_, at)| at.start);
+    let Some((work, at)) = found.first().copied() else {
+        let message = format!("{}: the step does nothing", own.path);
+        let fix = match own.get("repeat") {
+            Some(_) => "goals: [...] beside `repeat`, the steps of each pass",
+            None => "do: WORDS, or one of call, ask, goals, parallel, wait",
+        };
+        diagnostics.report(Code::ConfigMissing, own.at, &message, Some(fix));
+        return Work::Unread;
+    };
+    if let Some((second, second_at)) = found.get(1) {
+        let message =
+            format!("{}: a step does one thing, and this one has `{work}` and `{second}`", own.path);
+        let fix = Some("a step of its own for each of the two");
+        diagnostics.report_beside(Code::ConfigValue, *second_at, &message, fix, (at, "the first one"));
+        return Work::Unread;
+    }
+    let allowed: &[&str] = match work {
+        "do" => &["by", "gives", "sees", "tasks", "budget", "supervise"],
+        "call" => &["to", "with", "budget"],
+        "ask" => &["choices", "shows", "expires", "otherwise"],
+        "goals" => &["repeat", "budget", "supervise"],
+        "parallel" => &["budget", "supervise"],
+        _ => &[],
+    };
+    stray(diagnostics, own, work, at, allowed);
+    let Some((node, key)) = own.get(work) else { return Work::Unread };
+    let budget = step.budget.as_ref();
+    match work {
+        "do" => works::goal(diagnostics, own, node, &key),
+        "call" => works::call(diagnostics, own, node, &key),
+        "ask" => works::question(diagnostics, own, node, &key),
+        "wait" => between_ms(diagnostics, node, &key, &WAIT).map_or(Work::Unread, Work::Wait),
+        "parallel" => Work::Parallel(list(diagnostics, node, path, &key, budget)),
+        _ => {
+            let steps = list(diagnostics, node, path, &key, budget);
+            match own.get("repeat") {
+                Some((node, key)) => works::repeat(diagnostics, node, &key, steps),
+                None => Work::Group(steps),
+            }
+        }
     }
 }

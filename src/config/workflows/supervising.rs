@@ -7,11 +7,12 @@
 use systole_kit::schema::nearest;
 use systole_workflow::spec::Supervisor;
 
-use super::super::compose::one_of;
-use super::super::declared::{Declared, Party};
+use super::super::declared::Declared;
 use super::super::diagnostics::Diagnostics;
+use super::super::names::one_of;
+use super::super::party::Party;
 use super::super::value::At;
-use super::{Declaration, Goal, Step, Work};
+use super::declaration::{Goal, Step, Work, WorkflowDeclaration};
 use systole_core::types::codes::Code;
 
 /// The supervisor that is not an agent.
@@ -36,7 +37,7 @@ impl<'d> Supervised<'d> {
 }
 
 /// The supervised goals of a workflow.
-pub(super) fn goals(workflow: &Declaration) -> Vec<Supervised<'_>> {
+pub(super) fn goals(workflow: &WorkflowDeclaration) -> Vec<Supervised<'_>> {
     let mut found = Vec::new();
     collect(&workflow.steps, workflow.supervise.as_ref(), &mut found);
     found
@@ -53,7 +54,7 @@ fn collect<'d>(steps: &'d [Step], around: Option<&'d At<String>>, found: &mut Ve
 }
 
 /// The supervisor of the goal in this step, if it is one.
-pub(super) fn of_step(workflow: &Declaration, id: &str) -> Option<Supervisor> {
+pub(super) fn of_step(workflow: &WorkflowDeclaration, id: &str) -> Option<Supervisor> {
     let found = goals(workflow).into_iter().find(|one| one.step.id.value == id)?;
     Some(match found.agent() {
         Some(agent) => Supervisor::Agent(agent.value.clone()),
@@ -66,7 +67,7 @@ pub(super) fn check<'d>(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
     party: &Party,
-    workflow: &'d Declaration,
+    workflow: &'d WorkflowDeclaration,
 ) -> Vec<&'d At<String>> {
     let goals = goals(workflow);
     let mut agents = Vec::new();
@@ -88,7 +89,7 @@ pub(super) fn check<'d>(
 
 /// Every `supervise` in a valid position, with the path of its workflow or step. Other positions were reported when
 /// the step was read.
-fn written<'d>(party: &Party, workflow: &'d Declaration) -> Vec<(String, &'d At<String>)> {
+fn written<'d>(party: &Party, workflow: &'d WorkflowDeclaration) -> Vec<(String, &'d At<String>)> {
     let own = workflow.supervise.iter().map(|by| (party.path(), by));
     let has_goals = |step: &&Step| matches!(step.work, Work::Do(_)) || !step.work.inside().is_empty();
     let steps = workflow.every_step().into_iter().filter(has_goals).filter_map(|step| {
@@ -118,7 +119,7 @@ fn is_agent(diagnostics: &mut Diagnostics, declared: &Declared, by: &At<String>,
 
 fn no_agent_judges_itself(
     diagnostics: &mut Diagnostics,
-    workflow: &Declaration,
+    workflow: &WorkflowDeclaration,
     by: &At<String>,
     own: &[&Supervised<'_>],
     path: &str,

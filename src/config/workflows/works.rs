@@ -1,17 +1,17 @@
-//! Reads the work of a step: a goal, a call, a question to a person, a wait, or inner steps.
+//! Reads the kinds of work of a step: a goal, a call, a question to a person, repeated steps.
 //!
 //! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
 use super::super::diagnostics::Diagnostics;
-use super::super::measure::between_ms;
+use super::super::measure::{Bounds, between_ms};
+use super::super::tree::{Node, Value};
 use super::super::value::{self, At, Fields, fields, wrong_kind};
-use super::super::yaml::{Node, Span, Value};
-use super::steps::{self, WAIT};
-use super::{Goal, Question, Step, Tasks, Until, With, Work, conditions};
+use super::conditions;
+use super::declaration::{Goal, Question, Step, Tasks, Until, With, Work};
 use systole_core::types::codes::Code;
 
 /// The keys of the kinds of work. A step has exactly one.
-const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
+pub(super) const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
 const MOST_PASSES: u32 = 1_000;
 const EXPIRES_MS: u64 = 86_400_000;
 /// Default and greatest number of a goal's tasks. One answer of a model may contain all of them.
@@ -23,54 +23,6 @@ pub(super) fn words_alone(words: String) -> Work {
     Work::Do(Goal { words, by: Vec::new(), gives: None, sees: None, tasks: None })
 }
 
-/// Reads the work. `path` is the path of the workflow.
-pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step) -> Work {
-    let mut found: Vec<(&str, Span)> =
-        WORKS.iter().filter_map(|work| Some((*work, own.place_of(work)?))).collect();
-    found.sort_by_key(|(_, at)| at.start);
-    let Some((work, at)) = found.first().copied() else {
-        let message = format!("{}: the step does nothing", own.path);
-        let fix = match own.get("repeat") {
-            Some(_) => "goals: [...] beside `repeat`, the steps of each pass",
-            None => "do: WORDS, or one of call, ask, goals, parallel, wait",
-        };
-        diagnostics.report(Code::ConfigMissing, own.at, &message, Some(fix));
-        return Work::Unread;
-    };
-    if let Some((second, second_at)) = found.get(1) {
-        let message =
-            format!("{}: a step does one thing, and this one has `{work}` and `{second}`", own.path);
-        let fix = Some("a step of its own for each of the two");
-        diagnostics.report_beside(Code::ConfigValue, *second_at, &message, fix, (at, "the first one"));
-        return Work::Unread;
-    }
-    let allowed: &[&str] = match work {
-        "do" => &["by", "gives", "sees", "tasks", "budget", "supervise"],
-        "call" => &["to", "with", "budget"],
-        "ask" => &["choices", "shows", "expires", "otherwise"],
-        "goals" => &["repeat", "budget", "supervise"],
-        "parallel" => &["budget", "supervise"],
-        _ => &[],
-    };
-    steps::stray(diagnostics, own, work, at, allowed);
-    let Some((node, key)) = own.get(work) else { return Work::Unread };
-    let budget = step.budget.as_ref();
-    match work {
-        "do" => goal(diagnostics, own, node, &key),
-        "call" => call(diagnostics, own, node, &key),
-        "ask" => question(diagnostics, own, node, &key),
-        "wait" => between_ms(diagnostics, node, &key, &WAIT).map_or(Work::Unread, Work::Wait),
-        "parallel" => Work::Parallel(steps::list(diagnostics, node, path, &key, budget)),
-        _ => {
-            let steps = steps::list(diagnostics, node, path, &key, budget);
-            match own.get("repeat") {
-                Some((node, key)) => repeat(diagnostics, node, &key, steps),
-                None => Work::Group(steps),
-            }
-        }
-    }
-}
-
 /// One text, or a list of texts.
 fn one_or_more(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
     match &node.value {
@@ -80,16 +32,16 @@ fn one_or_more(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At
             diagnostics.report(Code::ConfigValue, node.span, &message, Some("a name, or leave the key out"));
             Vec::new()
         }
-        Value::List(_) => super::super::declared::names(diagnostics, node, path),
+        Value::List(_) => super::super::names::names(diagnostics, node, path),
         _ => value::text(diagnostics, node, path).into_iter().collect(),
     }
 }
 
-fn goal(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+pub(super) fn goal(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     let words = value::text(diagnostics, node, key);
     let by = own.get("by").map(|(node, path)| one_or_more(diagnostics, node, &path)).unwrap_or_default();
     let gives = own.get("gives").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    let sees = own.get("sees").map(|(node, path)| super::super::declared::names(diagnostics, node, &path));
+    let sees = own.get("sees").map(|(node, path)| super::super::names::names(diagnostics, node, &path));
     let tasks = own
         .get("tasks")
         .and_then(|(node, path)| tasks(diagnostics, node, "workflows.NAME.goals.NAME.tasks", &path));
@@ -107,7 +59,7 @@ pub(super) fn tasks(diagnostics: &mut Diagnostics, node: &Node, table: &str, pat
     Some(Tasks { by: by?, at_most: at_most.unwrap_or(TASKS) })
 }
 
-fn call(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+pub(super) fn call(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     let element = value::text(diagnostics, node, key);
     let to = own.need(diagnostics, "to", "to: LISTENER, which takes the payload");
     let to = to.and_then(|(node, path)| value::text(diagnostics, node, &path));
@@ -162,11 +114,11 @@ fn text_or_empty(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opti
     }
 }
 
-fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
+pub(super) fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &str) -> Work {
     let words = value::text(diagnostics, node, key);
     let mut list = |key: &str| {
         let (node, path) = own.get(key)?;
-        Some(super::super::declared::names(diagnostics, node, &path))
+        Some(super::super::names::names(diagnostics, node, &path))
     };
     let choices = list("choices").unwrap_or_default();
     let shows = list("shows").unwrap_or_default();
@@ -180,7 +132,7 @@ fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &
         let fix = systole_kit::schema::nearest(&named.value, known()).map(str::to_owned);
         let fix = fix.unwrap_or_else(|| match choices.is_empty() {
             true => format!("choices: [{}, …] beside it, or leave it out", named.value),
-            false => super::super::compose::one_of(known()),
+            false => super::super::names::one_of(known()),
         });
         diagnostics.report(Code::ConfigUnknownName, named.at, &message, Some(&fix));
     }
@@ -189,7 +141,7 @@ fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &Node, key: &
     Work::Ask(Question { words: words.value, choices, shows, expires_ms, otherwise })
 }
 
-fn repeat(diagnostics: &mut Diagnostics, node: &Node, path: &str, steps: Vec<Step>) -> Work {
+pub(super) fn repeat(diagnostics: &mut Diagnostics, node: &Node, path: &str, steps: Vec<Step>) -> Work {
     let Some(own) = fields(diagnostics, node, node.span, "workflows.NAME.goals.NAME.repeat", path) else {
         return Work::Repeat { steps, until: None, at_most: 1 };
     };
@@ -216,3 +168,6 @@ fn until_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Un
         }
     }
 }
+
+/// Bounds of everything that a step waits for.
+pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31_536_000_000) };

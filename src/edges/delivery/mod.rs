@@ -4,6 +4,7 @@
 //! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every
 //! delivery, into one bounded queue. While the queue is full, nothing is read from any listener.
 
+mod document_kind;
 mod ear;
 mod inline;
 mod mailbox;
@@ -12,14 +13,13 @@ mod pace;
 mod post;
 mod process;
 mod receipts;
-mod sort;
 
+pub use document_kind::{DocumentKind, document_kind};
 pub use ear::{Deaf, Ear};
 pub use inline::{Answering, Word, answering, conversing};
 pub use pace::Pace;
 pub use process::{Surroundings, Tried, try_start};
 pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
-pub use sort::{Sort, sort_of};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};

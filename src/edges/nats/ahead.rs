@@ -35,6 +35,13 @@ pub struct Ahead<'a> {
     most: usize,
 }
 
+impl LogSource {
+    /// The messages of a partition from that place on; several are asked for at once.
+    pub fn ahead(&self, partition: u32, sequence: u64) -> Ahead<'_> {
+        Ahead::of(self, &self.stream, self.subjects.log(partition), sequence)
+    }
+}
+
 impl<'a> Ahead<'a> {
     pub(super) fn of(source: &'a LogSource, stream: &'a str, subject: String, next: u64) -> Ahead<'a> {
         let asked = VecDeque::with_capacity(MOST);

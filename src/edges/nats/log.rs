@@ -12,12 +12,11 @@ use std::time::Duration;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::object_store::{self, ObjectMetadata, ObjectStore};
 use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy, StorageType};
+use async_nats::jetstream::stream::{Info, StorageType};
 use async_nats::{Client, Subscriber};
 use serde_json::json;
 
-use super::source::LogSource;
-use super::subjects::Subjects;
+use super::source::{LogSource, RECORDS, wanted};
 use super::unusable::Unusable;
 use super::wire::Wire;
 use super::{Broker, PATIENCE, Term, bus, source};
@@ -29,15 +28,6 @@ const HEADERS: usize = 1024;
 const LARGEST: usize = 900 << 10;
 /// The most bytes of one chunk of a large object, even if the broker would take more.
 const CHUNK: usize = 128 << 10;
-
-/// The stream of a log.
-pub(super) const RECORDS: bus::Held = bus::Held {
-    retention: "messages leave it when they were read",
-    share: "of a partition",
-    deleting: |found| !found.deny_delete || !found.deny_purge,
-    deleted: "messages can be deleted from it",
-    fix: "only if its records may be lost: better give it back the settings it was made with",
-};
 
 /// The result of appending.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -197,23 +187,6 @@ impl Deref for LogStream {
 
     fn deref(&self) -> &LogSource {
         &self.source
-    }
-}
-
-/// The stream as this version makes it.
-pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> Config {
-    Config {
-        name: subjects.log_stream(),
-        subjects: vec![subjects.logs()],
-        description: Some(format!("the log of the organism {}", organism.as_str())),
-        storage: StorageType::File,
-        retention: RetentionPolicy::Limits,
-        // A full stream refuses new messages.
-        discard: DiscardPolicy::New,
-        num_replicas: replicas,
-        deny_delete: true,
-        deny_purge: true,
-        ..Config::default()
     }
 }
 

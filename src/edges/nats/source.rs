@@ -1,6 +1,5 @@
-//! The stream of a log, for readers: the messages of a partition by their place, and what was too large for a
-//! message. It makes nothing and changes nothing, so a party that may only read can use all of it. This file does not
-//! know what a message holds.
+//! The stream of a log, for readers: the messages of a partition by their place. It makes nothing and
+//! changes nothing, so a party that may only read can use all of it. This file does not know what a message holds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,23 +7,29 @@ use std::time::Duration;
 use async_nats::jetstream::ErrorCode;
 use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::response::Response;
-use async_nats::jetstream::stream::{Info, RawMessage};
+use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RawMessage, RetentionPolicy, StorageType};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep};
 
-use super::ahead::Ahead;
 use super::credentials::Credentials;
 use super::subjects::Subjects;
-use super::unusable::{Unusable, line};
+use super::unusable::Unusable;
 use super::wire::{Caller, Wire};
-use super::{bus, fitness, log};
-use systole_core::types::ids::{Digest, Name};
+use super::{bus, fitness};
+use systole_core::types::ids::Name;
 
 /// How long a stream with several copies may fail to show what is known to be stored, before the loss is believed. A
 /// copy that lags behind catches up within a few heartbeats.
 pub const LEFT_BEHIND: Duration = Duration::from_secs(10);
-const AGAIN: Duration = Duration::from_millis(250);
+
+/// The stream of a log.
+pub(super) const RECORDS: bus::Held = bus::Held {
+    retention: "messages leave it when they were read",
+    share: "of a partition",
+    deleting: |found| !found.deny_delete || !found.deny_purge,
+    deleted: "messages can be deleted from it",
+    fix: "only if its records may be lost: better give it back the settings it was made with",
+};
 
 /// A message of the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -44,32 +49,15 @@ pub struct Reach {
     pub is_dense: bool,
 }
 
-/// Why an object that was too large for a message is not available.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Unhad {
-    /// The broker did not return it.
-    NotYet(String),
-    /// It is missing, or has changed.
-    Ill(String),
-}
-
 /// The stream of a log, and what is too large for it.
 pub struct LogSource {
-    wire: Arc<Wire>,
-    subjects: Subjects,
+    pub(super) wire: Arc<Wire>,
+    pub(super) subjects: Subjects,
     organism: Name,
-    stream: String,
-    apart: String,
+    pub(super) stream: String,
+    /// The stream of what is too large for a message.
+    pub(super) apart: String,
     copies: usize,
-}
-
-/// An object store's description of what it keeps under a name.
-#[derive(Deserialize)]
-struct Kept {
-    nuid: String,
-    size: usize,
-    #[serde(default)]
-    deleted: bool,
 }
 
 impl LogSource {
@@ -110,7 +98,7 @@ impl LogSource {
             return Err(Unusable::Absent { address: wire.address.clone(), stream });
         };
         let copies = info.config.num_replicas;
-        bus::judge(&wire, organism, &log::wanted(organism, &subjects, copies), &info.config, &log::RECORDS)?;
+        bus::judge(&wire, organism, &wanted(organism, &subjects, copies), &info.config, &RECORDS)?;
         Ok(LogSource::of(Arc::new(wire), organism, copies))
     }
 
@@ -162,11 +150,6 @@ impl LogSource {
         self.first(&self.stream, self.subjects.log(partition), sequence).await
     }
 
-    /// The messages of a partition from that place on; several are asked for at once.
-    pub fn ahead(&self, partition: u32, sequence: u64) -> Ahead<'_> {
-        Ahead::of(self, &self.stream, self.subjects.log(partition), sequence)
-    }
-
     /// The first message of a subject from that place in its stream on.
     pub(super) async fn first(
         &self,
@@ -177,41 +160,22 @@ impl LogSource {
         let asked = json!({ "seq": sequence, "next_by_subj": subject });
         read(&self.wire, "a message of the log was read", stream, asked).await
     }
+}
 
-    /// The object stored under that hash. An incomplete object is asked for again: a pump that does not know whether
-    /// it had stored it may be storing it again just now, or a copy may lag behind.
-    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, Unhad> {
-        let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
-        loop {
-            let found = self.put_together(hash).await;
-            let why = match found.map_err(|unusable| Unhad::NotYet(unusable.to_string()))? {
-                Some(bytes) if Digest::of(&bytes) == hash => return Ok(bytes),
-                Some(_) => " has another hash",
-                None => " is not there, or not whole",
-            };
-            if Instant::now() >= end {
-                let (name, address) = (hash.to_string(), self.address());
-                return Err(Unhad::Ill(format!("what is kept as {name} in {address}{why}")));
-            }
-            sleep(AGAIN).await;
-        }
-    }
-
-    /// The object stored under that hash; `None` if some of its parts are missing.
-    async fn put_together(&self, hash: Digest) -> Result<Option<Vec<u8>>, Unusable> {
-        let what = "what is large was looked for";
-        let asked = json!({ "last_by_subj": self.subjects.kept_as(&hash.to_string()) });
-        let Some(said) = read(&self.wire, what, &self.apart, asked).await? else { return Ok(None) };
-        let Ok(Kept { nuid, size, deleted: false }) = serde_json::from_slice(&said.bytes) else {
-            return Ok(None);
-        };
-        let mut parts = Ahead::of(self, &self.apart, self.subjects.parts(&line(&nuid)), 1);
-        let mut bytes = Vec::new();
-        while bytes.len() < size {
-            let Some(part) = parts.next().await? else { return Ok(None) };
-            bytes.extend_from_slice(&part.bytes);
-        }
-        Ok((bytes.len() == size).then_some(bytes))
+/// The stream as this version makes it.
+pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> Config {
+    Config {
+        name: subjects.log_stream(),
+        subjects: vec![subjects.logs()],
+        description: Some(format!("the log of the organism {}", organism.as_str())),
+        storage: StorageType::File,
+        retention: RetentionPolicy::Limits,
+        // A full stream refuses new messages.
+        discard: DiscardPolicy::New,
+        num_replicas: replicas,
+        deny_delete: true,
+        deny_purge: true,
+        ..Config::default()
     }
 }
 

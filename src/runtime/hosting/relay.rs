@@ -17,7 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{GRACE, Happened, Tell};
-use crate::edges::delivery::{Answering, Carriers, Sort, sort_of};
+use crate::edges::delivery::{Answering, Carriers, DocumentKind, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Malformed, Name, ThreadId};
@@ -37,7 +37,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 enum Report {
     /// A message.
-    Said(Sort, Vec<u8>),
+    Said(DocumentKind, Vec<u8>),
     /// No answer will come.
     Gone(Code, String),
     /// It cannot be started now.
@@ -120,17 +120,17 @@ impl Relays {
                 Err(fault) => return self.unwritten(&listener, word, &fault.message).await,
             },
         };
-        let sort = sort_of(&document);
-        let way = sort.delivery().and_then(|delivery| self.way(delivery));
+        let kind = document_kind(&document);
+        let way = kind.delivery().and_then(|delivery| self.way(delivery));
         match way {
             Some(way) => {
-                if let Err(mpsc::error::SendError(Report::Said(sort, document))) =
-                    way.send(Report::Said(sort, document)).await
+                if let Err(mpsc::error::SendError(Report::Said(kind, document))) =
+                    way.send(Report::Said(kind, document)).await
                 {
-                    self.strays(listener, sort, document).await;
+                    self.strays(listener, kind, document).await;
                 }
             }
-            None => self.strays(listener, sort, document).await,
+            None => self.strays(listener, kind, document).await,
         }
     }
 
@@ -163,8 +163,8 @@ impl Relays {
 
     /// A message that belongs to no delivery here. It goes to the pump through another delivery of the listener, and
     /// the pump refuses it.
-    async fn strays(&self, listener: Name, sort: Sort, document: Vec<u8>) {
-        if matches!(sort, Sort::Progress { .. }) {
+    async fn strays(&self, listener: Name, kind: DocumentKind, document: Vec<u8>) {
+        if matches!(kind, DocumentKind::Progress { .. }) {
             // Live progress is only useful during its delivery.
             return;
         }
@@ -175,7 +175,7 @@ impl Relays {
         };
         let document = match another {
             None => document,
-            Some(way) => match way.send(Report::Said(Sort::Other, document)).await {
+            Some(way) => match way.send(Report::Said(DocumentKind::Other, document)).await {
                 Err(mpsc::error::SendError(Report::Said(_, document))) => document,
                 _ => return,
             },
@@ -218,7 +218,7 @@ impl Relays {
         };
         let _routed = Routed { relays: &self, token: &token };
         for document in strays {
-            self.passes(Report::Said(Sort::Other, document), &listener, &held, Stand::Wanted).await;
+            self.passes(Report::Said(DocumentKind::Other, document), &listener, &held, Stand::Wanted).await;
         }
         self.carriers.hand(delivery.clone());
         // When the carriers get the delivery again, after they could not start it.
@@ -271,8 +271,8 @@ impl Relays {
 
     /// Sends a report to the pump.
     async fn passes(&self, report: Report, listener: &Name, held: &Held, stand: Stand) -> Goes {
-        let (sort, document) = match report {
-            Report::Said(sort, document) => (sort, document),
+        let (kind, document) = match report {
+            Report::Said(kind, document) => (kind, document),
             Report::Gone(code, words) => {
                 if stand == Stand::Wanted {
                     held.gone(code.as_str(), &words).await;
@@ -282,15 +282,15 @@ impl Relays {
             Report::NotNow if stand == Stand::Wanted => return Goes::Again,
             Report::NotNow => return Goes::Over,
         };
-        match sort {
-            Sort::Reply { .. } => {
+        match kind {
+            DocumentKind::Reply { .. } => {
                 if stand != Stand::CalledBack && held.reply(document).await {
                     self.taken(listener, held);
                 }
                 return Goes::Over;
             }
-            Sort::Progress { .. } => held.progress(document).await,
-            Sort::Waits { delivery, id } => match held.told(&document).await {
+            DocumentKind::Progress { .. } => held.progress(document).await,
+            DocumentKind::Waits { delivery, id } => match held.told(&document).await {
                 Ok(Told::Answer(answer)) => self.carriers.answer(listener, answer),
                 // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
@@ -302,12 +302,12 @@ impl Relays {
                     self.refuses(listener, delivery, id, refusal);
                 }
             },
-            Sort::Notice { .. } | Sort::Other => match held.told(&document).await {
+            DocumentKind::Notice { .. } | DocumentKind::Other => match held.told(&document).await {
                 Err(unsent @ Untold::TooLarge { .. }) => {
                     let words = format!("it {unsent}");
                     (self.tell)(listener, &Happened::Unsent(words));
                 }
-                Err(Untold::CalledBack) if sort == Sort::Other => self.waits(listener, document),
+                Err(Untold::CalledBack) if kind == DocumentKind::Other => self.waits(listener, document),
                 Err(Untold::CalledBack) | Ok(_) => {}
             },
         }

@@ -2,11 +2,9 @@
 //!
 //! It holds the written values and checks them. It knows no provider.
 
-use std::time::Duration;
-
 use serde::Deserialize;
 
-use crate::script::{Call, Chunk, Cut, Fault, Stop, UsageSet};
+use crate::script::{Calls, Chunk, Cut, Fault, MediaType, Need, Pause, Rate, Stop, Times, UsageSet};
 
 /// A reply, key by key.
 #[derive(Clone, Default, PartialEq, Debug, Deserialize)]
@@ -35,42 +33,6 @@ pub(crate) struct Reply {
     pub(crate) fill: Option<u64>,
     pub(crate) endless: bool,
     pub(crate) times: Times,
-}
-
-/// An expression that the request has to match.
-#[derive(Clone, Debug)]
-pub(crate) struct Need(pub(crate) regex_lite::Regex);
-
-impl PartialEq for Need {
-    fn eq(&self, other: &Need) -> bool {
-        self.0.as_str() == other.0.as_str()
-    }
-}
-
-/// A time with its unit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Pause(pub(crate) Duration);
-
-/// The time between two bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Rate(pub(crate) Duration);
-
-/// The calls of a reply, in order.
-#[derive(Clone, Default, PartialEq, Debug)]
-pub(crate) struct Calls(pub(crate) Vec<Call>);
-
-/// The value of the `Content-Type` header.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct MediaType(pub(crate) String);
-
-/// How often a reply can be used. `None` means always.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Times(pub(crate) Option<u64>);
-
-impl Default for Times {
-    fn default() -> Times {
-        Times(Some(1))
-    }
 }
 
 impl Reply {

@@ -13,7 +13,9 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-pub(crate) use values::{Arguments, Call, Chunk, Cut, ErrorType, Fault, Stop, UsageSet};
+pub(crate) use values::{
+    Arguments, Call, Calls, Chunk, Cut, ErrorType, Fault, MediaType, Need, Pause, Rate, Stop, Times, UsageSet,
+};
 
 use crate::reply::Reply;
 
@@ -252,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_its_mend() {
+    fn a_mistake_is_reported_with_its_line_and_its_fix() {
         for (yaml, line, wanted) in [
             ("- say: a\n- sya: b\n", 2, "sya"),
             ("- say: a\n  delay: 50\n", 2, "50ms"),

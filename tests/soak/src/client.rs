@@ -20,7 +20,7 @@ use super::house::House;
 use super::orders::{Deed, Order};
 use systole::console::client::Letter;
 use systole::console::ending::{Ending, ending};
-use systole::console::told::{Receipt, Record};
+use systole::console::api_types::{Receipt, Record};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.

@@ -13,7 +13,7 @@ use super::guests;
 use super::house::House;
 use super::orders::{Deed, Order};
 use systole::console::client::Client as Door;
-use systole::console::told::{Outcome, Record, Ruling};
+use systole::console::api_types::{Outcome, Record, Ruling};
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
 

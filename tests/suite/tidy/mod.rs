@@ -1,8 +1,10 @@
 //! The house rules, checked against the sources as text: imports, sizes, headers, names, the table of
 //! codes, banned crates. These tests run nothing of the program.
 
+mod circles;
 mod imports;
 mod links;
+mod modules;
 mod names;
 mod pages;
 mod release;

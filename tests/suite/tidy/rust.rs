@@ -26,7 +26,7 @@ fn literal_or_comment(rest: &str, before: Option<char>) -> usize {
         return rest.find('\n').unwrap_or(rest.len());
     }
     if rest.starts_with("/*") {
-        return rest.find("*/").map_or(rest.len(), |end| end + 2);
+        return comment(rest);
     }
     if !in_word && let Some(length) = raw(rest) {
         return length;
@@ -39,6 +39,23 @@ fn literal_or_comment(rest: &str, before: Option<char>) -> usize {
         inner.starts_with('\\') || inner.chars().nth(1) == Some('\'')
     });
     if character { closed(rest, '\'') } else { 0 }
+}
+
+/// The length of a comment in `/*` and `*/`, which may hold others.
+fn comment(rest: &str) -> usize {
+    let (mut depth, mut at) = (1, 2);
+    while depth > 0 {
+        let Some(sign) = rest[at..].find(['/', '*']) else { return rest.len() };
+        at += sign;
+        let (change, length) = match &rest.as_bytes()[at..] {
+            [b'/', b'*', ..] => (1, 2),
+            [b'*', b'/', ..] => (-1, 2),
+            _ => (0, 1),
+        };
+        depth += change;
+        at += length;
+    }
+    at
 }
 
 fn raw(rest: &str) -> Option<usize> {
@@ -78,7 +95,7 @@ pub(super) fn line_of(text: &str, at: usize) -> usize {
 
 #[test]
 fn code_is_told_from_what_is_said_about_it() {
-    let text = "a // b\nc \"d // e\" 'f' '\\'' 'g: r#\"h\"i\"# j /* k\n */ l";
+    let text = "a // b\nc \"d // e\" 'f' '\\'' 'g: r#\"h\"i\"# j /* k /* m */\n */ l";
     let code = code_of(text);
     assert_eq!(code.split_whitespace().collect::<Vec<_>>(), ["a", "c", "'g:", "j", "l"]);
     assert_eq!(code.lines().count(), text.lines().count());

@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, HashMap};
 pub(crate) use self::approvals::{Approval, Question};
 pub(crate) use self::journal::{Bought, Entry};
 pub(crate) use self::thread::{Call, Item, Spawn, Thread};
-pub(crate) use self::timers::{Clocked, Firing, Timer};
+
+pub(crate) use thread::{Clocked, Firing, Timer};
 
 use self::firsts::Firsts;
 use self::thread::{Child, End, Warning};

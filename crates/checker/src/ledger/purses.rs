@@ -2,16 +2,9 @@
 //! belongs to the root, under the number of the top call that a client opened. Everything below counts into it at
 //! once, and the calls that its timers open continue it.
 
-use super::{Bought, Ledger, Step, Thread};
+use super::thread::Purse;
+use super::{Ledger, Step, Thread};
 use crate::path;
-
-/// The use of a message from outside.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Purse {
-    pub(crate) messages: u32,
-    pub(crate) children: u32,
-    pub(crate) bought: Bought,
-}
 
 impl Ledger {
     /// The use so far of the message that is at work in the tree of a thread.

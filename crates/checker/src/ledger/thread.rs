@@ -1,9 +1,7 @@
-//! Threads in the ledger, their open calls, and spawns without a confirmation.
+//! Threads in the ledger, their open calls, timers and purses, and spawns without a confirmation.
 
 use std::collections::BTreeMap;
 
-use super::purses::Purse;
-use super::timers::{Clocked, Timer};
 use super::{Approval, Bought, Entry, Question};
 use crate::path;
 use crate::record::{Hash, Id};
@@ -164,6 +162,61 @@ pub(crate) struct Spawn {
     pub(crate) seq: u64,
     pub(crate) leaf: Hash,
     pub(crate) child: Option<String>,
+}
+
+/// The use of a message from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Purse {
+    pub(crate) messages: u32,
+    pub(crate) children: u32,
+    pub(crate) bought: Bought,
+}
+
+/// A timer that is set, or that was set and may fire again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Timer {
+    /// The record of the item that set it.
+    pub(crate) set: Id,
+    pub(crate) call: String,
+    pub(crate) listener: String,
+    /// The purse for the calls that it opens.
+    pub(crate) purse: u32,
+    /// The time from its setting to its first due moment.
+    pub(crate) span_ms: u64,
+    /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at
+    /// all.
+    pub(crate) due_ms: u64,
+    pub(crate) fired: Option<Firing>,
+}
+
+/// The last firing of a timer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Firing {
+    /// The call that got it, or that it opened.
+    pub(crate) call: String,
+    /// The last turn of the call that was settled then. None if the firing opened the call, and once the
+    /// call has closed after turns that must have shown it.
+    pub(crate) settled: Option<u32>,
+}
+
+impl Timer {
+    /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
+    /// next turn at the latest.
+    pub(super) fn closed(&mut self, call: &str, turn: u32) {
+        if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
+            && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
+        {
+            firing.settled = None;
+        }
+    }
+}
+
+/// A record on the time of a message from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Clocked {
+    pub(crate) runs: bool,
+    pub(crate) used_ms: u64,
+    pub(crate) limit_ms: u64,
 }
 
 impl Call {

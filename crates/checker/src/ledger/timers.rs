@@ -1,48 +1,10 @@
 //! Timers in the ledger. Only the bytes of the timer's setter say whether it repeats. Those have any
 //! form and are not read here, so the ledger's facts apply to both kinds.
 
+use super::thread::{Clocked, Firing, Timer};
 use super::{Ledger, Step, Thread};
-use crate::record::{Id, read_moment};
+use crate::record::read_moment;
 use crate::tag::Tag;
-
-/// A timer that is set, or that was set and may fire again.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Timer {
-    /// The record of the item that set it.
-    pub(crate) set: Id,
-    pub(crate) call: String,
-    pub(crate) listener: String,
-    /// The purse for the calls that it opens.
-    pub(crate) purse: u32,
-    /// The time from its setting to its first due moment.
-    pub(crate) span_ms: u64,
-    /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at
-    /// all.
-    pub(crate) due_ms: u64,
-    pub(crate) fired: Option<Firing>,
-}
-
-/// The last firing of a timer.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Firing {
-    /// The call that got it, or that it opened.
-    pub(crate) call: String,
-    /// The last turn of the call that was settled then. None if the firing opened the call, and once the
-    /// call has closed after turns that must have shown it.
-    pub(crate) settled: Option<u32>,
-}
-
-impl Timer {
-    /// Notes that a call closed after that turn. A firing that came while a turn was out is shown by the
-    /// next turn at the latest.
-    pub(super) fn closed(&mut self, call: &str, turn: u32) {
-        if let Some(firing) = self.fired.as_mut().filter(|firing| firing.call == call)
-            && firing.settled.is_some_and(|then| turn > then.saturating_add(1))
-        {
-            firing.settled = None;
-        }
-    }
-}
 
 impl Ledger {
     /// Takes an answer to an item that sets or cancels a timer.
@@ -94,14 +56,6 @@ impl Ledger {
             thread.timers.remove(id);
         }
     }
-}
-
-/// A record on the time of a message from outside.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Clocked {
-    pub(crate) runs: bool,
-    pub(crate) used_ms: u64,
-    pub(crate) limit_ms: u64,
 }
 
 impl Clocked {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use quick_xml::events::{BytesEnd, BytesStart, BytesText, Event};
 use quick_xml::writer::Writer;
 
-use crate::judge::value;
+use crate::explain::amend;
 use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type};
 use crate::tree::DEPTH;
 
@@ -122,7 +122,7 @@ impl<'m> Writing<'m> {
     }
 
     fn text(&mut self, simple: &Simple) -> Option<()> {
-        let text = value::sample(simple)?;
+        let text = amend::sample(simple)?;
         self.writer.write_event(Event::Text(BytesText::new(&text))).ok()
     }
 
@@ -171,7 +171,7 @@ impl<'m> Writing<'m> {
 
 fn push_required(start: &mut BytesStart<'_>, attributes: &[AttributeUse]) -> Option<()> {
     for attribute in attributes.iter().filter(|attribute| attribute.required) {
-        let sample = value::sample(&attribute.simple)?;
+        let sample = amend::sample(&attribute.simple)?;
         start.push_attribute((attribute.name.as_str(), sample.as_str()));
     }
     Some(())

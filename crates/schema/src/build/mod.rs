@@ -13,11 +13,11 @@ pub(crate) mod sketch;
 pub(crate) mod words;
 
 use crate::build::given::{Given, Manner, Part, SLIPS, Slip};
-use crate::explain;
 use crate::explain::wording;
+use crate::explain::{self, describe};
 use crate::form::{Form, Inside, OWN, Record, Slot, is_same};
 use crate::json::spelling;
-use crate::judge::value;
+use crate::judge::check_value;
 use crate::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::characters;
@@ -240,12 +240,12 @@ impl<'m> Building<'m> {
         fields: &mut Fields<'_, 'm>,
         path: &str,
     ) {
-        let described = simple.map_or_else(|| "text".to_owned(), value::describe);
+        let described = simple.map_or_else(|| "text".to_owned(), describe::describe);
         let expected = format!("{}: {described}", declaration.name);
         let mut given = fields.of(OWN);
         let Some(part) = given.next() else {
             // On a command line, no text means empty text if that is allowed; JSON is explicit.
-            let empty = simple.is_none_or(|simple| value::check(simple, "").is_none());
+            let empty = simple.is_none_or(|simple| check_value::check(simple, "").is_none());
             if self.manner == Manner::Json || !empty {
                 fields.absent.push(Absent::Text(expected, simple));
             }
@@ -359,7 +359,7 @@ impl<'m> Building<'m> {
                 if self.illegal(role, part, &written) {
                     return None;
                 }
-                let Some(wrong) = value::check(simple, &written) else { return Some(written) };
+                let Some(wrong) = check_value::check(simple, &written) else { return Some(written) };
                 (wrong.words, wrong.instead)
             }
             Err(needed) => {
@@ -369,7 +369,7 @@ impl<'m> Building<'m> {
         };
         let mut fix = match instead {
             Some(instead) => self.assigned(simple, role, &instead),
-            None => format!("write {}", value::describe(simple)),
+            None => format!("write {}", describe::describe(simple)),
         };
         if role.optional {
             fix.push_str(&format!(", or leave {} out", role.name));

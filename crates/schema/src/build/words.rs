@@ -6,10 +6,9 @@
 use crate::build::given::{Manner, Part};
 use crate::build::sketch;
 use crate::build::{Absent, Building, Fields, Role, field_path};
-use crate::explain;
 use crate::explain::wording;
+use crate::explain::{self, amend};
 use crate::form::{ANY, Inside, OWN, Record, Slot};
-use crate::judge::value;
 use crate::shape::{AttributeUse, Declaration, Particle, Simple};
 
 impl<'m> Building<'m> {
@@ -109,7 +108,7 @@ impl<'m> Building<'m> {
 
     fn absent(&self, absent: &Absent<'m>, path: &str) -> (String, String, Option<String>) {
         let written = |path: &str, key: &str, simple: &Simple| {
-            let sample = value::sample(simple)?;
+            let sample = amend::sample(simple)?;
             let role = Role { path, name: key, key, expected: String::new(), optional: false };
             Some(self.assigned(simple, &role, &sample))
         };

@@ -24,10 +24,12 @@ mod read;
 mod signs;
 mod trial;
 mod write;
+mod wrong;
 
 pub use base::Base;
-pub use read::{Read, Wrong};
+pub use read::Read;
 pub use write::xsd;
+pub use wrong::Wrong;
 
 /// A payload: a root element of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]

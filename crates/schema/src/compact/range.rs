@@ -4,9 +4,9 @@
 //! it.
 
 use super::base::Base;
-use super::read::Wrong;
 use super::signs::Piece;
 use super::trial;
+use super::wrong::Wrong;
 use super::{ITEMS, Range};
 
 /// Most characters for a range; no one may send that many bytes.

@@ -7,28 +7,12 @@ use std::ops::Range as Stretch;
 
 use super::base::{self, Base};
 use super::signs::{Piece, Signs};
+use super::wrong::Wrong;
 use super::{Range, Type, range, trial};
 use systole_wire::characters;
 
 /// Longest text of a type: its words go into prompts, and its regex and values are compiled.
 const LONGEST: usize = 4096;
-
-/// An error in the text of a type.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
-    /// The place in the text, in bytes.
-    pub at: Stretch<usize>,
-    /// The error.
-    pub words: String,
-    /// What to write instead.
-    pub fix: String,
-}
-
-impl Wrong {
-    pub(super) fn new(piece: &Piece<'_>, words: &str, fix: &str) -> Self {
-        Self { at: piece.at.clone(), words: words.to_owned(), fix: fix.to_owned() }
-    }
-}
 
 /// A type, and the places of some of its parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]

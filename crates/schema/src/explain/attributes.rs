@@ -2,10 +2,11 @@
 //!
 //! An element and its declared attributes come in; a `Finding` goes out, or nothing.
 
-use crate::Finding;
-use crate::explain::wording;
 use crate::explain::{INSTANCE, Role, Said, Spot, Walk};
-use crate::judge::value::{self, Wrong};
+use crate::explain::{amend, describe, wording};
+use crate::finding::Finding;
+use crate::judge::check_value;
+use crate::judge::value::Wrong;
 use crate::nearest::nearest;
 use crate::shape::AttributeUse;
 use crate::tree::{Attribute, Element};
@@ -27,7 +28,7 @@ impl Walk<'_> {
             let Some(known) = known else {
                 return Some(self.unknown_attribute(spot, role, attribute, declared));
             };
-            if let Some(wrong) = value::check(&known.simple, &attribute.value) {
+            if let Some(wrong) = check_value::check(&known.simple, &attribute.value) {
                 return Some(self.wrong_attribute(spot, known, wrong));
             }
         }
@@ -59,8 +60,8 @@ impl Walk<'_> {
         if let (None, Some(missing)) = (near, instead) {
             message.push_str(&format!("; {} is missing", missing.name));
         }
-        let is_right = |d: &AttributeUse| value::check(&d.simple, &attribute.value).is_none();
-        let made = instead.filter(|d| !is_right(d)).and_then(|d| value::sample(&d.simple));
+        let is_right = |d: &AttributeUse| check_value::check(&d.simple, &attribute.value).is_none();
+        let made = instead.filter(|d| !is_right(d)).and_then(|d| amend::sample(&d.simple));
         let edited = self.source.with_head(element, |attributes| match instead {
             None => attributes.retain(|(known, _)| known != key),
             Some(instead) => {
@@ -114,7 +115,7 @@ impl Walk<'_> {
 
     fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> Finding {
         let element = spot.element;
-        let sample = value::sample(&missing.simple);
+        let sample = amend::sample(&missing.simple);
         let edited = sample.as_ref().and_then(|sample| {
             self.source.with_head(element, |attributes| {
                 attributes.push((missing.name.clone(), sample.clone()));
@@ -136,7 +137,7 @@ impl Walk<'_> {
         let element = spot.element;
         if let Some(chosen) = element.attributes.iter().find(|a| a.name.is(INSTANCE, "type")) {
             let (name, key) = (&element.name.local, chosen.key.as_str());
-            let value = value::quoted(&chosen.value);
+            let value = describe::quoted(&chosen.value);
             let edited =
                 self.source.with_head(element, |attributes| attributes.retain(|(known, _)| known != key));
             let said = Said {
@@ -164,7 +165,7 @@ fn is_missing(element: &Element, declared: &AttributeUse) -> bool {
 fn attribute_words(attribute: &AttributeUse, value: Option<String>) -> String {
     match value {
         Some(value) => format!("write {}=\"{value}\"", attribute.name),
-        None => format!("give {} a value: {}", attribute.name, value::describe(&attribute.simple)),
+        None => format!("give {} a value: {}", attribute.name, describe::describe(&attribute.simple)),
     }
 }
 

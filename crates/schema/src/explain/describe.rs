@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use crate::judge::builtin::{Builtin, Family};
-use crate::judge::value::join;
 use crate::shape::{Bound, Simple, Variety};
 
 /// Longest value that a description quotes.
@@ -176,4 +175,9 @@ pub(crate) fn kind(base: Builtin) -> &'static str {
         Builtin::Hex => "hexadecimal text, two digits per byte",
         _ => "whole number",
     }
+}
+
+/// The parts as one text.
+pub(crate) fn join(parts: &[&str]) -> String {
+    parts.concat()
 }

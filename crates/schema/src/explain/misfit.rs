@@ -4,13 +4,13 @@
 //! The place where the match of the children stopped comes in; a `Finding` goes out. This module only writes the
 //! message: `content` found the misfit, and `edits` finds the change that improves it.
 
-use crate::Finding;
 use crate::build::example::{self, Surroundings};
 use crate::explain::edits::{self, Edit, Rewrite};
-use crate::explain::wording;
 use crate::explain::{self, Role, Said, Spot, Walk};
+use crate::explain::{amend, describe, wording};
+use crate::finding::Finding;
+use crate::judge::check_value;
 use crate::judge::content::{Candidate, Stop, Taken};
-use crate::judge::value;
 use crate::nearest::nearest;
 use crate::shape::{Declaration, Particle, Simple, Term};
 use crate::tree::{Element, Part};
@@ -56,7 +56,7 @@ fn namespace_words(element: &Element) -> String {
     if element.name.namespace.is_empty() {
         "it has no namespace".to_owned()
     } else {
-        format!("its namespace is {}", value::quoted(&element.name.namespace))
+        format!("its namespace is {}", describe::quoted(&element.name.namespace))
     }
 }
 
@@ -135,12 +135,12 @@ pub(crate) fn child_in_value(
 ) -> Finding {
     let mut finding = child_in_text(walk, spot, role, child);
     let element = spot.element;
-    let fits = |text: &str| value::check(simple, text).is_none();
+    let fits = |text: &str| check_value::check(simple, text).is_none();
     if element.children().count() == 1 && fits(&element.text()) {
         return finding;
     }
     let all = text_of(element);
-    let whole = Some(all).filter(|all| fits(all)).or_else(|| value::sample(simple));
+    let whole = Some(all).filter(|all| fits(all)).or_else(|| amend::sample(simple));
     let written = whole
         .and_then(|text| example::plain(&element.tag, &walk.source.head_attributes(element), &text))
         .filter(|written| wording::is_short(written));

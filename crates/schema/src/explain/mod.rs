@@ -11,11 +11,12 @@ pub(crate) mod edits;
 pub(crate) mod misfit;
 pub(crate) mod wording;
 
-use crate::Finding;
 use crate::build::example;
 use crate::explain::wording::Source;
+use crate::finding::Finding;
+use crate::judge::check_value;
 use crate::judge::content::{self, Taken};
-use crate::judge::value::{self, Wrong};
+use crate::judge::value::Wrong;
 use crate::shape::{Complex, Content, Declaration, Particle, Schema, Simple, Type};
 use crate::tree::{self, Element, Part, Text};
 
@@ -162,7 +163,7 @@ impl Walk<'_> {
         if let Some(child) = spot.element.children().next() {
             return Some(misfit::child_in_value(self, spot, role, child, simple));
         }
-        let wrong = value::check(simple, &spot.element.text())?;
+        let wrong = check_value::check(simple, &spot.element.text())?;
         let Wrong { words, fragment, instead } = wrong;
         let element = spot.element;
         let name = &element.name.local;
@@ -176,7 +177,7 @@ impl Walk<'_> {
             (None, Some(cut)) => {
                 format!("cut the text of {name} to {} characters", cut.chars().count())
             }
-            (None, None) => format!("write {} in <{name}>", value::describe(simple)),
+            (None, None) => format!("write {} in <{name}>", describe::describe(simple)),
         };
         if optional {
             fix.push_str(&format!(", or leave {name} out"));
@@ -229,7 +230,7 @@ impl Walk<'_> {
             // In this case nothing may be between the tags, not even layout.
             (true, false) => ("blanks stand".to_owned(), self.source.shown(spot.element)),
             (false, _) => {
-                let words = value::quoted(text.value.trim());
+                let words = describe::quoted(text.value.trim());
                 (format!("the text {words} stands"), words)
             }
         };

@@ -8,8 +8,7 @@ use quick_xml::events::{BytesStart, Event};
 use quick_xml::reader::Reader;
 use quick_xml::writer::Writer;
 
-use crate::explain::Role;
-use crate::judge::value;
+use crate::explain::{Role, describe};
 use crate::shape::{AttributeUse, Content, Declaration, Particle, Schema, Term, Type, Wildcard};
 use crate::tree::{self, Element};
 
@@ -41,16 +40,16 @@ fn named(schema: &Schema, declaration: &Declaration) -> String {
 
 pub(crate) fn attribute(attribute: &AttributeUse) -> String {
     let optional = if attribute.required { "" } else { ", may be left out" };
-    format!("{}=\"…\": {}{optional}", attribute.name, value::describe(&attribute.simple))
+    format!("{}=\"…\": {}{optional}", attribute.name, describe::describe(&attribute.simple))
 }
 
 pub(crate) fn of_type(schema: &Schema, of: &Type) -> String {
     match of {
-        Type::Simple(simple) => value::describe(simple),
+        Type::Simple(simple) => describe::describe(simple),
         Type::Complex(complex) => match &complex.content {
             Content::Empty => "no content".to_owned(),
             Content::Free => "text".to_owned(),
-            Content::Text(simple) => value::describe(simple),
+            Content::Text(simple) => describe::describe(simple),
             Content::Children(particle) => shorten(children(schema, particle)),
         },
         Type::Anything => "any element".to_owned(),

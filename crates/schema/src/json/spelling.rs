@@ -9,8 +9,9 @@ use std::sync::Arc;
 use serde_json::{Map, Number, Value};
 
 use crate::build::given::{Given, Part};
+use crate::explain::amend;
 use crate::judge::builtin::{Builtin, Family};
-use crate::judge::value;
+use crate::judge::{check_value, value};
 use crate::shape::{Bound, Faceted, Simple, Variety};
 use systole_wire::characters::is_white;
 
@@ -238,7 +239,9 @@ fn union(simple: &Simple, members: &[Arc<Simple>], given: &Given) -> Option<Stri
     };
     let meant = tried.clone().find(|(member, spelt)| read_by(member, spelt));
     // A value that no member reads goes on unchanged, so that the error is reported.
-    meant.or_else(|| tried.find(|(_, spelt)| value::check(simple, spelt).is_some())).map(|(_, spelt)| spelt)
+    meant
+        .or_else(|| tried.find(|(_, spelt)| check_value::check(simple, spelt).is_some()))
+        .map(|(_, spelt)| spelt)
 }
 
 /// The input as a JSON value.
@@ -265,11 +268,11 @@ pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
         Given::Truth(truth) => truth.to_string(),
         Given::List(parts) => match parts.as_slice() {
             [only] => written(simple, &only.given).ok()?,
-            _ => return value::sample(simple),
+            _ => return amend::sample(simple),
         },
-        Given::Null | Given::Record(_) => return value::sample(simple),
+        Given::Null | Given::Record(_) => return amend::sample(simple),
     };
-    match value::check(simple, &spelt) {
+    match check_value::check(simple, &spelt) {
         None => Some(spelt),
         Some(wrong) => wrong.instead,
     }

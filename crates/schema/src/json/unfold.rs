@@ -5,14 +5,14 @@
 
 use serde_json::{Map, Value};
 
-use crate::Finding;
 use crate::build::markup;
 use crate::explain;
+use crate::finding::Finding;
 use crate::form;
 use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
 use crate::json::spelling;
+use crate::judge::check_value;
 use crate::judge::content::{self, Taken};
-use crate::judge::value;
 use crate::shape::{Declaration, Particle, Schema, Simple};
 use crate::tree;
 use crate::tree::{Attribute, Element, Part};
@@ -95,7 +95,7 @@ fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value
     let mut fields = Map::new();
     for attribute in form.attributes {
         if let Some(written) = element.attribute(&attribute.name) {
-            value::check(&attribute.simple, written).is_none().then_some(())?;
+            check_value::check(&attribute.simple, written).is_none().then_some(())?;
             fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
         }
     }
@@ -170,7 +170,7 @@ fn text(element: &Element) -> Option<String> {
 
 fn own(simple: &Simple, element: &Element) -> Option<Value> {
     let written = text(element)?;
-    value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
+    check_value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
 }
 
 /// The children in order, each under its key.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::json::ecma;
 use crate::json::spelling::{self, Kind, SAFE_DIGITS};
 use crate::judge::builtin::{Builtin, Family, WhiteSpace};
-use crate::judge::value;
+use crate::judge::{check_value, value};
 use crate::shape::{Bound, Simple, Variety};
 
 /// A schema, and the rules that it leaves open.
@@ -26,7 +26,8 @@ fn exact(schema: Value) -> Drawn {
 
 pub(crate) fn drawn(simple: &Simple) -> Drawn {
     if !simple.values.is_empty() {
-        let admitted = simple.values.iter().filter(|listed| value::check(simple, &listed.value).is_none());
+        let admitted =
+            simple.values.iter().filter(|listed| check_value::check(simple, &listed.value).is_none());
         let mut values: Vec<Value> = Vec::new();
         for listed in admitted {
             let value = spelling::json(simple, &listed.value);
@@ -212,8 +213,10 @@ fn bounded(simple: &Simple, open: &mut Vec<String>) -> Value {
 fn floating(simple: &Simple) -> Drawn {
     let mut open = Vec::new();
     let number = bounded(simple, &mut open);
-    let special: Vec<&str> =
-        ["INF", "-INF", "NaN"].into_iter().filter(|value| value::check(simple, value).is_none()).collect();
+    let special: Vec<&str> = ["INF", "-INF", "NaN"]
+        .into_iter()
+        .filter(|value| check_value::check(simple, value).is_none())
+        .collect();
     if special.is_empty() {
         return Drawn { schema: number, open };
     }

@@ -180,7 +180,7 @@ impl Builtin {
         match self.family() {
             Family::Whole | Family::Decimal => Some(compare_decimals(left, right)),
             Family::Floating => compare_floating(floating(left)?, floating(right)?),
-            Family::Moment => calendar::compare(self, left, right),
+            Family::Moment => compare_moments(self, left, right),
             Family::Text | Family::Truth | Family::Span | Family::Bytes => None,
         }
     }
@@ -270,6 +270,16 @@ fn compare_floating(left: f64, right: f64) -> Option<Ordering> {
         (false, false) => left.partial_cmp(&right),
         (left, right) => Some(left.cmp(&right)),
     }
+}
+
+/// The order of two moments of that type, if they compare.
+fn compare_moments(of: Builtin, left: &str, right: &str) -> Option<Ordering> {
+    let read = match of {
+        Builtin::Date => calendar::date,
+        Builtin::DateTime => calendar::date_time,
+        _ => calendar::time,
+    };
+    read(left)?.compare(&read(right)?)
 }
 
 /// Compares two spellings of decimals exactly, whatever their length.

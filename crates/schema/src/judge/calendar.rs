@@ -5,14 +5,22 @@
 
 use std::cmp::Ordering;
 
-use crate::judge::builtin::Builtin;
-
 /// A moment on the proleptic Gregorian calendar, in UTC if it has a zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     day: i64,
     second: f64,
     zoned: bool,
+}
+
+impl Moment {
+    /// The order of two moments. Moments with and without a time zone do not compare.
+    pub(crate) fn compare(&self, other: &Moment) -> Option<Ordering> {
+        if self.zoned != other.zoned {
+            return None;
+        }
+        Some(self.day.cmp(&other.day).then(self.second.partial_cmp(&other.second)?))
+    }
 }
 
 /// Most digits of a year here; the judge accepts a few more and then decides alone.
@@ -35,19 +43,6 @@ pub(crate) fn time(value: &str) -> Option<Moment> {
     let (second, rest) = second_of(value)?;
     let zone = zone_minutes(rest)?;
     Some(moment(0, second, zone))
-}
-
-pub(crate) fn compare(of: Builtin, left: &str, right: &str) -> Option<Ordering> {
-    let read = match of {
-        Builtin::Date => date,
-        Builtin::DateTime => date_time,
-        _ => time,
-    };
-    let (left, right) = (read(left)?, read(right)?);
-    if left.zoned != right.zoned {
-        return None;
-    }
-    Some(left.day.cmp(&right.day).then(left.second.partial_cmp(&right.second)?))
 }
 
 fn moment(day: i64, second: f64, zone: Option<i32>) -> Moment {

@@ -5,6 +5,7 @@ pub(crate) mod ambiguity;
 pub(crate) mod automaton;
 pub(crate) mod builtin;
 pub(crate) mod calendar;
+pub(crate) mod check_value;
 pub(crate) mod content;
 pub(crate) mod pattern;
 pub(crate) mod positions;

@@ -1,8 +1,7 @@
 //! Judges one text value against a simple type.
 //!
-//! A value as written comes in. The error goes out in words, with the facet that causes it and a value
-//! to write instead. `amend` finds that value, and it is always checked against the same type.
-//! `describe` words what a type allows.
+//! A value comes in. The error goes out in words, with the facet that causes it. `describe` words what a type allows;
+//! `check_value` adds a value to write instead.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,10 +10,7 @@ use crate::judge::builtin::{self, Builtin, Family};
 use crate::nearest::nearest;
 use crate::shape::{Simple, Variety};
 
-pub(crate) use crate::explain::amend::sample;
-use crate::explain::amend::suggestion;
-use crate::explain::describe::{TRUE_OR_FALSE, article, counted, kind, listed};
-pub(crate) use crate::explain::describe::{describe, quoted};
+use crate::explain::describe::{TRUE_OR_FALSE, article, counted, describe, join, kind, listed, quoted};
 
 /// Longest value that patterns are tried on; for a longer one the judge's own message must do.
 pub(crate) const MATCHED: usize = 16 * 1024;
@@ -31,12 +27,6 @@ pub(crate) struct Wrong {
 
 /// The words of a broken rule, and its facet.
 type Fault = (String, Option<String>);
-
-pub(crate) fn check(simple: &Simple, written: &str) -> Option<Wrong> {
-    let value = simple.space.normalize(written);
-    let Some((words, fragment)) = fault(simple, &value) else { return blanks_fault(simple, written, value) };
-    Some(Wrong { words, fragment, instead: suggestion(simple, &value) })
-}
 
 /// Whether a normalized value breaks no rule.
 pub(crate) fn admits(simple: &Simple, value: &str) -> bool {
@@ -68,7 +58,7 @@ pub(crate) fn reader<'m>(members: &'m [Arc<Simple>], value: &str) -> Option<(&'m
 
 /// A value that is correct except for the blanks around it. Inside lists and unions the judge strips
 /// them.
-fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
+pub(super) fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> {
     let Variety::Atomic(base) = simple.variety else { return None };
     let (before, behind) = base.refuses_blanks(&value);
     let blanks = (before && !written.starts_with(value.get(..1)?))
@@ -81,7 +71,7 @@ fn blanks_fault(simple: &Simple, written: &str, value: String) -> Option<Wrong> 
 }
 
 /// The first broken rule, and its facet.
-fn fault(simple: &Simple, value: &str) -> Option<Fault> {
+pub(super) fn fault(simple: &Simple, value: &str) -> Option<Fault> {
     match &simple.variety {
         Variety::Atomic(base) => atomic_fault(simple, *base, value),
         Variety::List(item) => list_fault(simple, item, value),
@@ -312,8 +302,4 @@ fn pattern_fault(simple: &Simple, value: &str) -> Option<Fault> {
 
 fn are_or_is(count: usize) -> &'static str {
     if count == 1 { " is " } else { " are " }
-}
-
-pub(crate) fn join(parts: &[&str]) -> String {
-    parts.concat()
 }

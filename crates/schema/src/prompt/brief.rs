@@ -4,7 +4,7 @@
 
 use crate::explain::describe::{self, LISTED, MEMBERS, TRUE_OR_FALSE};
 use crate::judge::builtin::{Builtin, Family};
-use crate::judge::value;
+use crate::judge::check_value;
 use crate::shape::{Simple, Variety};
 
 pub(crate) fn words(simple: &Simple) -> String {
@@ -84,7 +84,7 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
     if let Some(all) = patterns(simple, said) {
         words.push(format!(", {all}"));
     }
-    if is_text && value::check(simple, "").is_none() {
+    if is_text && check_value::check(simple, "").is_none() {
         words.push(", may be empty".to_owned());
     }
     words.concat()

@@ -4,8 +4,9 @@
 //! would be a false promise, so it is refused: on required parts, on parts that may repeat, inside a choice, on parts
 //! that are not text, and if the type does not admit it.
 
+use crate::explain::describe;
 use crate::form::{Form, supplied};
-use crate::judge::value;
+use crate::judge::check_value;
 use crate::read::Reading;
 use crate::shape::{Complex, Content, Declaration, Simple, TypeId};
 use crate::tree::Element;
@@ -97,7 +98,7 @@ impl<'t> Reading<'t> {
 }
 
 fn fault(simple: &Simple, default: &str) -> Option<(String, String)> {
-    let wrong = value::check(simple, default)?;
-    let fix = wrong.instead.map_or_else(|| value::describe(simple), |instead| format!("write {instead}"));
+    let wrong = check_value::check(simple, default)?;
+    let fix = wrong.instead.map_or_else(|| describe::describe(simple), |instead| format!("write {instead}"));
     Some((format!("the default {}", wrong.words), fix))
 }

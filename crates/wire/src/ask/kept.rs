@@ -127,7 +127,7 @@ impl Put {
         let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
         match gate.step()? {
             Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" => {
-                let hash = crate::reply::attribute(&mut gate, &tag, "hash")?;
+                let hash = crate::required::attribute(&mut gate, &tag, "hash")?;
                 Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
             }
             _ => {

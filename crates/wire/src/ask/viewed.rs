@@ -7,7 +7,7 @@
 use crate::gate::{Gate, Step, Tag};
 use crate::journal::{count, needed};
 use crate::place::Fault;
-use crate::reply::attribute;
+use crate::required::attribute;
 use crate::writer::Writer;
 use crate::{Limits, Payload, QName, codes, namespaces};
 

@@ -3,7 +3,8 @@
 //! A fault in a document leaves its number readable, because the sender waits for the answer. A gate that has just
 //! opened such a document comes in; the word goes out.
 
-use super::{Word, attribute};
+use super::super::required::attribute;
+use super::Word;
 use crate::ask::Question;
 use crate::codes;
 use crate::gate::{Gate, Tag};

@@ -3,7 +3,8 @@
 //! A fault inside an item refuses only that item. Only a fault that breaks the structure of the document ends the
 //! reading. A gate that has just opened `<reply>` comes in; the content of the reply goes out.
 
-use super::{Item, Said, attribute};
+use super::super::required::attribute;
+use super::{Item, Said};
 use crate::envelope::{Parts, Stamping};
 use crate::gate::{Gate, Step, Tag};
 use crate::place::Fault;

@@ -19,7 +19,7 @@ use crate::model::{Message, Part};
 use crate::prompt;
 use crate::show::Mark;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::turn::tools_text;
+use crate::tools::tools_text;
 
 use segment::Before;
 pub(crate) use segment::as_text;

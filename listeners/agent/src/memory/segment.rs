@@ -13,7 +13,7 @@ use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::Reason;
 use crate::heard::Heard;
 use crate::model::{Call, Message, Part, Role};
-use crate::show::{Mark, block, core_words, escaped, failure, quoted, shown_judged, words_of};
+use crate::show::{Mark, block, core_words, escaped, failure, markup, quoted, shown, shown_judged, words_of};
 use crate::spec::{Agent, Dialect};
 use crate::{goal, prompt};
 
@@ -38,7 +38,7 @@ pub(super) fn messages(
 ) -> Vec<Message> {
     match happened {
         Happened::Request { payload, .. } if goal::is_request(payload.name()) => {
-            vec![Message { role: Role::User, parts: vec![Part::Text(goal::words(payload, mark))] }]
+            vec![Message { role: Role::User, parts: vec![Part::Text(goal_text(payload, mark))] }]
         }
         Happened::Request { from, payload } => {
             let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
@@ -419,4 +419,13 @@ pub(super) fn tokens(message: &Message) -> u64 {
         Part::Reasoning(kept) => crate::tokens::estimate(&kept.to_string()),
     });
     parts.sum::<u64>() + crate::tokens::of_message("")
+}
+
+/// The text of a request for a goal, for a model: the inside, in its original layout.
+fn goal_text(request: &Payload, mark: &Mark) -> String {
+    match request.child() {
+        // A plain carriage return would be read as a line feed.
+        Ok(workflow) => mark.cover(&markup(&workflow)).replace('\r', "&#13;"),
+        Err(_) => shown(request, mark),
+    }
 }

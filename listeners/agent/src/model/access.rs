@@ -3,7 +3,6 @@
 
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::Unusable;
 use super::http::Proxies;
 use super::key::Key;
 use crate::spec;
@@ -49,5 +48,17 @@ impl Access {
 impl From<Option<Key>> for Access {
     fn from(key: Option<Key>) -> Self {
         Self { secrets: key.iter().cloned().collect(), key, ..Self::default() }
+    }
+}
+
+/// Why a model cannot be asked at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unusable(String);
+
+impl Unusable {
+    /// With this message.
+    pub(super) fn because(words: String) -> Self {
+        Self(words)
     }
 }

@@ -8,26 +8,16 @@ use rustls::RootCertStore;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::draft::Draft;
-use super::form::{self, Asked, Close, Form, Reading, Step, Wrong};
+use super::access::Unusable;
+use super::asked_provider::AskedProvider;
+use super::form::{self, Close, Form, Reading, Step, Wrong};
 use super::http::{Address, Client, Event, Events, Incomings, LineFault, Next, Unanswered};
 use super::key::Key;
 use super::limits::Limits;
+use super::partial_answer::PartialAnswer;
 use super::unfit::{self, Shape};
 use super::{Access, Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params};
 use crate::spec;
-
-/// Why a model cannot be asked at all.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct Unusable(String);
-
-impl Unusable {
-    /// With this message.
-    pub(super) fn because(words: String) -> Self {
-        Self(words)
-    }
-}
 
 /// A provider for one model of the file.
 pub struct Adapter {
@@ -39,7 +29,7 @@ struct Inner {
     client: Client,
     to: Address,
     headers: HeaderMap,
-    asked: Asked,
+    asked: AskedProvider,
     limits: Limits,
 }
 
@@ -61,19 +51,19 @@ impl Adapter {
             spec::Provider::Ollama => Box::new(super::ollama::Ollama),
             spec::Provider::Gemini => Box::new(super::gemini::Gemini),
             spec::Provider::Script => {
-                return Err(Unusable(format!(
+                return Err(Unusable::because(format!(
                     "models.{} is a script, which is read and not asked over a network",
                     model.name
                 )));
             }
         };
-        let to = form::address(form.as_ref(), model).map_err(Unusable)?;
-        reserved(form.as_ref(), model, &model.params).map_err(Unusable)?;
+        let to = form::address(form.as_ref(), model).map_err(Unusable::because)?;
+        reserved(form.as_ref(), model, &model.params).map_err(Unusable::because)?;
         let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-        let via = proxies.to(&to).map_err(Unusable)?;
+        let via = proxies.to(&to).map_err(Unusable::because)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(Key::telling));
-        let client =
-            Client::new(roots, via).map_err(|fault| Unusable(format!("no TLS on this machine: {fault}")))?;
+        let client = Client::new(roots, via)
+            .map_err(|fault| Unusable::because(format!("no TLS on this machine: {fault}")))?;
         let mut headers = form.headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let streamed = unfit::types_of(form.framing()).first().copied().filter(|_| model.stream);
@@ -81,7 +71,7 @@ impl Adapter {
         for (name, value) in further {
             headers.insert(name, value);
         }
-        let asked = Asked { provider: form.name(), at: to.shown(), model: model.clone(), secrets };
+        let asked = AskedProvider { provider: form.name(), at: to.shown(), model: model.clone(), secrets };
         let limits = limits.of_model(&model.timeout);
         Ok(Self { inner: Arc::new(Inner { form, client, to, headers, asked, limits }) })
     }
@@ -126,16 +116,16 @@ impl Inner {
         let calls = request.messages.iter().flat_map(|message| &message.parts);
         let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
         let listening = request.enough.as_ref().map(super::Enough::listening);
-        let mut draft = Draft::new(self.limits.answer, calls, watcher, listening);
+        let mut partial = PartialAnswer::new(self.limits.answer, calls, watcher, listening);
         let mut reading = self.form.reading();
         match shape {
-            Shape::Stream => self.read(answer, begun, reading.as_mut(), &mut draft).await?,
-            Shape::Whole => self.whole(answer, begun, reading.as_mut(), &mut draft).await?,
+            Shape::Stream => self.read(answer, begun, reading.as_mut(), &mut partial).await?,
+            Shape::Whole => self.whole(answer, begun, reading.as_mut(), &mut partial).await?,
         }
-        draft.end()?;
-        match draft.stop {
-            Some(stop) => Ok(draft.finish(self.asked.model.name.clone(), stop)),
-            None => Err(self.broken(&draft, "ended its answer without saying why it ended")),
+        partial.end()?;
+        match partial.stop {
+            Some(stop) => Ok(partial.finish(self.asked.model.name.clone(), stop)),
+            None => Err(self.broken(&partial, "ended its answer without saying why it ended")),
         }
     }
 
@@ -163,23 +153,23 @@ impl Inner {
         mut answer: Incomings,
         begun: Instant,
         reading: &mut dyn Reading,
-        draft: &mut Draft,
+        partial: &mut PartialAnswer,
     ) -> Result<(), Fault> {
         let mut events = Events::new(self.form.framing(), self.limits.line);
         let (mut until, mut silent) = (begun + self.limits.first, true);
         loop {
             // If bytes always arrive, the timeout would never fire by itself.
             if Instant::now() >= until {
-                return Err(self.late(draft));
+                return Err(self.late(partial));
             }
             let close = match answer.next(until).await {
                 Next::Bytes(bytes) => {
                     silent &= bytes.is_empty();
                     events.feed(&bytes);
-                    while let Some(event) = events.next().map_err(|fault| self.line(fault, draft))? {
-                        let step = self.take(&event, reading, draft)?;
-                        if draft.is_enough() {
-                            draft.cut();
+                    while let Some(event) = events.next().map_err(|fault| self.line(fault, partial))? {
+                        let step = self.take(&event, reading, partial)?;
+                        if partial.is_enough() {
+                            partial.cut();
                             return Ok(());
                         }
                         match step {
@@ -192,15 +182,15 @@ impl Inner {
                 }
                 Next::End => Close::Measured,
                 Next::Closed => Close::Unmeasured,
-                Next::Cut => return Err(self.broken(draft, "broke off before the end of its answer")),
-                Next::TooLate => return Err(self.late(draft)),
+                Next::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
+                Next::TooLate => return Err(self.late(partial)),
             };
             if silent {
                 let whole = close == Close::Measured;
-                let fault = self.broken(draft, "answered 200 and nothing else");
+                let fault = self.broken(partial, "answered 200 and nothing else");
                 return Err(Fault { may_be_paid: !whole, ..fault });
             }
-            return self.close(close, &mut events, reading, draft);
+            return self.close(close, &mut events, reading, partial);
         }
     }
 
@@ -210,7 +200,7 @@ impl Inner {
         mut answer: Incomings,
         begun: Instant,
         reading: &mut dyn Reading,
-        draft: &mut Draft,
+        partial: &mut PartialAnswer,
     ) -> Result<(), Fault> {
         // Text needs more bytes as JSON than by itself.
         let most = self.limits.answer.saturating_mul(2);
@@ -219,28 +209,28 @@ impl Inner {
             match answer.next(until).await {
                 Next::Bytes(bytes) => body.extend_from_slice(&bytes),
                 Next::End | Next::Closed => break,
-                Next::Cut => return Err(self.broken(draft, "broke off before the end of its answer")),
-                Next::TooLate => return Err(self.late(draft)),
+                Next::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
+                Next::TooLate => return Err(self.late(partial)),
             }
             if body.len() > most {
-                return Err(draft.too_large());
+                return Err(partial.too_large());
             }
             until = until.max(Instant::now() + self.limits.idle);
         }
         let text =
-            std::str::from_utf8(&body).map_err(|_| self.broken(draft, "sent bytes that are not UTF-8"))?;
+            std::str::from_utf8(&body).map_err(|_| self.broken(partial, "sent bytes that are not UTF-8"))?;
         let text = text.trim_start_matches('\u{feff}').trim();
-        for event in form::events(text, draft).map_err(|wrong| self.wrong(wrong, draft))? {
-            let step = self.take(&event, reading, draft)?;
-            if draft.is_enough() {
-                draft.cut();
+        for event in form::events(text, partial).map_err(|wrong| self.wrong(wrong, partial))? {
+            let step = self.take(&event, reading, partial)?;
+            if partial.is_enough() {
+                partial.cut();
                 return Ok(());
             }
             if step == Step::End {
                 break;
             }
         }
-        if draft.has_content() { Ok(()) } else { Err(unfit::empty(&self.asked, &answer, text)) }
+        if partial.has_content() { Ok(()) } else { Err(unfit::empty(&self.asked, &answer, text)) }
     }
 
     /// The body is over without the form's end sign. A last event without an end counts if it is complete in itself.
@@ -249,73 +239,78 @@ impl Inner {
         close: Close,
         events: &mut Events,
         reading: &mut dyn Reading,
-        draft: &mut Draft,
+        partial: &mut PartialAnswer,
     ) -> Result<(), Fault> {
-        while let Some(event) = events.left().map_err(|fault| self.line(fault, draft))? {
+        while let Some(event) = events.left().map_err(|fault| self.line(fault, partial))? {
             // Half an event, on a connection that may have ended too early, means nothing.
             if close == Close::Unmeasured && !form::is_complete(&event) {
                 break;
             }
-            let step = self.take(&event, reading, draft)?;
-            if draft.is_enough() {
-                draft.cut();
+            let step = self.take(&event, reading, partial)?;
+            if partial.is_enough() {
+                partial.cut();
                 return Ok(());
             }
             if step == Step::End {
                 return Ok(());
             }
         }
-        if draft.stop.is_some() && reading.is_whole(close) {
+        if partial.stop.is_some() && reading.is_whole(close) {
             return Ok(());
         }
-        Err(self.broken(draft, "ended its answer without the end that the form asks for"))
+        Err(self.broken(partial, "ended its answer without the end that the form asks for"))
     }
 
-    fn take(&self, event: &Event, reading: &mut dyn Reading, draft: &mut Draft) -> Result<Step, Fault> {
+    fn take(
+        &self,
+        event: &Event,
+        reading: &mut dyn Reading,
+        partial: &mut PartialAnswer,
+    ) -> Result<Step, Fault> {
         // An event without text is a heartbeat.
         if event.text.trim().is_empty() {
             return Ok(Step::Nothing);
         }
-        let step = reading.take(event, draft).map_err(|wrong| self.wrong(wrong, draft))?;
+        let step = reading.take(event, partial).map_err(|wrong| self.wrong(wrong, partial))?;
         if step == Step::End {
-            draft.ended();
+            partial.ended();
         }
         Ok(step)
     }
 
-    fn wrong(&self, wrong: Wrong, draft: &Draft) -> Fault {
+    fn wrong(&self, wrong: Wrong, partial: &PartialAnswer) -> Fault {
         match wrong {
             Wrong::Fault(fault) => Fault { words: format!("{} {}", self.asked, fault.words), ..fault },
             Wrong::Complaint(complaint) => {
                 let fault = complaint.fault(&self.asked, 200, None);
-                let may_be_paid = fault.may_be_paid || draft.may_be_paid();
-                let partial = draft.fault(fault.kind, "").partial;
+                let may_be_paid = fault.may_be_paid || partial.may_be_paid();
+                let partial = partial.fault(fault.kind, "").partial;
                 Fault { partial, may_be_paid, ..fault }
             }
         }
     }
 
-    fn line(&self, fault: LineFault, draft: &Draft) -> Fault {
+    fn line(&self, fault: LineFault, partial: &PartialAnswer) -> Fault {
         match fault {
             LineFault::TooLong => {
                 let words = format!("sent a line of more than {} bytes, the most allowed", self.limits.line);
-                draft.fault(FaultKind::TooLarge, format!("{} {words}", self.asked))
+                partial.fault(FaultKind::TooLarge, format!("{} {words}", self.asked))
             }
-            LineFault::NotUtf8 => self.broken(draft, "sent bytes that are not UTF-8"),
+            LineFault::NotUtf8 => self.broken(partial, "sent bytes that are not UTF-8"),
         }
     }
 
-    fn broken(&self, draft: &Draft, words: &str) -> Fault {
-        draft.fault(FaultKind::Truncated, format!("{} {words}", self.asked))
+    fn broken(&self, partial: &PartialAnswer, words: &str) -> Fault {
+        partial.fault(FaultKind::Truncated, format!("{} {words}", self.asked))
     }
 
-    fn late(&self, draft: &Draft) -> Fault {
-        if draft.has_content() {
+    fn late(&self, partial: &PartialAnswer) -> Fault {
+        if partial.has_content() {
             let words = format!("said nothing more for {} ms", self.limits.idle.as_millis());
-            return self.broken(draft, &words);
+            return self.broken(partial, &words);
         }
         let words = format!("has not begun to answer within {} ms", self.limits.first.as_millis());
-        draft.fault(FaultKind::Unavailable, format!("{} {words}", self.asked))
+        partial.fault(FaultKind::Unavailable, format!("{} {words}", self.asked))
     }
 
     fn unanswered(&self, why: Unanswered) -> Fault {

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::form::Asked;
+use super::asked_provider::AskedProvider;
 use super::http::seconds_ms;
 use super::{Fault, FaultKind};
 
@@ -79,13 +79,13 @@ impl Complaint {
     }
 
     /// A short excerpt of its message, without the key.
-    pub(super) fn shown(&self, asked: &Asked) -> String {
+    pub(super) fn shown(&self, asked: &AskedProvider) -> String {
         let shown = excerpt(&asked.blotted(&self.message));
         if shown.is_empty() { "without a word".to_owned() } else { shown }
     }
 
     /// The fault for this error and this HTTP status.
-    pub(super) fn fault(&self, asked: &Asked, http: u16, retry_after_ms: Option<u64>) -> Fault {
+    pub(super) fn fault(&self, asked: &AskedProvider, http: u16, retry_after_ms: Option<u64>) -> Fault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
         let kind = self.kind(status);
         let names =
@@ -132,7 +132,7 @@ impl Complaint {
         }
     }
 
-    fn mend(&self, asked: &Asked, status: u16, kind: FaultKind) -> Option<String> {
+    fn mend(&self, asked: &AskedProvider, status: u16, kind: FaultKind) -> Option<String> {
         let model = &asked.model.name;
         let key = || match &asked.model.key_env {
             Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),

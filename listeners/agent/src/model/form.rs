@@ -1,50 +1,17 @@
 //! The differences between providers: the address, the headers, the body of a request, and how answers are read.
 //! It opens nothing and waits for nothing.
 
-use std::fmt;
-
 use hyper::header::HeaderMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::complaint::Complaint;
-use super::draft::Draft;
 use super::halves::Halved;
 use super::http::{Address, Event, Framing};
 use super::key::Key;
+use super::partial_answer::PartialAnswer;
 use super::{Fault, FaultKind, Request};
 use crate::spec;
-
-/// The asked provider, for messages.
-pub(super) struct Asked {
-    /// The name of the form.
-    pub(super) provider: &'static str,
-    /// The address.
-    pub(super) at: String,
-    /// The model.
-    pub(super) model: spec::Model,
-    /// The key and other secrets that no message may show.
-    pub(super) secrets: Vec<Key>,
-}
-
-impl fmt::Display for Asked {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} at {}", self.provider, self.at)
-    }
-}
-
-impl Asked {
-    /// A text without the secrets.
-    pub(super) fn blotted(&self, text: &str) -> String {
-        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blotted(&text))
-    }
-
-    /// A fault before anything was sent, or one that cannot have been charged.
-    pub(super) fn fault(&self, kind: FaultKind, status: Option<u16>, words: impl fmt::Display) -> Fault {
-        let words = self.blotted(&format!("{self} {words}"));
-        Fault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
-    }
-}
 
 /// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,8 +35,8 @@ pub(super) enum Close {
 
 /// How answers of one form are read, event by event.
 pub(super) trait Reading: Send {
-    /// Reads one event into the draft.
-    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong>;
+    /// Reads one event into the answer.
+    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
 
     /// Whether an answer with a stop reason is complete although its end sign is missing.
     fn is_whole(&self, close: Close) -> bool;
@@ -77,7 +44,7 @@ pub(super) trait Reading: Send {
 
 /// The fault of an event.
 pub(super) enum Wrong {
-    /// The draft cannot accept it, or it cannot be read.
+    /// The answer cannot accept it, or it cannot be read.
     Fault(Fault),
     /// It is an error of the provider.
     Complaint(Complaint),
@@ -117,15 +84,18 @@ pub(super) trait Form: Send + Sync {
 }
 
 /// Reads the JSON of an event.
-pub(super) fn json<'e, T: serde::Deserialize<'e>>(event: &'e Event, draft: &Draft) -> Result<T, Wrong> {
-    serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, draft))
+pub(super) fn json<'e, T: serde::Deserialize<'e>>(
+    event: &'e Event,
+    partial: &PartialAnswer,
+) -> Result<T, Wrong> {
+    serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, partial))
 }
 
 /// The events in a body of JSON: the value itself, the items of a list, or several values in a row.
-pub(super) fn events(text: &str, draft: &Draft) -> Result<Vec<Event>, Wrong> {
+pub(super) fn events(text: &str, partial: &PartialAnswer) -> Result<Vec<Event>, Wrong> {
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
-        let value = value.map_err(|fault| unread(&fault, text, draft))?.get();
+        let value = value.map_err(|fault| unread(&fault, text, partial))?.get();
         match serde_json::from_str::<Vec<&RawValue>>(value) {
             Ok(list) => events.extend(list.into_iter().map(|one| Event::of(one.get()))),
             Err(_) => events.push(Event::of(value)),
@@ -140,17 +110,17 @@ pub(super) fn is_complete(event: &Event) -> bool {
 }
 
 /// Reads a value of any kind, in which half a character may be unpaired.
-pub(super) fn value(text: &str, draft: &Draft) -> Result<Value, Wrong> {
-    super::halves::value(text).map_err(|fault| unread(&fault, text, draft))
+pub(super) fn value(text: &str, partial: &PartialAnswer) -> Result<Value, Wrong> {
+    super::halves::value(text).map_err(|fault| unread(&fault, text, partial))
 }
 
 /// The fault for text that is not JSON.
-pub(super) fn unread(fault: &serde_json::Error, text: &str, draft: &Draft) -> Wrong {
+pub(super) fn unread(fault: &serde_json::Error, text: &str, partial: &PartialAnswer) -> Wrong {
     let shown = super::complaint::excerpt(text);
     // JSON that ends too early was cut on its way, even if the body around it was closed properly.
     let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");
-    Wrong::Fault(draft.fault(kind, words))
+    Wrong::Fault(partial.fault(kind, words))
 }
 
 /// The arguments of a complete call: an object, or its text.

@@ -5,8 +5,8 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::asked_provider::AskedProvider;
 use super::complaint::Complaint;
-use super::form::Asked;
 use super::http::{Framing, Incomings, Next, retry_after_ms};
 use super::limits::Limits;
 use super::{Fault, FaultKind};
@@ -29,7 +29,7 @@ const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
 /// servers state many different types. Any other answer is a fault.
 pub(super) async fn refuse(
     answer: &mut Incomings,
-    asked: &Asked,
+    asked: &AskedProvider,
     framing: Framing,
     limits: &Limits,
     until: Instant,
@@ -59,7 +59,7 @@ pub(super) async fn refuse(
 /// The fault for an answer that does not match the form.
 async fn unfit(
     answer: &mut Incomings,
-    asked: &Asked,
+    asked: &AskedProvider,
     framing: Framing,
     limits: &Limits,
     (stated, packed): (&str, &str),
@@ -87,7 +87,7 @@ async fn unfit(
 }
 
 /// The fault for complete JSON without an answer.
-pub(super) fn empty(asked: &Asked, answer: &Incomings, body: &str) -> Fault {
+pub(super) fn empty(asked: &AskedProvider, answer: &Incomings, body: &str) -> Fault {
     let stated = stated(answer, CONTENT_TYPE);
     let with = if stated.is_empty() {
         "JSON that holds no answer".to_owned()
@@ -97,7 +97,7 @@ pub(super) fn empty(asked: &Asked, answer: &Incomings, body: &str) -> Fault {
     Fault { may_be_paid: true, ..strange(asked, 200, &with, &Complaint::read(body.as_bytes())) }
 }
 
-fn strange(asked: &Asked, status: u16, with: &str, complaint: &Complaint) -> Fault {
+fn strange(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> Fault {
     let (shown, name) = (complaint.shown(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
     asked.fault(FaultKind::Unavailable, Some(status), words)

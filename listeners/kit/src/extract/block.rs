@@ -3,14 +3,16 @@
 //! It never interprets a block before it is complete; only thinking is shown as it comes. The extractor comes in
 //! right after the start tag, and leaves right after the block.
 
-use super::events::{Event, Live, Problem, Slug, Span};
+use super::events::{Event, Live, Problem, Slug};
 use super::graft::Scope;
 use super::ground::Ground;
 use super::names::Role;
+use super::piece::Piece;
 use super::scan::Scanner;
 use super::sealed::Sealed;
+use super::span::Span;
 use super::tag::Tag;
-use super::take::{Piece, Taking};
+use super::take::Taking;
 use super::verbatim::{self, Verbatim};
 use super::{Extractor, Flow, Mode};
 use crate::Place;

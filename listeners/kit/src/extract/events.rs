@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::names::Role;
 use super::origin::Origin;
+use crate::extract::span::Span;
 use crate::{Fault, Payload, Place};
 
 /// How a stream ended.
@@ -20,15 +21,6 @@ pub enum Stop {
     Length,
     /// Any other way: the connection was lost, or the provider held the rest back.
     Broken,
-}
-
-/// A part of the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
-    /// Where it begins.
-    pub start: Place,
-    /// The offset in bytes at which it ends.
-    pub end: usize,
 }
 
 /// One thing that an answer holds.

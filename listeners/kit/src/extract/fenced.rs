@@ -12,9 +12,10 @@ use super::ground::Ground;
 use super::held::Held;
 use super::lines::{Fence, Line};
 use super::names::{Meant, Role};
+use super::piece::Piece;
 use super::scan::Scanner;
 use super::tag::{Scan, Tag, local};
-use super::take::{Piece, Taking};
+use super::take::Taking;
 use super::{Extractor, Flow, Mode};
 use crate::Place;
 

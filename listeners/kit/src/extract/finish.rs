@@ -4,11 +4,13 @@
 //! open element go out.
 
 use super::block::Block;
-use super::events::{Event, Left, Mend, Mended, Problem, Slug, Span, Stop};
+use super::events::{Event, Left, Mend, Mended, Problem, Slug, Stop};
 use super::graft::Scope;
 use super::names::Role;
 use super::outline::{Part, parts};
-use super::take::{Piece, Taking};
+use super::piece::Piece;
+use super::span::Span;
+use super::take::Taking;
 use super::verbatim::{self, Verbatim};
 use super::{Extractor, Mode, Tally};
 use crate::{Place, codes, gate};

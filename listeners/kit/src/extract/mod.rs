@@ -35,11 +35,13 @@ mod lines;
 mod names;
 mod origin;
 mod outline;
+mod piece;
 mod prose;
 mod runs;
 mod scan;
 mod sealed;
 mod shield;
+mod span;
 mod tag;
 mod take;
 mod verbatim;
@@ -48,10 +50,11 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Span, Stop, Thought};
+pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Stop, Thought};
 pub use finish::Judge;
 pub use names::{Known, Names, Role};
 pub use origin::Origin;
+pub use span::Span;
 
 use self::block::Block;
 use self::fenced::{Fenced, Fencing};

@@ -7,8 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::events::Span;
-use super::take::beyond;
+use super::span::{Span, beyond};
 use crate::gate::{Gate, Step};
 use crate::place::Ruler;
 use crate::{Limits, Payload, Place};

@@ -4,10 +4,11 @@
 //! It treats everything in code as text. The extractor with its held text comes in. It leaves at the next block or at
 //! the end of the text that has come.
 
-use super::events::{Event, Problem, Slug, Span, Stop};
+use super::events::{Event, Problem, Slug, Stop};
 use super::lines::{self, Fence, Lists, before_fence};
 use super::names::{Meant, Role, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
+use super::span::Span;
 use super::tag::{Scan, Tag, local, mark};
 use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;

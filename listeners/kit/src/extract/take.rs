@@ -5,10 +5,12 @@
 
 use std::ops::Range;
 
-use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Span, Thought};
+use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Thought};
 use super::graft::{Graft, Scope};
 use super::names::{Known, Meant, Names, Role};
 use super::outline::{Head, Part, inside, parts};
+use super::piece::Piece;
+use super::span::{Span, beyond};
 use super::words::{ambiguous, inexact, malformed, unknown_action};
 use crate::gate::{self, Gate, Step};
 use crate::place::Ruler;
@@ -19,26 +21,6 @@ pub(super) struct Taking<'n> {
     pub(super) names: &'n Names,
     pub(super) limits: &'n Limits,
     pub(super) events: Vec<Event>,
-}
-
-/// Markup of one element with its place.
-#[derive(Clone)]
-pub(super) struct Piece<'r> {
-    pub(super) raw: &'r str,
-    pub(super) start: Place,
-    /// The declarations around it.
-    pub(super) scope: Scope,
-}
-
-impl Piece<'_> {
-    /// The place of an offset in it.
-    pub(super) fn at(&self, offset: usize) -> Place {
-        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
-    }
-
-    fn span(&self) -> Span {
-        Span { start: self.start, end: self.start.offset + self.raw.len() }
-    }
 }
 
 /// How deeply the own tag may be nested in itself.
@@ -472,12 +454,6 @@ fn element_name(raw: &str) -> String {
 fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> Span {
     let start = piece.start.after(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
     Span { start, end: piece.start.offset + range.end }
-}
-
-/// Turns a place within a document into a place in a text, if the document begins at `start`.
-pub(super) fn beyond(start: Place, within: Place) -> Place {
-    let column = if within.line == 1 { start.column + within.column - 1 } else { within.column };
-    Place { line: start.line + within.line - 1, column, offset: start.offset + within.offset }
 }
 
 /// The text of an element that holds nothing else, with entities decoded.

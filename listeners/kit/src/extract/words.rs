@@ -5,7 +5,7 @@
 use super::events::{Mended, Problem, Slug};
 use super::names::{Known, Names};
 use super::outline::Head;
-use super::take::Piece;
+use super::piece::Piece;
 use crate::{Limits, Place, gate};
 
 /// The gate's report on markup that cannot be read.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use async_nats::{HeaderMap, Request, Subject};
+use async_nats::{HeaderMap, Message, Request, Subject};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -65,7 +65,7 @@ impl std::fmt::Debug for Held {
 
 impl Held {
     /// A delivery that has just come.
-    pub(super) fn of(
+    fn of(
         house: Arc<House>,
         asked: Delivered,
         (said, message): (Subject, Subject),
@@ -202,6 +202,33 @@ impl Held {
             let took = u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
             self.house.counts.requests.fetch_add(1, Ordering::Relaxed);
             self.house.counts.nanoseconds.fetch_add(took, Ordering::Relaxed);
+        }
+    }
+}
+
+impl House {
+    /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
+    /// worker handled it.
+    pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<Held> {
+        let no = |words: &str| {
+            (self.tell)(&News::Unreadable { words: words.to_owned() });
+            None
+        };
+        let said = message.headers.as_ref().and_then(|headers| headers.get("Systole-Reply"));
+        let (Some(said), Some(reply)) = (said, message.reply) else {
+            return no("it has no Systole-Reply, or nothing to be acknowledged by");
+        };
+        let said = Subject::from(said.as_str());
+        match Told::read(&message.payload) {
+            Ok(Told::Delivery(asked)) => {
+                let (tell, called_back) = watch::channel(false);
+                let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+                held.insert(asked.stamp.delivery.clone(), tell);
+                drop(held);
+                Some(Held::of(self.clone(), *asked, (said, reply), called_back))
+            }
+            Ok(_) => no("it is no envelope"),
+            Err(fault) => no(&fault.to_string()),
         }
     }
 }

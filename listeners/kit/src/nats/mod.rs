@@ -42,8 +42,8 @@ use crate::turn::Turn;
 pub use held::{GONE, Held, Untold};
 pub use news::{News, Unserved};
 use service::Shown;
-use slot::Slot;
-use work::{House, Working};
+use slot::{Slot, Working};
+use work::House;
 
 /// The most deliveries that one process works on at once.
 const SLOTS: usize = 256;
@@ -296,9 +296,8 @@ impl Worker {
             () = &mut stop => return Ok(()),
         };
         let (drain, draining) = watch::channel(false);
-        let work: Working = Box::new(move |held| Box::pin(work(held)));
-        let house =
-            Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, work, self.renew));
+        let work: Arc<Working> = Arc::new(Box::new(move |held| Box::pin(work(held))));
+        let house = Arc::new(House::new(connection, &self.organism, &self.listener, self.tell, self.renew));
         // All tasks end with this function: the slots before it, the others when it drops them.
         let (mut slots, mut beside) = (JoinSet::new(), JoinSet::new());
         beside.spawn(house.clone().hear_cancels(house.ear(house.cancels()).await?));
@@ -307,7 +306,7 @@ impl Worker {
             beside.spawn(service::answers(house.clone(), self.shown.clone(), verb, ear));
         }
         for _ in 0..self.slots {
-            slots.spawn(Slot::open(house.clone(), draining.clone()).await?.serve());
+            slots.spawn(Slot::open(house.clone(), Arc::clone(&work), draining.clone()).await?.serve());
         }
         loop {
             tokio::select! {

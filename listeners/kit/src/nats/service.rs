@@ -13,9 +13,8 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::news::Unserved;
-use super::slot::next;
 use super::token;
-use super::work::House;
+use super::work::{House, next};
 use crate::name::QName;
 use crate::schema::Model;
 

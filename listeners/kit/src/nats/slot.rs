@@ -5,13 +5,11 @@
 //! from before a broken connection, is renewed until its turn comes.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::{Message, StatusCode, Subscriber};
-use futures_core::Stream as _;
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
@@ -19,7 +17,7 @@ use super::connection::pause;
 use super::held::Held;
 use super::news::Unserved;
 use super::token;
-use super::work::House;
+use super::work::{House, next};
 
 /// The request of a pull: one message, and 5 s of waiting at most. While a pull waits, a delivery may go to a client
 /// that is gone, so the wait is short.
@@ -28,14 +26,12 @@ const WAITS: Duration = Duration::from_secs(5);
 /// How much later the end of a pull may arrive.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The next message of a subscription. `None` if the subscription has ended. Dropping it while it waits loses
-/// nothing.
-pub(super) async fn next(ear: &mut Subscriber) -> Option<Message> {
-    poll_fn(|cx| Pin::new(&mut *ear).poll_next(cx)).await
-}
+/// The work on each delivery.
+pub(super) type Working = Box<dyn Fn(Held) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 pub(super) struct Slot {
     house: Arc<House>,
+    work: Arc<Working>,
     ear: Subscriber,
     inbox: String,
     draining: watch::Receiver<bool>,
@@ -49,12 +45,17 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) async fn open(house: Arc<House>, draining: watch::Receiver<bool>) -> Result<Slot, Unserved> {
+    pub(super) async fn open(
+        house: Arc<House>,
+        work: Arc<Working>,
+        draining: watch::Receiver<bool>,
+    ) -> Result<Slot, Unserved> {
         let inbox = house.connection.client.new_inbox();
         let ear = house.ear(format!("{inbox}.*")).await?;
         let made = house.connection.made.clone();
         Ok(Slot {
             house,
+            work,
             ear,
             inbox,
             draining,
@@ -163,7 +164,7 @@ impl Slot {
     /// Works on a delivery. Renews it and all deliveries that wait behind it.
     async fn works(&mut self, held: Held) {
         let message = held.message.clone();
-        let mut work = (self.house.work)(held);
+        let mut work = (self.work)(held);
         let mut renewal = interval(self.house.renew);
         let mut is_open = true;
         loop {

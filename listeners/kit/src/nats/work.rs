@@ -1,26 +1,23 @@
 //! What all slots of a worker share: its connection, its name, its counters, and which deliveries are held.
 //!
-//! It reads the pulled messages and passes on cancels. Nothing here takes a delivery; slots do. The work on a
-//! delivery is passed in by the caller.
+//! It passes on cancels. Nothing here takes a delivery; slots do, and `held.rs` reads the pulled messages.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_nats::{Message, Subject, Subscriber};
+use futures_core::Stream as _;
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::held::Held;
 use super::news::{News, Unserved};
-use super::slot::next;
 use super::token;
 use crate::told::Told;
 
-/// The work on each delivery.
-pub(super) type Working = Box<dyn Fn(Held) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 /// The most bytes of the last error that are shown.
 const LAST_ERROR: usize = 512;
 
@@ -34,7 +31,6 @@ pub(super) struct House {
     pub(super) tell: Arc<dyn Fn(&News) + Send + Sync>,
     pub(super) renew: Duration,
     pub(super) counts: Counts,
-    pub(super) work: Working,
     /// Whether it was reported that nothing is handed out. Every slot finds that out, but one report is enough.
     is_idle: AtomicBool,
     /// The deliveries that slots hold. The sender passes on a cancel.
@@ -65,7 +61,6 @@ impl House {
         organism: &str,
         listener: &str,
         tell: Arc<dyn Fn(&News) + Send + Sync>,
-        work: Working,
         renew: Duration,
     ) -> Self {
         let (organism, listener) = (organism.to_owned(), listener.to_owned());
@@ -79,7 +74,6 @@ impl House {
             tell,
             renew,
             counts: Counts::default(),
-            work,
             is_idle: AtomicBool::new(false),
             held: Mutex::default(),
         }
@@ -134,34 +128,15 @@ impl House {
         }
     }
 
-    /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
-    /// worker handled it.
-    pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<Held> {
-        let no = |words: &str| {
-            (self.tell)(&News::Unreadable { words: words.to_owned() });
-            None
-        };
-        let said = message.headers.as_ref().and_then(|headers| headers.get("Systole-Reply"));
-        let (Some(said), Some(reply)) = (said, message.reply) else {
-            return no("it has no Systole-Reply, or nothing to be acknowledged by");
-        };
-        let said = Subject::from(said.as_str());
-        match Told::read(&message.payload) {
-            Ok(Told::Delivery(asked)) => {
-                let (tell, called_back) = watch::channel(false);
-                let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-                held.insert(asked.stamp.delivery.clone(), tell);
-                drop(held);
-                Some(Held::of(self.clone(), *asked, (said, reply), called_back))
-            }
-            Ok(_) => no("it is no envelope"),
-            Err(fault) => no(&fault.to_string()),
-        }
-    }
-
     /// Sends an acknowledgement for a delivery: work is in progress, or it is over.
     pub(super) async fn says(&self, message: &Subject, word: &'static str) {
         // A lost renewal is followed by the next one. The end of a delivery reaches the pump with the reply.
         let _sent = self.connection.client.publish(message.clone(), word.into()).await;
     }
+}
+
+/// The next message of a subscription. `None` if the subscription has ended. Dropping it while it waits loses
+/// nothing.
+pub(super) async fn next(ear: &mut Subscriber) -> Option<Message> {
+    poll_fn(|cx| Pin::new(&mut *ear).poll_next(cx)).await
 }

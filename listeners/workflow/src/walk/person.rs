@@ -1,6 +1,7 @@
 //! A person who is asked, and time that passes.
 
 use super::{Flow, Unit, Walk};
+use crate::ask_person;
 use crate::facts::State;
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output};
@@ -26,7 +27,7 @@ impl Walk<'_> {
             return Unit::Waits;
         }
         let before = self.items.len();
-        match self.once(key, |_| items::ask_person(question, known, facts)) {
+        match self.once(key, |_| ask_person::ask_person(question, known, facts)) {
             Unit::Waits => {
                 // The item stays open until the person has answered.
                 self.asks |= self.items.len() > before || facts.tries(key).last() == Some(&State::Asked);

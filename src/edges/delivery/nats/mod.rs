@@ -22,9 +22,9 @@ use systole_kit::told;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
+use super::document_kind::{DocumentKind, document_kind};
 use super::mailbox::Side;
 use super::post::{Post, UNSENT, called_back};
-use super::sort::{Sort, sort_of};
 use crate::edges::nats::{Broker, Link};
 use crate::edges::tasks::{self, Kind, Task};
 use aside::Aside;
@@ -296,25 +296,25 @@ impl Line {
             return self.gave_up(gone, message.reply, post).await;
         }
         let speech = Speech::Bytes(message.payload.to_vec());
-        let sort = sort_of(&message.payload);
-        match &sort {
-            Sort::Reply { delivery } => {
+        let kind = document_kind(&message.payload);
+        match &kind {
+            DocumentKind::Reply { delivery } => {
                 let _was_out = post.mailbox.settle(delivery);
             }
-            Sort::Waits { delivery, id } => {
+            DocumentKind::Waits { delivery, id } => {
                 if let Some(reply) = message.reply {
                     self.asking.put(delivery.clone(), *id, reply);
                 }
                 return post.said(speech).await;
             }
-            Sort::Progress { .. } | Sort::Notice { .. } | Sort::Other => {}
+            DocumentKind::Progress { .. } | DocumentKind::Notice { .. } | DocumentKind::Other => {}
         }
         let decided = post.said_with_receipt(speech).await;
         if let Some(reply) = message.reply {
-            let delivery = sort.delivery().unwrap_or_default().to_owned();
+            let delivery = kind.delivery().unwrap_or_default().to_owned();
             self.aside.receipt(reply, delivery, decided);
         }
-        if let Sort::Reply { delivery } = sort {
+        if let DocumentKind::Reply { delivery } = kind {
             self.outbox.over(&delivery);
         }
     }
@@ -336,13 +336,13 @@ impl Line {
     /// A document on the progress subject, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
         let speech = Speech::Bytes(message.payload.to_vec());
-        let sort = sort_of(&message.payload);
-        if matches!(sort, Sort::Progress { .. }) {
+        let kind = document_kind(&message.payload);
+        if matches!(kind, DocumentKind::Progress { .. }) {
             return post.said(speech).await;
         }
         let decided = post.misplaced(speech, message.reply.is_some()).await;
         if let (Some(reply), Some(decided)) = (message.reply, decided) {
-            let delivery = sort.delivery().unwrap_or_default().to_owned();
+            let delivery = kind.delivery().unwrap_or_default().to_owned();
             self.aside.receipt(reply, delivery, decided);
         }
     }

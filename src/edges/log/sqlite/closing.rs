@@ -6,14 +6,14 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::fault;
-use super::layout::{Sort, connect_writing};
+use super::layout::{LogFileKind, connect_writing};
 use systole_core::types::ports::LogFault;
 
 /// Marks a log as open, in the file itself and not only in the write-ahead log. Only the holder of the lock may call
 /// this.
 pub(super) fn begin(path: &Path) -> Result<(), LogFault> {
     let mark = |checkpoint: &str| -> rusqlite::Result<()> {
-        let connection = connect_writing(path, Sort::Log)?;
+        let connection = connect_writing(path, LogFileKind::Log)?;
         set(&connection, true)?;
         connection.query_row(checkpoint, [], |_| Ok(()))?;
         connection.close().map_err(|(_, e)| e)

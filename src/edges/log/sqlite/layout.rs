@@ -86,35 +86,35 @@ CREATE TABLE followed (
 
 /// Whether a file is the log, or a copy of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sort {
+pub(super) enum LogFileKind {
     /// The log itself.
     Log,
     /// A copy that can be made again.
     Copy,
 }
 
-impl Sort {
-    /// The sort for an `application_id`.
-    pub(super) fn of(application: u32) -> Option<Sort> {
+impl LogFileKind {
+    /// The kind for an `application_id`.
+    pub(super) fn of(application: u32) -> Option<LogFileKind> {
         match application {
-            APPLICATION_ID => Some(Sort::Log),
-            COPY_ID => Some(Sort::Copy),
+            APPLICATION_ID => Some(LogFileKind::Log),
+            COPY_ID => Some(LogFileKind::Copy),
             _ => None,
         }
     }
 
     const fn application(self) -> u32 {
         match self {
-            Sort::Log => APPLICATION_ID,
-            Sort::Copy => COPY_ID,
+            LogFileKind::Log => APPLICATION_ID,
+            LogFileKind::Copy => COPY_ID,
         }
     }
 
     /// When a commit is on disk. A copy needs no sync: what it lacks after a power cut is read again.
     const fn synchronous(self) -> &'static str {
         match self {
-            Sort::Log => "FULL",
-            Sort::Copy => "NORMAL",
+            LogFileKind::Log => "FULL",
+            LogFileKind::Copy => "NORMAL",
         }
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
 
 /// Makes an empty log. It is made under another name and renamed, so that a crash leaves no half-made log that a
 /// later opening would have to guess about. Only the holder of the lock of `path` may call this.
-pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
+pub(super) fn create(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
     let draft = beside(path, ".new");
     for ending in ["", "-wal", "-shm", "-journal"] {
         match fs::remove_file(beside(&draft, ending)) {
@@ -144,7 +144,7 @@ pub(super) fn create(path: &Path, sort: Sort) -> Result<(), LogFault> {
         .mode(0o600)
         .open(&draft)
         .map_err(|e| io_fault(&draft, &e))?;
-    lay(&draft, sort).map_err(|e| fault(&draft, None, &e))?;
+    lay(&draft, kind).map_err(|e| fault(&draft, None, &e))?;
     fs::rename(&draft, path).map_err(|e| io_fault(path, &e))?;
     sync_folder(path)
 }
@@ -155,7 +155,7 @@ pub(super) fn sync_folder(path: &Path) -> Result<(), LogFault> {
     fs::File::open(folder).and_then(|f| f.sync_all()).map_err(|e| io_fault(folder, &e))
 }
 
-fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
+fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(draft, flags)?;
     connection.pragma_update(None, "page_size", PAGE_BYTES)?;
@@ -163,9 +163,9 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.execute_batch("BEGIN IMMEDIATE")?;
-    connection.pragma_update(None, "application_id", sort.application())?;
+    connection.pragma_update(None, "application_id", kind.application())?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.execute_batch(&objects(sort))?;
+    connection.execute_batch(&objects(kind))?;
     rows::empty(&connection)?;
     connection.execute_batch("COMMIT")?;
     // Closing the last connection copies the write-ahead log into the file and syncs it.
@@ -173,17 +173,17 @@ fn lay(draft: &Path, sort: Sort) -> rusqlite::Result<()> {
 }
 
 /// The SQL of everything in a new file.
-pub(super) fn objects(sort: Sort) -> String {
-    let followed = if sort == Sort::Copy { FOLLOWED } else { "" };
+pub(super) fn objects(kind: LogFileKind) -> String {
+    let followed = if kind == LogFileKind::Copy { FOLLOWED } else { "" };
     [TABLES, FOLD, LARGE, LINE, followed].concat()
 }
 
 /// Opens an existing log for the one writer.
-pub(super) fn connect_writing(path: &Path, sort: Sort) -> rusqlite::Result<Connection> {
+pub(super) fn connect_writing(path: &Path, kind: LogFileKind) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     guard(&connection)?;
-    connection.pragma_update(None, "synchronous", sort.synchronous())?;
+    connection.pragma_update(None, "synchronous", kind.synchronous())?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     // Negative means KB. Index pages that commits touch at random stay in this cache.
     connection.pragma_update(None, "cache_size", -32_768)?;

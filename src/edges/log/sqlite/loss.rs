@@ -8,16 +8,15 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::layout::{Sort, beside};
+use super::layout::{LogFileKind, beside};
 use super::lock::Lock;
-use super::open::{canonical, exists, look, verify_tail};
-use super::pool::{Manner, connect};
+use super::log_file::{exists, verify_tail};
+use super::pool::Manner;
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
-use super::{closing, damaged, fault, migrate};
+use super::{damaged, fault};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{GivenUp, LogFault, Position};
-use systole_core::types::record::FORMAT;
 
 /// How a log ends.
 pub(super) struct Judged {
@@ -29,15 +28,17 @@ pub(super) struct Judged {
 }
 
 /// The positions that are missing, and the evidence.
-struct Gone(GivenUp, String);
+pub(super) struct Gone(GivenUp, String);
 
 impl Gone {
     /// The fault for a log. A copy is made again from its source.
-    fn fault(&self, path: &Path, sort: Sort) -> LogFault {
+    pub(super) fn fault(&self, path: &Path, kind: LogFileKind) -> LogFault {
         let Gone(gone, why) = self;
-        match sort {
-            Sort::Copy => damaged(path, gone.first, why.clone()),
-            Sort::Log => LogFault::Lost { path: path.display().to_string(), gone: *gone, why: why.clone() },
+        match kind {
+            LogFileKind::Copy => damaged(path, gone.first, why.clone()),
+            LogFileKind::Log => {
+                LogFault::Lost { path: path.display().to_string(), gone: *gone, why: why.clone() }
+            }
         }
     }
 }
@@ -70,28 +71,28 @@ impl Judged {
     pub(super) fn accepted(
         self,
         path: &Path,
-        sort: Sort,
+        kind: LogFileKind,
         given_up: Option<GivenUp>,
     ) -> Result<Judged, LogFault> {
         match (&self.gone, given_up) {
             (None, None) => Ok(self),
             (None, Some(_)) => Err(LogFault::NothingLost { path: path.display().to_string() }),
             (Some(Gone(gone, _)), Some(given_up)) if *gone == given_up => Ok(self),
-            (Some(gone), _) => Err(gone.fault(path, sort)),
+            (Some(gone), _) => Err(gone.fault(path, kind)),
         }
     }
 }
 
 /// Verifies the newest records of a log and looks at its end. A missing log counts as one without records.
-pub(super) fn judge(path: &Path, sort: Sort) -> Result<Judged, LogFault> {
-    let found = match sort {
-        Sort::Log => tip::find(path)?,
+pub(super) fn judge(path: &Path, kind: LogFileKind) -> Result<Judged, LogFault> {
+    let found = match kind {
+        LogFileKind::Log => tip::find(path)?,
         // What a copy lacks is read again.
-        Sort::Copy => Found::Nothing,
+        LogFileKind::Copy => Found::Nothing,
     };
     let wal = wal::look(path)?;
     if !exists(path)? {
-        if sort == Sort::Log && found == Found::Nothing && wal == Wal::Sound {
+        if kind == LogFileKind::Log && found == Found::Nothing && wal == Wal::Sound {
             let why = "there is a file -wal, but not the log that it belongs to";
             return Err(damaged(path, Position::default(), why));
         }
@@ -105,7 +106,7 @@ pub(super) fn judge(path: &Path, sort: Sort) -> Result<Judged, LogFault> {
     Ok(Judged { end, tip: found, gone })
 }
 
-fn end_at(connection: &Connection, path: &Path, last: Position) -> Result<End, LogFault> {
+pub(super) fn end_at(connection: &Connection, path: &Path, last: Position) -> Result<End, LogFault> {
     if last.0 == 0 {
         return Ok(End::EMPTY);
     }
@@ -123,7 +124,7 @@ fn head_at(connection: &Connection, path: &Path, at: Position) -> Result<Option<
 }
 
 /// Which positions are missing from a log that ends there, and the evidence.
-fn missing(
+pub(super) fn missing(
     connection: Option<&Connection>,
     path: &Path,
     end: End,
@@ -176,7 +177,7 @@ fn missing(
 }
 
 /// Refuses a log whose write-ahead log cannot be read, if no process writes to it.
-pub(super) fn refuse_unreadable(path: &Path, sort: Sort) -> Result<(), LogFault> {
+pub(super) fn refuse_unreadable(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
     // While a writer runs, the header may be half written when it is read.
     if wal::look(path)? != Wal::Corrupt || Lock::is_held(path)? || wal::look(path)? != Wal::Corrupt {
         return Ok(());
@@ -185,74 +186,5 @@ pub(super) fn refuse_unreadable(path: &Path, sort: Sort) -> Result<(), LogFault>
     let end = end_at(&connection, path, last)?;
     let found = tip::find(path)?;
     let gone = missing(Some(&connection), path, end, found, Wal::Corrupt)?;
-    gone.map_or(Ok(()), |gone| Err(gone.fault(path, sort)))
-}
-
-/// The condition in which a log was left.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Condition {
-    /// What is missing at its end, if anything.
-    pub lost: Option<LogFault>,
-    /// What is wrong with its tip, in words.
-    pub tip: Option<String>,
-    /// The evidence that it was not closed, in words.
-    pub unclosed: Option<String>,
-}
-
-/// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
-pub fn condition(path: &Path) -> Result<Condition, LogFault> {
-    let path = canonical(path)?;
-    let mut condition = Condition { lost: None, tip: None, unclosed: None };
-    if look(&path)? == Sort::Copy {
-        return Ok(condition);
-    }
-    // The tip comes first, and the lock after the header: what a writer does between two looks must not look like
-    // loss.
-    let found = tip::find(&path)?;
-    let header = wal::look(&path)?;
-    let is_running = Lock::is_held(&path)?;
-    let wal = if is_running { Wal::Sound } else { header };
-    let manner = match (is_running, wal) {
-        (true, _) => Manner::Live,
-        (false, Wal::Corrupt) => Manner::Alone,
-        (false, _) => Manner::Still,
-    };
-    let connection = connect(&path, manner)?.connection;
-    let ill = |e: rusqlite::Error| fault(&path, None, &e);
-    let last: i64 = connection
-        .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
-        .map_err(ill)?;
-    let end = end_at(&connection, &path, Position(last.unsigned_abs()))?;
-    let log = path.display().to_string();
-    let gone = missing(Some(&connection), &path, end, found, wal)?;
-    condition.lost = gone.map(|gone| gone.fault(&path, Sort::Log));
-    if is_running || migrate::number(&connection).map_err(ill)? < FORMAT {
-        return Ok(condition);
-    }
-    let tip = beside(&path, tip::ENDING).display().to_string();
-    condition.tip = match found {
-        Found::At { is_whole: true, .. } => None,
-        Found::At { .. } => Some(format!("one of the two slots of {tip} is corrupt; the other one is used")),
-        Found::Corrupt => Some(format!("{tip} is corrupt: it is unknown whether the last records are there")),
-        Found::Nothing if end == End::EMPTY => None,
-        Found::Nothing => {
-            Some(format!("there is no {tip}: it is unknown whether the last records are there"))
-        }
-    };
-    let was_closed = closing::was_closed(&connection).map_err(ill)?;
-    let is_missing_nothing = matches!(found, Found::At { .. }) && condition.lost.is_none();
-    // A reader makes an empty -wal file if there is none.
-    let has_commits = !matches!(wal, Wal::Nothing | Wal::Empty);
-    condition.unclosed = match (was_closed, has_commits) {
-        (true, _) => None,
-        (false, true) => Some(format!("{log} was not closed cleanly: the process that wrote it was killed")),
-        (false, false) if is_missing_nothing => Some(format!(
-            "{log} was not closed cleanly and has no commits in a file -wal, but it holds everything up to its tip"
-        )),
-        (false, false) => Some(format!(
-            "{log} was not closed cleanly and has no commits in a file -wal: it looks like a copy made without that \
-             file, and the last commits are then missing"
-        )),
-    };
-    Ok(condition)
+    gone.map_or(Ok(()), |gone| Err(gone.fault(path, kind)))
 }

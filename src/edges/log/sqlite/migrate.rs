@@ -9,15 +9,15 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::fault;
-use super::layout::{LARGE, LINE, Sort, connect_writing};
+use super::layout::{LARGE, LINE, LogFileKind, connect_writing};
 use super::rows::{self, FOLD};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
 
 /// Migrates a log to the newest format; returns whether it had an older one.
-pub(super) fn forward(path: &Path, sort: Sort) -> Result<bool, LogFault> {
+pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<bool, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
-    let connection = connect_writing(path, sort).map_err(ill)?;
+    let connection = connect_writing(path, kind).map_err(ill)?;
     let found = number(&connection).map_err(ill)?;
     if found < FORMAT {
         connection.execute_batch("BEGIN IMMEDIATE").map_err(ill)?;

@@ -6,9 +6,11 @@
 
 mod closing;
 mod column;
+mod condition;
 mod copy;
 mod layout;
 mod lock;
+mod log_file;
 mod loss;
 mod migrate;
 mod open;
@@ -21,6 +23,7 @@ mod secret;
 mod structure;
 mod tip;
 mod verify;
+mod verify_all;
 mod wal;
 mod write;
 
@@ -29,15 +32,15 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+pub use condition::{Condition, condition};
 pub use copy::{Copy, Followed};
 pub use lock::holder;
-pub use loss::{Condition, condition};
 pub use open::{Opened, followed, format, open, open_copy, open_reading, open_without};
 pub use read::{Cache, Reader};
 pub use remake::{Difference, Remaking};
 pub use secret::Secret;
 pub use structure::{Oddity, oddities};
-pub use verify::{Summary, verify_all};
+pub use verify_all::{Summary, verify_all};
 pub use write::Appender;
 
 use crate::edges::system;

@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::copy::{self, Copy};
-use super::layout::{Sort, beside, connect_writing, create, sync_folder};
+use super::layout::{LogFileKind, beside, connect_writing, create, sync_folder};
 use super::lock::Lock;
-use super::open::{canonical, exists, look_for, manner, open_reading};
+use super::log_file::{canonical, exists, look_for, manner};
+use super::open::open_reading;
 use super::pool::{Manner, Pool, connect};
 use super::read::Reader;
 use super::verify;
@@ -47,13 +48,13 @@ impl Remaking {
     pub fn begin(path: &Path) -> Result<Remaking, LogFault> {
         let path = canonical(path)?;
         if exists(&path)? {
-            look_for(&path, Sort::Copy)?;
+            look_for(&path, LogFileKind::Copy)?;
         }
         let lock = Arc::new(Lock::make(&path)?.sign()?);
         // Another process may have made it, run and ended since the first look.
         let has_old = exists(&path)?;
         if has_old {
-            look_for(&path, Sort::Copy)?;
+            look_for(&path, LogFileKind::Copy)?;
         }
         let remaking = Remaking { draft: beside(&path, ".again"), path, lock, has_old };
         remaking.remove_draft()?;
@@ -73,9 +74,9 @@ impl Remaking {
 
     /// Makes the new copy, which is empty.
     pub fn draft(&self) -> Result<(Appender, Reader), LogFault> {
-        create(&self.draft, Sort::Copy)?;
+        create(&self.draft, LogFileKind::Copy)?;
         let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
-        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), Sort::Copy, None)?;
+        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), LogFileKind::Copy, None)?;
         Ok((writer, Reader::new(pool)))
     }
 
@@ -169,7 +170,7 @@ impl Remaking {
 
     fn fold_old(&self) -> Result<(), LogFault> {
         let ill = |e: rusqlite::Error| fault(&self.path, None, &e);
-        let connection = connect_writing(&self.path, Sort::Copy).map_err(ill)?;
+        let connection = connect_writing(&self.path, LogFileKind::Copy).map_err(ill)?;
         let busy: i64 =
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)).map_err(ill)?;
         connection.close().map_err(|(_, e)| ill(e))?;

@@ -10,8 +10,8 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::fault;
-use super::layout::{self, Sort};
-use super::open::{canonical, look, manner};
+use super::layout::{self, LogFileKind};
+use super::log_file::{canonical, look, manner};
 use super::pool::connect;
 use systole_core::types::ports::LogFault;
 
@@ -38,19 +38,19 @@ type Name = (String, String);
 /// Finds everything that is odd about a file.
 pub fn oddities(path: &Path) -> Result<Vec<Oddity>, LogFault> {
     let path = canonical(path)?;
-    let sort = look(&path)?;
+    let kind = look(&path)?;
     let connection = connect(&path, manner(&path))?.connection;
     let ill = |e: rusqlite::Error| fault(&path, None, &e);
     let format = super::migrate::number(&connection).map_err(ill)?;
-    let mut odd = compared(&wanted(sort).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
+    let mut odd = compared(&wanted(kind).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
     odd.extend(left_behind(&connection).map_err(ill)?);
     Ok(odd)
 }
 
 /// The objects that a new file has.
-fn wanted(sort: Sort) -> rusqlite::Result<BTreeMap<Name, String>> {
+fn wanted(kind: LogFileKind) -> rusqlite::Result<BTreeMap<Name, String>> {
     let fresh = Connection::open_in_memory()?;
-    fresh.execute_batch(&layout::objects(sort))?;
+    fresh.execute_batch(&layout::objects(kind))?;
     objects(&fresh)
 }
 

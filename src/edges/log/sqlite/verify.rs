@@ -10,31 +10,16 @@ use std::path::Path;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::column::{Stored, Unfit, records_where, stored};
-use super::lock::Lock;
-use super::open::{canonical, look};
 use super::pool::{Manner, connect};
 use super::recent::Recent;
 use super::rows::Marks;
-use super::{damaged, fault, loss};
+use super::{damaged, fault};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, head_zero};
 
 /// How many threads have their last head remembered during a walk; other heads are looked up.
 const HEADS: usize = 16_384;
-
-/// The result of a walk through a whole log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Summary {
-    /// Records, all of them verified.
-    pub records: u64,
-    /// Threads.
-    pub threads: u64,
-    /// Documents, all of them verified.
-    pub documents: u64,
-    /// The log's last position.
-    pub last: Position,
-}
 
 /// A walk along consecutive positions.
 pub(super) struct Walk<'c> {
@@ -78,6 +63,11 @@ impl<'c> Walk<'c> {
         let linked = self.link(stored)?;
         self.next = Position(self.next.0 + 1);
         Ok(linked)
+    }
+
+    /// The position before the next record.
+    pub(super) fn last(&self) -> Position {
+        Position(self.next.0 - 1)
     }
 
     /// Takes a record anywhere in the log: it must continue the previous record of its thread.
@@ -169,51 +159,6 @@ pub(super) fn stretch(
     Ok(())
 }
 
-/// Verifies a whole log, whether an organism runs on it or not: every record, every document, and SQLite's own
-/// structures. Changes no byte of it.
-pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
-    let path = canonical(path)?;
-    let sort = look(&path)?;
-    loss::refuse_unreadable(&path, sort)?;
-    if Lock::is_held(&path)? {
-        return walk_all(&path, Manner::Live);
-    }
-    match walk_all(&path, Manner::Still) {
-        // If a process began to write during a walk without locks, what the walk saw is no damage.
-        Err(_) if Lock::is_held(&path)? => walk_all(&path, Manner::Live),
-        walked => walked,
-    }
-}
-
-fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
-    let connection = connect(path, manner)?.connection;
-    let ill = |e: rusqlite::Error| fault(path, None, &e);
-    // One transaction: a log that is being written to is judged as of one moment.
-    let moment = connection.unchecked_transaction().map_err(ill)?;
-    ends(&moment, path)?;
-    let mut summary = Summary::default();
-    let mut walk = Walk::after(&moment, path, Position(0));
-    walk.finish(|_| summary.records += 1)?;
-    summary.last = Position(walk.next.0 - 1);
-    summary.documents = documents(&moment, path)?;
-    // The walk began at position 1, and such a record could still be read by its number in its thread.
-    let sql = "SELECT EXISTS (SELECT 1 FROM record WHERE pos < 1)";
-    if moment.query_row(sql, [], |row| row.get(0)).map_err(ill)? {
-        return Err(damaged(path, Position::default(), "there are records before position 1"));
-    }
-    let threads: i64 = moment
-        .query_row("SELECT count(*) FROM thread WHERE id IN (SELECT thread FROM record)", [], |row| {
-            row.get(0)
-        })
-        .map_err(ill)?;
-    summary.threads = threads.unsigned_abs();
-    let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
-    if verdict != "ok" {
-        return Err(damaged(path, Position::default(), verdict));
-    }
-    Ok(summary)
-}
-
 /// Whether every document of a log that no process writes to has the hash under which it is stored.
 pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
     documents(&connect(path, Manner::Still)?.connection, path).map(drop)
@@ -225,7 +170,7 @@ pub(super) fn other_document(hash: Digest) -> String {
 }
 
 /// Counts the documents; each must have the hash under which it is stored.
-fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
+pub(super) fn documents(connection: &Connection, path: &Path) -> Result<u64, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     let mut statement = connection.prepare("SELECT hash, bytes FROM document").map_err(ill)?;
     let mut rows = statement.query([]).map_err(ill)?;

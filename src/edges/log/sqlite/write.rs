@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
-use super::layout::{Sort, connect_writing};
+use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
 use super::pool::Pool;
 use super::read::Reader;
@@ -44,7 +44,7 @@ pub struct Appender {
     connection: Option<Connection>,
     pool: Arc<Pool>,
     known: Known,
-    sort: Sort,
+    kind: LogFileKind,
     /// The last position of the prepared batch, and the head of its last record, if it has one.
     prepared: Option<(Position, Option<Digest>)>,
     /// The tip file next to the log; a copy has none.
@@ -84,17 +84,17 @@ impl Appender {
     pub(super) fn new(
         pool: Arc<Pool>,
         lock: Arc<Lock>,
-        sort: Sort,
+        kind: LogFileKind,
         tip: Option<Tip>,
     ) -> Result<Appender, LogFault> {
-        let (connection, last) = reopened(&pool.path, sort)?;
+        let (connection, last) = reopened(&pool.path, kind)?;
         let known = Known {
             last,
             words: Recent::new(WORDS),
             configs: Recent::new(CONFIGS),
             threads: Recent::new(THREADS),
         };
-        Ok(Appender { connection: Some(connection), pool, known, sort, prepared: None, tip, _lock: lock })
+        Ok(Appender { connection: Some(connection), pool, known, kind, prepared: None, tip, _lock: lock })
     }
 }
 
@@ -104,7 +104,7 @@ impl Drop for Appender {
         // into it. If that fails, the next opening does it, so an error here is harmless.
         self.pool.close_idle();
         if let Some(connection) = self.connection.take() {
-            if self.sort == Sort::Log {
+            if self.kind == LogFileKind::Log {
                 let _marked = closing::end(&connection);
             }
             let _kept = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false);
@@ -113,9 +113,9 @@ impl Drop for Appender {
     }
 }
 
-fn reopened(path: &Path, sort: Sort) -> Result<(Connection, Position), LogFault> {
+fn reopened(path: &Path, kind: LogFileKind) -> Result<(Connection, Position), LogFault> {
     let open = || {
-        let connection = connect_writing(path, sort)?;
+        let connection = connect_writing(path, kind)?;
         let last: i64 =
             connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))?;
         Ok((connection, Position(last.unsigned_abs())))
@@ -263,7 +263,7 @@ impl Appender {
     /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
     fn look_again(&mut self, batch: &Batch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
-        let (connection, last) = reopened(&path, self.sort)?;
+        let (connection, last) = reopened(&path, self.kind)?;
         let count = batch.records.len() as u64;
         verify::tail(&connection, &path, last, TAIL + count)?;
         let ill = |e: rusqlite::Error| fault(&path, None, &e);

@@ -7,8 +7,6 @@ use std::time::Duration;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::reply::{Calls, MediaType, Need, Pause, Rate, Times};
-
 /// Why the model stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -23,6 +21,42 @@ pub(crate) enum Stop {
     Filter,
     /// Unknown: the stream ends without the events that would say it.
     None,
+}
+
+/// An expression that the request has to match.
+#[derive(Clone, Debug)]
+pub(crate) struct Need(pub(crate) regex_lite::Regex);
+
+impl PartialEq for Need {
+    fn eq(&self, other: &Need) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+/// A time with its unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pause(pub(crate) Duration);
+
+/// The time between two bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Rate(pub(crate) Duration);
+
+/// The calls of a reply, in order.
+#[derive(Clone, Default, PartialEq, Debug)]
+pub(crate) struct Calls(pub(crate) Vec<Call>);
+
+/// The value of the `Content-Type` header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct MediaType(pub(crate) String);
+
+/// How often a reply can be used. `None` means always.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Times(pub(crate) Option<u64>);
+
+impl Default for Times {
+    fn default() -> Times {
+        Times(Some(1))
+    }
 }
 
 /// How an answer is cut into pieces.

@@ -9,11 +9,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::draft::{Draft, Slot};
 use crate::model::form::{Close, Reading, Step, Wrong, complaint, json, value};
 use crate::model::halves::{Half, Halved};
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
+use crate::model::partial_answer::{PartialAnswer, Slot};
 use crate::model::{Fault, FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -143,48 +143,48 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
-        let Kind { kind } = json(event, draft)?;
+        let Kind { kind } = json(event, partial)?;
         match kind.as_ref() {
             "message_start" => {
-                let Started { message } = json(event, draft)?;
-                self.used(message.usage, draft);
+                let Started { message } = json(event, partial)?;
+                self.used(message.usage, partial);
                 Ok(Step::Nothing)
             }
             "content_block_start" => {
-                let BlockStart { content_block } = json(event, draft)?;
-                self.begin(content_block.get(), draft)?;
+                let BlockStart { content_block } = json(event, partial)?;
+                self.begin(content_block.get(), partial)?;
                 Ok(Step::Content)
             }
             "content_block_delta" => {
-                let BlockDelta { delta } = json(event, draft)?;
-                self.grow(delta, draft)
+                let BlockDelta { delta } = json(event, partial)?;
+                self.grow(delta, partial)
             }
             "content_block_stop" => {
-                self.end(draft)?;
+                self.end(partial)?;
                 Ok(Step::Content)
             }
             "message_delta" => {
-                let MessageDelta { delta, usage } = json(event, draft)?;
-                self.used(usage, draft);
+                let MessageDelta { delta, usage } = json(event, partial)?;
+                self.used(usage, partial);
                 if let Some(reason) = delta.stop_reason {
-                    draft.ends(&reason, |draft| stop(&reason, draft))?;
+                    partial.ends(&reason, |partial| stop(&reason, partial))?;
                 }
                 Ok(Step::Content)
             }
             "message_stop" => Ok(Step::End),
             "message" => {
-                let Whole { content, stop_reason, usage } = json(event, draft)?;
-                self.used(usage, draft);
+                let Whole { content, stop_reason, usage } = json(event, partial)?;
+                self.used(usage, partial);
                 for block in content {
-                    self.begin(block.get(), draft)?;
-                    self.end(draft)?;
+                    self.begin(block.get(), partial)?;
+                    self.end(partial)?;
                 }
                 if let Some(reason) = stop_reason {
-                    draft.ends(&reason, |draft| stop(&reason, draft))?;
+                    partial.ends(&reason, |partial| stop(&reason, partial))?;
                 }
                 Ok(Step::End)
             }
@@ -198,7 +198,7 @@ impl Reading for Answering {
 }
 
 impl Answering {
-    fn used(&mut self, used: Lenient<Used>, draft: &mut Draft) {
+    fn used(&mut self, used: Lenient<Used>, partial: &mut PartialAnswer) {
         let Lenient(Some(used)) = used else { return };
         let said = [used.input_tokens, used.cache_creation_input_tokens, used.cache_read_input_tokens];
         let said = said.map(|count| count.0);
@@ -207,64 +207,64 @@ impl Answering {
         }
         let [anew, _, cached] = self.read;
         // The first number excludes tokens written to the cache and read from it.
-        draft.usage.tokens_in =
+        partial.usage.tokens_in =
             anew.map(|_| self.read.iter().flatten().fold(0, |sum: u64, n| sum.saturating_add(*n)));
-        draft.usage.cached = cached;
-        draft.usage.tokens_out = used.output_tokens.0.or(draft.usage.tokens_out);
+        partial.usage.cached = cached;
+        partial.usage.tokens_out = used.output_tokens.0.or(partial.usage.tokens_out);
     }
 
-    fn begin(&mut self, block: &str, draft: &mut Draft) -> Result<(), Wrong> {
+    fn begin(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
         let event = Event::of(block);
-        let Kind { kind } = json(&event, draft)?;
+        let Kind { kind } = json(&event, partial)?;
         match kind.as_ref() {
             "text" => {
-                let Said { text, .. } = json(&event, draft)?;
-                draft.part_ends()?;
-                draft.text(&text.unwrap_or_default())?;
+                let Said { text, .. } = json(&event, partial)?;
+                partial.part_ends()?;
+                partial.text(&text.unwrap_or_default())?;
                 self.open = Some(Open::Text);
             }
             "tool_use" => {
-                let ToolUse { id, name, input } = json(&event, draft)?;
-                let slot = draft.call(id.as_deref(), &name)?;
+                let ToolUse { id, name, input } = json(&event, partial)?;
+                let slot = partial.call(id.as_deref(), &name)?;
                 let begun = input.map(Halved::of).unwrap_or_default();
                 self.open = Some(Open::Call { slot, begun, grew: false });
             }
             "thinking" => {
-                let Said { thinking, signature, .. } = json(&event, draft)?;
-                let (block, mut half) = (value(block, draft)?, Half::default());
+                let Said { thinking, signature, .. } = json(&event, partial)?;
+                let (block, mut half) = (value(block, partial)?, Half::default());
                 let thinking = half.join(&thinking.unwrap_or_default()).into_owned();
-                draft.reasoning_shown(&thinking)?;
+                partial.reasoning_shown(&thinking)?;
                 let signature = signature.unwrap_or_default();
                 self.open = Some(Open::Thinking { block, thinking, half, signature });
             }
             // Reasoning that only its provider can read, and unknown blocks: kept as they are.
             _ => {
                 self.open = None;
-                draft.block(NAME, value(block, draft)?, block.len())?;
+                partial.block(NAME, value(block, partial)?, block.len())?;
             }
         }
         Ok(())
     }
 
-    fn grow(&mut self, delta: Delta<'_>, draft: &mut Draft) -> Result<Step, Wrong> {
+    fn grow(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         let Delta { kind, text, partial_json, thinking, signature } = delta;
         match (kind.as_ref(), &mut self.open) {
-            ("text_delta", _) => draft.text(&text.unwrap_or_default())?,
+            ("text_delta", _) => partial.text(&text.unwrap_or_default())?,
             ("input_json_delta", Some(Open::Call { slot, grew, .. })) => {
                 let arguments = partial_json.map(Halved::of).unwrap_or_default();
                 *grew |= !arguments.is_empty();
-                draft.arguments(*slot, &arguments)?;
+                partial.arguments(*slot, &arguments)?;
             }
             ("thinking_delta", Some(Open::Thinking { thinking: before, half, .. })) => {
                 let more = thinking.unwrap_or_default();
                 let words = half.join(&more);
                 before.push_str(&words);
-                draft.reasoning_shown(&words)?;
+                partial.reasoning_shown(&words)?;
             }
             ("signature_delta", Some(Open::Thinking { signature: before, .. })) => {
                 before.push_str(&signature.unwrap_or_default());
-                if before.len() > draft.most() {
-                    return Err(Wrong::Fault(draft.too_large()));
+                if before.len() > partial.most() {
+                    return Err(Wrong::Fault(partial.too_large()));
                 }
             }
             _ => return Ok(Step::Nothing),
@@ -272,28 +272,28 @@ impl Answering {
         Ok(Step::Content)
     }
 
-    fn end(&mut self, draft: &mut Draft) -> Result<(), Fault> {
+    fn end(&mut self, partial: &mut PartialAnswer) -> Result<(), Fault> {
         match self.open.take() {
             None => Ok(()),
-            Some(Open::Text) => draft.part_ends(),
+            Some(Open::Text) => partial.part_ends(),
             Some(Open::Call { grew: true, .. }) => Ok(()),
-            Some(Open::Call { slot, begun, .. }) => draft.arguments(slot, &begun),
+            Some(Open::Call { slot, begun, .. }) => partial.arguments(slot, &begun),
             Some(Open::Thinking { mut block, mut thinking, mut half, signature }) => {
                 let further = signature.len();
                 let lone = half.end();
                 thinking.push_str(lone);
-                draft.reasoning_shown(lone)?;
+                partial.reasoning_shown(lone)?;
                 if let Some(block) = block.as_object_mut() {
                     block.insert("thinking".to_owned(), Value::String(thinking));
                     block.insert("signature".to_owned(), Value::String(signature));
                 }
-                draft.block(NAME, block, further)
+                partial.block(NAME, block, further)
             }
         }
     }
 }
 
-fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
+fn stop(reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
         "end_turn" | "stop_sequence" => Stop::End,
         "max_tokens" | "model_context_window_exceeded" => Stop::Length,
@@ -301,7 +301,7 @@ fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
         "refusal" => Stop::Filtered,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
         }
     })
 }

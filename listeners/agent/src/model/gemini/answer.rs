@@ -11,11 +11,11 @@ use serde_json::json as made;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::draft::Draft;
 use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json, value};
 use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
+use crate::model::partial_answer::PartialAnswer;
 use crate::model::{Fault, FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -99,30 +99,31 @@ struct Used {
 pub(super) struct Answering;
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, draft)?;
+        let chunk: Chunk<'_> = json(event, partial)?;
         let mut step = Step::Nothing;
         if let Lenient(Some(used)) = chunk.usage_metadata {
-            used.count(draft);
+            used.count(partial);
         }
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
             let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
             let fault =
-                draft.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
-            let may_be_paid = draft.usage.tokens_in.is_some_and(|tokens| tokens > 0);
+                partial.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
+            let may_be_paid = partial.usage.tokens_in.is_some_and(|tokens| tokens > 0);
             return Err(Wrong::Fault(Fault { may_be_paid, ..fault }));
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-                part(raw.get(), draft)?;
+                part(raw.get(), partial)?;
                 step = Step::Content;
             }
             if let Some(reason) = candidate.finish_reason {
-                draft.ends(&reason, |draft| stop(&reason, candidate.finish_message.as_deref(), draft))?;
+                partial
+                    .ends(&reason, |partial| stop(&reason, candidate.finish_message.as_deref(), partial))?;
                 step = Step::Content;
             }
         }
@@ -135,56 +136,56 @@ impl Reading for Answering {
 }
 
 impl Used {
-    fn count(&self, draft: &mut Draft) {
+    fn count(&self, partial: &mut PartialAnswer) {
         let sum = |one: Count, more: Count| match (one.0, more.0) {
             (None, None) => None,
             (one, more) => Some(one.unwrap_or(0).saturating_add(more.unwrap_or(0))),
         };
-        let usage = &mut draft.usage;
+        let usage = &mut partial.usage;
         usage.tokens_in = sum(self.prompt_token_count, self.tool_use_prompt_token_count).or(usage.tokens_in);
         usage.tokens_out = sum(self.candidates_token_count, self.thoughts_token_count).or(usage.tokens_out);
         usage.cached = self.cached_content_token_count.0.or(usage.cached);
     }
 }
 
-fn part(raw: &str, draft: &mut Draft) -> Result<(), Wrong> {
+fn part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
     let event = Event::of(raw);
-    let part: Part<'_> = json(&event, draft)?;
+    let part: Part<'_> = json(&event, partial)?;
     if let Some(function) = part.function_call {
         if let Some(signature) = part.thought_signature {
             let bytes = signature.len();
-            draft.block(NAME, made!({"at": "call", "thoughtSignature": signature}), bytes)?;
+            partial.block(NAME, made!({"at": "call", "thoughtSignature": signature}), bytes)?;
         }
-        let slot = draft.call(function.id.as_deref(), &function.name)?;
-        return Ok(draft.arguments(slot, &arguments(function.args))?);
+        let slot = partial.call(function.id.as_deref(), &function.name)?;
+        return Ok(partial.arguments(slot, &arguments(function.args))?);
     }
     let Some(text) = part.text else {
-        let part = value(raw, draft)?;
-        return Ok(draft.block(NAME, made!({"part": part}), raw.len())?);
+        let part = value(raw, partial)?;
+        return Ok(partial.block(NAME, made!({"part": part}), raw.len())?);
     };
     if part.thought {
         if part.thought_signature.is_none() {
-            return Ok(draft.thought(NAME, "thought", &text)?);
+            return Ok(partial.thought(NAME, "thought", &text)?);
         }
-        draft.reasoning_shown(&text.alone())?;
-        let part = value(raw, draft)?;
-        return Ok(draft.block(NAME, made!({"part": part}), raw.len())?);
+        partial.reasoning_shown(&text.alone())?;
+        let part = value(raw, partial)?;
+        return Ok(partial.block(NAME, made!({"part": part}), raw.len())?);
     }
-    let Some(signature) = part.thought_signature else { return Ok(draft.text(&text)?) };
+    let Some(signature) = part.thought_signature else { return Ok(partial.text(&text)?) };
     // A signed part is separate, even if it is empty.
     let bytes = signature.len();
     if text.is_empty() {
-        let part = value(raw, draft)?;
-        return Ok(draft.block(NAME, made!({"part": part}), bytes)?);
+        let part = value(raw, partial)?;
+        return Ok(partial.block(NAME, made!({"part": part}), bytes)?);
     }
-    draft.part_ends()?;
-    draft.text(&text)?;
-    Ok(draft.block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
+    partial.part_ends()?;
+    partial.text(&text)?;
+    Ok(partial.block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }
 
-fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> {
+fn stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<Stop, Wrong> {
     Ok(match reason.to_ascii_uppercase().as_str() {
-        "STOP" if draft.has_calls() => Stop::Tool,
+        "STOP" if partial.has_calls() => Stop::Tool,
         "STOP" => Stop::End,
         "MAX_TOKENS" => Stop::Length,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
@@ -192,7 +193,7 @@ fn stop(reason: &str, said: Option<&str>, draft: &Draft) -> Result<Stop, Wrong> 
         _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
             let words = format!("ended its answer for an unknown reason: {reason}{said}");
-            return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
         }
     })
 }

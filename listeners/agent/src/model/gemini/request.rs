@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::object;
-use crate::model::draft::is_drawn;
+use crate::model::partial_answer::is_drawn;
 use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
 use crate::spec;
 

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::draft::Draft;
 use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json};
 use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::Count;
+use crate::model::partial_answer::PartialAnswer;
 use crate::model::{FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -58,33 +58,33 @@ struct Function<'e> {
 pub(super) struct Answering;
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, draft)?;
+        let chunk: Chunk<'_> = json(event, partial)?;
         let mut step = Step::Nothing;
         if let Some(message) = chunk.message {
             let (thinking, content) =
                 (message.thinking.unwrap_or_default(), message.content.unwrap_or_default());
-            draft.thought(NAME, "thinking", &thinking)?;
-            draft.text(&content)?;
+            partial.thought(NAME, "thinking", &thinking)?;
+            partial.text(&content)?;
             if !thinking.is_empty() || !content.is_empty() {
                 step = Step::Content;
             }
             for call in message.tool_calls.into_iter().flatten() {
-                let slot = draft.call(call.id.as_deref(), &call.function.name)?;
-                draft.arguments(slot, &arguments(call.function.arguments))?;
+                let slot = partial.call(call.id.as_deref(), &call.function.name)?;
+                partial.arguments(slot, &arguments(call.function.arguments))?;
                 step = Step::Content;
             }
         }
         if !chunk.done {
             return Ok(step);
         }
-        draft.usage.tokens_in = chunk.prompt_eval_count.0;
-        draft.usage.tokens_out = chunk.eval_count.0;
+        partial.usage.tokens_in = chunk.prompt_eval_count.0;
+        partial.usage.tokens_out = chunk.eval_count.0;
         if let Some(reason) = chunk.done_reason {
-            draft.ends(&reason, |draft| stop(&reason, draft))?;
+            partial.ends(&reason, |partial| stop(&reason, partial))?;
         }
         Ok(Step::End)
     }
@@ -94,14 +94,14 @@ impl Reading for Answering {
     }
 }
 
-fn stop(reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
+fn stop(reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
-        "stop" if draft.has_calls() => Stop::Tool,
+        "stop" if partial.has_calls() => Stop::Tool,
         "stop" => Stop::End,
         "length" => Stop::Length,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
         }
     })
 }

@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::NAME;
-use crate::model::draft::{Draft, Slot};
 use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
 use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
+use crate::model::partial_answer::{PartialAnswer, Slot};
 use crate::model::{FaultKind, Stop};
 
 #[derive(Deserialize)]
@@ -93,29 +93,29 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, draft: &mut Draft) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if event.text.trim() == "[DONE]" {
             return Ok(Step::End);
         }
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
-        let chunk: Chunk<'_> = json(event, draft)?;
+        let chunk: Chunk<'_> = json(event, partial)?;
         let mut step = Step::Nothing;
         if let Lenient(Some(used)) = chunk.usage {
             let cached = used.prompt_tokens_details.0.and_then(|details| details.cached_tokens.0);
-            draft.usage.tokens_in = used.prompt_tokens.0.or(draft.usage.tokens_in);
-            draft.usage.tokens_out = used.completion_tokens.0.or(draft.usage.tokens_out);
-            draft.usage.cached = cached.or(used.prompt_cache_hit_tokens.0).or(draft.usage.cached);
+            partial.usage.tokens_in = used.prompt_tokens.0.or(partial.usage.tokens_in);
+            partial.usage.tokens_out = used.completion_tokens.0.or(partial.usage.tokens_out);
+            partial.usage.cached = cached.or(used.prompt_cache_hit_tokens.0).or(partial.usage.cached);
         }
         for choice in chunk.choices.into_iter().flatten().filter(|choice| choice.index == 0) {
             let whole = choice.message.map(numbered);
-            if self.delta(choice.delta.or(whole).unwrap_or_default(), draft)? {
+            if self.delta(choice.delta.or(whole).unwrap_or_default(), partial)? {
                 step = Step::Content;
             }
             if let Some(reason) = choice.finish_reason {
-                draft.ends(&reason, |draft| self.stop(&reason, draft))?;
-                if draft.stop.is_some() {
+                partial.ends(&reason, |partial| self.stop(&reason, partial))?;
+                if partial.stop.is_some() {
                     step = Step::Content;
                 }
             }
@@ -130,30 +130,30 @@ impl Reading for Answering {
 
 impl Answering {
     /// Whether the answer grew.
-    fn delta(&mut self, delta: Delta<'_>, draft: &mut Draft) -> Result<bool, Wrong> {
+    fn delta(&mut self, delta: Delta<'_>, partial: &mut PartialAnswer) -> Result<bool, Wrong> {
         let mut grew = false;
         for (field, words) in [("reasoning_content", delta.reasoning_content), ("reasoning", delta.reasoning)]
         {
             let words = words.unwrap_or_default();
             grew |= !words.is_empty();
-            draft.thought(NAME, field, &words)?;
+            partial.thought(NAME, field, &words)?;
         }
         let refusal = delta.refusal.unwrap_or_default();
         self.refused |= !refusal.is_empty();
         for text in delta.content.into_iter().flat_map(texts).chain([refusal]) {
             grew |= !text.is_empty();
-            draft.text(&text)?;
+            partial.text(&text)?;
         }
         for fragment in delta.tool_calls.into_iter().flatten() {
             grew = true;
-            self.fragment(fragment, draft)?;
+            self.fragment(fragment, partial)?;
         }
         Ok(grew)
     }
 
     /// A fragment belongs to the call with its number, unless it names another. A fragment without a number begins a
     /// call if it names one, and otherwise continues the last.
-    fn fragment(&mut self, fragment: Fragment<'_>, draft: &mut Draft) -> Result<(), Wrong> {
+    fn fragment(&mut self, fragment: Fragment<'_>, partial: &mut PartialAnswer) -> Result<(), Wrong> {
         let Function { name, arguments } = fragment.function.unwrap_or_default();
         let (name, arguments) = (name.unwrap_or_default(), arguments.map(Halved::of).unwrap_or_default());
         let id = fragment.id.filter(|id| !id.is_empty());
@@ -163,33 +163,33 @@ impl Answering {
             None => self.calls.last(),
         };
         let known = known.map(|(_, slot)| *slot).filter(|slot| {
-            let named = draft.called(*slot).map(|call| call.id.as_str());
+            let named = partial.called(*slot).map(|call| call.id.as_str());
             id.is_none() || named == id.as_deref()
         });
         let slot = match known {
             Some(slot) => {
                 // Servers that repeat the name with each fragment repeat all of it.
-                if draft.called(slot).is_some_and(|call| call.name != name) {
-                    draft.name(slot, &name)?;
+                if partial.called(slot).is_some_and(|call| call.name != name) {
+                    partial.name(slot, &name)?;
                 }
                 slot
             }
             None => {
-                let slot = draft.call(id.as_deref(), &name)?;
+                let slot = partial.call(id.as_deref(), &name)?;
                 self.calls.push((fragment.index, slot));
                 slot
             }
         };
-        Ok(draft.arguments(slot, &arguments)?)
+        Ok(partial.arguments(slot, &arguments)?)
     }
 
-    fn stop(&self, reason: &str, draft: &Draft) -> Result<Stop, Wrong> {
+    fn stop(&self, reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
         Ok(match reason.to_ascii_lowercase().as_str() {
             _ if self.refused => Stop::Filtered,
             "tool_calls" | "function_call" => Stop::Tool,
             // Some servers give this reason for an answer that calls tools.
             "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => {
-                if draft.has_calls() {
+                if partial.has_calls() {
                     Stop::Tool
                 } else {
                     Stop::End
@@ -199,7 +199,7 @@ impl Answering {
             "content_filter" => Stop::Filtered,
             _ => {
                 let words = format!("ended its answer for an unknown reason: {reason}");
-                return Err(Wrong::Fault(draft.fault(FaultKind::Truncated, words)));
+                return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
             }
         })
     }

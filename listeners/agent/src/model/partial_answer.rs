@@ -25,7 +25,7 @@ enum Growing {
 pub(super) struct Slot(usize);
 
 /// An answer that is not complete yet.
-pub(super) struct Draft {
+pub(super) struct PartialAnswer {
     parts: Vec<Growing>,
     bytes: usize,
     most: usize,
@@ -48,7 +48,7 @@ pub(super) struct Draft {
     unsaid: bool,
 }
 
-impl Draft {
+impl PartialAnswer {
     /// An empty answer that accepts `most` bytes. Generated ids count on from `calls`.
     pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
         let (parts, usage) = (Vec::new(), Usage::default());

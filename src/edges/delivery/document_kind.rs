@@ -1,6 +1,6 @@
 //! What kind of document a listener sent, as far as its carrier must know: which delivery it is about, whether it
 //! ends that delivery, and whether its sender waits for an answer. It judges nothing; the door does. Bytes come in; a
-//! sort goes out.
+//! kind goes out.
 
 use systole_kit::Limits;
 use systole_kit::reply::Word;
@@ -9,7 +9,7 @@ use super::process::{Root, root_of};
 
 /// The kind of a document.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Sort {
+pub enum DocumentKind {
     /// A reply, which ends its delivery.
     Reply {
         /// The delivery it names.
@@ -36,34 +36,34 @@ pub enum Sort {
     Other,
 }
 
-impl Sort {
+impl DocumentKind {
     /// The delivery that the document names, if it names one.
     pub fn delivery(&self) -> Option<&str> {
         match self {
-            Sort::Reply { delivery }
-            | Sort::Waits { delivery, .. }
-            | Sort::Progress { delivery }
-            | Sort::Notice { delivery } => Some(delivery),
-            Sort::Other => None,
+            DocumentKind::Reply { delivery }
+            | DocumentKind::Waits { delivery, .. }
+            | DocumentKind::Progress { delivery }
+            | DocumentKind::Notice { delivery } => Some(delivery),
+            DocumentKind::Other => None,
         }
     }
 }
 
 /// The kind of a document.
-pub fn sort_of(word: &[u8]) -> Sort {
+pub fn document_kind(word: &[u8]) -> DocumentKind {
     match root_of(word) {
-        Root::Reply { delivery } => Sort::Reply { delivery },
-        Root::Stray => Sort::Other,
+        Root::Reply { delivery } => DocumentKind::Reply { delivery },
+        Root::Stray => DocumentKind::Other,
         // An unreadable document counts as nothing: the door might find a reply in it, which would then end no
         // delivery.
         Root::Other => match Word::read(word, &Limits::default()) {
-            Ok(Word::Reply { delivery, .. }) => Sort::Reply { delivery },
+            Ok(Word::Reply { delivery, .. }) => DocumentKind::Reply { delivery },
             Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {
-                Sort::Waits { delivery, id }
+                DocumentKind::Waits { delivery, id }
             }
-            Ok(Word::Progress { delivery, .. }) => Sort::Progress { delivery },
-            Ok(Word::Notice { delivery, .. }) => Sort::Notice { delivery },
-            Err(_) => Sort::Other,
+            Ok(Word::Progress { delivery, .. }) => DocumentKind::Progress { delivery },
+            Ok(Word::Notice { delivery, .. }) => DocumentKind::Notice { delivery },
+            Err(_) => DocumentKind::Other,
         },
     }
 }
@@ -76,17 +76,20 @@ mod tests {
     fn a_document_is_sorted_by_what_its_carrier_has_to_do_with_it() {
         let sorted = |inside: &str| {
             let document = inside.replace(" d", " xmlns=\"urn:systole:listener:v1\" delivery=\"d1\"");
-            sort_of(document.as_bytes())
+            document_kind(document.as_bytes())
         };
         let delivery = || "d1".to_owned();
-        assert_eq!(sorted("<reply d/>"), Sort::Reply { delivery: delivery() });
-        assert_eq!(sorted("<reply d><broken"), Sort::Reply { delivery: delivery() });
-        assert_eq!(sorted("<notice d code=\"x\">y</notice>"), Sort::Notice { delivery: delivery() });
-        assert_eq!(sorted("<progress d>y</progress>"), Sort::Progress { delivery: delivery() });
-        assert_eq!(sorted("<ask d id=\"7\"><nonsense/></ask>"), Sort::Waits { delivery: delivery(), id: 7 });
-        assert_eq!(sorted("<notice code=\"x\">y</notice>"), Sort::Other);
-        assert_eq!(sorted("starting up"), Sort::Other);
+        assert_eq!(sorted("<reply d/>"), DocumentKind::Reply { delivery: delivery() });
+        assert_eq!(sorted("<reply d><broken"), DocumentKind::Reply { delivery: delivery() });
+        assert_eq!(sorted("<notice d code=\"x\">y</notice>"), DocumentKind::Notice { delivery: delivery() });
+        assert_eq!(sorted("<progress d>y</progress>"), DocumentKind::Progress { delivery: delivery() });
+        assert_eq!(
+            sorted("<ask d id=\"7\"><nonsense/></ask>"),
+            DocumentKind::Waits { delivery: delivery(), id: 7 }
+        );
+        assert_eq!(sorted("<notice code=\"x\">y</notice>"), DocumentKind::Other);
+        assert_eq!(sorted("starting up"), DocumentKind::Other);
         assert_eq!(sorted("<progress d>y</progress>").delivery(), Some("d1"));
-        assert_eq!(Sort::Other.delivery(), None);
+        assert_eq!(DocumentKind::Other.delivery(), None);
     }
 }

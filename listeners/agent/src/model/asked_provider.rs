@@ -1,0 +1,38 @@
+//! The provider that is asked, as faults name it, without its secrets.
+
+use std::fmt;
+
+use super::key::Key;
+use super::{Fault, FaultKind};
+use crate::spec;
+
+/// The asked provider, for messages.
+pub(super) struct AskedProvider {
+    /// The name of the form.
+    pub(super) provider: &'static str,
+    /// The address.
+    pub(super) at: String,
+    /// The model.
+    pub(super) model: spec::Model,
+    /// The key and other secrets that no message may show.
+    pub(super) secrets: Vec<Key>,
+}
+
+impl fmt::Display for AskedProvider {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} at {}", self.provider, self.at)
+    }
+}
+
+impl AskedProvider {
+    /// A text without the secrets.
+    pub(super) fn blotted(&self, text: &str) -> String {
+        self.secrets.iter().fold(text.to_owned(), |text, secret| secret.blotted(&text))
+    }
+
+    /// A fault before anything was sent, or one that cannot have been charged.
+    pub(super) fn fault(&self, kind: FaultKind, status: Option<u16>, words: impl fmt::Display) -> Fault {
+        let words = self.blotted(&format!("{self} {words}"));
+        Fault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
+    }
+}

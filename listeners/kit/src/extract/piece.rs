@@ -1,0 +1,25 @@
+//! Markup of one element of an answer, with its place.
+
+use super::graft::Scope;
+use super::span::Span;
+use crate::Place;
+
+/// Markup of one element with its place.
+#[derive(Clone)]
+pub(super) struct Piece<'r> {
+    pub(super) raw: &'r str,
+    pub(super) start: Place,
+    /// The declarations around it.
+    pub(super) scope: Scope,
+}
+
+impl Piece<'_> {
+    /// The place of an offset in it.
+    pub(super) fn at(&self, offset: usize) -> Place {
+        self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
+    }
+
+    pub(super) fn span(&self) -> Span {
+        Span { start: self.start, end: self.start.offset + self.raw.len() }
+    }
+}

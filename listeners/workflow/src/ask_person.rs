@@ -1,0 +1,36 @@
+//! The question to a person that a step asks, with the outputs that it shows.
+
+use systole_kit::{Payload, namespaces};
+
+use crate::facts::Facts;
+use crate::items::{core, duration};
+use crate::known::{Failure, Known};
+use crate::spec::Question;
+
+/// A question to a person.
+///
+/// # Errors
+/// When an output that it shows is in no message of the call.
+pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
+    let mut shows = Vec::new();
+    for path in &question.shows {
+        let Some(payload) = known.output(path) else { continue };
+        let unseen = || {
+            let words = format!("the output {} is in no message that a person can see", path.text());
+            Failure::new("workflow.unshown", words)
+        };
+        shows.push((facts.number_of(payload).ok_or_else(unseen)?, path.text()));
+    }
+    Ok(core(|writer| {
+        let start = writer.open("ask-person").xmlns(namespaces::CORE);
+        start.attr("expires", &duration(question.expires_ms)).content(|inside| {
+            inside.open("question").text(&question.words);
+            for (number, label) in &shows {
+                inside.open("show").number("seq", *number).text(label);
+            }
+            for choice in &question.choices {
+                inside.open("choice").text(choice);
+            }
+        });
+    }))
+}

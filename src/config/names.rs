@@ -1,0 +1,71 @@
+//! Names that the file lists: without repetition, valid for their purpose, and the known ones as a fix.
+
+use super::diagnostics::Diagnostics;
+use super::tree::{Node, Span};
+use super::value::{self, At};
+use systole_core::types::codes::Code;
+
+/// A list of names without repetition.
+pub(super) fn names(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(diagnostics, node, path).unwrap_or_default();
+    single(diagnostics, found, path)
+}
+
+/// The elements that a listener accepts as requests. The list must not be empty.
+pub(super) fn accepted(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
+    let found = value::texts(diagnostics, node, path);
+    if found.as_ref().is_some_and(Vec::is_empty) {
+        let message = format!("{path}: a listener that accepts nothing is never called");
+        let fix = "[ELEMENT], a payload of the file or of a schema";
+        diagnostics.report(Code::ConfigValue, node.span, &message, Some(fix));
+    }
+    single(diagnostics, found.unwrap_or_default(), path)
+}
+
+/// Reports a name that is not valid for an environment variable.
+pub(super) fn variable(diagnostics: &mut Diagnostics, name: &str, at: Span, path: &str) {
+    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let word = start && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !word {
+        let message = format!("{path}: `{name}` is not the name of an environment variable");
+        diagnostics.report(Code::ConfigValue, at, &message, Some("letters, digits and _, a digit not first"));
+    } else if name.starts_with("SYSTOLE_") {
+        diagnostics.report(
+            Code::ConfigValue,
+            at,
+            &format!("{path}: `{name}` is set by Systole"),
+            Some("another name"),
+        );
+    }
+}
+
+/// The entries of a list without repetition. A repeated one is reported.
+pub(super) fn single(diagnostics: &mut Diagnostics, found: Vec<At<String>>, path: &str) -> Vec<At<String>> {
+    let mut kept: Vec<At<String>> = Vec::with_capacity(found.len());
+    for item in found {
+        if let Some(first) = kept.iter().find(|k| k.value == item.value).map(|k| k.at) {
+            let message = format!("{path}: `{}` is listed twice", item.value);
+            let second = (first, "the first one");
+            diagnostics.report_beside(
+                Code::ConfigDuplicate,
+                item.at,
+                &message,
+                Some("leave one out"),
+                second,
+            );
+        } else {
+            kept.push(item);
+        }
+    }
+    kept
+}
+
+pub(super) fn one_of<'a>(known: impl Iterator<Item = &'a str>) -> String {
+    // A dozen names are enough to recognize a typing error.
+    let some: Vec<&str> = known.take(12).collect();
+    if some.is_empty() {
+        "leave it out, since there is none yet".to_owned()
+    } else {
+        format!("one of {}", some.join(", "))
+    }
+}

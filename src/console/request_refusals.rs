@@ -1,0 +1,47 @@
+//! The answers of the HTTP door that refuse a request: what is wrong with it, and the status that says so.
+
+use axum::Json;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use super::api_types;
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
+
+/// A refusal of the request itself, not of a payload: nothing of it is recorded.
+pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
+    let refusal = Refusal::new(code, words.into());
+    (status, Json(api_types::Refusal::from(&refusal))).into_response()
+}
+
+/// A refusal by the pump.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let status = match refusal.code {
+        Code::IngressForbidden => StatusCode::FORBIDDEN,
+        Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
+            StatusCode::CONFLICT
+        }
+        Code::UnknownApproval => StatusCode::NOT_FOUND,
+        Code::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
+        Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        _ => StatusCode::UNPROCESSABLE_ENTITY,
+    };
+    let response = (status, Json(api_types::Refusal::from(refusal))).into_response();
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        // An empty bucket has room again within a second.
+        return ([(header::RETRY_AFTER, "1")], response).into_response();
+    }
+    response
+}
+
+/// The organism is stopping, or has stopped.
+pub(super) fn stopping() -> Response {
+    refused(&going())
+}
+
+/// The refusal in that case.
+pub(super) fn going() -> Refusal {
+    let words = "the organism is stopping";
+    Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
+}

@@ -1,0 +1,83 @@
+//! The condition in which a log was left: what is missing at its end, and whether it was closed. Nothing is written.
+
+use std::path::Path;
+
+use super::layout::{LogFileKind, beside};
+use super::lock::Lock;
+use super::log_file::{canonical, look};
+use super::loss::{end_at, missing};
+use super::pool::{Manner, connect};
+use super::tip::{self, End, Found};
+use super::wal::{self, Wal};
+use super::{closing, fault, migrate};
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::record::FORMAT;
+
+/// The condition in which a log was left.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// What is missing at its end, if anything.
+    pub lost: Option<LogFault>,
+    /// What is wrong with its tip, in words.
+    pub tip: Option<String>,
+    /// The evidence that it was not closed, in words.
+    pub unclosed: Option<String>,
+}
+
+/// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
+pub fn condition(path: &Path) -> Result<Condition, LogFault> {
+    let path = canonical(path)?;
+    let mut condition = Condition { lost: None, tip: None, unclosed: None };
+    if look(&path)? == LogFileKind::Copy {
+        return Ok(condition);
+    }
+    // The tip comes first, and the lock after the header: what a writer does between two looks must not look like
+    // loss.
+    let found = tip::find(&path)?;
+    let header = wal::look(&path)?;
+    let is_running = Lock::is_held(&path)?;
+    let wal = if is_running { Wal::Sound } else { header };
+    let manner = match (is_running, wal) {
+        (true, _) => Manner::Live,
+        (false, Wal::Corrupt) => Manner::Alone,
+        (false, _) => Manner::Still,
+    };
+    let connection = connect(&path, manner)?.connection;
+    let ill = |e: rusqlite::Error| fault(&path, None, &e);
+    let last: i64 = connection
+        .query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
+        .map_err(ill)?;
+    let end = end_at(&connection, &path, Position(last.unsigned_abs()))?;
+    let log = path.display().to_string();
+    let gone = missing(Some(&connection), &path, end, found, wal)?;
+    condition.lost = gone.map(|gone| gone.fault(&path, LogFileKind::Log));
+    if is_running || migrate::number(&connection).map_err(ill)? < FORMAT {
+        return Ok(condition);
+    }
+    let tip = beside(&path, tip::ENDING).display().to_string();
+    condition.tip = match found {
+        Found::At { is_whole: true, .. } => None,
+        Found::At { .. } => Some(format!("one of the two slots of {tip} is corrupt; the other one is used")),
+        Found::Corrupt => Some(format!("{tip} is corrupt: it is unknown whether the last records are there")),
+        Found::Nothing if end == End::EMPTY => None,
+        Found::Nothing => {
+            Some(format!("there is no {tip}: it is unknown whether the last records are there"))
+        }
+    };
+    let was_closed = closing::was_closed(&connection).map_err(ill)?;
+    let is_missing_nothing = matches!(found, Found::At { .. }) && condition.lost.is_none();
+    // A reader makes an empty -wal file if there is none.
+    let has_commits = !matches!(wal, Wal::Nothing | Wal::Empty);
+    condition.unclosed = match (was_closed, has_commits) {
+        (true, _) => None,
+        (false, true) => Some(format!("{log} was not closed cleanly: the process that wrote it was killed")),
+        (false, false) if is_missing_nothing => Some(format!(
+            "{log} was not closed cleanly and has no commits in a file -wal, but it holds everything up to its tip"
+        )),
+        (false, false) => Some(format!(
+            "{log} was not closed cleanly and has no commits in a file -wal: it looks like a copy made without that \
+             file, and the last commits are then missing"
+        )),
+    };
+    Ok(condition)
+}
