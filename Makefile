@@ -4,10 +4,11 @@
 # runs none of them.
 
 .DEFAULT_GOAL := demo
-.PHONY: demo install quick test bench dist soak seed lint prepare prepare-test prepare-dist prepare-soak
+.PHONY: demo install quick test bench dist site soak seed lint prepare prepare-test prepare-dist prepare-site prepare-soak
 
 CARGO := tools/with-libxml2 cargo
-BUILT := $(or $(CARGO_TARGET_DIR),target)/debug
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BUILT := $(TARGET)/debug
 
 # Most tests wait for processes, disks and brokers, so more of them run at once than there are processors.
 export RUST_TEST_THREADS ?= $(shell expr 2 '*' $$(nproc))
@@ -48,6 +49,10 @@ bench: prepare
 dist: prepare-dist
 	@tools/dist/build
 
+# The pages as a site with search, in target/site: open index.html there. docs/SUMMARY.md is its table of contents.
+site: prepare-site
+	@tools/site $(TARGET)/tools/mdbook/bin/mdbook $(TARGET)/site
+
 # Seeds that `make soak` plays in the simulator.
 SEEDS ?= 100000
 
@@ -76,6 +81,9 @@ prepare-test:
 
 prepare-dist:
 	@tools/prepare dist
+
+prepare-site:
+	@tools/prepare site
 
 prepare-soak:
 	@tools/prepare soak

@@ -37,7 +37,7 @@ fn file(urls: &str, pages: &str) -> String {
 }
 
 impl House {
-    /// As in `docs/reference/nats.md`: each node has the written accounts, and its own settings otherwise.
+    /// As in `docs/reference/nats-broker.md`: each node has the written accounts, and its own settings otherwise.
     fn open() -> House {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("organism.yaml");

@@ -64,7 +64,7 @@ fn g5_a_new_listener_in_rust_passes_its_test_and_is_run() {
     assert!(answer.contains("You said: a &lt; b"), "{answer}");
     let source = std::fs::read_to_string(shell.folder().join("hello/listeners/weather/src/main.rs")).unwrap();
     let code = source.split("\n#[cfg(test)]").next().unwrap();
-    let page = std::fs::read_to_string(root.join("docs/adding-a-listener.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/listeners-in-rust.md")).unwrap();
     assert!(page.contains(code), "the page shows what is written: {code}");
     let lines =
         code.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with("//")).count();

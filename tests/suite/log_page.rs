@@ -12,7 +12,7 @@ use systole_core::types::record::{Header, Record};
 
 use crate::log_records::Folder;
 
-const PAGE: &str = "docs/reference/log.md";
+const PAGE: &str = "docs/reference/proof.md";
 
 /// Computes the vectors of the page with the functions of the page's program.
 const VECTORS: &str = r#"

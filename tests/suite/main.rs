@@ -120,6 +120,7 @@ mod session;
 mod settings;
 mod shaky_log;
 mod siege;
+mod site;
 mod stage;
 mod stalled;
 mod start;

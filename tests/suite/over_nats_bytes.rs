@@ -32,6 +32,7 @@ fn d2_the_bytes_that_are_tried_stand_in_the_page_and_its_example_is_the_file() {
     for said in SAID {
         assert!(page.contains(said), "{said}");
     }
+    let page = include_str!("../../docs/listeners-in-rust.md");
     let example = include_str!("../../listeners/kit/examples/echo_nats.rs");
     let code = &example[example.find("use systole_kit").unwrap()..];
     assert!(page.contains(code.trim_end()), "{code}");

@@ -48,10 +48,16 @@ impl Machine {
 
     /// Runs the script as the user with this id. Returns its exit code and all its output.
     fn prepare_as(&self, user: u32) -> (Option<i32>, String) {
+        self.prepare_for(user, &[])
+    }
+
+    /// Runs the script with these arguments.
+    fn prepare_for(&self, user: u32, arguments: &[&str]) -> (Option<i32>, String) {
         self.has("id", &format!("echo {user}"));
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tools/prepare");
         let ran = Command::new("/bin/sh")
             .arg(script)
+            .args(arguments)
             .env_clear()
             .env("PATH", self.folder.path())
             .envs(self.variables.iter().map(|(name, value)| (name, value)))
@@ -88,6 +94,22 @@ fn missing_tools_are_named_with_install_commands_and_no_install_runs_none() {
             assert!(!said.contains("it ran"), "{said}");
         }
     }
+}
+
+#[test]
+fn the_renderer_of_the_site_is_installed_by_cargo_once_and_no_install_only_prints_that() {
+    let lacks = Machine::without(&["pkg-config"]).with("NO_INSTALL", "1");
+    let target = lacks.folder.path().join("target");
+    let lacks = lacks.with("CARGO_TARGET_DIR", target.to_str().unwrap());
+    let (code, said) = lacks.prepare_for(1000, &["site"]);
+    let version = include_str!("../../tools/pinned/mdbook.txt").lines().last().unwrap();
+    let version = version.strip_prefix("mdbook ").unwrap();
+    let command = format!("cargo install mdbook --version {version} --locked ");
+    assert!(code == Some(1) && said.starts_with(&command), "{said}");
+    assert!(said.ends_with("try: run the commands above, then this again\n"), "{said}");
+    std::fs::create_dir_all(target.join("tools/mdbook/bin")).unwrap();
+    lacks.has("target/tools/mdbook/bin/mdbook", &format!("echo mdbook v{version}"));
+    assert_eq!(lacks.prepare_for(1000, &["site"]), (Some(0), String::new()));
 }
 
 #[test]

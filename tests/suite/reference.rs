@@ -19,9 +19,19 @@ const CAPABILITIES: &str = "docs/capabilities.md";
 const CODES: &str = "docs/reference/codes.md";
 
 fn codes_page() -> String {
-    let mut page = String::from(
+    let shown = Code::ALL.iter().find(|code| code.as_str() == "listener.down").unwrap();
+    let mut page = format!(
         "# Codes\n\n\
-         Each code names what went wrong. People, prompts and stored logs depend on these names. This page is\n\
+         ```text\n\
+         $ systole explain {shown}\n\
+         {shown}: {}\n\
+         …\n  try: {}\n\
+         ```\n\n",
+        shown.meaning(),
+        shown.fix()
+    );
+    page.push_str(
+        "Each code names what went wrong. People, prompts and stored logs depend on these names. This page is\n\
          generated from `crates/core/src/types/codes.rs` and the examples beside it. `systole explain CODE`\n\
          prints the same.\n\n\
          *Again* says whether the same call may be sent again now, once it is fixed: it is `retry_allowed` of\n\

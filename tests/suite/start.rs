@@ -1,5 +1,5 @@
-//! Runs `docs/start.md` and `docs/workflows.md` word for word: every command, in order, in a real shell that begins
-//! in an empty folder. `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
+//! Runs the guides whose sessions need no broker word for word: every command, in order, in a real shell that begins in
+//! an empty folder. `SYSTOLE_GOLDEN=1` writes the shown output again; review the page like code then.
 
 use std::path::Path;
 
@@ -13,6 +13,31 @@ fn h2_the_first_hour_is_what_one_sees() {
 #[test]
 fn f2_the_page_of_workflows_is_what_one_sees() {
     is_what_one_sees("docs/workflows.md", 10);
+}
+
+#[test]
+fn h8_the_page_of_composing_is_what_one_sees() {
+    is_what_one_sees("docs/composing.md", 4);
+}
+
+#[test]
+fn h8_the_page_of_people_is_what_one_sees() {
+    is_what_one_sees("docs/people.md", 8);
+}
+
+#[test]
+fn h8_the_page_of_operating_is_what_one_sees() {
+    is_what_one_sees("docs/operating.md", 12);
+}
+
+#[test]
+fn h8_the_page_of_auditing_is_what_one_sees() {
+    is_what_one_sees("docs/auditing.md", 8);
+}
+
+#[test]
+fn h8_the_page_of_securing_is_what_one_sees() {
+    is_what_one_sees("docs/securing.md", 7);
 }
 
 fn is_what_one_sees(page: &str, least: usize) {

@@ -9,7 +9,7 @@ use super::hold;
 const COLUMNS: usize = 100;
 
 /// The pages of the project.
-fn pages() -> Vec<PathBuf> {
+pub(super) fn pages() -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders: Vec<PathBuf> = [".", "config", "crates", "docs", "listeners"].map(PathBuf::from).into();
     while let Some(folder) = folders.pop() {
@@ -36,8 +36,9 @@ fn no_line_of_a_page_is_too_wide() {
         for (number, line) in text.lines().enumerate() {
             let is_fence = line.trim_start().starts_with("```");
             is_code ^= is_fence;
-            let may_be_wide =
-                path != Path::new("./README.md") && (is_code || line.trim_start().starts_with('|'));
+            // The site is made of the lines of the table of contents, so an entry is one line.
+            let may_be_wide = path == Path::new("docs/SUMMARY.md")
+                || path != Path::new("./README.md") && (is_code || line.trim_start().starts_with('|'));
             let columns = line.chars().count();
             if columns > COLUMNS && !may_be_wide {
                 breaches.push(format!(
