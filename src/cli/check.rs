@@ -76,7 +76,7 @@ pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
 
 fn as_json(one: &Diagnostic) -> Value {
     let (code, severity) = (one.code.as_str(), one.severity().as_str());
-    let mut told = json!({"code": code, "severity": severity, "message": one.message, "mend": one.fix});
+    let mut told = json!({"code": code, "severity": severity, "message": one.message, "fix": one.fix});
     let place = |place: &crate::config::Place| {
         // A file as a whole has no line.
         let known = |number: usize| (place.line > 0).then_some(number);

@@ -1,4 +1,4 @@
-//! The program `systole-soak`.
+//! The program `systole-soak`: its arguments, its streams and its exit code.
 
 use std::io::{stderr, stdout};
 use std::process::ExitCode;
