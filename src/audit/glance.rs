@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_reads_back_with_place_and_mend() {
+    fn a_refusal_reads_back_with_place_and_repair() {
         let mut refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1")
             .expecting("1 to 100")
             .receiving("<limit>0</limit>")

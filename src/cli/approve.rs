@@ -58,7 +58,7 @@ pub(super) struct Reject {
     id: PersonRequestId,
     #[command(flatten)]
     bound: Bound,
-    /// Why; the caller mends its payload by it
+    /// Why; the caller repairs its payload by it
     #[arg(long, value_name = "TEXT", value_parser = note)]
     note: String,
 }

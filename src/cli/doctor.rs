@@ -148,12 +148,12 @@ mod tests {
     use crate::audit::layout::COLUMNS;
 
     #[test]
-    fn a_finding_fits_and_carries_its_mend() {
+    fn a_finding_fits_and_carries_its_repair() {
         let words = "\u{1b}[2J".repeat(60);
-        let lines = Finding::problem("log", words, "mend it ".repeat(30), Exit::Log).lines();
+        let lines = Finding::problem("log", words, "repair it ".repeat(30), Exit::Log).lines();
         assert!(lines.iter().all(|line| width(line) <= COLUMNS && !line.contains('\u{1b}')), "{lines:?}");
         assert!(lines[0].starts_with("problem  log: \\u{1b}[2J"), "{lines:?}");
-        assert!(lines.iter().any(|line| line.starts_with("           try: mend it")), "{lines:?}");
+        assert!(lines.iter().any(|line| line.starts_with("           try: repair it")), "{lines:?}");
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub(super) fn drawn(one: &Diagnostic, colour: bool) -> String {
     if let Some(fix) = &one.fix {
         for (at, line) in wrapped("  try: ", 7, &shown(fix)).iter().enumerate() {
             match line.strip_prefix("  try:").filter(|_| at == 0) {
-                Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::Mend, "try:"))),
+                Some(rest) => out.push_str(&format!("  {}{rest}\n", pen.draw(Ink::RepairKind, "try:"))),
                 None => out.push_str(&format!("{line}\n")),
             }
         }
@@ -157,7 +157,7 @@ enum Ink {
     Warning,
     Second,
     Frame,
-    Mend,
+    RepairKind,
 }
 
 /// Draws with or without colour.
@@ -173,7 +173,7 @@ impl Pen {
             Ink::Warning => "1;33",
             Ink::Second => "36",
             Ink::Frame => "34",
-            Ink::Mend => "32",
+            Ink::RepairKind => "32",
         };
         ["\u{1b}[", code, "m", words, "\u{1b}[0m"].concat()
     }
@@ -328,7 +328,7 @@ mod tests {
     fn colour_changes_no_column() {
         let place =
             |line| Place { file: "f".into(), line, column: 3, span: "b".into(), text: "a b c".into() };
-        let told = Diagnostic::new(Code::ConfigValue, place(9), &"word ".repeat(30), Some("mend"));
+        let told = Diagnostic::new(Code::ConfigValue, place(9), &"word ".repeat(30), Some("repair"));
         let told = told.seeing(place(12), "here");
         let (plain, coloured) = (drawn(&told, false), drawn(&told, true));
         let mut stripped = String::new();

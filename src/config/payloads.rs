@@ -116,8 +116,8 @@ impl Reading<'_> {
         }
         let shown = if written.is_empty() { "an empty name" } else { &format!("`{name}`") };
         let message = format!("{path}: {shown} is not the name of an element");
-        let mended = mended(name);
-        let fix = mended.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
+        let repaired = repaired(name);
+        let fix = repaired.as_deref().unwrap_or("letters, digits, - and _, beginning with a letter");
         self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
         None
     }
@@ -289,14 +289,14 @@ fn is_element_name(name: &str) -> bool {
 }
 
 /// The text with everything corrected that an element name cannot contain.
-fn mended(name: &str) -> Option<String> {
+fn repaired(name: &str) -> Option<String> {
     let legal = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' };
-    let mended: String = name.trim().chars().take(64).map(legal).collect();
-    let mended = mended.trim_matches('-');
-    let mended = if mended.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("n{mended}")
+    let repaired: String = name.trim().chars().take(64).map(legal).collect();
+    let repaired = repaired.trim_matches('-');
+    let repaired = if repaired.starts_with(|c: char| c.is_ascii_digit()) {
+        format!("n{repaired}")
     } else {
-        mended.to_owned()
+        repaired.to_owned()
     };
-    is_element_name(&mended).then_some(mended)
+    is_element_name(&repaired).then_some(repaired)
 }

@@ -309,8 +309,8 @@ pub(super) fn name(diagnostics: &mut Diagnostics, text: &str, at: Span, path: &s
 /// The text with everything corrected that a name cannot contain.
 fn suggestion(text: &str) -> Option<String> {
     let lower = text.to_lowercase();
-    let mended: String =
+    let repaired: String =
         lower.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
-    let mended = mended.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
-    (Name::parse(&mended).is_ok_and(|n| !n.is_reserved())).then_some(mended)
+    let repaired = repaired.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    (Name::parse(&repaired).is_ok_and(|n| !n.is_reserved())).then_some(repaired)
 }

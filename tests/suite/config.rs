@@ -390,7 +390,7 @@ fn bad_files_are_reported_as_written_down() {
             "{}: wider than 80 columns",
             path.display()
         );
-        assert!(refused.0.iter().all(|d| d.fix.is_some()), "{}: no mend\n{told}", path.display());
+        assert!(refused.0.iter().all(|d| d.fix.is_some()), "{}: no repair\n{told}", path.display());
         assert!(refused.0.iter().all(|d| d.severity() == config::Severity::Error), "{told}");
         let golden = path.with_extension("out");
         if regenerate {

@@ -134,7 +134,7 @@ fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_fix() {
     let codes: Vec<_> = Code::ALL.iter().filter(of_bytes).collect();
     assert!(codes.len() >= 15, "{codes:?}");
     for code in codes {
-        let fix = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no mend"));
+        let fix = Refusal::new(*code, "x").fix.unwrap_or_else(|| panic!("{code} has no repair"));
         // The table's general fix refers to the `try` line. On that line itself it would be no fix.
         assert!(!fix.is_empty() && !fix.contains("`try`"), "{code}: {fix}");
         let shown = code.example().unwrap_or_else(|| panic!("{code} is not shown"));

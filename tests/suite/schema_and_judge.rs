@@ -7,7 +7,7 @@ use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
 use systole_kit::schema::{Finding, Model};
 
 mod fixes;
-pub(crate) mod mending;
+pub(crate) mod repairing;
 
 /// Some of these import one another.
 const SCHEMAS: [&str; 12] = [
@@ -76,12 +76,12 @@ fn libxml2_admits_every_example() {
 
 /// Follows a finding; none if its text is for people.
 fn apply(payload: &str, finding: &Finding) -> Option<String> {
-    mending::apply(payload, &finding.path, &finding.fix)
+    repairing::apply(payload, &finding.path, &finding.fix)
 }
 
 #[test]
 fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
-    let (mut mended, mut by_hand) = (0, Vec::new());
+    let (mut repaired, mut by_hand) = (0, Vec::new());
     for name in SCHEMAS {
         let mut pair = Pair::named(name);
         for payload in wrong_payloads(name) {
@@ -93,7 +93,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
                 text = next;
             }
             if pair.judged(&text) == Verdict::Valid {
-                mended += 1;
+                repaired += 1;
             } else {
                 let fix = pair.model.explain(text.as_bytes()).map(|finding| finding.fix);
                 by_hand.push(format!("{name}: {text}\n    {}", fix.unwrap_or_default()));
@@ -107,7 +107,10 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
         .filter(|row| !for_people.iter().any(|words| row.contains(&format!("\n    {words}"))))
         .collect();
     assert!(stuck.is_empty(), "{stuck:#?}");
-    assert!(by_hand.len() <= 6 && mended >= 200, "{mended} were mended by their words; left: {by_hand:#?}");
+    assert!(
+        by_hand.len() <= 6 && repaired >= 200,
+        "{repaired} were repaired by their words; left: {by_hand:#?}"
+    );
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn what_is_set_is_hashed_stored_and_read_back() {
 
 /// A mistake in the file disappears if another value is set in its place.
 #[test]
-fn a_mistake_is_mended_from_the_command_line() {
+fn a_mistake_is_repaired_from_the_command_line() {
     let folder = folder();
     let path = folder.path().join("organism.yaml");
     fs::write(&path, format!("{FILE}limits: {{message: 9GiB}}\n")).unwrap();

@@ -165,8 +165,8 @@ fn a_bare_answer_of_a_staying_program_is_reported_with_both_fixes() {
     let ran = stays(bare, &[]);
     says(&ran, 1, &["no reply  listener.lost", "bare      a payload was printed as it is;", once, reply]);
     let folder = folder(&[("ask.xml", ASK), ("program.py", bare)]);
-    let mended = ["listener", "try", "--once", "--file", "ask.xml", "--", "python3", "program.py"];
-    says(&systole(folder.path(), &mended), 0, &["item 0    the answer"]);
+    let repaired = ["listener", "try", "--once", "--file", "ask.xml", "--", "python3", "program.py"];
+    says(&systole(folder.path(), &repaired), 0, &["item 0    the answer"]);
     // A reply over several lines is recognized by its name; a text that is not a payload is not.
     let several = bare.replace(">I<", ">\\nI\\n<");
     let ran = stays(&several, &[]);

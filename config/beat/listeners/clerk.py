@@ -1,7 +1,7 @@
 """Takes orders: has the stock set goods aside, sends the courier off in a thread of its own, and has the till
 charge the customer. What it has to do stands in a list that everybody can read in the log.
 
-When a request is refused, the clerk reads the mend out of the refusal and asks again. It does not know
+When a request is refused, the clerk reads the repair out of the refusal and asks again. It does not know
 the stock's rules; it can only read. A large sum it marks as dangerous: then a person has to approve it.
 """
 import re
@@ -41,7 +41,7 @@ def start(desk, order, reply):
         element(desk["asked"], STOCK + name, order.findtext(CLERK + name))
 
 
-def mend(desk, refusal, reply):
+def repair(desk, refusal, reply):
     """Puts what the refusal says to try in the place of what was refused."""
     name, text = re.search(r"<(?:\w+:)?(\w+)>([^<]*)</", refusal.findtext(CORE + "try")).groups()
     desk["asked"].find(STOCK + name).text = text
@@ -78,7 +78,7 @@ def go_on(desk, answers, reply):
     elif refusal is not None and desk["goods"] is not None:
         desk["paid"] = False
     elif refusal is not None:
-        return mend(desk, refusal, reply)
+        return repair(desk, refusal, reply)
     if desk["goods"] is None:
         raise ValueError("the goods are missing")
     if desk["parcel"] is None:

@@ -12,7 +12,7 @@ while IFS= read -r line; do
     continue ;;
   esac
   case $line in
-    *"<job "*)  # no copies are refused: mended below
+    *"<job "*)  # no copies are refused: repaired below
       said="$(stamp 2 first)$(stamp 0 first)
 <check xmlns=\"$ns/office/v1\"><token>$token</token></check>
 <spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" suggested_sub_id=\"trip\"><initial-payload>

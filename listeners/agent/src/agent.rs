@@ -246,8 +246,8 @@ impl Agent {
             taken.wrong("mark-in-output", "");
         }
         // Reports may quote the model's words, and they reach the caller if there is no further turn.
-        let mends = taken.mends.iter_mut().map(|mend| &mut mend.reason);
-        for reason in taken.reasons.iter_mut().chain(mends) {
+        let repairs = taken.repairs.iter_mut().map(|repair| &mut repair.reason);
+        for reason in taken.reasons.iter_mut().chain(repairs) {
             reason.words = mark.cover(&reason.words);
         }
     }
@@ -260,7 +260,7 @@ impl Agent {
         last: Last<'_>,
         line: &(dyn Line + '_),
     ) -> Result<Said, NotTaken> {
-        for Repair { reason, .. } in &taken.mends {
+        for Repair { reason, .. } in &taken.repairs {
             line.notice(&reason.code(), &reason.told()).await?;
         }
         let reasons = failures::weightiest(taken.reasons.clone());

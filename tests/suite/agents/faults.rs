@@ -121,7 +121,7 @@ const MENDED: [Case; 14] = [
     ),
 ];
 
-fn mended(form: &str, dialect: &str, case: &Case) {
+fn repaired(form: &str, dialect: &str, case: &Case) {
     let (first, done) = match dialect {
         "native" => (case.native, r#"{say: "All is well."}"#),
         _ => (
@@ -163,31 +163,31 @@ fn mended(form: &str, dialect: &str, case: &Case) {
     house.judged();
 }
 
-fn all_mended(form: &str) {
+fn all_repaired(form: &str) {
     for case in &MENDED {
-        mended(form, "native", case);
-        mended(form, "xml", case);
+        repaired(form, "native", case);
+        repaired(form, "xml", case);
     }
 }
 
 #[test]
-fn e10_what_goes_wrong_with_openai_is_mended_or_repeated() {
-    all_mended("openai");
+fn e10_what_goes_wrong_with_openai_is_repaired_or_repeated() {
+    all_repaired("openai");
 }
 
 #[test]
-fn e10_what_goes_wrong_with_anthropic_is_mended_or_repeated() {
-    all_mended("anthropic");
+fn e10_what_goes_wrong_with_anthropic_is_repaired_or_repeated() {
+    all_repaired("anthropic");
 }
 
 #[test]
-fn e10_what_goes_wrong_with_ollama_is_mended_or_repeated() {
-    all_mended("ollama");
+fn e10_what_goes_wrong_with_ollama_is_repaired_or_repeated() {
+    all_repaired("ollama");
 }
 
 #[test]
-fn e10_what_goes_wrong_with_gemini_is_mended_or_repeated() {
-    all_mended("gemini");
+fn e10_what_goes_wrong_with_gemini_is_repaired_or_repeated() {
+    all_repaired("gemini");
 }
 
 /// Failures that end the call: the replies, the number of requests, and what the thread reports.

@@ -66,8 +66,8 @@ fn rows_27_and_28_the_same_key_again() {
     // A refused message binds no key.
     let (status, _) = keyed(&siege, "k2", "/v1/messages", &say("<txt>x</txt>"));
     assert_eq!(status, 422);
-    let (status, mended) = keyed(&siege, "k2", "/v1/messages", &say("<text>x</text>"));
-    assert_eq!((status, &mended["repeated"]), (202, &false.into()));
+    let (status, repaired) = keyed(&siege, "k2", "/v1/messages", &say("<text>x</text>"));
+    assert_eq!((status, &repaired["repeated"]), (202, &false.into()));
     siege.ends_well();
 }
 

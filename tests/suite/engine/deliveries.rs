@@ -35,7 +35,7 @@ fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_o
     rig.asks(1, "k", "agent", None);
     rig.settle();
     let notice =
-        |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("mended <{n}> & \"so\"") };
+        |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("repaired <{n}> & \"so\"") };
     rig.says("1 t1 a1", notice(1));
     rig.says("1 t1 a1", notice(2));
     rig.says("1 t1 a1", Said::Again { code: "agent.prose-only".into(), words: "No <action>.\nTry.".into() });
@@ -53,7 +53,10 @@ fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_o
     assert_eq!((item.ordinal, item.from.as_deref()), (0, Some("core")));
     assert_eq!(told(item.payload.as_ref().unwrap()), error("agent.prose-only", "No <action>.\nTry."));
     let inbox: Vec<_> = answers.inbox.iter().map(told).collect();
-    assert_eq!(inbox, [error("agent.n1", "mended <1> & \"so\""), error("agent.n2", "mended <2> & \"so\"")]);
+    assert_eq!(
+        inbox,
+        [error("agent.n1", "repaired <1> & \"so\""), error("agent.n2", "repaired <2> & \"so\"")]
+    );
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn every_sort_of_word_that_is_taken_has_one_receipt() {
         failure(true),
         failure(false),
         Said::Again { code: "x".into(), words: "no".into() },
-        Said::Notice { code: "x".into(), words: "mended".into() },
+        Said::Notice { code: "x".into(), words: "repaired".into() },
         Said::Progress { words: "still here".into() },
         asks(7, 0),
     ];
@@ -296,7 +296,7 @@ fn requests_that_wait_for_the_log_are_refused_at_the_farewell() {
 
 #[test]
 fn a_notice_that_is_not_kept_is_refused() {
-    let notice = || Said::Notice { code: "x".into(), words: "mended".into() };
+    let notice = || Said::Notice { code: "x".into(), words: "repaired".into() };
     let mut rig = out_with("agent");
     for ticket in 0..66 {
         rig.says_for(ticket, "1 t1 a1", notice());

@@ -4,7 +4,7 @@
 //!
 //! `SYSTOLE_CASES` sets how many documents are made of each schema, here a tenth of it.
 
-use crate::schema_and_judge::mending;
+use crate::schema_and_judge::repairing;
 
 use super::grammar::{self, Inside, P, SPACES, T, children, value};
 use super::simples::{BUILT, RESTRICTIONS, Simple};
@@ -148,7 +148,7 @@ const FOR_PEOPLE: [&str; 5] =
 #[derive(Default, Debug)]
 struct Tally {
     valid: usize,
-    mended: usize,
+    repaired: usize,
     for_people: usize,
 }
 
@@ -159,7 +159,7 @@ fn follow(name: &str, bench: &mut Bench, wrong: &str, mistakes: usize, tally: &m
         if bench.judged(text.as_bytes()) {
             match step {
                 0 => tally.valid += 1,
-                _ => tally.mended += 1,
+                _ => tally.repaired += 1,
             }
             return;
         }
@@ -175,7 +175,7 @@ fn follow(name: &str, bench: &mut Bench, wrong: &str, mistakes: usize, tally: &m
             return;
         }
         said += &format!("\n  {}: {} | try {}\n    {text}", finding.path, finding.message, finding.fix);
-        text = mending::apply(&text, &finding.path, &finding.fix)
+        text = repairing::apply(&text, &finding.path, &finding.fix)
             .unwrap_or_else(|| panic!("{name}: not to be done: {said}\nfrom {wrong}"));
     }
     panic!("{name}: {mistakes} mistakes and not admitted after as many steps\n{wrong}{said}\n  {text}");
@@ -207,7 +207,7 @@ fn a9_the_words_of_random_schemas_get_a_payload_admitted_in_as_many_steps_as_mis
         tried(&format!("seed {seed}"), &root, 20, &mut dice, &mut tally);
     }
     println!("{tally:?}");
-    assert!(tally.mended > 20 * tally.for_people && tally.mended > cases(), "{tally:?}");
+    assert!(tally.repaired > 20 * tally.for_people && tally.repaired > cases(), "{tally:?}");
 }
 
 #[test]
@@ -224,5 +224,5 @@ fn a9_the_words_of_every_construct_get_a_payload_admitted_in_as_many_steps_as_mi
         tried(simple.name, &root, cases() / 10, &mut dice, &mut tally);
     }
     println!("{tally:?}");
-    assert!(tally.mended > 20 * tally.for_people && tally.mended > cases(), "{tally:?}");
+    assert!(tally.repaired > 20 * tally.for_people && tally.repaired > cases(), "{tally:?}");
 }

@@ -157,7 +157,7 @@ const MENDER: &str = r#"
 FIND = "https://xml-pipeline.org/ns/find/v1"
 def local(tag): return tag.rsplit("}", 1)[-1]
 def first_element(text):
-    "The element that a mend begins with; what is said behind it is for people. Its prefixes are the sender's own."
+    "The element that a repair begins with; what is said behind it is for people. Its prefixes are the sender's own."
     for end in [m.end() for m in re.finditer(">", text)]:
         try: return ET.fromstring(f'<outer xmlns:ns0="{FIND}">{text[:end]}</outer>')[0]
         except ET.ParseError: pass
@@ -166,7 +166,7 @@ def qualified(element):
     for child in element.iter():
         if "}" not in child.tag: child.tag = "{%s}%s" % (FIND, child.tag)
     return element
-def mend(payload, error):
+def repair(payload, error):
     said, steps = error.findtext("{%s}try" % CORE), error.get("path").split("/")[2:]
     parent, place, inside = None, None, payload
     for step in steps:
@@ -191,7 +191,7 @@ for turn in turns():
     call = turn.thread, turn.call
     if turn.number == 1: sent[call] = qualified(ET.fromstring(turn.text))
     error = next(turn.payload.iter("{%s}system-error" % CORE), None)
-    if error is not None: sent[call] = mend(sent[call], error)
+    if error is not None: sent[call] = repair(sent[call], error)
     found = next(turn.payload.iter("{%s}found" % FIND), None)
     if found is not None: reply(turn.delivery, said(f"found in turn {turn.number}"))
     else: reply(turn.delivery, ET.tostring(sent[call], encoding="unicode"))

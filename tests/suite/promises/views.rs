@@ -298,7 +298,7 @@ fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
             let outcome =
                 Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text, blobs: Vec::new() };
             line.journal(Entry::Result(outcome)).await.unwrap();
-            line.notice("agent.mended", "a fence was taken away").await.unwrap();
+            line.notice("agent.repaired", "a fence was taken away").await.unwrap();
             if turn == 1 {
                 return reply::Said::Again { code: "agent.prose-only".into(), words: "No action.".into() };
             }
@@ -348,7 +348,7 @@ async fn a_listener_in_this_process_that_thinks_reads_back_what_its_models_said(
         "1 request say",
         "words of 1: words of turn 1",
         "2 answer system-error agent.prose-only No action.",
-        "3 inbox system-error agent.mended a fence was taken away",
+        "3 inbox system-error agent.repaired a fence was taken away",
     ];
     assert_eq!(seen[0].1, first[..1]);
     assert_eq!(seen[1].1, first);

@@ -38,7 +38,7 @@ fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_
 }
 
 #[test]
-fn the_refusal_that_is_counted_still_says_how_to_mend_it() {
+fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
     let mut stage = Stage::new();
     (0..AT_ONCE).for_each(|_| drop(wrong(&mut stage, "operator", None)));
     let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");

@@ -98,7 +98,7 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
 fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let notice = |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("mended {n}") };
+    let notice = |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("repaired {n}") };
     stage.says(&root(), "1", 1, notice(1));
     stage.says(&root(), "1", 1, notice(2));
     stage.says(&root(), "1", 1, again("No action."));
@@ -114,8 +114,8 @@ fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
     let told_as = |spot, code: &str, words: &str| (spot, code.to_owned(), words.to_owned());
     let expected = [
         told_as(Spot::Answer { turn: 1, ordinal: 0 }, "agent.prose-only", "No action."),
-        told_as(Spot::Inbox { turn: 2 }, "agent.n1", "mended 1"),
-        told_as(Spot::Inbox { turn: 2 }, "agent.n2", "mended 2"),
+        told_as(Spot::Inbox { turn: 2 }, "agent.n1", "repaired 1"),
+        told_as(Spot::Inbox { turn: 2 }, "agent.n2", "repaired 2"),
     ];
     assert_eq!(told, expected);
 }

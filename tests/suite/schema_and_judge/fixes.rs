@@ -4,7 +4,7 @@
 use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
 use systole_kit::schema::{Finding, Model};
 
-use super::mending;
+use super::repairing;
 
 struct Bench {
     model: Model,
@@ -41,7 +41,7 @@ impl Bench {
                 return (text, step);
             }
             let finding = self.finding(&text);
-            text = mending::apply(&text, &finding.path, &finding.fix)
+            text = repairing::apply(&text, &finding.path, &finding.fix)
                 .unwrap_or_else(|| panic!("not to be done: {} in {text}", finding.fix));
         }
         panic!("not admitted after {most} steps: {payload}\nit is now {text}");
@@ -177,5 +177,5 @@ fn more_disorder_than_the_search_takes_in_offers_nothing_to_do() {
     let backwards: String = (0..60).rev().map(|n| format!("<e{n}>1</e{n}>")).collect();
     let finding = bench.finding(&format!("<order xmlns=\"urn:t\">{backwards}</order>"));
     assert_eq!(finding.fix, "bring the elements of <order> into the form that is expected");
-    assert_eq!(mending::apply("<order/>", "/order", &finding.fix), None);
+    assert_eq!(repairing::apply("<order/>", "/order", &finding.fix), None);
 }

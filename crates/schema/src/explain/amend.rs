@@ -38,9 +38,9 @@ fn of_list(simple: &Simple, item: &Simple, value: &str) -> Option<String> {
     if items(value).nth(ITEMS).is_some() {
         return None;
     }
-    let mended = |one: &str| if admits(item, one) { Some(one.to_owned()) } else { suggestion(item, one) };
-    let mended: Option<Vec<String>> = items(value).take(most).map(mended).collect();
-    mended.map(|all| all.join(" "))
+    let repaired = |one: &str| if admits(item, one) { Some(one.to_owned()) } else { suggestion(item, one) };
+    let repaired: Option<Vec<String>> = items(value).take(most).map(repaired).collect();
+    repaired.map(|all| all.join(" "))
 }
 
 /// The suggestions of the members. A text member accepts nearly anything, so it comes last.

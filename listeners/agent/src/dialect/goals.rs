@@ -33,8 +33,8 @@ pub(super) fn end(contracts: &Contracts, text: &str, taken: &mut Taken) {
     match of_json(known, json) {
         Ok(payload) => {
             let repair = |reason| Repair { reason, act: None };
-            let mended = Reason::of("fenced-action", "").filter(|_| was_fenced);
-            taken.mends.extend(mended.map(repair));
+            let repaired = Reason::of("fenced-action", "").filter(|_| was_fenced);
+            taken.repairs.extend(repaired.map(repair));
             taken.ending = Some(payload);
         }
         Err((slug, words)) => taken.wrong(slug, words),
@@ -97,7 +97,7 @@ fn output(goal: &Goal, ending: &Payload, taken: &mut Taken) {
 
 /// Refuses the final, and drops the fixes made in it.
 fn refuse(taken: &mut Taken, slug: &str, words: &str) {
-    taken.mends.retain(|repair| repair.act.is_some());
+    taken.repairs.retain(|repair| repair.act.is_some());
     taken.wrong(slug, words);
 }
 

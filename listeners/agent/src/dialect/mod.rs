@@ -37,7 +37,7 @@ pub(crate) struct Taken {
     /// The faults.
     pub(crate) reasons: Vec<Reason>,
     /// The fixes, each with its slug. They are recorded and reported.
-    pub(crate) mends: Vec<Repair>,
+    pub(crate) repairs: Vec<Repair>,
     /// Native calls that were plans.
     pub(crate) planned_calls: Vec<String>,
     /// Native calls that failed, each with the reason.
@@ -97,7 +97,7 @@ impl Taken {
     /// Removes the actions and all fixes, and no longer counts the answer as a note.
     pub(crate) fn clear_acts(&mut self) {
         self.acts.clear();
-        self.mends.clear();
+        self.repairs.clear();
         self.is_note = false;
     }
 

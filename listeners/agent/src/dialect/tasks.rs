@@ -49,7 +49,7 @@ pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &m
         }
     }
     // A fix belongs to its action.
-    taken.mends.retain_mut(|repair| match repair.act {
+    taken.repairs.retain_mut(|repair| match repair.act {
         None => true,
         Some(old) => {
             repair.act = places.iter().position(|place| *place == old);

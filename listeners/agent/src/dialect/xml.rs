@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use systole_kit::extract::{
-    Action, Completion, Event, Extractor, Known, Mend, Mended, Names, Problem, Role, Stop,
+    Action, Completion, Event, Extractor, Known, Names, Problem, RepairKind, Repaired, Role, Stop,
 };
 use systole_kit::schema::Texts;
 use systole_kit::{Payload, namespaces};
@@ -143,13 +143,13 @@ struct Reading<'a> {
     /// Whether tags hold a thought or a plan.
     notes: bool,
     /// Fixes of the next action, completion or plan.
-    mends: Vec<Reason>,
+    repairs: Vec<Reason>,
 }
 
 impl<'a> Reading<'a> {
     fn of(contracts: &'a Contracts, text: &'a str) -> Self {
-        let (prose, mends) = (Vec::new(), Vec::new());
-        Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, mends }
+        let (prose, repairs) = (Vec::new(), Vec::new());
+        Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, repairs }
     }
 
     fn read(mut self, agent: &Agent, events: Vec<Event>) -> Taken {
@@ -180,9 +180,9 @@ impl<'a> Reading<'a> {
             }
             Event::Action(action) => self.action(*action),
             Event::Completion(completion) => self.completion(&completion),
-            Event::Mend(mended) => {
-                if let Some(slug) = mended.mend.slug() {
-                    self.mends.extend(Reason::of(slug.as_str(), mend_told(&mended)));
+            Event::Repair(repaired) => {
+                if let Some(slug) = repaired.repair.slug() {
+                    self.repairs.extend(Reason::of(slug.as_str(), repair_told(&repaired)));
                 }
             }
             Event::Problem(problem) => {
@@ -196,8 +196,8 @@ impl<'a> Reading<'a> {
 
     /// Assigns the preceding fixes to this item.
     fn repaired(&mut self, act: Option<usize>) {
-        let repairs = self.mends.drain(..).map(|reason| Repair { reason, act });
-        self.taken.mends.extend(repairs);
+        let repairs = self.repairs.drain(..).map(|reason| Repair { reason, act });
+        self.taken.repairs.extend(repairs);
     }
 
     fn action(&mut self, action: Action) {
@@ -229,7 +229,7 @@ impl<'a> Reading<'a> {
         if self.contracts.text_final().is_none() && !self.contracts.finals.is_empty() {
             let finals: Vec<String> =
                 self.contracts.finals.iter().map(|known| format!("<{}>", known.element.local)).collect();
-            self.mends.clear();
+            self.repairs.clear();
             let words =
                 ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
             return self.taken.wrong("slot-mismatch", words.concat());
@@ -245,7 +245,7 @@ impl<'a> Reading<'a> {
 
     fn ending(&mut self, payload: Option<Payload>) {
         if self.taken.ending.is_some() {
-            self.mends.clear();
+            self.repairs.clear();
             return self.taken.wrong("second-action", "There were two finals.");
         }
         self.repaired(None);
@@ -262,7 +262,7 @@ impl<'a> Reading<'a> {
         let most = if agent.actions == Actions::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);
-            self.taken.mends.retain(|mend| mend.act.is_none_or(|act| act < most));
+            self.taken.repairs.retain(|repair| repair.act.is_none_or(|act| act < most));
             let slug = if agent.actions == Actions::One { "second-action" } else { "too-many-actions" };
             self.taken.wrong(slug, "");
         }
@@ -291,16 +291,16 @@ fn own_report(payload: Payload) -> Option<Payload> {
 }
 
 /// The message to the model about a fix.
-fn mend_told(mended: &Mended) -> String {
-    match mended.mend {
-        Mend::EndTag => {
-            format!("{} was added, and the element was executed. Do not send it again.", mended.meant)
+fn repair_told(repaired: &Repaired) -> String {
+    match repaired.repair {
+        RepairKind::EndTag => {
+            format!("{} was added, and the element was executed. Do not send it again.", repaired.meant)
         }
-        Mend::Fence => format!("It is <{}>.", mended.meant),
-        Mend::Verbatim => {
-            format!("It is the text of <{}> at line {}.", mended.written, mended.place.line)
+        RepairKind::Fence => format!("It is <{}>.", repaired.meant),
+        RepairKind::Verbatim => {
+            format!("It is the text of <{}> at line {}.", repaired.written, repaired.place.line)
         }
-        _ => format!("You wrote <{}>; it was read as <{}>.", mended.written, mended.meant),
+        _ => format!("You wrote <{}>; it was read as <{}>.", repaired.written, repaired.meant),
     }
 }
 

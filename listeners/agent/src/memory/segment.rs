@@ -323,8 +323,8 @@ impl Teller<'_> {
     fn was_refused(&self, code: &str, told: &str, turn: &Turn) -> bool {
         let repaired =
             |repair: &&Repair| repair.reason.code() == code && self.mark.cover(&repair.reason.told()) == told;
-        let mends = self.taken.map(|taken| taken.mends.as_slice()).unwrap_or_default();
-        let Some(at) = mends.iter().find(repaired).and_then(|repair| repair.act) else { return false };
+        let repairs = self.taken.map(|taken| taken.repairs.as_slice()).unwrap_or_default();
+        let Some(at) = repairs.iter().find(repaired).and_then(|repair| repair.act) else { return false };
         let mut answers = turn.answers.iter();
         let answer = answers.find(|answer| self.act(answer.ordinal).is_some_and(|(act, _)| act == at));
         answer.is_some_and(|answer| {
@@ -351,8 +351,9 @@ impl Teller<'_> {
     /// Whether a report about an output is a remark and not a failure: the output was used, with a fix or with
     /// advice.
     fn is_remark(&self, code: &str) -> bool {
-        let mended = |taken: &Taken| taken.mends.iter().any(|repair| repair.reason.code() == code);
-        self.taken.is_some_and(|taken| taken.is_usable() && (mended(taken) || crate::show::is_of_form(code)))
+        let repaired = |taken: &Taken| taken.repairs.iter().any(|repair| repair.reason.code() == code);
+        self.taken
+            .is_some_and(|taken| taken.is_usable() && (repaired(taken) || crate::show::is_of_form(code)))
     }
 
     /// An unrequested payload. A remark of the agent about its own output is a result without a tool.

@@ -91,9 +91,9 @@ impl Complaint {
         let names =
             if self.names.is_empty() { String::new() } else { format!(" ({})", self.names.join(", ")) };
         let excerpt = self.shown(asked);
-        let mend = self.mend(asked, status, kind).map(|mend| format!("; {mend}")).unwrap_or_default();
+        let repair = self.repair(asked, status, kind).map(|repair| format!("; {repair}")).unwrap_or_default();
         let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
-        let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{mend}");
+        let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{repair}");
         Fault {
             kind,
             words: asked.blotted(&words),
@@ -132,7 +132,7 @@ impl Complaint {
         }
     }
 
-    fn mend(&self, asked: &AskedProvider, status: u16, kind: FaultKind) -> Option<String> {
+    fn repair(&self, asked: &AskedProvider, status: u16, kind: FaultKind) -> Option<String> {
         let model = &asked.model.name;
         let key = || match &asked.model.key_env {
             Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),

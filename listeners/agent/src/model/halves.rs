@@ -120,15 +120,15 @@ const fn is_second(unit: u16) -> bool {
 
 /// JSON in which every lone half is U+FFFD, so that any parser accepts it. Text that is not JSON is otherwise
 /// unchanged.
-pub(super) fn mended(json: &str) -> Cow<'_, str> {
-    let (mut mended, mut copied, mut at) = (String::new(), 0, 0);
+pub(super) fn repaired(json: &str) -> Cow<'_, str> {
+    let (mut repaired, mut copied, mut at) = (String::new(), 0, 0);
     while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
         let begin = at + found;
         at = match (escape(json, begin), escape(json, begin + 6)) {
             (Some(first), Some(second)) if is_first(first) && is_second(second) => begin + 12,
             (Some(half), _) if is_first(half) || is_second(half) => {
-                mended.push_str(json.get(copied..begin).unwrap_or_default());
-                mended.push_str("\\ufffd");
+                repaired.push_str(json.get(copied..begin).unwrap_or_default());
+                repaired.push_str("\\ufffd");
                 copied = begin + 6;
                 copied
             }
@@ -141,11 +141,11 @@ pub(super) fn mended(json: &str) -> Cow<'_, str> {
             }
         };
     }
-    if mended.is_empty() {
+    if repaired.is_empty() {
         return Cow::Borrowed(json);
     }
-    mended.push_str(json.get(copied..).unwrap_or_default());
-    Cow::Owned(mended)
+    repaired.push_str(json.get(copied..).unwrap_or_default());
+    Cow::Owned(repaired)
 }
 
 /// The unit of the escape at that offset.
@@ -157,7 +157,7 @@ fn escape(json: &str, at: usize) -> Option<u16> {
 
 /// A value, with any lone halves in its strings replaced.
 pub(super) fn value(json: &str) -> serde_json::Result<Value> {
-    serde_json::from_str(&mended(json))
+    serde_json::from_str(&repaired(json))
 }
 
 #[cfg(test)]
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_halves_are_mended_in_json_and_nothing_else_is() {
+    fn lone_halves_are_repaired_in_json_and_nothing_else_is() {
         for (json, read) in [
             (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
             (r#""\ud83d""#, r#""\ufffd""#),
@@ -199,7 +199,7 @@ mod tests {
             ("é\\é\\", "é\\é\\"),
             (r"\u+123", r"\u+123"),
         ] {
-            assert_eq!(mended(json), read);
+            assert_eq!(repaired(json), read);
         }
         assert_eq!(value(r#"["\ud83d"]"#).expect("JSON"), serde_json::json!(["\u{fffd}"]));
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::halves::{Half, Halved, mended};
+use super::halves::{Half, Halved, repaired};
 use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage, Watcher, reasoning};
 
 /// A part that may still grow.
@@ -279,7 +279,7 @@ impl PartialAnswer {
             Growing::Text(text) => Part::Text(text),
             // JSON in arguments may hold lone halves, which no parser accepts.
             Growing::Call(call, _) => {
-                let arguments = mended(&call.arguments).into_owned();
+                let arguments = repaired(&call.arguments).into_owned();
                 Part::Call(Call { arguments, ..call })
             }
             Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),

@@ -183,9 +183,9 @@ fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> 
     }
     let names = || peers.iter().map(|(name, _)| *name);
     let Some((_, action)) = peers.iter().find(|(name, _)| *name == wanted.tool) else {
-        let mend = nearest(&wanted.tool, names())
+        let repair = nearest(&wanted.tool, names())
             .map_or_else(|| names().collect::<Vec<_>>().join(" or "), str::to_owned);
-        return Err(format!("/spawn_thread/tool: no thread begins with `{}`; try {mend}", wanted.tool));
+        return Err(format!("/spawn_thread/tool: no thread begins with `{}`; try {repair}", wanted.tool));
     };
     let known = &action.known;
     let within = |words: &str| format!("/spawn_thread/arguments: {words}");

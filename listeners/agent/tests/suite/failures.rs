@@ -211,7 +211,7 @@ async fn e8_an_answer_with_the_mark_in_it_does_nothing() {
 }
 
 #[tokio::test]
-async fn e4_what_is_mended_is_told_and_runs() {
+async fn e4_what_is_repaired_is_told_and_runs() {
     let answers = [
         ("misspelt-action", "<thinking>x</thinking><Search><query>a</query></Search>"),
         ("wrapped-call", "<thinking>x</thinking><tool_call><search><query>a</query></search></tool_call>"),

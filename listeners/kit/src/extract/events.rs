@@ -41,7 +41,7 @@ pub enum Event {
     /// The answer in its general form.
     Completion(Box<Completion>),
     /// A fix that was made; it belongs to the next action, completion or plan.
-    Mend(Box<Mended>),
+    RepairKind(Box<Repaired>),
     /// A part that could not be accepted as written.
     Problem(Box<Problem>),
 }
@@ -102,9 +102,9 @@ pub struct Completion {
 
 /// A fix that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mended {
+pub struct Repaired {
     /// The kind of fix.
-    pub mend: Mend,
+    pub repair: RepairKind,
     /// Where.
     pub place: Place,
     /// The original: an element's name, or the first line of a fence.
@@ -115,7 +115,7 @@ pub struct Mended {
 
 /// All fixes that are ever made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mend {
+pub enum RepairKind {
     /// A fence around the whole action was removed.
     Fence,
     /// A wrapper around one action was removed.
@@ -130,7 +130,7 @@ pub enum Mend {
     Verbatim,
 }
 
-impl Mend {
+impl RepairKind {
     /// The slug under which the model sees the fix. A namespace may be left out, so that fix is not reported.
     #[must_use]
     pub fn slug(self) -> Option<Slug> {

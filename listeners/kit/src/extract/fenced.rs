@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
+use super::events::{Event, Problem, RepairKind, Repaired, Slug, Stop};
 use super::graft::Scope;
 use super::ground::Ground;
 use super::held::Held;
@@ -207,7 +207,8 @@ impl Extractor {
         }
         let Some(fenced) = self.fenced.take() else { return };
         let name = name_of(&fenced.action);
-        let mend = Mended { mend: Mend::Fence, place: fenced.start, written: fenced.line, meant: name };
+        let repair =
+            Repaired { repair: RepairKind::Fence, place: fenced.start, written: fenced.line, meant: name };
         let Ok(raw) = std::str::from_utf8(&fenced.action) else {
             self.not_utf8(&fenced.action, fenced.place);
             return;
@@ -219,7 +220,7 @@ impl Extractor {
         taking.block(&Piece { raw, start: fenced.place, scope: Scope::default() });
         let events = taking.events;
         if !events.iter().any(|event| matches!(event, Event::Problem(_))) {
-            self.emit(Event::Mend(Box::new(mend)));
+            self.emit(Event::Repair(Box::new(repair)));
         }
         events.into_iter().for_each(|event| self.emit(event));
     }

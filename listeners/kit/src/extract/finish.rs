@@ -4,7 +4,7 @@
 //! open element go out.
 
 use super::block::Block;
-use super::events::{Event, Left, Mend, Mended, Problem, Slug, Stop};
+use super::events::{Event, Left, Problem, RepairKind, Repaired, Slug, Stop};
 use super::graft::Scope;
 use super::names::Role;
 use super::outline::{Part, parts};
@@ -69,7 +69,7 @@ impl Extractor {
         if let Some(problem) = self.unescaped(&closed, block.start, "its end tag is missing") {
             return if block.begins { self.emit((*problem).into()) } else { self.open_ended(&block) };
         }
-        let Some(parts) = parts(&closed) else { return self.beyond_mending(&block, &raw) };
+        let Some(parts) = parts(&closed) else { return self.beyond_repairing(&block, &raw) };
         // In the middle of a line, a tag followed by text is more likely mentioned than used.
         if !block.begins && parts.iter().any(|part| matches!(part, Part::Text(_))) {
             return self.open_ended(&block);
@@ -94,7 +94,7 @@ impl Extractor {
         self.left = None;
         let (written, meant) = (String::new(), format!("</{}>", block.name));
         let place = self.held.place(end);
-        self.emit(Event::Mend(Box::new(Mended { mend: Mend::EndTag, place, written, meant })));
+        self.emit(Event::Repair(Box::new(Repaired { repair: RepairKind::EndTag, place, written, meant })));
         taken.iter_mut().for_each(|event| without_end_tag(event, end));
         taken.into_iter().for_each(|event| self.emit(event));
     }
@@ -113,7 +113,7 @@ impl Extractor {
     }
 
     /// Reports what else than an end tag is missing, or what is not well-formed.
-    fn beyond_mending(&mut self, block: &Block, raw: &str) {
+    fn beyond_repairing(&mut self, block: &Block, raw: &str) {
         match gate::check(raw.as_bytes(), &self.limits) {
             // A fault at the very end only says that the text ends.
             Err(fault) if fault.code == codes::MALFORMED && fault.place.offset < raw.len() => {
@@ -183,7 +183,8 @@ impl Extractor {
             let fix = "write the whole answer again, with the action outside of other elements";
             self.emit(problem.fix(fix).into());
         }
-        for event in lost.into_iter().filter(|event| !is_action(event) && !matches!(event, Event::Mend(_))) {
+        for event in lost.into_iter().filter(|event| !is_action(event) && !matches!(event, Event::Repair(_)))
+        {
             self.emit(event);
         }
     }

@@ -50,7 +50,7 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use events::{Action, Completion, Event, Left, Live, Mend, Mended, Problem, Slug, Stop, Thought};
+pub use events::{Action, Completion, Event, Left, Live, Problem, RepairKind, Repaired, Slug, Stop, Thought};
 pub use finish::Judge;
 pub use names::{Known, Names, Role};
 pub use origin::Origin;
@@ -266,7 +266,7 @@ impl Extractor {
             Event::Action(_) | Event::Completion(_) | Event::Plan(_) | Event::Thought(_) => {
                 self.tally.taken = true;
             }
-            Event::Live(_) | Event::Mend(_) => {}
+            Event::Live(_) | Event::Repair(_) => {}
         }
         self.events.push(event);
     }

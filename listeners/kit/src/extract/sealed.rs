@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::Extractor;
-use super::events::{Event, Mend, Mended, Problem, Slug, Stop};
+use super::events::{Event, Problem, RepairKind, Repaired, Slug, Stop};
 use super::graft::Scope;
 use super::origin::{Back, Origin};
 use super::piece::Piece;
@@ -56,7 +56,7 @@ impl Extractor {
         let start = extent(&event).0;
         let is_over = self.certain().is_some_and(|end| start.offset >= end);
         match event {
-            Event::Mend(_) if is_over => {}
+            Event::Repair(_) if is_over => {}
             event if is_over && is_act(&event) => self.late.push(not_executed(start)),
             event => self.late.push(event),
         }
@@ -81,12 +81,15 @@ impl Extractor {
         let is_first = self.certain().is_none();
         self.seal(Sealed::after(piece.start, end, None));
         let repair = events.iter().find_map(|event| match event {
-            Event::Mend(it) if it.mend != Mend::Namespace => Some(it.mend),
+            Event::Repair(it) if it.repair != RepairKind::Namespace => Some(it.repair),
             _ => None,
         });
         if let (Some(repair), Some(element)) = (repair, elements.first()) {
-            let what =
-                if repair == Mend::Wrapper { "the element is in a wrapper" } else { "a name is misspelt" };
+            let what = if repair == RepairKind::Wrapper {
+                "the element is in a wrapper"
+            } else {
+                "a name is misspelt"
+            };
             let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
             return self.emit(problem.into());
         }
@@ -103,10 +106,10 @@ impl Extractor {
             while let Some((name, place)) = told.next_if(|(_, place)| is_kept(&event) && place.offset < stop)
             {
                 let (written, meant) = ((*name).to_owned(), "text".to_owned());
-                let mended = Mended { mend: Mend::Verbatim, place: *place, written, meant };
-                self.emit(Event::Mend(Box::new(mended)));
+                let repaired = Repaired { repair: RepairKind::Verbatim, place: *place, written, meant };
+                self.emit(Event::Repair(Box::new(repaired)));
             }
-            if !(is_over && matches!(event, Event::Mend(_))) {
+            if !(is_over && matches!(event, Event::Repair(_))) {
                 self.emit(if is_last { not_executed(start) } else { event.clone() });
             }
             is_over |= is_kept(&event) && (start.offset..stop).contains(&first);
@@ -132,13 +135,13 @@ impl Extractor {
         for event in std::mem::take(&mut self.late) {
             let start = extent(&event).0;
             let is_over = start.offset >= last;
-            let is_mend = matches!(event, Event::Mend(_));
-            if is_over && is_mend {
+            let is_repair = matches!(event, Event::Repair(_));
+            if is_over && is_repair {
                 continue;
             }
             if is_over && is_act(&event) {
                 self.deliver(not_executed(start));
-            } else if is_refused && inside.contains(&start.offset) && (is_mend || is_act(&event)) {
+            } else if is_refused && inside.contains(&start.offset) && (is_repair || is_act(&event)) {
                 // One problem for the whole block.
                 if let Some(problem) = problem.take() {
                     self.deliver(problem.into());
@@ -219,7 +222,7 @@ fn extent(event: &Event) -> (Place, usize) {
         Event::Thought(thought) => thought.span,
         Event::Action(action) | Event::Plan(action) => action.span,
         Event::Completion(completion) => completion.span,
-        Event::Mend(mended) => return (mended.place, mended.place.offset),
+        Event::Repair(repaired) => return (repaired.place, repaired.place.offset),
         Event::Problem(problem) => return (problem.place, problem.place.offset),
         Event::Live(_) => return (Place::START, 0),
     };
@@ -232,7 +235,7 @@ fn relocate(event: &mut Event, back: &mut Back<'_>) {
         Event::Live(_) => {}
         Event::Thinking(span) | Event::Prose(span) => *span = back.span(*span),
         Event::Thought(thought) => thought.span = back.span(thought.span),
-        Event::Mend(mended) => mended.place = back.place(mended.place),
+        Event::Repair(repaired) => repaired.place = back.place(repaired.place),
         Event::Problem(problem) => problem.place = back.place(problem.place),
         Event::Completion(completion) => {
             completion.span = back.span(completion.span);

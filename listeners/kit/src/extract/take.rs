@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::events::{Action, Completion, Event, Mend, Mended, Problem, Slug, Thought};
+use super::events::{Action, Completion, Event, Problem, RepairKind, Repaired, Slug, Thought};
 use super::graft::{Graft, Scope};
 use super::names::{Known, Meant, Names, Role};
 use super::outline::{Head, Part, inside, parts};
@@ -61,7 +61,7 @@ impl<'n> Taking<'n> {
     ) {
         let before = self.events.len();
         if let Some(meant) = slip {
-            self.mended(Mend::Name, piece.start, head.written, meant);
+            self.repaired(RepairKind::Name, piece.start, head.written, meant);
         }
         let taken = match known.role {
             Role::Thinking => self.thinking(piece),
@@ -84,7 +84,7 @@ impl<'n> Taking<'n> {
     fn exactly(&self, from: usize, is_slip: bool, role: Role) -> Result<(), Box<Problem>> {
         let taken = self.events.get(from..).unwrap_or_default();
         let slip = taken.iter().find_map(|event| match event {
-            Event::Mend(mended) if mended.mend == Mend::Name => Some(mended),
+            Event::Repair(repaired) if repaired.repair == RepairKind::Name => Some(repaired),
             _ => None,
         });
         // Elements next to each other in the own tag were checked one by one.
@@ -93,9 +93,9 @@ impl<'n> Taking<'n> {
         if taken.iter().any(needs) { Err(Box::new(inexact(slip))) } else { Ok(()) }
     }
 
-    fn mended(&mut self, mend: Mend, place: Place, written: &str, meant: &str) {
+    fn repaired(&mut self, repair: RepairKind, place: Place, written: &str, meant: &str) {
         let (written, meant) = (written.to_owned(), meant.to_owned());
-        self.events.push(Event::Mend(Box::new(Mended { mend, place, written, meant })));
+        self.events.push(Event::Repair(Box::new(Repaired { repair, place, written, meant })));
     }
 
     /// Decides which of the elements with one name is meant. If that is unclear, reports a problem.
@@ -193,11 +193,11 @@ impl<'n> Taking<'n> {
         };
         let inner = Piece { raw, start: piece.at(range.start), scope: piece.scope.inside(head) };
         let before = self.events.len();
-        self.mended(Mend::Wrapper, piece.start, head.written, &element_name(raw));
+        self.repaired(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
         self.element(&inner, &Addressed::default(), depth + 1);
         if self.events.iter().skip(before).any(|event| matches!(event, Event::Problem(_))) {
             let taken = self.events.split_off(before);
-            self.events.extend(taken.into_iter().filter(|event| !matches!(event, Event::Mend(_))));
+            self.events.extend(taken.into_iter().filter(|event| !matches!(event, Event::Repair(_))));
         }
     }
 
@@ -333,7 +333,7 @@ impl<'n> Taking<'n> {
             graft.rename(local);
         }
         if graft.declare(known) {
-            self.mended(Mend::Namespace, piece.start, head.written, &known.ns);
+            self.repaired(RepairKind::Namespace, piece.start, head.written, &known.ns);
         }
         let to = if known.has_to { None } else { graft.take_out("to") };
         if known.role == Role::Primitive && known.ns == namespaces::CORE && known.local == "spawn-thread" {
@@ -401,10 +401,10 @@ impl<'n> Taking<'n> {
         let mut inner = Graft::new(raw, &head, &child.scope);
         if misspelt {
             inner.rename(&local);
-            self.mended(Mend::Name, place, head.written, &local);
+            self.repaired(RepairKind::Name, place, head.written, &local);
         }
         if inner.declare(known) {
-            self.mended(Mend::Namespace, place, head.written, &known.ns);
+            self.repaired(RepairKind::Namespace, place, head.written, &known.ns);
         }
         graft.adopt(inner, from);
         Ok(())

@@ -2,7 +2,7 @@
 //!
 //! It never decides. An element and its place come in; a problem goes out.
 
-use super::events::{Mended, Problem, Slug};
+use super::events::{Problem, Repaired, Slug};
 use super::names::{Known, Names};
 use super::outline::Head;
 use super::piece::Piece;
@@ -36,8 +36,8 @@ pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Prob
 }
 
 /// A corrected name of an action that needs a person's approval. Only its exact name is accepted.
-pub(super) fn inexact(mended: &Mended) -> Problem {
-    let Mended { written, meant, place, .. } = mended;
+pub(super) fn inexact(repaired: &Repaired) -> Problem {
+    let Repaired { written, meant, place, .. } = repaired;
     let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");
     Problem::new(Slug::UnknownAction, *place, message)
         .element(written)

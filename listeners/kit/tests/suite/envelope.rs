@@ -82,7 +82,7 @@ fn a_namespace_that_only_begins_like_the_envelopes_is_a_payloads() {
 }
 
 #[test]
-fn a_missing_part_says_how_to_mend_it() {
+fn a_missing_part_says_how_to_repair_it() {
     let fault = letter(&envelope("<meta><from>a</from></meta>", "<a xmlns='u'/>")).expect_err("no thread");
     assert_eq!(&*fault.message, "the envelope has no <thread>");
     assert_eq!(fault.fix.as_deref(), Some("add <thread>…</thread> to meta"));

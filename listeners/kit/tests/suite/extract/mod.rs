@@ -4,8 +4,8 @@ mod corpus;
 mod entities;
 mod events;
 mod long;
-mod mends;
 mod page;
+mod repairs;
 mod splits;
 mod verbatim;
 
@@ -184,8 +184,8 @@ fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
                     words.0, words.1, it.markup, it.text
                 )
             }
-            Event::Mend(it) => {
-                writeln!(out, "mend {:?} {} {:?} -> {:?}", it.mend, at(it.place), it.written, it.meant)
+            Event::Repair(it) => {
+                writeln!(out, "repair {:?} {} {:?} -> {:?}", it.repair, at(it.place), it.written, it.meant)
             }
             Event::Problem(it) => {
                 let element = it.element.as_deref().map(|name| format!(" <{name}>")).unwrap_or_default();

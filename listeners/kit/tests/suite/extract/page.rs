@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use systole_kit::extract::{Event, Mend, Slug, Stop};
+use systole_kit::extract::{Event, RepairKind, Slug, Stop};
 
 use super::{at, extracted};
 
@@ -13,14 +13,14 @@ fn short(events: &[Event]) -> String {
     for event in events {
         match event {
             Event::Live(_) => Ok(()),
-            Event::Mend(it) if it.mend == Mend::Namespace => Ok(()),
+            Event::Repair(it) if it.repair == RepairKind::Namespace => Ok(()),
             Event::Thinking(span) => writeln!(out, "thinking {}", at(span.start)),
             Event::Thought(it) => writeln!(out, "thought {}", at(it.span.start)),
             Event::Prose(span) => writeln!(out, "prose {}", at(span.start)),
             Event::Plan(it) => writeln!(out, "plan {}", at(it.span.start)),
             Event::Action(it) => writeln!(out, "action {} {}", at(it.span.start), it.written),
             Event::Completion(it) => writeln!(out, "completion {}", at(it.span.start)),
-            Event::Mend(it) => writeln!(out, "mend {:?} {}", it.mend, at(it.place)),
+            Event::Repair(it) => writeln!(out, "repair {:?} {}", it.repair, at(it.place)),
             Event::Problem(it) => writeln!(out, "problem {} {}", it.slug, at(it.place)),
         }
         .expect("a text takes text");

@@ -66,10 +66,10 @@ fn e3_no_prefix_of_an_answer_holds_an_action_that_the_whole_does_not_hold() {
                     let (Event::Action(taken) | Event::Plan(taken)) = action else { continue };
                     assert!(taken.span.end <= at && taken.raw.ends_with('>'), "{}: {taken:?}", answer.name);
                 }
-                let mends = cut.iter().filter(
-                    |event| matches!(event, Event::Mend(it) if it.mend == systole_kit::extract::Mend::EndTag),
+                let repairs = cut.iter().filter(
+                    |event| matches!(event, Event::Repair(it) if it.repair == systole_kit::extract::RepairKind::EndTag),
                 );
-                assert_eq!(mends.count(), 0, "{} cut at {at}", answer.name);
+                assert_eq!(repairs.count(), 0, "{} cut at {at}", answer.name);
             }
         }
     }

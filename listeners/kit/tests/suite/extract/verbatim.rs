@@ -1,28 +1,28 @@
 //! Text that a model did not escape: it is taken as written if its end is certain, and refused otherwise.
 
 use proptest::prelude::*;
-use systole_kit::extract::{Action, Event, Mend, Slug, Stop};
+use systole_kit::extract::{Action, Event, RepairKind, Slug, Stop};
 
 use super::{extracted, settled, whole};
 
 /// The actions of an answer, the fixes except for namespaces, and the problems.
-fn found(answer: &str) -> (Vec<Action>, Vec<Mend>, Vec<Slug>) {
-    let (mut actions, mut mends, mut problems) = (Vec::new(), Vec::new(), Vec::new());
+fn found(answer: &str) -> (Vec<Action>, Vec<RepairKind>, Vec<Slug>) {
+    let (mut actions, mut repairs, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for event in whole(answer) {
         match event {
             Event::Action(action) | Event::Plan(action) => actions.push(*action),
-            Event::Mend(it) if it.mend != Mend::Namespace => mends.push(it.mend),
+            Event::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
             Event::Problem(it) => problems.push(it.slug),
             _ => {}
         }
     }
-    (actions, mends, problems)
+    (actions, repairs, problems)
 }
 
 fn shell(answer: &str) -> Option<String> {
-    let (actions, mends, _) = found(answer);
+    let (actions, repairs, _) = found(answer);
     let [action] = actions.as_slice() else { return None };
-    (mends == [Mend::Verbatim]).then(|| action.payload.text())
+    (repairs == [RepairKind::Verbatim]).then(|| action.payload.text())
 }
 
 #[test]
@@ -46,15 +46,18 @@ fn e21_code_and_shell_commands_need_no_escaping() {
 
 #[test]
 fn e21_each_text_of_an_action_is_taken_and_each_is_recorded() {
-    let (actions, mends, problems) = found(
+    let (actions, repairs, problems) = found(
         "<str_replace path=\"a.c\">\n<old_str>if (a &lt; b)</old_str>\n<new_str>if (a < b && c)</new_str></str_replace>",
     );
-    assert_eq!((actions.len(), mends.as_slice(), problems.as_slice()), (1, &[Mend::Verbatim][..], &[][..]));
+    assert_eq!(
+        (actions.len(), repairs.as_slice(), problems.as_slice()),
+        (1, &[RepairKind::Verbatim][..], &[][..])
+    );
     assert_eq!(actions[0].payload.text_of("new_str").as_deref(), Some("if (a < b && c)"));
     assert_eq!(actions[0].payload.text_of("old_str").as_deref(), Some("if (a < b)"));
-    let (actions, mends, _) =
+    let (actions, repairs, _) =
         found("<str_replace path='a'><old_str>a && b</old_str><new_str>b < a</new_str></str_replace>");
-    assert_eq!((actions.len(), mends), (1, vec![Mend::Verbatim, Mend::Verbatim]));
+    assert_eq!((actions.len(), repairs), (1, vec![RepairKind::Verbatim, RepairKind::Verbatim]));
     let (actions, ..) =
         found("<todo-until condition='x'><step done='false'>make && test</step></todo-until>");
     assert_eq!(actions.len(), 1);
@@ -118,10 +121,10 @@ fn e21_what_leaves_the_end_of_a_text_open_is_refused() {
         // Attributes are not text.
         "<create_file path=\"a&b\">x</create_file>",
     ] {
-        let (actions, mends, problems) = found(answer);
+        let (actions, repairs, problems) = found(answer);
         assert!(
-            actions.is_empty() && mends.is_empty() && !problems.is_empty(),
-            "{answer}: {actions:?} {mends:?}"
+            actions.is_empty() && repairs.is_empty() && !problems.is_empty(),
+            "{answer}: {actions:?} {repairs:?}"
         );
     }
 }
@@ -138,11 +141,11 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
         format!("<researcher><shell>a && b</shell>{pay}</researcher>"),
         "<shell>a && b</shell>\n<Search><query>x</query></Search>".to_owned(),
     ] {
-        let (actions, mends, problems) = found(&answer);
+        let (actions, repairs, problems) = found(&answer);
         assert_eq!((actions.len(), &*actions[0].written), (1, "shell"), "{answer}");
         assert_eq!(
-            (mends, problems.contains(&Slug::TooManyActions)),
-            (vec![Mend::Verbatim], true),
+            (repairs, problems.contains(&Slug::TooManyActions)),
+            (vec![RepairKind::Verbatim], true),
             "{answer}"
         );
     }
@@ -153,8 +156,8 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
         format!("<search><query>a</search>{pay}</query>"),
         format!("```\n<shell>x</shell>\n``` is an example.\n<shell>`</shell>` &&</shell>{pay}"),
     ] {
-        let (actions, mends, _) = found(&answer);
-        assert!(actions.is_empty() && mends.is_empty(), "{answer}: {actions:?}");
+        let (actions, repairs, _) = found(&answer);
+        assert!(actions.is_empty() && repairs.is_empty(), "{answer}: {actions:?}");
     }
     // If the end tag never comes, nothing is left open.
     let (actions, ..) = found(&format!("<search><query>a</search>{pay}"));
@@ -171,7 +174,7 @@ fn e21_nothing_runs_before_the_stream_ends_and_nothing_of_a_cut_one() {
         for at in 0..=answer.len() {
             let events = settled(extracted([&answer.as_bytes()[..at]], stop).0);
             assert!(
-                !events.iter().any(|event| matches!(event, Event::Action(_) | Event::Mend(_))),
+                !events.iter().any(|event| matches!(event, Event::Action(_) | Event::Repair(_))),
                 "{events:?}"
             );
         }
@@ -317,18 +320,18 @@ proptest! {
         after in prop::collection::vec(prop::sample::select(PARTS), 0..6),
     ) {
         let answer = format!("<shell>{}</shell>{}", inside.concat(), after.concat());
-        let (actions, mends, problems) = found(&answer);
+        let (actions, repairs, problems) = found(&answer);
         match naive(&answer) {
             Naive::Written(value) => {
-                prop_assert_eq!((actions.len(), mends.as_slice()), (1, &[Mend::Verbatim][..]), "{}: {:?}", answer, problems);
+                prop_assert_eq!((actions.len(), repairs.as_slice()), (1, &[RepairKind::Verbatim][..]), "{}: {:?}", answer, problems);
                 prop_assert_eq!(actions[0].payload.text(), value, "{}", answer);
             }
             Naive::Refused => {
-                prop_assert!(actions.is_empty() && mends.is_empty(), "{}: {:?}", answer, actions);
+                prop_assert!(actions.is_empty() && repairs.is_empty(), "{}: {:?}", answer, actions);
                 prop_assert!(!problems.is_empty(), "{}", answer);
             }
             // The text behind it is read separately.
-            Naive::Plain => prop_assert!(!mends.contains(&Mend::Verbatim) || !after.is_empty() || inside.len() > 1, "{}", answer),
+            Naive::Plain => prop_assert!(!repairs.contains(&RepairKind::Verbatim) || !after.is_empty() || inside.len() > 1, "{}", answer),
         }
     }
 

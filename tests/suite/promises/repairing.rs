@@ -23,7 +23,7 @@ def elements(text):
 def step(parent, written):
     called, nth = re.fullmatch(r"([^\[]*)(?:\[(\d+)\])?", written).groups()
     return [c for c in parent if name(c) == called][int(nth or 1) - 1]
-def mend(text, error):
+def repair(text, error):
     said, root = error.findtext("{%s}try" % CORE), ET.fromstring(text)
     path, _, attribute = error.get("path").partition("/@")
     parent, at = None, root
@@ -68,7 +68,7 @@ for turn in turns():
     if error is not None and error.get("path") is None:
         reply(turn.delivery, said(error.get("message") + "; " + error.findtext("{%s}try" % CORE)))
         continue
-    if error is not None: sent[call] = mend(sent[call], error)
+    if error is not None: sent[call] = repair(sent[call], error)
     found = next(turn.payload.iter("{%s}found" % NS), None)
     if found is not None: reply(turn.delivery, said(f"admitted in turn {turn.number}: {found.text}"))
     else: reply(turn.delivery, sent[call])
@@ -129,7 +129,7 @@ const ERRORS: [(&str, &str, &str); 24] = [
 const RIGHT: &str = "<say xmlns=\"https://xml-pipeline.org/ns/find/v1\" from=\"me\"><title>x</title><mode>fast</mode><count>5</count><tag>a</tag></say>";
 
 #[tokio::test]
-async fn a9_the_twenty_commonest_errors_are_mended_by_try_alone() {
+async fn a9_the_twenty_commonest_errors_are_repaired_by_try_alone() {
     let parts = [("mender", "peers: [find], turns: 9, entry: true", MENDER), ("find", "", FIND)];
     let folder = super::cast::cast(&parts);
     std::fs::write(folder.path().join("find.xsd"), FIND_XSD).unwrap();
@@ -166,7 +166,7 @@ async fn a9_the_twenty_commonest_errors_are_mended_by_try_alone() {
         }
     }
     for kind in ["add", "move", "write", "leave", ""] {
-        assert!(kinds.contains(kind), "no mend was of the kind {kind:?}: {kinds:?}");
+        assert!(kinds.contains(kind), "no repair was of the kind {kind:?}: {kinds:?}");
     }
     // Only libxml2 judges a type that the document chooses itself, and the fix is to leave it out.
     let typed = "<say xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\" xsi:type=\"nothing\" ";

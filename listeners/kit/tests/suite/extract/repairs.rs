@@ -1,41 +1,42 @@
 //! The extractor's fixes and no others, each recorded, and a problem wherever nothing is
 //! accepted.
 
-use systole_kit::extract::{Event, Mend, Slug};
+use systole_kit::extract::{Event, RepairKind, Slug};
 
 use super::{answers, extracted, settled, whole};
 
 /// The fixes, problems and actions of an answer.
-fn counted(answer: &str) -> (Vec<Mend>, Vec<Slug>, usize) {
-    let (mut mends, mut problems, mut taken) = (Vec::new(), Vec::new(), 0);
+fn counted(answer: &str) -> (Vec<RepairKind>, Vec<Slug>, usize) {
+    let (mut repairs, mut problems, mut taken) = (Vec::new(), Vec::new(), 0);
     for event in whole(answer) {
         match event {
-            Event::Mend(it) if it.mend != Mend::Namespace => mends.push(it.mend),
+            Event::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
             Event::Problem(it) => problems.push(it.slug),
             Event::Action(_) | Event::Completion(_) | Event::Plan(_) => taken += 1,
             _ => {}
         }
     }
-    (mends, problems, taken)
+    (repairs, problems, taken)
 }
 
 #[test]
-fn e4_each_mend_is_made_and_recorded() {
+fn e4_each_repair_is_made_and_recorded() {
     let action = "<search><query>x</query></search>";
-    for (answer, mend) in [
-        (format!("```\n{action}\n```"), Mend::Fence),
-        (format!("<tool_call>{action}</tool_call>"), Mend::Wrapper),
-        (format!("<api_call>{action}</api_call>"), Mend::Wrapper),
-        (format!("<action>{action}</action>"), Mend::Wrapper),
-        (action.replace("search", "Search"), Mend::Name),
-        (action.replace("search", "serch"), Mend::Name),
-        (action.replace("</search>", ""), Mend::EndTag),
-        (action.replace('x', "a && b"), Mend::Verbatim),
+    for (answer, repair) in [
+        (format!("```\n{action}\n```"), RepairKind::Fence),
+        (format!("<tool_call>{action}</tool_call>"), RepairKind::Wrapper),
+        (format!("<api_call>{action}</api_call>"), RepairKind::Wrapper),
+        (format!("<action>{action}</action>"), RepairKind::Wrapper),
+        (action.replace("search", "Search"), RepairKind::Name),
+        (action.replace("search", "serch"), RepairKind::Name),
+        (action.replace("</search>", ""), RepairKind::EndTag),
+        (action.replace('x', "a && b"), RepairKind::Verbatim),
     ] {
-        assert_eq!(counted(&answer), (vec![mend], vec![], 1), "{answer}");
+        assert_eq!(counted(&answer), (vec![repair], vec![], 1), "{answer}");
     }
     let namespaces = |answer: &str| {
-        let is_one = |event: &&Event| matches!(event, Event::Mend(it) if it.mend == Mend::Namespace);
+        let is_one =
+            |event: &&Event| matches!(event, Event::Repair(it) if it.repair == RepairKind::Namespace);
         whole(answer).iter().filter(is_one).count()
     };
     assert_eq!(namespaces(action), 1);
@@ -46,7 +47,7 @@ fn e4_each_mend_is_made_and_recorded() {
 }
 
 #[test]
-fn e4_what_is_near_a_mend_and_is_none_is_feedback() {
+fn e4_what_is_near_a_repair_and_is_none_is_feedback() {
     let action = "<search><query>x</query></search>";
     for (answer, slug) in [
         (format!("`{action}`"), Slug::ActionInQuotedText),
@@ -66,8 +67,8 @@ fn e4_what_is_near_a_mend_and_is_none_is_feedback() {
         ("<attempt_completion>done</attempt_completion>".to_owned(), Slug::ContentMissing),
         ("<message>hello</message>".to_owned(), Slug::ToolPayloadInvalid),
     ] {
-        let (mends, problems, taken) = counted(&answer);
-        assert_eq!((mends, taken), (vec![], 0), "{answer}");
+        let (repairs, problems, taken) = counted(&answer);
+        assert_eq!((repairs, taken), (vec![], 0), "{answer}");
         assert!(problems.contains(&slug), "{answer}: {problems:?}");
     }
 }
@@ -87,8 +88,8 @@ fn e4_an_answer_from_which_nothing_is_taken_says_why() {
             _ => None,
         });
         for problem in problems {
-            let mends = problem.fix.is_some() || problem.expected.is_some();
-            assert!(mends && !problem.message.is_empty(), "{}: {problem:?}", answer.name);
+            let repairs = problem.fix.is_some() || problem.expected.is_some();
+            assert!(repairs && !problem.message.is_empty(), "{}: {problem:?}", answer.name);
         }
     }
 }
@@ -108,8 +109,8 @@ fn e3_indented_code_and_quotations_are_shown_and_not_executed() {
         format!("> {}\n", action.replace("<query>", "\n> <query>")),
         format!("So:\n\n    > {action}\n"),
     ] {
-        let (mends, problems, taken) = counted(&shown);
-        assert_eq!((mends, taken), (vec![], 0), "{shown}");
+        let (repairs, problems, taken) = counted(&shown);
+        assert_eq!((repairs, taken), (vec![], 0), "{shown}");
         assert!(problems.contains(&Slug::ActionInQuotedText), "{shown}: {problems:?}");
     }
     // These are neither code nor a quotation.
