@@ -26,7 +26,7 @@ const SLOW_MS: u64 = 5;
 /// The listener next to the walker.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beside {
-    Nobody,
+    Alone,
     Hung,
     Slow,
 }
@@ -43,7 +43,7 @@ pub(crate) fn beside_a_bad_one(table: &mut Table) {
                     walk::runtime().block_on(hops_beside(folder.path().join("bench.db"), hops, beside));
                 quantile(&took, 0.99) * 1e6
             };
-            figures.push((p99(beside), p99(Beside::Nobody)));
+            figures.push((p99(beside), p99(Beside::Alone)));
         }
     }
     let [hung, slow] = figures;
@@ -92,7 +92,7 @@ async fn hops_beside(log: PathBuf, hops: usize, beside: Beside) -> Vec<f64> {
     let organism = start(log, &course, beside, &asked).await;
     walk::begin(&organism, &course, std::iter::once("walk".to_owned())).await;
     course.gathered(1).await;
-    if beside != Beside::Nobody {
+    if beside != Beside::Alone {
         let mut asks = JoinSet::new();
         for n in 0..WAITING {
             let document = filled(TOOLS[1], "work", &"x".repeat(TEXT));

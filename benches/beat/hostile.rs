@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use systole::config;
 use systole::runtime::compiled_schemas::CompiledSchemas;
+use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::flow::{Item, Said};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -75,7 +76,8 @@ impl House {
         let lease = self.lease.clone();
         let read = admit::listener_word(&mallory, speech, &Limits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
-        let judged = admit::judge_word(&self.composition, lease, word, speech, &mut self.schemas);
+        let judged =
+            admit::judge_word(&self.composition, lease, word, speech, primitives::reading, &mut self.schemas);
         matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
     }
 }

@@ -6,6 +6,7 @@
 
 use std::ops::ControlFlow;
 
+use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -215,10 +216,9 @@ pub fn cancelling(reader: &dyn LogReader, (position, end): &Placed) -> Result<Op
     let page = reader.after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
     let is_it = |record: &Record| {
         let h = &record.header;
-        let id = super::glance::attribute(&record.body, "cancel-thread", "id");
-        h.code == Some(Mark::Role(Role::CancelThread))
-            && h.time == end.header.time
-            && id.and_then(|id| ThreadId::parse(&id).ok()).is_some_and(|id| end.header.thread.is_within(&id))
+        let ending = primitives::recorded(h).filter(|one| one.ends_threads && h.time == end.header.time);
+        let named = ending.map_or_else(Vec::new, |one| (one.names)(&record.body));
+        named.iter().any(|id| end.header.thread.is_within(id))
     };
     match page.iter().rev().find(|(_, record)| is_it(record)) {
         Some((_, item)) => at(reader, &item.header.thread, item.header.seq),

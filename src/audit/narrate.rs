@@ -9,6 +9,7 @@ use systole_kit::journal::{Entry, Recalled};
 use super::columns::{self, at_most, cut, plain, wrapped};
 use super::glance::{Glance, attribute, glance, told};
 use super::layout::{self, Tone, paint};
+use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
@@ -89,28 +90,18 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
         Some(Mark::Role(Role::Call)) => "call",
         Some(Mark::Role(Role::ToAll)) => "to all, call",
         Some(Mark::Role(Role::ToFirst)) => "to the first, call",
-        Some(Mark::Role(Role::Spawn)) => "spawns, item",
-        Some(Mark::Role(Role::Await)) => "waits, item",
         Some(Mark::Role(Role::Note)) => "note",
-        Some(Mark::Role(Role::CancelThread)) => "cancels a thread, item",
         Some(Mark::Role(Role::Steer)) => "steers a thread, item",
         Some(Mark::Steering(Steering::Steered)) => "steers call",
-        Some(Mark::Role(Role::Introspect)) => "asks about payloads, item",
-        Some(Mark::Role(Role::Clear)) => "clears its view, item",
-        Some(Mark::Role(Role::AskPerson)) => "asks a person, item",
-        Some(Mark::Role(Role::Recall)) => "reads its view again, item",
-        Some(Mark::Role(Role::Todo)) => "todo list",
         Some(Mark::Role(Role::Final)) => "answers call",
         Some(Mark::Role(Role::Answer)) => "answer to",
         Some(Mark::Role(Role::Inbox)) => "inbox of call",
         Some(Mark::Role(Role::Tell)) => "tells, call",
-        Some(Mark::Timing(Timing::Set)) => "sets a timer, item",
-        Some(Mark::Timing(Timing::Cancel)) => "cancels a timer, item",
         Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
         Some(Mark::Timing(Timing::Opens)) => "a timer fired, opens call",
         Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled, set by call",
         Some(Mark::Timing(Timing::Wall)) => "time of call",
-        _ => "",
+        _ => primitives::recorded(h).map_or("", |one| one.says),
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {
         let sense = if sense == "answers call" { paint(Tone::Good, sense) } else { sense.to_owned() };

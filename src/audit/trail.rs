@@ -14,6 +14,7 @@ use std::collections::HashMap;
 
 use super::causes::{self, Placed};
 use super::whole::ReadSource;
+use systole_core::pump::primitives;
 use systole_core::rules::approval_payload;
 use systole_core::types::client;
 use systole_core::types::composition::Composition;
@@ -241,7 +242,7 @@ fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
         (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
         // A wait that is over at once has no other cause.
         (Kind::Message, Some(Mark::Role(Role::Answer)))
-            if cause.header.code == Some(Mark::Role(Role::AskPerson)) =>
+            if primitives::recorded(&cause.header).is_some_and(|one| one.is_for_person) =>
         {
             Why::Person
         }

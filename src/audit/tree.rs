@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 
 use super::columns::plain;
 use super::glance::{Glance, glance, told};
-use systole_core::rules::question::{self, PersonSaid};
-use systole_core::rules::{approval_payload, budget_payload, core_payload, view_payload};
+use systole_core::pump::primitives::{self, Told};
+use systole_core::rules::{approval_payload, budget_payload, core_payload};
 use systole_core::types::budget::Measure;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
+use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
 use systole_core::types::time::Millis;
@@ -117,33 +117,16 @@ pub enum Leaf {
         /// The words.
         words: String,
     },
-    /// A wait for threads of its call.
-    Await {
-        /// Why it is over, if it is.
-        over: Option<String>,
-    },
-    /// It cancelled a thread; `None` until that is confirmed.
-    Ends(Option<ThreadId>),
     /// It steered a thread.
     Steers,
-    /// It set a timer.
-    Timer {
-        /// The timer, and when it was first due; `None` until the confirmation is read.
-        set: Option<(TimerId, Millis)>,
-    },
-    /// It cancelled a timer.
-    Cancel {
-        /// The timer.
-        timer: Option<TimerId>,
-    },
-    /// It asked a person; the answer, as far as it is known.
-    Asks(Option<PersonSaid>),
-    /// It cleared messages of its view, or recalled some.
-    View {
-        /// Whether it cleared.
-        cleared: bool,
-        /// The first and the last message, 0 for none; `None` until the confirmation is read.
-        range: Option<(u64, u64)>,
+    /// The pump answers it.
+    Primitive {
+        /// Its element.
+        element: &'static str,
+        /// Whether its answer was read.
+        is_answered: bool,
+        /// What is shown of it.
+        told: Told,
     },
     /// It opened a nested call.
     Call,
@@ -154,8 +137,6 @@ pub enum Leaf {
         /// The calls that it opened, in order.
         calls: Vec<CallPath>,
     },
-    /// It spawned a thread; `None` until the confirmation is read.
-    Spawned(Option<ThreadId>),
 }
 
 /// Reads the tree of a thread.
@@ -205,7 +186,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
     let spawned = tree.calls.values().flat_map(|branch| branch.items.values());
     let children: Vec<ThreadId> = spawned
         .filter_map(|leaf| match leaf {
-            Leaf::Spawned(Some(child)) => Some(child.clone()),
+            Leaf::Primitive { told, .. } => told.child.clone(),
             _ => None,
         })
         .collect();
@@ -232,12 +213,22 @@ impl Tree {
             self.opened = h.time;
         }
         self.seq = h.seq;
+        if let Some(one) = primitives::recorded(h) {
+            let leaf = match one.shows {
+                Some(shows) => {
+                    Leaf::Primitive { element: one.element, is_answered: false, told: shows(None) }
+                }
+                None => Leaf::Note { element: glance(&record.body).element },
+            };
+            return self.item(h, leaf);
+        }
         match (h.kind, h.code) {
             (Kind::Message, Some(Mark::Role(role))) => self.take_message(record, role),
             (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
                 self.approved(record);
             }
-            (Kind::Message | Kind::Approval | Kind::Steer | Kind::Journal, _) => {}
+            (Kind::Timer, Some(Mark::Timing(Timing::Opens))) => self.open(record, h.call.clone()),
+            (Kind::Message | Kind::Approval | Kind::Steer | Kind::Journal | Kind::Timer, _) => {}
             (Kind::Refusal, mark) => {
                 let code = mark.map_or("", Mark::as_str);
                 let words = told(&record.body).map_or_else(String::new, |told| told.message);
@@ -256,7 +247,6 @@ impl Tree {
                 let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
                 self.end(h, Way::Failed { code, words });
             }
-            (Kind::Timer, mark) => self.timer(record, mark),
             (Kind::Terminal, mark) => {
                 self.rested = mark == Some(Mark::Ended);
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
@@ -275,16 +265,8 @@ impl Tree {
             }
             Role::ToAll => self.taken(record, false),
             Role::ToFirst => self.taken(record, true),
-            Role::Spawn => self.item(h, Leaf::Spawned(None)),
-            Role::CancelThread => self.item(h, Leaf::Ends(None)),
             Role::Steer => self.item(h, Leaf::Steers),
-            Role::Await => self.item(h, Leaf::Await { over: None }),
-            Role::Clear => self.item(h, Leaf::View { cleared: true, range: None }),
-            Role::AskPerson => self.item(h, Leaf::Asks(None)),
-            Role::Recall => self.item(h, Leaf::View { cleared: false, range: None }),
-            Role::Note | Role::Todo | Role::Introspect => {
-                self.item(h, Leaf::Note { element: glance(&record.body).element })
-            }
+            Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
             Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
             Role::Tell => {
                 let told = h.call.as_ref().and_then(CallPath::caller);
@@ -302,7 +284,7 @@ impl Tree {
                 }
             }
             Role::Answer => self.answer(record),
-            Role::Inbox | Role::Told => {}
+            _ => {}
         }
     }
 
@@ -327,32 +309,16 @@ impl Tree {
         }
     }
 
-    fn timer(&mut self, record: &Record, mark: Option<Mark>) {
-        let h = &record.header;
-        match mark {
-            Some(Mark::Timing(Timing::Set)) => self.item(h, Leaf::Timer { set: None }),
-            Some(Mark::Timing(Timing::Cancel)) => self.item(h, Leaf::Cancel { timer: None }),
-            Some(Mark::Timing(Timing::Opens)) => self.open(record, h.call.clone()),
-            _ => {}
-        }
-    }
-
     /// An answer of the core completes the data of its item.
     fn answer(&mut self, record: &Record) {
         let place = record.header.call.as_ref().and_then(CallPath::caller);
         let item = place.and_then(|(path, turn, ordinal)| {
             self.calls.get_mut(&path).and_then(|branch| branch.items.get_mut(&(turn, ordinal)))
         });
-        match item {
-            Some(Leaf::Spawned(child)) => *child = core_payload::spawned_child(&record.body),
-            Some(Leaf::Await { over }) => *over = core_payload::await_reason(&record.body),
-            Some(Leaf::View { cleared: true, range }) => *range = view_payload::cleared_range(&record.body),
-            Some(Leaf::View { range, .. }) => *range = view_payload::recalled_range(&record.body),
-            Some(Leaf::Asks(said)) => *said = question::read_said(&record.body),
-            Some(Leaf::Ends(child)) => *child = core_payload::cancelled_thread(&record.body),
-            Some(Leaf::Timer { set }) => *set = core_payload::read_timer_set(&record.body),
-            Some(Leaf::Cancel { timer }) => *timer = core_payload::cancelled_timer(&record.body),
-            _ => {}
+        if let Some(Leaf::Primitive { element, is_answered, told }) = item
+            && let Some(shows) = primitives::named(element).and_then(|one| one.shows)
+        {
+            (*is_answered, *told) = (true, shows(Some(&record.body)));
         }
     }
 

@@ -106,7 +106,7 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
         .collect();
     match takers.as_slice() {
         [(_, taken)] => Ok((taken.name.clone(), taken.schema)),
-        [] => Err(nobody(composition, element, to)),
+        [] => Err(untaken(composition, element, to)),
         [(first, taken), others @ ..] => {
             Err(match others.iter().find(|(other, _)| other.name != first.name) {
                 Some((second, _)) => format!(
@@ -126,7 +126,8 @@ fn is_meant(name: &QName, element: &str) -> bool {
     *name.local == *element || (element.starts_with('{') && name.to_string() == element)
 }
 
-fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String {
+/// Why no listener takes the element.
+fn untaken(composition: &Composition, element: &str, to: Option<&Name>) -> String {
     let inside = |listener: &&Listener| listener.accepts.iter().any(|taken| is_meant(&taken.name, element));
     let takes = composition.listeners.values().find(inside);
     if let (Some(listener), None) = (takes.filter(|listener| !listener.entry), to) {
@@ -150,10 +151,11 @@ fn nobody(composition: &Composition, element: &str, to: Option<&Name>) -> String
     if element.is_empty() && !names.is_empty() {
         return format!("the name of the element is empty; open are {}", names.join(", "));
     }
-    let who = to.map_or_else(|| "nobody takes".to_owned(), |to| format!("{} does not take", to.as_str()));
+    let who =
+        to.map_or_else(|| "no listener takes".to_owned(), |to| format!("{} does not take", to.as_str()));
     if names.is_empty() {
         return format!(
-            "{who} {element}: no listener is open to messages from outside; try: entry: true at one of them in the organism's file"
+            "{who} {element}: no listener is open to messages from outside; try: entry: true at a listener in the organism's file"
         );
     }
     let listed = format!("; open are {}", names.join(", "));

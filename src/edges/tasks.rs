@@ -77,7 +77,7 @@ impl Panicked {
 }
 
 /// A running task. Dropping this does not stop it.
-#[must_use = "a task nobody waits for is not drained"]
+#[must_use = "a task is drained only if a caller waits for it"]
 pub struct Task(Over);
 
 /// How the end of a task is noticed.

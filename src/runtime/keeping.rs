@@ -67,8 +67,8 @@ pub(super) async fn open(
             Ok(OpenLog { writer, reader, secret: opened.secret.0, lead: None, notes })
         }
         LogPlace::Stream { copy, kept } => {
-            let nobody = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
-            let broker = broker.ok_or_else(nobody)?;
+            let unnamed = || StartFault::Machine("the log is in NATS, and no broker is named".to_owned());
+            let broker = broker.ok_or_else(unnamed)?;
             if let Durability::Always(pages) = &kept.durability {
                 broker.syncs(pages).await?;
             }

@@ -20,7 +20,7 @@ use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
 use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings, Unreceipted};
-use systole_core::pump::replying;
+use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
@@ -308,8 +308,8 @@ impl Hearing<'_> {
                     continue;
                 }
             };
-            let judged =
-                admit::judge_word(self.room.composition, lease, word, &speech, &mut self.compiled_schemas);
+            let (page, known) = (self.room.composition, primitives::reading);
+            let judged = admit::judge_word(page, lease, word, &speech, known, &mut self.compiled_schemas);
             if let Some(idle) = idle {
                 due = hard.min(Instant::now() + idle);
             }
@@ -354,7 +354,7 @@ impl Hearing<'_> {
 impl Room<'_> {
     /// The items of the reply, and what they mean for the call.
     fn reply(&self, items: Vec<Item>) -> End {
-        let is_step = |item: &&Item| !matches!(item, Item::Admitted(a) if replying::is_kept(a.what()));
+        let is_step = |item: &&Item| !matches!(item, Item::Admitted(a) if replying::is_kept(a));
         let steps = items.iter().filter(is_step).count();
         let owes = !self.listener.returns.is_empty() && (items.is_empty() || self.listener.turns <= 1);
         let verdicts: Vec<Verdict> = items.into_iter().map(|item| self.verdict(item, steps)).collect();
@@ -376,7 +376,7 @@ impl Room<'_> {
                     What::ForEach { takers, .. } => {
                         Case::Call(takers.iter().map(|(peer, _)| peer.clone()).collect())
                     }
-                    What::Spawn { .. } | What::Steer { .. } | What::Primitive(_) => Case::ForPump,
+                    What::Steer { .. } | What::Primitive(_) => Case::ForPump,
                 };
                 let needs_person = admitted.is_dangerous() && !matches!(case, Case::Note | Case::Final);
                 Verdict { payload: Some(admitted.bytes().clone()), case, needs_person }

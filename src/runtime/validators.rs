@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::compiled_schemas::{CompiledSchemas, Unfit};
 use super::spoken::Voice;
 use systole_core::pump::engine::Input;
+use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::composition::{Composition, Reach};
 use systole_core::types::flow::{Asked, Judged, Ticket, Unconnected};
@@ -252,7 +253,7 @@ impl Desk {
         // either.
         let reach = page.listener(listener).map(|listener| &listener.reach);
         let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
-        let judged = admit::judge_word(page, lease, word, speech, compiled_schemas);
+        let judged = admit::judge_word(page, lease, word, speech, primitives::reading, compiled_schemas);
         self.passed_door(true);
         self.voice.pass(&judged, whole);
         Ok(judged)

@@ -202,7 +202,7 @@ fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
 }
 
 #[tokio::test]
-async fn a_refusal_from_outside_is_told_with_its_place_and_its_mend() {
+async fn a_refusal_from_outside_is_reported_with_its_place_and_its_fix() {
     let folder = cast(&[Part("dig", "dig", "dug", &[])]);
     let organism = start(folder.path()).await;
     until(&organism, |r| String::from_utf8_lossy(&r.body).contains("<listener-joined")).await;
@@ -306,7 +306,7 @@ sess-0123456789ab  resting  opened 12:00:00
 
 /// The timer of a call that closed long before is cancelled when its message times out, not together with that call.
 #[test]
-fn a_cancelled_timer_is_told_with_the_call_that_set_it() {
+fn a_cancelled_timer_is_reported_with_the_call_that_set_it() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut record = hostile(&thread).remove(0);
     let timer = systole_core::types::ids::TimerId::parse("tea").unwrap();

@@ -48,7 +48,7 @@ async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_w
 }
 
 #[tokio::test]
-async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_mend() {
+async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_fix() {
     let fails =
         "run: [sh, -c, \"read line; echo Traceback >&2; echo \\\"KeyError: 'SEARCH_ROOT'\\\" >&2; exit 1\"]";
     let folder = cast(&[Part(
@@ -67,7 +67,7 @@ async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_mend() {
     assert!(report.contains("search attempt 2 of 3 in back-off for"), "{report}");
     assert!(report.contains("before: exited 1 after"), "{report}");
     assert!(report.contains("last words on stderr: KeyError: 'SEARCH_ROOT'"), "{report}");
-    assert!(!report.contains("stderr: Traceback"), "only the last line is told: {report}");
+    assert!(!report.contains("stderr: Traceback"), "only the last line is printed: {report}");
     assert!(
         flat(&report)
             .contains("sees only PATH, HOME, LANG, TZ; name SEARCH_ROOT under listeners.search.pass"),
@@ -187,7 +187,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
 }
 
 #[tokio::test]
-async fn c7_the_time_of_a_message_is_told_with_whether_it_runs() {
+async fn c7_the_time_of_a_message_is_reported_with_whether_it_runs() {
     let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
     let sleeps =
         format!("env: {{TURN_1: '<set-timer {core} after=\"1h\"/><await-threads {core} mode=\"all\"/>'}}");
@@ -265,7 +265,7 @@ async fn c7_who_waited_for_the_one_slot_is_out_since_it_was_free() {
 }
 
 #[tokio::test]
-async fn c7_after_a_restart_the_attempt_that_was_lost_with_the_pump_is_told() {
+async fn c7_after_a_restart_the_attempt_that_was_lost_with_the_pump_is_reported() {
     let folder = cast(&[HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();

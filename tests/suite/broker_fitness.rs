@@ -200,10 +200,10 @@ async fn an_address_that_is_none_is_told_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_broker_that_is_not_there_is_told_with_its_address() {
-    let nobody = format!("127.0.0.1:{}", ports::free());
-    let words = format!("the broker at {nobody} cannot be reached: nothing listens there");
-    let tried = connect(&format!("nats://{nobody}"), password(SECRET), PATIENCE).await;
+async fn a_broker_that_is_not_there_is_reported_with_its_address() {
+    let nowhere = format!("127.0.0.1:{}", ports::free());
+    let words = format!("the broker at {nowhere} cannot be reached: nothing listens there");
+    let tried = connect(&format!("nats://{nowhere}"), password(SECRET), PATIENCE).await;
     refused(tried, Code::BusUnreachable, &words, "start nats-server there");
 }
 
@@ -246,7 +246,7 @@ async fn wrong_credentials_are_told_without_them() {
 
 /// The broker does not answer forbidden requests: the separate error line is read, and no request waits.
 #[tokio::test]
-async fn what_the_broker_forbids_is_told_at_once() {
+async fn what_the_broker_forbids_is_reported_at_once() {
     for (rights, words) in [
         ("publish: {deny: \"$JS.API.>\"}", "Publish to \"$JS.API.INFO\""),
         (
@@ -305,7 +305,7 @@ async fn what_a_trial_that_was_cut_short_left_is_removed_and_no_delivery_with_it
 }
 
 #[tokio::test]
-async fn a_stream_of_somebody_else_is_refused_and_left_as_it_is() {
+async fn a_stream_of_another_program_is_refused_and_left_unchanged() {
     let foreign = "another name for the organism";
     let server = Server::start();
     let jetstream = looking(&server).await;

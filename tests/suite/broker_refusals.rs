@@ -106,7 +106,7 @@ fn d6_a_broker_that_does_not_tell_whom_it_let_in_hinders_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn d6_what_a_party_may_not_the_server_tells_nobody() {
+async fn d6_the_server_publishes_no_event_for_a_refused_publish_or_subscription() {
     let house = House::open();
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;

@@ -69,7 +69,7 @@ fn h3_run_refuses_exactly_what_check_refuses() {
 }
 
 #[test]
-fn warnings_are_told_as_written_down_and_hinder_nothing() {
+fn warnings_are_reported_as_written_down_and_hinder_nothing() {
     let regenerate = std::env::var_os("SYSTOLE_GOLDEN").is_some();
     let mut codes = std::collections::BTreeSet::new();
     for path in files(WARNED) {
@@ -159,7 +159,7 @@ fn as_json_each_mistake_is_a_line_with_its_places() {
 /// A good file is summarized in a few lines: the listeners, what each accepts, what it may use, where the
 /// log is stored.
 #[test]
-fn a_good_file_is_told_as_what_it_is() {
+fn a_good_file_is_reported_as_what_it_is() {
     let ran = here(&["check", "-f", "config/beat/organism.yaml", "--set", "budgets.wall=5m"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
     for wanted in [

@@ -49,7 +49,7 @@ fn a_question_in_words_has_an_answer_in_words() {
 }
 
 #[test]
-fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
+fn a_question_that_cannot_be_answered_is_reported_with_its_fix() {
     let folder = first();
     for nothing in ["", " \n"] {
         let none = systole(folder.path(), &["ask", nothing]);
@@ -64,8 +64,8 @@ fn a_question_that_cannot_be_answered_is_told_with_its_mend() {
     is(&failed, 1, "");
     assert!(failed.stderr.starts_with("error: listener.failed: answer: exited 3 "), "{failed:?}");
     assert!(failed.stderr.contains("no luck"), "{failed:?}");
-    let nobody = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
-    assert!(nobody.code == Some(2) && nobody.stderr.contains("try: answer, answer-py"), "{nobody:?}");
+    let unknown = systole(folder.path(), &["ask", "--to", "nobody", "hi"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("try: answer, answer-py"), "{unknown:?}");
     let unknown = systole(folder.path(), &["ask", "--thread", "sess-00000000", "hi"]);
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
 

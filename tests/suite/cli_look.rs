@@ -200,7 +200,7 @@ async fn a_log_that_is_followed_shows_what_comes() {
 }
 
 #[tokio::test]
-async fn a_log_that_is_not_there_or_not_ours_is_told_with_the_mend() {
+async fn a_log_that_is_not_there_or_not_ours_is_reported_with_the_fix() {
     let nowhere = super::organism::folder(&[]);
     let unnamed = systole(nowhere.path(), &["ps"]);
     assert_eq!(unnamed.exit, 3, "{}", unnamed.err);
@@ -333,7 +333,7 @@ async fn doctor_reports_a_refused_file_and_a_missing_program() {
 }
 
 #[tokio::test]
-async fn a_refusal_reads_with_its_place_and_its_mend() {
+async fn a_refusal_reads_with_its_place_and_its_fix() {
     let folder = cast(&[QUICK]);
     let organism = start(folder.path()).await;
     ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();

@@ -36,7 +36,7 @@ fn it_says_what_runs_where_and_on_which_log_and_never_the_token() {
     }
     assert!(ran.stdout.contains("echo is ready"), "{ran:?}");
     assert!(ran.stdout.contains("operator -> echo <say> hello"), "{ran:?}");
-    assert!(!ran.stdout.contains('\u{1b}'), "no colour where nobody looks: {ran:?}");
+    assert!(!ran.stdout.contains('\u{1b}'), "no colour without a terminal: {ran:?}");
     assert!(!ran.stderr.contains(run.token.secret()) && !ran.stdout.contains(run.token.secret()));
     assert!(!folder.path().join("hello.db.run").exists());
 }

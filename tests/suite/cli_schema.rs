@@ -97,7 +97,7 @@ fn an_example_and_a_prompt_are_what_the_model_makes() {
 }
 
 #[test]
-fn an_element_that_nothing_declares_is_told_with_the_nearest() {
+fn an_element_that_nothing_declares_is_reported_with_the_nearest() {
     let folder = with("unknown", &FILE.replace(", schema: again.xsd", ""));
     for what in ["show", "example", "prompt"] {
         let (exit, data, told) = ran(&folder, &["schema", what, "fnd"]);

@@ -171,7 +171,7 @@ fn a8_the_json_schema_of_an_element_is_printed_with_what_it_leaves_open() {
 }
 
 #[test]
-fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
+fn an_element_needs_exactly_one_open_listener_that_takes_it() {
     let yaml = HOUSE.replace("    entry: true\n", "    entry: true\n    in_flight: 1\n");
     let twin = yaml.split_once("listeners:\n").unwrap().1.split_once("log:").unwrap().0;
     let twins =
@@ -180,8 +180,8 @@ fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
     let folder = folder(&[("organism.yaml", &yaml), ("echo.xsd", ECHO_XSD), ("echo.py", ECHO_PY)]);
     for (arguments, wanted) in [
         (&["say", "text=a"][..], "say is taken by echo and by second; try: --to echo"),
-        (&["sya", "text=a"], "nobody takes sya; try: say"),
-        (&["banana", "text=a"], "nobody takes banana; open are say"),
+        (&["sya", "text=a"], "no listener takes sya; try: say"),
+        (&["banana", "text=a"], "no listener takes banana; open are say"),
         (&["say", "text=a", "--to", "ehco"], "there is no listener ehco; try: echo"),
         (&["found", "text=a", "--to", "echo"], "echo does not take found; open are say"),
         (
@@ -197,7 +197,7 @@ fn an_element_is_for_somebody_and_who_that_is_has_to_be_clear() {
 }
 
 #[test]
-fn a_refused_payload_is_told_with_its_place_and_its_mend() {
+fn a_refused_payload_is_reported_with_its_place_and_its_fix() {
     let folder = house();
     std::fs::write(
         folder.path().join("wrong.xml"),
@@ -276,7 +276,7 @@ fn a_thread_goes_on_by_its_beginning_or_as_the_last_one() {
 }
 
 #[test]
-fn nobody_has_to_wait_for_the_answer() {
+fn no_wait_returns_before_the_answer() {
     let folder = house();
     let ran = send(folder.path(), &["--no-wait", "--key", "k1"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{ran:?}");

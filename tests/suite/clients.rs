@@ -110,7 +110,7 @@ fn a12_a_client_without_roles_sees_and_ends_only_its_own_threads() {
         let hash = text(&goes_on.json, "hash");
         [&events, &cancel, &goes_on].map(|a| (a.status, a.json.to_string().replace(hash, "HASH")))
     });
-    assert_eq!(told[0], told[1], "a thread of somebody else is one that never was");
+    assert_eq!(told[0], told[1], "another client's thread is reported as not found");
     assert!(told[0].iter().all(|(status, _)| *status == 422), "{told:?}");
 
     let mut events =
@@ -123,7 +123,7 @@ fn a12_a_client_without_roles_sees_and_ends_only_its_own_threads() {
     assert_eq!(cancel(BOB, text(&theirs.json, "thread")).status, 200, "bob operates threads of others");
     organism.interrupt();
     let ends: Vec<_> = stored(folder.path()).into_iter().filter(|r| r.0 == other && r.1 == "alice").collect();
-    assert!(ends.is_empty(), "nothing that alice was refused stands in bob's thread: {ends:?}");
+    assert!(ends.is_empty(), "no refusal for alice is in bob's thread: {ends:?}");
 }
 
 /// Waits until a thread has its answer.
@@ -156,7 +156,7 @@ fn a12_an_order_about_a_thread_of_others_is_refused_as_for_one_that_never_was() 
     assert_eq!(order(BOB, &other, "end").0, 200);
     organism.interrupt();
     let hers: Vec<_> = stored(folder.path()).into_iter().filter(|r| r.0 == other && r.1 == "alice").collect();
-    assert!(hers.is_empty(), "nothing that alice was refused stands in bob's thread: {hers:?}");
+    assert!(hers.is_empty(), "no refusal for alice is in bob's thread: {hers:?}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn g4_a_client_without_the_role_decides_nothing_and_does_not_learn_whether_anyth
     organism.interrupt();
     let thread = text(&held.json, "thread");
     let refused = stored(folder.path()).into_iter().filter(|r| r.2 == "ingress.forbidden");
-    assert!(refused.map(|r| r.0).all(|place| place != thread), "what was refused stands in sys");
+    assert!(refused.map(|r| r.0).all(|place| place != thread), "the refusals are in sys");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_client_with_many_refusals_must_wait_and_the_log_has_a_count() {
     let answers: Vec<Answer> = (0..60).map(|_| sends(folder.path(), ALICE, "", wrong)).collect();
     let throttled: Vec<&Answer> = answers.iter().filter(|answer| answer.status == 429).collect();
     let told = answers.len() - throttled.len();
-    assert!(answers[..20].iter().all(|answer| answer.status == 422), "the first twenty are told one by one");
+    assert!(answers[..20].iter().all(|answer| answer.status == 422), "the first twenty are refused each");
     assert!(!throttled.is_empty(), "sixty came faster than one a second");
     for answer in &throttled {
         assert_eq!(text(&answer.json, "code"), "ingress.throttled");

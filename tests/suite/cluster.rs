@@ -124,7 +124,7 @@ impl Cluster {
                     }
                 }
             };
-            tokio::time::timeout(PATIENCE, led).await.expect("nobody leads it")
+            tokio::time::timeout(PATIENCE, led).await.expect("no node leads it")
         })
     }
 }

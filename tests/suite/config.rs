@@ -213,7 +213,7 @@ fn a_source_that_was_cut_or_forged_is_refused() {
 }
 
 #[test]
-fn what_is_no_file_is_told_as_such() {
+fn what_is_no_file_is_reported_as_such() {
     let folder = folder("no-file");
     let told = |path: &Path| config::load(path).unwrap_err().0[0].clone();
     assert_eq!(told(&folder).message, "this is a folder, not a file");
@@ -234,7 +234,7 @@ fn what_is_no_file_is_told_as_such() {
 
 /// A schema is a file too: a fault in it has its own fix, not the fix for the organism's file.
 #[test]
-fn what_is_no_schema_file_is_told_with_its_own_mend() {
+fn what_is_no_schema_file_is_reported_with_its_own_fix() {
     let name = folder("no-schema-file").join("schemas/search.xsd");
     let told = || load_text_there("no-schema-file", SMALL).unwrap_err().0[0].clone();
     fs::write(&name, vec![b' '; (1 << 20) + 1]).unwrap();
@@ -246,7 +246,7 @@ fn what_is_no_schema_file_is_told_with_its_own_mend() {
 }
 
 #[test]
-fn a_file_of_endless_entries_or_mistakes_is_told_briefly() {
+fn a_file_of_endless_entries_or_mistakes_is_reported_briefly() {
     let many = |entry: &str| (0..3000).map(|n| entry.replace('N', &n.to_string())).collect::<String>();
     let refused =
         load_text("endless", format!("{SMALL}limits: {{message: [{}]}}\n", many("N, "))).unwrap_err();
@@ -373,7 +373,7 @@ fn beside(inside: &str) -> &'static str {
 }
 
 #[test]
-fn bad_files_are_told_as_written_down() {
+fn bad_files_are_reported_as_written_down() {
     let regenerate = std::env::var_os("SYSTOLE_GOLDEN").is_some();
     let mut files: Vec<PathBuf> = fs::read_dir(GOLDEN).unwrap().map(|e| e.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "yaml"));

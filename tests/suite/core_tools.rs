@@ -63,7 +63,7 @@ fn shown(folder: &Path, command: &str) -> String {
 
 /// The entries of the section about core tools: a line and an example each.
 fn section(prompt: &str) -> Vec<(String, String)> {
-    let section = prompt.split("<core_tools>\n").nth(1).expect("it stands in the prompt");
+    let section = prompt.split("<core_tools>\n").nth(1).expect("it is in the prompt");
     let lines: Vec<&str> = section.split("\n</core_tools>").next().unwrap().lines().collect();
     let pair = |pair: &[&str]| {
         let name = pair[0].strip_prefix("- <").and_then(|line| line.split_once(">: ")).unwrap().0;
@@ -201,7 +201,7 @@ fn e8_a_long_output_is_read_on_with_what_the_dialect_has() {
 
 /// A need that a script does not meet stays unmet in a second try: it is reported at once, with its reason.
 #[test]
-fn e13_an_unmet_need_is_told_at_once_with_its_place() {
+fn e13_an_unmet_need_is_reported_at_once_with_its_place() {
     let house = organism("peers: [echo]", "helper: [{say: x}, {need: [nowhere], say: y}, {say: z}]\n");
     let ran = systole(house.path(), &["ask", "What is there?"]);
     let told = "model main, agent helper: answer 2 needs `nowhere` in the prompt, which has none\n";

@@ -200,7 +200,7 @@ async fn b10_what_waits_behind_a_stuck_document_is_called_back_at_once() {
 }
 
 #[tokio::test]
-async fn a_delivery_nobody_takes_is_reported_too() {
+async fn a_delivery_without_a_listener_is_reported_too() {
     let mut stage = each("answer $d").start().joined().await;
     stage.hand_to("nobody", "d1");
     stage.expect("gone d1 route.unavailable", "").await;

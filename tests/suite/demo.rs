@@ -208,7 +208,7 @@ fn h1_without_python_the_demo_says_so_in_one_line_and_starts_nothing() {
 }
 
 #[test]
-fn h1_a_folder_of_somebody_elses_is_not_removed() {
+fn h1_a_folder_that_the_demo_did_not_make_is_not_removed() {
     let folder = tempfile::tempdir().unwrap();
     let taken = folder.path().join(format!("systole-demo-{}", rustix::process::getuid().as_raw()));
     std::fs::create_dir(&taken).unwrap();

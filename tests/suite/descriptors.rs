@@ -74,7 +74,7 @@ fn a_connection_that_sends_no_whole_head_is_closed_in_time_and_one_with_a_token_
     let (mut silent, mut half) = (connect(&run), connect(&run));
     half.write_all(b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bea").unwrap();
     for stranger in [&mut silent, &mut half] {
-        assert_eq!(stranger.read(&mut [0]).unwrap(), 0, "it is told nothing");
+        assert_eq!(stranger.read(&mut [0]).unwrap(), 0, "it gets no answer");
     }
     asks_status(&mut known, &run);
     drop(running);

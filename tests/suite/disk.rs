@@ -68,7 +68,7 @@ fn c3_death_before_a_sync_loses_nothing_that_was_acknowledged() {
 }
 
 #[test]
-fn a_full_disk_is_told_to_senders_and_to_nobody_else() {
+fn a_full_disk_fails_senders_but_not_readers() {
     if !may_trace() {
         return;
     }
@@ -164,7 +164,7 @@ fn a_disk_that_syncs_no_more_closes_the_log_and_is_no_reason_to_acknowledge() {
 }
 
 #[test]
-fn a_disk_that_is_full_from_the_start_is_told_with_the_place() {
+fn a_disk_that_is_full_from_the_start_is_reported_with_the_place() {
     if !may_trace() {
         return;
     }

@@ -27,6 +27,8 @@ pub(crate) struct Log {
     configured: fn(&str) -> String,
     /// Whether the comparison includes the places of mistakes in what was said.
     has_places: bool,
+    /// Whether the comparison includes the numbers of journal entries.
+    has_numbers: bool,
 }
 
 /// The place of a record: thread, call, turn, ordinal, kind, and its number among the records that share all of
@@ -47,6 +49,7 @@ impl Log {
             reader,
             configured,
             has_places: true,
+            has_numbers: true,
         }
     }
 
@@ -54,6 +57,13 @@ impl Log {
     /// places are within the payload; over NATS they are within the document of the whole reply.
     pub(crate) fn without_places(self) -> Log {
         Log { has_places: false, ..self }
+    }
+
+    /// The same with the entries of each attempt counted from 1. A listener counts its entries and questions in one
+    /// sequence. An agent over NATS asks for its view again if the delivery of a turn comes before the receipt of its
+    /// last reply, so the number of its questions depends on time.
+    pub(crate) fn without_numbers(self) -> Log {
+        Log { has_numbers: false, ..self }
     }
 
     /// The differences between two logs, one on each line, and how many records were compared.
@@ -129,6 +139,10 @@ impl Log {
         let body = String::from_utf8_lossy(&record.body).into_owned();
         let body = if self.has_places { body } else { blanked(&blanked(&body, " line=\""), " column=\"") };
         let h = &record.header;
+        let body = match h.kind {
+            Kind::Journal if !self.has_numbers => self.counted(record, body),
+            _ => body,
+        };
         match (h.kind, h.code) {
             (Kind::Attempt, _) => without_times(&body),
             (Kind::Timer, Some(Mark::Timing(Timing::Wall))) => without_stretches(&body),
@@ -138,6 +152,31 @@ impl Log {
             (Kind::Journal, Some(Mark::Journaling(Journaling::Started))) => self.prompted(&body),
             _ => body,
         }
+    }
+
+    /// A journal entry, with its number and the number of its start counted within its attempt. The order of the
+    /// numbers stays, and which start a result names.
+    fn counted(&self, record: &Record, body: String) -> String {
+        let attempt = |record: &Record| {
+            let (h, body) = (&record.header, String::from_utf8_lossy(&record.body));
+            let attempt = value(&body, " attempt=\"").map(str::to_owned);
+            (h.kind, h.thread.to_string(), h.call.clone(), h.turn, attempt)
+        };
+        let number = |body: &str, part: &str| value(body, part).and_then(|text| text.parse::<u64>().ok());
+        let own = attempt(record);
+        let same = self.records.iter().filter(|other| attempt(other) == own);
+        let mut numbers: Vec<u64> =
+            same.filter_map(|other| number(&String::from_utf8_lossy(&other.body), " id=\"")).collect();
+        numbers.sort_unstable();
+        [" id=\"", " of=\""].into_iter().fold(body, |body, part| {
+            let place = number(&body, part).and_then(|number| numbers.binary_search(&number).ok());
+            match (number(&body, part), place) {
+                (Some(number), Some(place)) => {
+                    body.replacen(&format!("{part}{number}\""), &format!("{part}{}\"", place + 1), 1)
+                }
+                _ => body,
+            }
+        })
     }
 
     /// A record of a model call, with the prompt in place of its hash. The prompt contains the marks of its

@@ -56,7 +56,7 @@ const ROWS: [Row; 37] = [
     (&["pause", "sess-ffffffff"], 2, "error: "),
     (&["resume", "sess-ffffffff"], 2, "error: "),
     // An element, a code.
-    (&["send", "nothing"], 2, "error: nobody takes nothing"),
+    (&["send", "nothing"], 2, "error: no listener takes nothing"),
     (&["schema", "show", "nothing"], 2, "error: no schema declares nothing"),
     (&["schema", "example", "nothing"], 2, "error: no schema declares nothing"),
     (&["explain", "nothing.nowhere"], 2, "error: there is no code"),

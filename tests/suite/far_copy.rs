@@ -365,7 +365,7 @@ fn a_copy_that_goes_further_than_the_stream_is_refused_and_stays() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_told_with_the_mend() {
+fn what_cannot_be_copied_is_reported_with_the_fix() {
     let (server, folder) = at_rest();
     let path = folder.path();
     let no_stream = systole(path, &["copy", "--to", "new.db", "--set", "organism.name=store"]);

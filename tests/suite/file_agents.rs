@@ -7,9 +7,10 @@ use std::path::Path;
 use systole::config::{self, OrganismFile, Refused, page};
 use systole::edges::schemas::{Judge, Source, Verdict};
 use systole_agent::spec::{Actions, Dialect, Format, Provider, Thinking, ToolChoice};
-use systole_core::rules::classify::{Case, of_item, of_message};
+use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
 use systole_core::types::composition::{Describe, OnUnknown, Reach};
+use systole_core::types::flow::What;
 use systole_core::types::ids::Name;
 use systole_kit::QName;
 
@@ -264,7 +265,7 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let composition = loaded(SMALL).composition;
     let helper = composition.listener(&name("helper")).unwrap();
     let tag = QName::new("https://xml-pipeline.org/ns/helper/v1", "helper");
-    let Ok(Case::Note(schema)) = of_item(&composition, helper, &tag, None) else { panic!("it is a note") };
+    let Ok((What::Note, schema)) = of_item(&composition, helper, &tag, None) else { panic!("it is a note") };
     let sources: Vec<Source> = (composition.schemas.iter())
         .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
         .collect();
@@ -327,7 +328,7 @@ fn names_are_one_space_and_the_entry_is_the_only_agent_that_is_open() {
     let second = "  other: {model: main, prompt: {identity: You answer.}}\n";
     let two = loaded(&format!("{SMALL}{second}"));
     assert_eq!(two.composition.entry, None);
-    assert_eq!(two.warnings.len(), 1, "a message that names nobody could go to both");
+    assert_eq!(two.warnings.len(), 1, "a message without an addressee could go to both");
     assert_eq!(two.warnings[0].code.as_str(), "config.several-takers");
     let closed = loaded(&SMALL.replace("{model: main,", "{model: main, entry: false,"));
     assert_eq!(closed.composition.entry, None);

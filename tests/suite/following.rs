@@ -36,7 +36,7 @@ async fn the_log_is_closed_behind_those_who_read_it_and_is_one_file() {
 }
 
 #[tokio::test]
-async fn nobody_answers_behind_a_stopped_organism() {
+async fn a_stopped_organism_answers_no_more_requests() {
     let folder = house();
     let organism = start(folder.path()).await;
     let front = organism.front().clone();

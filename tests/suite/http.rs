@@ -56,7 +56,7 @@ fn a_receipt_names_message_thread_and_position() {
     let taken = ask(&run, "POST", "/v1/messages", &[], &say("hello"));
     assert_eq!(taken.status, 202, "{taken:?}");
     assert_eq!((text(&taken.json, "sender"), text(&taken.json, "call")), ("operator", "1"));
-    assert_eq!(text(&taken.json, "key").len(), 32, "a key was drawn and is told");
+    assert_eq!(text(&taken.json, "key").len(), 32, "the organism makes a key and returns it");
     assert_eq!(taken.json["repeated"], false);
     assert!(taken.json.get("claimed").is_none());
 
@@ -116,7 +116,7 @@ fn row_32_a_claimed_sender_is_replaced_and_the_receipt_says_so() {
 }
 
 #[test]
-fn a_refusal_says_where_what_and_the_mend() {
+fn a_refusal_says_where_what_and_the_fix() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let wrong = "<say xmlns=\"https://xml-pipeline.org/ns/echo/v1\">\n  <txt>hello</txt></say>";
@@ -130,8 +130,8 @@ fn a_refusal_says_where_what_and_the_mend() {
     assert_eq!(text(&refused.json, "hash").len(), 64);
 
     let run = run_file(folder.path());
-    let nobody = ask(&run, "POST", "/v1/messages?thread=sess-0123456789ab", &[], &say("hello"));
-    assert_eq!((nobody.status, text(&nobody.json, "code")), (422, "thread.unknown"));
+    let unknown = ask(&run, "POST", "/v1/messages?thread=sess-0123456789ab", &[], &say("hello"));
+    assert_eq!((unknown.status, text(&unknown.json, "code")), (422, "thread.unknown"));
     let path_like = ask(&run, "POST", "/v1/messages?thread=..%2F..%2Fetc", &[], &say("hello"));
     assert_eq!((path_like.status, text(&path_like.json, "code")), (422, "thread.unknown"));
     let bad_key = ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "a b")], &say("hello"));
@@ -263,7 +263,7 @@ fn one_thread_can_be_followed_alone() {
 }
 
 #[test]
-fn a_client_that_does_not_read_holds_nobody_up() {
+fn a_client_that_does_not_read_delays_no_other_client() {
     let folder = house();
     let organism = Running::organism(folder.path());
     let slow = Events::open(&run_file(folder.path()), "?from=0", &[]);

@@ -122,7 +122,7 @@ fn a12_a_client_without_the_role_learns_nothing_about_foreign_threads() {
         let kept = kept_from_events(&run, ALICE, &format!("?from=0&thread={thread}&voice=true"));
         (kept.status, kept.json.to_string())
     });
-    assert_eq!(told[0], told[1], "a thread of somebody else is one that never was");
+    assert_eq!(told[0], told[1], "another client's thread is reported as not found");
     assert_eq!(told[0].0, 422);
 
     // The next event in her thread comes next: nothing of the other thread came between.
@@ -135,7 +135,7 @@ fn a12_a_client_without_the_role_learns_nothing_about_foreign_threads() {
 }
 
 #[test]
-fn a_client_that_does_not_read_words_holds_nobody_up() {
+fn a_client_that_does_not_read_progress_delays_no_other_client() {
     let folder = house();
     let organism = Running::organism_with(folder.path(), &TOKENS);
     let run = run_file(folder.path());
@@ -147,6 +147,6 @@ fn a_client_that_does_not_read_words_holds_nobody_up() {
     // When the slow client reads, it gets every record, and only part of the progress.
     let mut slow = slow;
     let heard = until(&mut slow, 1, 1);
-    assert!(heard.len() < 1500, "{} words were kept for somebody who did not read", heard.len());
+    assert!(heard.len() < 1500, "{} words were kept for a client that did not read", heard.len());
     assert_eq!(organism.interrupt().code, Some(130));
 }

@@ -96,7 +96,7 @@ impl Trap {
 
     fn assert_untouched(&self) {
         // A blocking fetch would connect before the verdict comes back.
-        let error = self.socket.accept().expect_err("nobody may connect");
+        let error = self.socket.accept().expect_err("a fetch connected");
         assert_eq!(error.kind(), ErrorKind::WouldBlock);
     }
 }

@@ -125,7 +125,7 @@ fn row_05_imports_open_no_file_and_no_socket() {
         .collect();
     assert!(
         between.iter().any(|line| line.contains("memfd_create")),
-        "the documents lie in memory: {between:?}"
+        "the documents stay in memory: {between:?}"
     );
     let known =
         |line: &&&str| line.contains("memfd_create(\"systole-schema\"") || line.contains("\"/proc/self/fd/");

@@ -129,7 +129,7 @@ fn b5_kills_around_the_commit_that_ends_a_child() {
         for step in ["C4:", "C6:"] {
             trial.dies_at(&[step, times].concat());
             let (ended, told) = ends_of_children(&trial.house);
-            assert_eq!(told.len(), ended.len(), "{step}{times}: each is told exactly once");
+            assert_eq!(told.len(), ended.len(), "{step}{times}: each is reported exactly once");
             assert_eq!(told.into_iter().collect::<BTreeSet<_>>(), ended, "{step}{times}");
             let more = ended.len() - ends;
             ends = ended.len();

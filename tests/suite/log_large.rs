@@ -37,7 +37,7 @@ fn c10_a_large_body_is_stored_once_however_often_it_is_sent() {
     let reader = sqlite::open_reading(&folder.log()).unwrap();
     let read: Vec<_> =
         reader.after(Position(0), 100).unwrap().into_iter().map(|(_, record)| Arc::new(record)).collect();
-    assert_eq!(read, records, "nobody sees a difference");
+    assert_eq!(read, records, "a reader sees no difference");
     let bytes = std::fs::metadata(folder.log()).unwrap().len();
     assert!(bytes < 3 * 4 * LARGE_BODY as u64, "{bytes} bytes");
     let saw = sqlite::verify_all(&folder.log()).unwrap();

@@ -66,7 +66,7 @@ fn d1_a_copy_that_is_made_again_is_equal() {
     write(&mut log, vec![author.record(&root(3), &large.body, |_| {})], Vec::new());
     assert!(stream_bytes(&far) - before < 4096, "the same bytes were sent again");
     write(&mut log, (0..30).map(|n| author.note(&root(4), 50_000 + n)).collect(), vec![document(b"a page")]);
-    assert!(stream_bytes(&far) - before < 100_000, "what is too large for a message lies apart");
+    assert!(stream_bytes(&far) - before < 100_000, "a body that is too large for a message is stored apart");
     drop(log);
 
     let again = far.open(&second.log()).unwrap();
@@ -127,7 +127,7 @@ fn d8_of_two_pumps_one_writes_and_the_other_learns_of_it() {
 }
 
 #[test]
-fn d8_whoever_finds_a_writer_is_told_who_or_waits() {
+fn d8_a_pump_that_finds_a_writer_names_it_or_waits() {
     let (far, folder, other) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();
     let mut first = far.open(&folder.log()).unwrap();
@@ -229,7 +229,7 @@ fn d7_a_broker_that_is_killed_between_two_commits_has_each_once() {
     writer.hand(batch([author.note(&root(1), 20), author.note(&root(2), 30)])).unwrap();
     let Ok(Outcome::Stalled { words }) = said.recv() else { panic!("it was written without a broker") };
     assert!(words.contains("127.0.0.1"), "{words}");
-    assert_eq!(reader.last(), Ok(Position(1)), "nobody sees what is not stored");
+    assert_eq!(reader.last(), Ok(Position(1)), "no reader sees what is not stored");
     far.server.start_again();
     assert_eq!(said.recv(), Ok(Outcome::Committed(Position(3))));
     writer.hand(batch([author.note(&root(2), 40)])).unwrap();
@@ -336,7 +336,7 @@ fn foreign_messages_in_the_stream_are_reported_with_their_position() {
         jetstream.publish("o.shop.log.0", "17:systole bundle v9\n".into()).await.unwrap().await.unwrap();
     });
     let Commit::Conflict(words) = log.writer.commit(&batch([author.note(&root(1), 20)])) else {
-        panic!("it was written behind what nobody knows")
+        panic!("it was written after a bundle of an unknown version")
     };
     assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by another program"), "{words}");
     drop(log);
@@ -434,7 +434,7 @@ fn d1_an_invalid_bundle_is_reported_with_its_position_and_earlier_ones_are_kept(
 }
 
 #[test]
-fn d8_nobody_is_ousted_by_what_is_only_said() {
+fn d8_a_claim_that_is_not_in_the_log_ousts_no_writer() {
     let (far, folder) = (Far::start(), Folder::new());
     let mut author = Author::default();
     let mut log = far.open(&folder.log()).unwrap();

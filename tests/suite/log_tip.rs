@@ -227,7 +227,7 @@ fn c15_an_older_log_gets_its_tip_without_a_word() {
 }
 
 #[test]
-fn c15_how_a_log_was_left_is_told() {
+fn c15_how_a_log_was_left_is_reported() {
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
     write(&mut opened, &mut Author::default(), 2);

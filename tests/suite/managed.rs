@@ -315,7 +315,7 @@ fn what_hinders_a_broker_of_its_own_is_one_clear_error() {
 }
 
 #[test]
-fn a_broker_is_not_started_where_nobody_is_reached_over_it() {
+fn a_broker_that_no_listener_needs_is_not_started() {
     let folder = tempfile::tempdir().unwrap();
     let file = "organism: {name: shop}\nbus: {nats: managed}\nlisteners:\n  \
                 echo: {run: [cat], accepts: [ask], returns: [answer], entry: true}\n\
@@ -327,7 +327,7 @@ fn a_broker_is_not_started_where_nobody_is_reached_over_it() {
 }
 
 #[test]
-fn a_start_is_told_as_data_with_its_broker() {
+fn a_start_is_reported_as_data_with_its_broker() {
     let folder = house();
     let mut command = Command::new(env!("CARGO_BIN_EXE_systole"));
     command.args(["run", "--json"]).current_dir(folder.path()).env("PATH", path());

@@ -214,7 +214,7 @@ impl systole_core::types::ports::Steps for Mine {
 }
 
 #[tokio::test]
-async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
+async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
     let folder = echo();
     let file = config::load(&folder.path().join("organism.yaml")).unwrap();
     let plan = Plan {
@@ -239,7 +239,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_nobody_waits() {
         thread: None,
     };
     let asked = tokio::time::timeout(PATIENCE, organism.ask(message)).await;
-    assert!(matches!(asked, Ok(None)), "nobody answers any more");
+    assert!(matches!(asked, Ok(None)), "the organism answers no more");
     assert_eq!(organism.broke().await, Ended::Broken("validator-0 panicked".to_owned()));
     organism.stop(Duration::ZERO).await;
 }

@@ -111,7 +111,7 @@ fn h10_timers_expiries_and_retries_take_no_time() {
 }
 
 #[test]
-fn h10_what_comes_otherwise_is_told_with_its_place() {
+fn h10_what_comes_otherwise_is_reported_with_its_place() {
     let hello = ("listeners/greeter.sh", include_str!("../../config/hello/listeners/greeter.sh"));
     let organism = ("organism.yaml", include_str!("../../config/hello/organism.yaml"));
     for (step, place, words) in [
@@ -154,7 +154,7 @@ fn h10_an_answer_that_is_left_or_lacking_fails_the_test() {
 }
 
 #[test]
-fn h10_every_mistake_is_told_at_once() {
+fn h10_every_mistake_is_reported_at_once() {
     let test = "organism: organism.yaml
 stand_ins: {valt: [{answer: {done: {who: bob}}}]}
 tests:

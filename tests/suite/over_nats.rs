@@ -111,7 +111,7 @@ impl Worker {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, insisting).await.expect("nobody came back")
+        tokio::time::timeout(PATIENCE, insisting).await.expect("no answer came")
     }
 
     /// Sends a document about a delivery, and returns the answer.

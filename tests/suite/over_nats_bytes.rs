@@ -190,8 +190,8 @@ async fn d7_a_plain_client_that_is_silent_or_called_back_is_treated_by_the_page(
 async fn d2_a_pull_before_the_first_run_gets_an_answer_and_the_kit_keeps_asking() {
     let mut house = House::still("");
     let plain = Plain::of(&house).await;
-    let nobody = next(&mut plain.pull().await).await;
-    assert_eq!(nobody.status.map(|status| status.as_u16()), Some(503), "{nobody:?}");
+    let answer = next(&mut plain.pull().await).await;
+    assert_eq!(answer.status.map(|status| status.as_u16()), Some(503), "{answer:?}");
     let worker = house.process("echo");
     worker.says("no deliveries are handed out: 503");
     house.starts();

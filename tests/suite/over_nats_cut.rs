@@ -74,7 +74,7 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     let one = worker.pulls().await;
     // It goes out when the outcome of the first is known.
     let two = worker.pulls().await;
-    assert_eq!(stored(&worker).await, 2, "each lies there once");
+    assert_eq!(stored(&worker).await, 2, "each is stored once");
     for held in [&one, &two] {
         let receipt = worker.says(held, "done").await;
         assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
@@ -115,7 +115,7 @@ async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_att
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a way that is held up for longer than both patiences takes a quarter of a minute"]
-async fn d7_a_delivery_that_reaches_the_broker_late_is_given_to_nobody() {
+async fn d7_a_delivery_that_reaches_the_broker_late_goes_to_no_worker() {
     let server = Server::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", timeout: 60s, retry: {attempts: 9, backoff: 1ms..1ms}");
@@ -148,7 +148,7 @@ async fn d7_a_disconnected_pump_answers_waiting_clients_in_time_and_gets_open_re
     // The pump answers after the broker's message that the delivery is stored.
     worker.tells(&held, "ask", "id=\"1\"", "<view from-seq=\"0\"/>").await;
     proxy.loses(STORED, 1);
-    let unknown = asks(folder.path(), "nobody knows");
+    let unknown = asks(folder.path(), "not confirmed");
     proxy.has_lost(1);
     let doubtful = worker.pulls().await;
     proxy.goes(Way::Cut);
@@ -159,7 +159,7 @@ async fn d7_a_disconnected_pump_answers_waiting_clients_in_time_and_gets_open_re
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(ran.stderr.contains(code) && ran.stderr.contains("no connection to the broker"), "{ran:?}");
     }
-    assert_eq!(stored(&worker).await, 2, "what is out, and what nobody knows of");
+    assert_eq!(stored(&worker).await, 2, "the one that is out, and the one that was not confirmed");
     proxy.goes(Way::Pass);
     let receipt = worker.insists(&held, "I was here all the time").await;
     assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");

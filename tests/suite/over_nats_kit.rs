@@ -400,7 +400,7 @@ async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
             "a notice" => turn.notice("own.word", &much),
             _ => drop(turn.ask(Question::PutBlob { text: much })),
         }
-        answer("nobody hears this")
+        answer("this is not heard")
     });
     for what in ["a notice", "a question"] {
         let asked = house.systole(&["ask", what]);
@@ -414,9 +414,9 @@ async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
 async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
     let house = House::open("");
     let url = house.server.url();
-    let nobody = Worker::new(&url, "shop", "echo").serve(|_| answer(""), std::future::pending()).await;
+    let keyless = Worker::new(&url, "shop", "echo").serve(|_| answer(""), std::future::pending()).await;
     let at = url.replace("nats://", "");
-    assert_eq!(nobody, Err(Unserved::Forbidden { at, who: "a client without a key" }));
+    assert_eq!(keyless, Err(Unserved::Forbidden { at, who: "a client without a key" }));
     let wrong = Worker::new(&url, "shop", "echo").key_file(house.key("other"));
     let wrong = Serving::of(wrong, |_| answer("in another one's name"));
     while !wrong.news.lock().unwrap().iter().any(|news| matches!(news, News::Forbidden { .. })) {
@@ -466,7 +466,7 @@ async fn d2_ps_counts_the_workers_of_each_name_and_why_says_who_is_missing() {
             why.stderr.contains("echo: no worker of that name answers at the broker; start one\n"),
             "{why:?}"
         );
-        assert!(!why.stderr.contains("other: "), "nobody waits for it: {why:?}");
+        assert!(!why.stderr.contains("other: "), "no call waits for it: {why:?}");
     }
     let (gate, door) = gate();
     let worker = Serving::of(house.worker(), move |turn| {

@@ -93,7 +93,7 @@ async fn d7_a_broker_that_comes_back_with_nothing_is_given_everything_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn d7_a_consumer_that_somebody_else_makes_is_found_out_and_made_again() {
+async fn d7_a_consumer_that_another_program_made_is_noticed_and_made_again() {
     let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut found = stream.get_consumer::<pull::Config>("echo").await.unwrap();

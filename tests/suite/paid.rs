@@ -207,7 +207,7 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
     let run = run_file(folder.path());
     let receipt = ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], &say("hello"));
     assert_eq!(receipt.status, 202, "{receipt:?}");
-    model.struck.recv_timeout(PATIENCE).expect("nobody came to that point");
+    model.struck.recv_timeout(PATIENCE).expect("no call came to that point");
     if victim == Victim::Organism {
         let dead = organism.end();
         assert_eq!(dead.code, None, "{dead:?}");

@@ -121,7 +121,7 @@ fn elements_are_looked_up_in_ones_own_schema_then_in_payloads_then_in_shared_sch
     let own = "organism: {name: acme}\npayloads: {ask: int}\nlisteners: {a: {run: [x], accepts: [ask]}}\n";
     let own = read(own).unwrap();
     assert_eq!(own.listener(&name("a")).unwrap().accepts, [element(ACME, "ask", 2)]);
-    assert_eq!(own.schemas.len(), 3, "a vocabulary that nobody uses is no part of the configuration");
+    assert_eq!(own.schemas.len(), 3, "an unused vocabulary is no part of the configuration");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn c13_a_configuration_from_before_there_were_payloads_is_read_as_before() {
 }
 
 #[test]
-fn a13_every_mistake_of_a_block_names_its_place_and_its_mend() {
+fn a13_every_mistake_of_a_block_names_its_place_and_its_fix() {
     let mut files: Vec<PathBuf> =
         fs::read_dir("tests/suite/golden/config").unwrap().map(|entry| entry.unwrap().path()).collect();
     let is_of_payloads = |path: &PathBuf| {

@@ -119,7 +119,7 @@ fn hidden_characters_are_shown_once_and_never_sent_to_a_terminal() {
     tells(
         &systole(&["send", "sea\u{202e}rch", "query=x"]),
         2,
-        &["nobody takes sea\\u{202e}rch; try: search"],
+        &["no listener takes sea\\u{202e}rch; try: search"],
     );
     tells(
         &systole(&["send", "search", "query=a\u{7}"]),
@@ -229,7 +229,7 @@ fn read_and_write_errors_name_the_purpose_and_the_fix() {
 }
 
 #[test]
-fn a_question_that_is_no_text_or_has_no_end_is_told_with_its_mend() {
+fn a_question_that_is_no_text_or_has_no_end_is_reported_with_its_fix() {
     let house = house();
     let asked = |bytes: &[u8]| {
         std::fs::write(house.path().join("question"), bytes).unwrap();

@@ -257,7 +257,7 @@ fn f4_questions_in_two_threads_and_in_one_reply_are_answered_apart() {
     let answer = send(at, "k", "[[person('First?', 'go'), person('Second?', 'go')], everything]");
     assert_eq!(answer.code, Some(0), "{answer:?}");
     let (first, second) = (answer.stdout.find("first").unwrap(), answer.stdout.find("second").unwrap());
-    assert!(first < second, "answers stand in the order of the items: {answer:?}");
+    assert!(first < second, "answers are in the order of the items: {answer:?}");
     judged(at);
 }
 
@@ -291,7 +291,7 @@ fn f4_what_is_wrong_with_a_question_is_refused_with_place_and_fix() {
     ];
     for (number, (plan, place, words)) in (0..).zip(&cases) {
         let sent = send(at, &format!("k{number}"), plan);
-        assert_eq!(sent.code, Some(0), "it is told, and goes on: {sent:?}");
+        assert_eq!(sent.code, Some(0), "the command reports it, and the thread goes on: {sent:?}");
         let told = sent.stdout.replace("&amp;", "&").replace("&lt;", "<").replace("&quot;", "\"");
         assert!(told.contains("code=\"payload.invalid\"") && told.contains(words), "{words}: {told}");
         assert!(told.contains(place) && told.contains("<try&gt;"), "{place}: {told}");
@@ -361,7 +361,7 @@ fn f4_notified_listeners_get_person_asked_and_a_cancelled_call_ends_the_question
     assert_eq!(systole(at, &["choose", "a1", "go"]).code, Some(0));
     assert_eq!(send(at, "k", "[[person('One?', 'go')], [person('Two?', 'go')], everything]").code, Some(6));
     let log = systole(at, &["log", "@last"]);
-    assert_eq!(log.stdout.matches("core → watch  tells, call 1/0.").count(), 2, "each is told once: {log:?}");
+    assert_eq!(log.stdout.matches("core → watch  tells, call 1/0.").count(), 2, "each once: {log:?}");
     assert!(log.stdout.contains("<person-asked>"), "{log:?}");
     assert_eq!(systole(at, &["cancel", "@last"]).code, Some(0));
     assert!(listed(at).is_empty(), "it ends with its call");
@@ -380,7 +380,7 @@ log: {path: ./hello.db}
 const REPLIES: &str = "clerk:
   - say: <thinking>I ask.</thinking><ask-person expires=\"1h\"><question>Release it?</question><show seq=\"1\">the request</show><choice>go</choice><choice>stop</choice></ask-person>
   - {if: 'choice=\"go\"', need: ['by=\"operator\"'], say: <thinking>Yes.</thinking><attempt_completion><result>Released.</result></attempt_completion>}
-  - {if: 'outcome=\"expired\"', say: <thinking>No.</thinking><attempt_completion><result>Nobody said so.</result></attempt_completion>}
+  - {if: 'outcome=\"expired\"', say: <thinking>No.</thinking><attempt_completion><result>No one said so.</result></attempt_completion>}
   - say: <thinking>No.</thinking><attempt_completion><result>Not released.</result></attempt_completion>
 ";
 
@@ -391,13 +391,13 @@ const TESTS: &str = "tests:
   - name: a person does not
     steps:
       - {send: {ask: Release 1.2}, choose: stop, note: not on a Friday, answer: {answer: Not released.}}
-  - name: nobody is there
+  - name: no one answers
     steps:
       - {send: {ask: Release 1.2}, asked: Release it?}
-      - {after: 1h, answer: {answer: Nobody said so.}}
+      - {after: 1h, answer: {answer: No one said so.}}
   - name: the time is skipped
     steps:
-      - {send: {ask: Release 1.2}, answer: {answer: Nobody said so.}}
+      - {send: {ask: Release 1.2}, answer: {answer: No one said so.}}
 ";
 
 #[test]

@@ -119,7 +119,7 @@ fn what_is_said_to_work_has_its_test() {
 }
 
 #[test]
-fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_mend() {
+fn a9_every_refusal_of_a_payload_or_a_reply_carries_a_fix() {
     let of_bytes = |code: &&Code| matches!(code.family(), "payload" | "reply");
     let codes: Vec<_> = Code::ALL.iter().filter(of_bytes).collect();
     assert!(codes.len() >= 15, "{codes:?}");

@@ -337,7 +337,7 @@ fn d1_a_crash_on_a_host_is_reported_in_the_same_words_as_a_local_crash() {
 }
 
 #[test]
-fn d2_what_cannot_be_run_so_is_refused_with_the_mend() {
+fn d2_what_cannot_be_run_so_is_refused_with_the_fix() {
     let house = House::build(SILENT, &Door::open(), "");
     let refused = |options: &[&str], code: i32, wanted: &[&str]| {
         let ran = house.hosts(options).end();

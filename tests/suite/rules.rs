@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use systole::runtime::compiled_schemas::CompiledSchemas;
+use systole_core::pump::primitives;
 use systole_core::rules::admit;
-use systole_core::rules::classify::{Case, of_item, of_message};
+use systole_core::rules::classify::{of_item, of_message};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
 use systole_core::types::flow::{Item, Judge, Refused, Said, Verdict, What};
@@ -16,7 +17,7 @@ use systole_kit::{Limits, Payload, QName};
 
 use crate::pump::{Stage, composition, name, root};
 
-fn case(element: &str, to: Option<&str>) -> Result<Case, Refusal> {
+fn case(element: &str, to: Option<&str>) -> Result<(What, SchemaId), Refusal> {
     let all = composition();
     let agent = all.listener(&name("agent")).unwrap().clone();
     of_item(&all, &agent, &QName::new("urn:test", element), to)
@@ -27,10 +28,10 @@ fn an_item_is_the_first_case_that_fits() {
     let all = composition();
     let agent = all.listener(&name("agent")).unwrap();
     let own = QName::new(&agent.own_namespace(), "agent");
-    assert_eq!(of_item(&all, agent, &own, None), Ok(Case::Note(SchemaId(1))));
-    assert_eq!(case("done", None), Ok(Case::Final(SchemaId(1))));
-    assert_eq!(case("tool", None), Ok(Case::Call(name("tool"), SchemaId(1))));
-    assert_eq!(case("agent", None), Ok(Case::Call(name("agent"), SchemaId(1))), "a peer of its own");
+    assert_eq!(of_item(&all, agent, &own, None), Ok((What::Note, SchemaId(1))));
+    assert_eq!(case("done", None), Ok((What::Final, SchemaId(1))));
+    assert_eq!(case("tool", None), Ok((What::For(name("tool")), SchemaId(1))));
+    assert_eq!(case("agent", None), Ok((What::For(name("agent")), SchemaId(1))), "a peer of its own");
 }
 
 #[test]
@@ -54,14 +55,14 @@ fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
     let tool = tool.clone();
     let agent = all.listener(&name("agent")).unwrap();
     let case = |sender, element| of_item(&all, sender, &QName::new("urn:test", element), None);
-    assert_eq!(case(agent, "tool"), Ok(Case::Call(name("tool"), SchemaId(1))));
-    assert_eq!(case(agent, "other-tool"), Ok(Case::Call(name("tool"), SchemaId(7))));
-    assert_eq!(case(&tool, "done"), Ok(Case::Final(SchemaId(8))));
+    assert_eq!(case(agent, "tool"), Ok((What::For(name("tool")), SchemaId(1))));
+    assert_eq!(case(agent, "other-tool"), Ok((What::For(name("tool")), SchemaId(7))));
+    assert_eq!(case(&tool, "done"), Ok((What::Final, SchemaId(8))));
 }
 
 /// `organism.entry` gets messages without an addressee, even if others are open as well.
 #[test]
-fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
+fn a_message_without_an_addressee_goes_to_the_entry_if_the_entry_takes_it() {
     let mut all = composition();
     let tool = all.listeners[&name("tool")].accepts.clone();
     all.listeners.get_mut(&name("other")).unwrap().accepts.extend(tool);
@@ -79,7 +80,7 @@ fn a_message_that_names_nobody_goes_to_the_entry_if_that_takes_it() {
     assert_eq!(message(&all, None).unwrap_err().code, Code::Ambiguous, "the entry does not take it");
     all.entry = Some(name("other"));
     all.listeners.get_mut(&name("other")).unwrap().entry = false;
-    assert_eq!(message(&all, None), Ok(name("tool")), "nobody comes in where it is not open");
+    assert_eq!(message(&all, None), Ok(name("tool")), "a closed listener gets nothing from outside");
 }
 
 #[test]
@@ -203,7 +204,7 @@ fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> Item {
     let word = speech.read(&Limits::default()).unwrap();
     let lease = Stage::new().lease(&root(), "1", 1, 1);
     let lease = Arc::new(Lease { listener: name("agent"), ..Lease::clone(&lease) });
-    let judged = admit::judge_word(all, lease, word, &speech, judge);
+    let judged = admit::judge_word(all, lease, word, &speech, primitives::reading, judge);
     let Said::Items(items) = judged.said else { panic!("items") };
     items.into_iter().next().unwrap()
 }

@@ -43,7 +43,7 @@ fn a5_what_compiles_here_compiles_there() {
 }
 
 #[test]
-fn a5_what_libxml2_refuses_is_told_with_its_place() {
+fn a5_what_libxml2_refuses_is_reported_with_its_place() {
     let ambiguous = with_content(
         "\n<xs:sequence>\n<xs:element name=\"b\" type=\"xs:int\" minOccurs=\"0\"/>\n<xs:element name=\"b\" type=\"xs:int\"/></xs:sequence>",
     );

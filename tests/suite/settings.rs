@@ -147,7 +147,7 @@ fn a_mistake_is_mended_from_the_command_line() {
 
 /// Every wrong setting, each with its place and its fix.
 #[test]
-fn what_is_set_wrongly_is_told_as_written_down() {
+fn what_is_set_wrongly_is_reported_as_written_down() {
     let wrong: &[&[&str]] = &[
         &["listeners.search.turns=0"],
         &["listeners.search.turnz=3"],

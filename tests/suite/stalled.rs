@@ -39,7 +39,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_room_without_a_word() {
+async fn clients_get_an_error_while_the_log_has_no_room() {
     let (folder, log) = (echo(), Memory::new());
     let organism = start(folder.path(), &log).await;
     let first = ask(&organism, "k1", &say("hello"), None).await.unwrap();

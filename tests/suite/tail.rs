@@ -125,7 +125,7 @@ async fn pages_beside(idle: usize) -> usize {
     for following in &mut idle {
         assert!(hears_nothing(following).await);
     }
-    assert_eq!(log.pages() - before, read, "nobody reads what is another's");
+    assert_eq!(log.pages() - before, read, "a follower reads no other thread");
     // Each still gets its own thread.
     let position = log.grows(&quiet);
     for following in &mut idle {
@@ -167,7 +167,7 @@ async fn a_follower_from_a_position_not_yet_read_gets_only_later_records() {
 }
 
 #[tokio::test]
-async fn d5_a_slow_follower_holds_up_nobody_and_misses_nothing() {
+async fn d5_a_slow_follower_delays_no_other_follower_and_misses_nothing() {
     let mut log = Log::new();
     let (one, below) = (root(1), ThreadId::parse(&format!("{}.below", root(1))).unwrap());
     let mut slow = log.tail.follow(Position(0), Some(one.clone()));

@@ -108,7 +108,7 @@ const FLAKY: &str = "cat > /dev/null\n\
     if [ -f seen ]; then echo '<dug xmlns=\"urn:t\">gold</dug>'; else touch seen; exit 1; fi\n";
 
 #[test]
-fn c12_the_attempt_that_gave_an_answer_is_told() {
+fn c12_the_attempt_that_gave_an_answer_is_reported() {
     let keys = ["run: [sh, flaky.sh]", "mode: once", "retry: {attempts: 2, backoff: 10ms..10ms}"];
     let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
     std::fs::write(folder.path().join("flaky.sh"), FLAKY).unwrap();

@@ -77,7 +77,7 @@ fn c12_a_text_is_found_as_it_reads_and_as_it_stands() {
     let question = at("\"a\" < b & c?");
     assert_eq!(question[0], "@1 says operator helper 1", "as it reads");
     assert!(question[1].contains(" prompted helper - 1"), "{question:?}");
-    assert!(at("a\" &lt; b &amp; c?")[0].starts_with("@1 says operator"), "as it stands in the log");
+    assert!(at("a\" &lt; b &amp; c?")[0].starts_with("@1 says operator"), "as it is in the log");
     let answer = at("1 < 2 & so");
     assert!(answer[0].contains(" answered helper - 1"), "the model wrote it with escapes: {answer:?}");
     assert!(answer.last().unwrap().ends_with(" says helper operator 1"), "{answer:?}");
@@ -133,7 +133,7 @@ fn c12_a_text_deep_in_a_large_body_is_found() {
     }
     let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();
     let stored: i64 = log.query_row("SELECT count(*) FROM large", [], |row| row.get(0)).unwrap();
-    assert_eq!(stored, 1, "the large one lies apart from its record");
+    assert_eq!(stored, 1, "the large one is stored apart from its record");
     drop(log);
     let found = values(folder.path(), &["--text", "coin of Nero's"]);
     assert_eq!((&found[0]["records"], &found[0]["ways"][0]["records"]), (&2.into(), &2.into()));

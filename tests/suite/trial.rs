@@ -52,7 +52,7 @@ fn g6_a_listener_of_the_file_is_tried_without_an_organism() {
 }
 
 #[test]
-fn g6_every_item_has_its_verdict_and_a_refusal_is_told_whole() {
+fn g6_every_item_has_its_verdict_and_a_refusal_is_reported_whole() {
     let ran = once("echo \"ANSWER\"; echo 'one word aside' >&2");
     says(&ran, 0, &["stderr    one word aside", "item 0    the answer"]);
     let ran = once("echo \"ANSWER<answer xmlns='urn:other'>x</answer>\"");

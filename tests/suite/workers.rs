@@ -330,7 +330,7 @@ pub(crate) fn gate() -> (Gate, Door) {
 
 impl Gate {
     pub(crate) fn comes(&self) -> String {
-        self.came.lock().unwrap().recv_timeout(PATIENCE).expect("nobody came")
+        self.came.lock().unwrap().recv_timeout(PATIENCE).expect("no request came")
     }
 
     pub(crate) fn opens(&self) {
@@ -341,6 +341,6 @@ impl Gate {
 impl Door {
     pub(crate) fn pass(&self, turn: &Turn<'_>) {
         self.came.send(turn.request().text()).unwrap();
-        self.open.lock().unwrap().recv_timeout(PATIENCE).expect("nobody opens");
+        self.open.lock().unwrap().recv_timeout(PATIENCE).expect("the test does not open it");
     }
 }

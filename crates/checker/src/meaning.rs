@@ -238,5 +238,5 @@ fn turn(record: &Record) -> Result<u32, String> {
 }
 
 fn addressee(record: &Record) -> Result<&str, String> {
-    record.to.as_deref().ok_or_else(|| "it is addressed to nobody".into())
+    record.to.as_deref().ok_or_else(|| "it has no addressee".into())
 }

@@ -251,7 +251,7 @@ pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
     entries.collect()
 }
 
-/// What a person said, or what counts where nobody did.
+/// A person's answer, or the question's default if it expired.
 pub(crate) fn person_said(said: &Payload, question: &Question) -> Option<Payload> {
     if said.attribute("outcome").as_deref() != Some("expired") {
         return Some(said.clone());

@@ -58,7 +58,7 @@ pub struct Step {
     /// What its children may use.
     #[serde(default)]
     pub budget: Budget,
-    /// Who looks at what a goal did, where somebody does.
+    /// The supervisor that checks the result of a goal, if there is one.
     #[serde(default)]
     pub supervise: Option<Supervisor>,
 }
@@ -184,7 +184,7 @@ pub struct Question {
     pub shows: Vec<Path>,
     /// How long it is waited for.
     pub expires_ms: u64,
-    /// The choice that counts where nobody answers; none: the step fails.
+    /// The choice that counts if no one answers. Without it, the step fails.
     pub otherwise: Option<String>,
 }
 

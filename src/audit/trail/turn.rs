@@ -10,6 +10,7 @@ use systole_kit::journal::{Entry, Recalled};
 use super::Why;
 use crate::audit::causes::{back, opens};
 use crate::audit::glance::glance;
+use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::ids::{CallPath, Name};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -78,28 +79,11 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
         (Kind::Message, Some(Mark::Role(Role::ToAll | Role::ToFirst))) => {
             call.caller().map(|(call, turn, _)| (call, turn))
         }
-        (
-            Kind::Message,
-            Some(Mark::Role(
-                Role::Call
-                | Role::Note
-                | Role::CancelThread
-                | Role::Steer
-                | Role::Introspect
-                | Role::Todo
-                | Role::Clear
-                | Role::Recall
-                | Role::AskPerson
-                | Role::Final
-                | Role::Spawn
-                | Role::Await,
-            )),
-        )
-        | (Kind::Timer, Some(Mark::Timing(Timing::Set | Timing::Cancel)))
+        (Kind::Message, Some(Mark::Role(Role::Call | Role::Note | Role::Steer | Role::Final)))
         | (Kind::Outcome, Some(Mark::Handled))
         | (Kind::Journal, _) => Some((call.clone(), h.turn?)),
         (Kind::Refusal, _) => h.ordinal.and(h.turn).map(|turn| (call.clone(), turn)),
-        _ => None,
+        _ => primitives::recorded(h).and(h.turn).map(|turn| (call.clone(), turn)),
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Branch, Ended, Leaf, Tree, Way};
 use crate::audit::columns::{self, cut, cut_counted, plain};
 use crate::audit::layout::{self, Tone, moment, paint};
 use crate::audit::why::{Reason, brief, drawn};
-use systole_core::rules::question::PersonSaid;
+use systole_core::pump::primitives::{self, Field, Piece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::time::{Millis, spoken};
@@ -83,7 +83,7 @@ impl Drawing<'_> {
                 }
                 Twig::Item(tree, item, leaf) => {
                     // An item that waits for a person shows what for.
-                    let reason = (self.reasons)(&tree.thread, item).filter(|_| **leaf == Leaf::Asks(None));
+                    let reason = (self.reasons)(&tree.thread, item).filter(|_| waits_for_person(leaf));
                     let words = reason.map_or_else(|| told(leaf, self.now), |reason| drawn(reason, self.now));
                     self.line(&fork, &format!("{item}  {words}"));
                 }
@@ -132,11 +132,10 @@ impl Drawing<'_> {
                 match (leaf, call) {
                     (Leaf::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
                     (Leaf::Takers { calls, .. }, _) => Twig::Takers(tree, item, leaf, calls),
-                    (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
+                    _ => match child_of(tree, leaf) {
                         Some(child) => Twig::Child(item, child),
                         None => Twig::Item(tree, item, leaf),
                     },
-                    _ => Twig::Item(tree, item, leaf),
                 }
             })
             .collect();
@@ -209,48 +208,34 @@ fn told(leaf: &Leaf, now: Millis) -> String {
             let until = if *first { "until the first answers" } else { "until all have answered" };
             format!("to {} takers, {until}", calls.len())
         }
-        Leaf::Await { over: None } => "waits for its threads".to_owned(),
-        Leaf::Await { over: Some(reason) } => format!("waited for its threads, until {reason}"),
-        Leaf::Ends(child) => {
-            format!("cancelled {}", child.as_ref().map_or("a thread", |child| child.as_str()))
-        }
         Leaf::Steers => "steered a thread".to_owned(),
-        Leaf::Asks(None) => "asked a person".to_owned(),
-        Leaf::Asks(Some(said)) => format!("asked a person, {}", answered(said)),
-        Leaf::View { cleared, range } => looked(*cleared, *range),
-        Leaf::Timer { set: None } => "set a timer".to_owned(),
-        Leaf::Timer { set: Some((id, due)) } => {
-            format!("set timer {}, due at {}", id.as_str(), moment(*due, now))
-        }
-        Leaf::Cancel { timer } => {
-            format!("cancelled timer {}", timer.as_ref().map_or("?", |timer| timer.as_str()))
-        }
-        Leaf::Spawned(child) => {
-            format!("spawned {}", child.as_ref().map_or("a thread", |child| child.as_str()))
-        }
+        Leaf::Primitive { told, .. } => told.words.iter().map(|piece| written(piece, now)).collect(),
     }
 }
 
-/// A person's answer, in a few words.
-fn answered(said: &PersonSaid) -> String {
-    let Some(by) = &said.by else { return "who did not answer in time".to_owned() };
-    let choice = said
-        .choice
-        .as_ref()
-        .map_or_else(|| "answered".to_owned(), |choice| format!("chose {}", plain(choice)));
-    let note = if said.note.is_empty() { String::new() } else { format!(": {}", plain(&said.note)) };
-    format!("{} {choice}{note}", plain(by))
+fn written(piece: &Piece, now: Millis) -> String {
+    match piece {
+        Piece::Words(words) => words.clone(),
+        Piece::Quoted(words) => plain(words),
+        Piece::At(at) => moment(*at, now),
+    }
 }
 
-/// The change to a view, in words.
-fn looked(cleared: bool, range: Option<(u64, u64)>) -> String {
-    let way = if cleared { "cleared " } else { "recalled " };
-    match range {
-        None => format!("{way}its view"),
-        Some((_, 0)) => format!("{way}nothing of its view"),
-        Some((from, to)) => {
-            format!("{way}messages {from} to {to} of its view")
+/// Whether an item still waits for a person.
+fn waits_for_person(leaf: &Leaf) -> bool {
+    match leaf {
+        Leaf::Primitive { element, is_answered: false, .. } => {
+            primitives::named(element).is_some_and(|one| one.is_for_person)
         }
+        _ => false,
+    }
+}
+
+/// The thread that an item opened, if it was read.
+fn child_of<'t>(tree: &'t Tree, leaf: &Leaf) -> Option<&'t Tree> {
+    match leaf {
+        Leaf::Primitive { told, .. } => tree.children.get(told.child.as_ref()?),
+        _ => None,
     }
 }
 
@@ -270,6 +255,20 @@ pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
     })
 }
 
+fn object<'f>(fields: impl Iterator<Item = &'f (&'static str, Field)>) -> Value {
+    Value::Object(fields.map(|(name, field)| ((*name).to_owned(), value(field))).collect())
+}
+
+fn value(field: &Field) -> Value {
+    match field {
+        Field::Null => Value::Null,
+        Field::True => Value::Bool(true),
+        Field::Text(text) => text.as_str().into(),
+        Field::Range(from, to) => json!([from, to]),
+        Field::Fields(fields) => object(fields.iter()),
+    }
+}
+
 fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>, now: Millis) -> Value {
     let (state, detail) = match &branch.ended {
         Some(Ended { way: Way::Answered { element }, .. }) => ("answered", Some(element.clone())),
@@ -282,44 +281,25 @@ fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>
         let item = path.item(*turn, *ordinal);
         match (leaf, tree.calls.get(&item)) {
             (Leaf::Call, Some(nested)) => call_json(tree, &item, nested, reasons, now),
-            (Leaf::Spawned(Some(child)), _) => match tree.children.get(child) {
+            (Leaf::Primitive { told, .. }, _) => match child_of(tree, leaf) {
                 Some(child) => to_json(child, reasons, now),
-                None => json!({"item": item.as_str(), "spawned": child.as_str()}),
+                None => {
+                    let place = ("item", Field::Text(item.as_str().to_owned()));
+                    object([&place].into_iter().chain(&told.fields))
+                }
             },
             (Leaf::Note { element }, _) => json!({"item": item.as_str(), "note": element}),
             (Leaf::Refused { code, words }, _) => {
                 json!({"item": item.as_str(), "refused": code, "message": words})
             }
-            (Leaf::Timer { set }, _) => {
-                let (timer, due) =
-                    (set.as_ref().map(|(id, _)| id.as_str()), set.as_ref().map(|(_, due)| due.to_string()));
-                json!({"item": item.as_str(), "timer": timer, "due": due})
-            }
-            (Leaf::Ends(child), _) => {
-                json!({"item": item.as_str(), "cancelled": child.as_ref().map(|child| child.as_str())})
-            }
-            (Leaf::Asks(said), _) => {
-                let said = said.as_ref().map(|said| {
-                    json!({"outcome": said.outcome, "choice": said.choice, "by": said.by, "note": said.note})
-                });
-                json!({"item": item.as_str(), "asked": true, "said": said})
-            }
             (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
-            (Leaf::View { cleared, range }, _) => {
-                let way = if *cleared { "cleared" } else { "recalled" };
-                json!({"item": item.as_str(), way: range.map(|(from, to)| [from, to])})
-            }
-            (Leaf::Cancel { timer }, _) => {
-                json!({"item": item.as_str(), "cancelled": timer.as_ref().map(|timer| timer.as_str())})
-            }
-            (Leaf::Await { over }, _) => json!({"item": item.as_str(), "await": over}),
             (Leaf::Takers { first, calls }, _) => {
                 let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
                 let calls = calls.map(|(path, branch)| call_json(tree, path, branch, reasons, now));
                 let gather = if *first { "first" } else { "all" };
                 json!({"item": item.as_str(), "gather": gather, "calls": calls.collect::<Vec<_>>()})
             }
-            (Leaf::Call | Leaf::Spawned(None), _) => json!({"item": item.as_str()}),
+            (Leaf::Call, _) => json!({"item": item.as_str()}),
         }
     });
     json!({

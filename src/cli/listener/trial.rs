@@ -167,7 +167,7 @@ impl Trial {
     fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
         let letter = Letter::read(request, &Limits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
-            let refusal = systole_core::rules::admit::refusal_of(&fault);
+            let refusal = systole_core::rules::refusing::refusal_of(&fault);
             told(screen, &Untried::Refused(Box::new(refusal)))
         })?;
         let accepts = payload.name().local.to_string();

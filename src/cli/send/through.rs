@@ -76,7 +76,7 @@ pub(in crate::cli) async fn one(
     let receipt = match decided {
         Decided::Done(receipt) => receipt,
         Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
-        Decided::Nobody => return None,
+        Decided::NoOrganism => return None,
         Decided::Unheard(unheard) => return Some(screen.fail(Exit::Unavailable, unheard)),
     };
     taken(screen, &receipt, parcel);
@@ -113,7 +113,7 @@ async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) 
     match way.cancel(&thread).await {
         Decided::Done(()) => screen.say(format!("cancelled thread {}", receipt.thread)),
         Decided::Refused(refusal) => refused::say(screen, &refusal),
-        Decided::Nobody => screen.say(stopped(&receipt.thread)),
+        Decided::NoOrganism => screen.say(stopped(&receipt.thread)),
         Decided::Unheard(unheard) => {
             screen.say(format!("thread {} is not cancelled: {unheard}", receipt.thread));
             screen.say(format!("  try: systole cancel {}", receipt.thread));

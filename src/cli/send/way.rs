@@ -34,7 +34,7 @@ pub(in crate::cli) enum Decided<T> {
     /// It is refused.
     Refused(Box<Refusal>),
     /// No organism took it.
-    Nobody,
+    NoOrganism,
     /// The answer was not valid.
     Unheard(Unheard),
 }
@@ -44,7 +44,7 @@ impl<T> From<Result<Result<T, Box<Refusal>>, Unheard>> for Decided<T> {
         match answered {
             Ok(Ok(done)) => Decided::Done(done),
             Ok(Err(refusal)) => Decided::Refused(refusal),
-            Err(Unheard::Unreachable { .. }) => Decided::Nobody,
+            Err(Unheard::Unreachable { .. }) => Decided::NoOrganism,
             Err(unheard) => Decided::Unheard(unheard),
         }
     }
@@ -71,7 +71,7 @@ impl Way<'_> {
             Way::Here(organism) => hand_here(organism, parcel).await,
             Way::Elsewhere(elsewhere) => {
                 let (client, parcel) = (elsewhere.client.clone(), parcel.clone());
-                apart(move || parcel.post(&client)).await.map_or(Decided::Nobody, Decided::from)
+                apart(move || parcel.post(&client)).await.map_or(Decided::NoOrganism, Decided::from)
             }
         }
     }
@@ -82,12 +82,12 @@ impl Way<'_> {
             Way::Here(organism) => match organism.cancel(Name::operator(), thread.clone()).await {
                 Some(Reply::Done | Reply::Receipt(..)) => Decided::Done(()),
                 Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
-                None => Decided::Nobody,
+                None => Decided::NoOrganism,
             },
             Way::Elsewhere(elsewhere) => {
                 let (client, thread) = (elsewhere.client.clone(), thread.clone());
                 let cancelled = apart(move || client.cancel(thread.as_str())).await;
-                cancelled.map_or(Decided::Nobody, |told| told.map(|told| told.map(|_| ())).into())
+                cancelled.map_or(Decided::NoOrganism, |told| told.map(|told| told.map(|_| ())).into())
             }
         }
     }
@@ -301,6 +301,6 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
             Decided::Done(Receipt::of(&receipt, known, parcel.key.as_str()))
         }
         Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
-        Some(Reply::Done) | None => Decided::Nobody,
+        Some(Reply::Done) | None => Decided::NoOrganism,
     }
 }

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_line_and_its_mend() {
+    fn a_mistake_is_reported_with_its_line_and_its_fix() {
         for (yaml, line, wanted) in [
             ("- say: a\n- sya: b\n", 2, "sya"),
             ("- say: a\n  delay: 50\n", 2, "50ms"),

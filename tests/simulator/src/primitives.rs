@@ -3,19 +3,25 @@
 
 use std::sync::Arc;
 
-use systole_core::rules::primitive::{
-    read_await, read_cancel_thread, read_cancel_timer, read_clear, read_recall, read_set_timer,
-};
-use systole_core::rules::question::read_ask_person;
-use systole_core::types::primitive::Primitive;
+use systole_core::pump::primitives;
+use systole_core::rules::admit::Reading;
+use systole_core::types::flow::Found;
 use systole_kit::writer::Writer;
 use systole_kit::{Payload, namespaces};
 
 /// A primitive as it is sent.
-pub(crate) type Sent = Option<(Primitive, Payload)>;
+pub(crate) type Sent = Option<(Found, Payload)>;
 
 fn payload(writer: Writer) -> Option<Payload> {
     Payload::trusted(Arc::from(writer.finish())).ok()
+}
+
+/// A payload that the door reads, if the door takes it.
+fn sent(writer: Writer) -> Sent {
+    let payload = payload(writer)?;
+    let Some(Reading::Plain(read)) = primitives::reading(payload.name()) else { return None };
+    read(payload.bytes()).ok()?;
+    Some((Found::Nothing, payload))
 }
 
 /// A wait for these threads, or for all open ones.
@@ -24,8 +30,7 @@ pub(crate) fn waits(mode: &str, threads: &[String]) -> Sent {
     writer.open("await-threads").xmlns(namespaces::CORE).attr("mode", mode).content(|inside| {
         threads.iter().for_each(|id| inside.open("thread").attr("id", id).empty());
     });
-    let payload = payload(writer)?;
-    Some((Primitive::Await(read_await(payload.bytes()).ok()?), payload))
+    sent(writer)
 }
 
 /// A timer that fires after this time, once or repeatedly. Its note names the conversation.
@@ -35,24 +40,21 @@ pub(crate) fn timer(id: Option<&str>, after_ms: u64, repeats: bool, token: &str)
     let mut writer = Writer::with_capacity(160);
     let start = writer.open("set-timer").xmlns(namespaces::CORE).attr_if("id", id).attr(pace, &span);
     start.text(&format!("for token=\"{token}\""));
-    let payload = payload(writer)?;
-    Some((Primitive::SetTimer(read_set_timer(payload.bytes()).ok()?), payload))
+    sent(writer)
 }
 
 /// A cancel of a timer.
 pub(crate) fn no_timer(id: &str) -> Sent {
     let mut writer = Writer::with_capacity(96);
     writer.open("cancel-timer").xmlns(namespaces::CORE).attr("id", id).empty();
-    let payload = payload(writer)?;
-    Some((Primitive::CancelTimer(read_cancel_timer(payload.bytes()).ok()?), payload))
+    sent(writer)
 }
 
 /// A cancel of a child.
 pub(crate) fn no_thread(id: &str) -> Sent {
     let mut writer = Writer::with_capacity(128);
     writer.open("cancel-thread").xmlns(namespaces::CORE).attr("id", id).empty();
-    let payload = payload(writer)?;
-    Some((Primitive::CancelThread(read_cancel_thread(payload.bytes()).ok()?), payload))
+    sent(writer)
 }
 
 /// A todo list of one step.
@@ -62,15 +64,14 @@ pub(crate) fn todo(condition: &str, is_done: bool) -> Sent {
     writer.open("todo-until").xmlns(namespaces::CORE).attr("condition", condition).content(|inside| {
         inside.open("step").attr("done", done).text("look again");
     });
-    Some((Primitive::Todo, payload(writer)?))
+    sent(writer)
 }
 
 /// A clear of a view, except for its last messages.
 pub(crate) fn clears(keep: u64) -> Sent {
     let mut writer = Writer::with_capacity(96);
     writer.open("clear-context").xmlns(namespaces::CORE).number("keep", keep).empty();
-    let payload = payload(writer)?;
-    Some((Primitive::Clear(read_clear(payload.bytes())), payload))
+    sent(writer)
 }
 
 /// A recall of a range of messages, with a part of their text.
@@ -79,8 +80,7 @@ pub(crate) fn recalls((from, to): (u64, u64), offset: u64, length: Option<u64>) 
     let start = writer.open("recall").xmlns(namespaces::CORE).number("from_seq", from).number("to_seq", to);
     let length = length.map(|length| length.to_string());
     start.number("offset", offset).attr_if("length", length.as_deref()).empty();
-    let payload = payload(writer)?;
-    Some((Primitive::Recall(read_recall(payload.bytes())), payload))
+    sent(writer)
 }
 
 /// A question to a person, with some messages of the view.
@@ -92,8 +92,7 @@ pub(crate) fn question(shows: &[u64], choices: &[&str], expires_ms: u64) -> Sent
         shows.iter().for_each(|number| inside.open("show").number("seq", *number).text("what was said"));
         choices.iter().for_each(|choice| inside.open("choice").text(choice));
     });
-    let payload = payload(writer)?;
-    Some((Primitive::AskPerson(read_ask_person(payload.bytes()).ok()?), payload))
+    sent(writer)
 }
 
 /// A question about payloads, with a short answer.
@@ -102,7 +101,7 @@ pub(crate) fn asks() -> Sent {
     writer.open("list-capabilities").xmlns(namespaces::META).empty();
     let mut answer = Writer::with_capacity(96);
     answer.open("capabilities").xmlns(namespaces::META).empty();
-    Some((Primitive::Introspect(Arc::from(answer.finish())), payload(writer)?))
+    Some((Found::Answer(Arc::from(answer.finish())), payload(writer)?))
 }
 
 /// A steering message from outside around this payload.

@@ -147,7 +147,7 @@ fn mended(form: &str, dialect: &str, case: &Case) {
         let second = asked[1].body.to_string();
         assert!(
             second.contains("Two calls of this answer have one id"),
-            "the second is told why: {}",
+            "the second request contains the reason: {}",
             words()
         );
         assert_eq!(second.matches("FOUND one").count(), 1, "one result for one call: {}", words());

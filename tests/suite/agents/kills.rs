@@ -176,7 +176,7 @@ fn trial(dialect: &str, policy: &str, moment: Moment) {
     assert!(asked <= started.len(), "{asked} requests of {} starts: {}", started.len(), words(&ran));
     let unknown =
         !house.codes("model.unknown-outcome").is_empty() || house.told().contains("model.unknown-outcome");
-    assert_eq!(unknown, paid_twice, "what nobody knows is told: {}", words(&ran));
+    assert_eq!(unknown, paid_twice, "an unknown outcome is reported: {}", words(&ran));
     let expected = 3 + usize::from(paid_twice);
     if fails {
         assert_eq!(asked, before.len(), "{}", words(&ran));

@@ -60,7 +60,7 @@ fn b3_an_agent_that_only_thinks_ends_at_its_turns_and_the_report_says_why() {
 }
 
 #[test]
-fn e4_an_action_in_a_fence_runs_once_and_is_told_as_executed() {
+fn e4_an_action_in_a_fence_runs_once_and_is_reported_as_executed() {
     let fence = r#"
 - {say: "<thinking>I look.</thinking>\n```xml\n<search><query>the moon</query></search>\n```"}
 - {need: [FOUND the moon, 'the action was executed. Do not send it again'], say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>"}

@@ -105,7 +105,7 @@ fn starts(records: &[Record]) -> Vec<Start> {
                 };
                 let start = starts.iter_mut().find(its).expect("a result has its start");
                 assert!(start.result.replace(outcome).is_none(), "one result for each start");
-                assert_eq!(start.life, life, "nobody hears an answer that was asked for in another life");
+                assert_eq!(start.life, life, "an answer belongs to the life that asked for it");
             }
         }
     }
@@ -214,7 +214,7 @@ fn every_thread_has_its_end(field: &Field, records: &[Record], starts: &[Start],
         let rejected = records.iter().filter(|record| is_rejected(record, &records)).count();
         let told = count(Kind::Attempt, unknown) + count(Kind::Outcome, unknown) + rejected;
         let open = starts.iter().filter(|s| s.thread == *thread && s.result.is_none()).count();
-        assert_eq!(told, open, "each start without a result is told: {}", words());
+        assert_eq!(told, open, "each start without a result is reported: {}", words());
         tally.threads += 1;
         tally.finals += finals;
         failed.into_iter().for_each(|code| *tally.failed.entry(code).or_default() += 1);

@@ -64,7 +64,7 @@ fn e13_a_wrong_key_is_reported_with_the_status_and_never_printed() {
 }
 
 #[test]
-fn e13_a_model_that_there_is_not_is_told_with_the_status() {
+fn e13_a_model_that_there_is_not_is_reported_with_the_status() {
     for form in FORMS {
         let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
         with(&house, "model: main-model", "model: no-such-model");
@@ -101,7 +101,7 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
 }
 
 #[test]
-fn e13_where_nobody_listens_the_call_fails_with_the_address() {
+fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
     let free = format!("127.0.0.1:{}", ports::free());
     for form in FORMS {
         let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
@@ -117,7 +117,7 @@ fn e13_where_nobody_listens_the_call_fails_with_the_address() {
 }
 
 #[test]
-fn e13_a_proxy_that_answers_with_a_page_is_told_as_what_it_is() {
+fn e13_a_proxy_that_answers_with_a_page_is_reported_as_what_it_is() {
     for form in FORMS {
         let replies = "[{say: \"<html>Log in first</html>\", content_type: text/html, times: always}]";
         let house = House::build(&Plan { form, replies, ..Plan::default() });

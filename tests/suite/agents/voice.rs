@@ -213,7 +213,7 @@ fn pass_on(mut asks: TcpStream, to: SocketAddr, request: &str, to_test: &SyncSen
 }
 
 #[test]
-fn b18_an_answer_on_disk_that_nobody_told_any_more_is_printed() {
+fn b18_an_answer_on_disk_is_printed_after_the_organism_was_killed() {
     let house = house(&["{say: The moon is there.}"]);
     let organism = house.run();
     let run = run_file(house.path());

@@ -100,7 +100,7 @@ fn row_3_external_entities_open_nothing() {
             stray(&siege, &python_reply(&document), "payload.forbidden-construct");
         }
     });
-    assert!(net.accept().is_err(), "nobody came");
+    assert!(net.accept().is_err(), "nothing connected");
     assert!(opened.is_empty(), "{opened:#?}");
     siege.ends_well();
 }
@@ -123,7 +123,7 @@ fn row_4_a_schema_location_is_never_fetched() {
         assert!(answer.status == 202 || answer.json["code"] == "payload.invalid", "{answer:?}");
         siege.strike(&format!("reply({})", python(document.as_bytes())));
     });
-    assert!(net.accept().is_err(), "nobody came");
+    assert!(net.accept().is_err(), "nothing connected");
     assert!(opened.is_empty(), "{opened:#?}");
     siege.ends_well();
 }

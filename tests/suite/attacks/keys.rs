@@ -11,11 +11,11 @@ fn keyed(siege: &Siege, key: &str, path: &str, document: &str) -> (u16, Value) {
 }
 
 #[test]
-fn row_26_messages_for_nobody_and_for_what_has_ended() {
+fn row_26_messages_without_a_taker_and_for_ended_threads() {
     let siege = Siege::begin();
-    let nobody = "<x xmlns=\"urn:nobody\"/>";
-    siege.refused(nobody.as_bytes(), "route.not-a-peer");
-    siege.foiled(&python(nobody.as_bytes()), "route.not-a-peer");
+    let stranger = "<x xmlns=\"urn:nobody\"/>";
+    siege.refused(stranger.as_bytes(), "route.not-a-peer");
+    siege.foiled(&python(stranger.as_bytes()), "route.not-a-peer");
     let misspelt = "<sya xmlns=\"https://xml-pipeline.org/ns/echo/v1\"/>";
     siege.refused(misspelt.as_bytes(), "payload.no-such-element");
     siege.foiled(&python(misspelt.as_bytes()), "payload.no-such-element");
@@ -72,7 +72,7 @@ fn rows_27_and_28_the_same_key_again() {
 }
 
 #[tokio::test]
-async fn row_29_a_key_that_somebody_else_burned_is_still_ones_own() {
+async fn row_29_a_key_that_another_client_used_is_still_free() {
     use systole::runtime::running::Message;
     use systole::runtime::waiting::Reply;
     use systole_core::types::ids::{Key, Name};

@@ -45,7 +45,7 @@ fn is_out(rig: &Rig, delivery: &str) -> bool {
 }
 
 #[test]
-fn what_nobody_was_handed_is_a_first_attempt_at_the_next_start() {
+fn an_unsent_delivery_is_a_first_attempt_at_the_next_start() {
     let mut rig = unsent().killed();
     rig.halts(false);
     assert!(is_out(&rig, "tool 1 t1 a1"));
@@ -73,7 +73,7 @@ fn nothing_goes_out_before_the_start_is_on_disk() {
     assert_eq!(rig.seen(), [""; 0], "it could not be known of");
     let mut rig = rig.killed_unread();
     rig.settle();
-    assert!(is_out(&rig, "tool 1 t1 a1"), "two starts that nobody knows of changed nothing");
+    assert!(is_out(&rig, "tool 1 t1 a1"), "two unrecorded starts changed nothing");
     assert_eq!(rig.attempts(), 0);
 }
 

@@ -39,7 +39,7 @@ fn held() -> Rig {
     let mut rig = Rig::new();
     rig.asks(1, "k", "guarded", None);
     rig.settle();
-    assert_eq!(rig.seen()[1..], ["watch 1/0.0 t1 a1"], "only who is told hears of it");
+    assert_eq!(rig.seen()[1..], ["watch 1/0.0 t1 a1"], "only the notified listener gets it");
     rig.replies("1/0.0 t1 a1", vec![]);
     rig.settle();
     rig.seen();
@@ -73,7 +73,7 @@ fn g4_held_it_expires_when_its_time_has_come_and_not_before() {
     assert_eq!(expired(&rig), 0);
     rig.clock_set_forward(EXPIRES_MS);
     rig.settle();
-    assert_eq!(expired(&rig), 0, "a clock that is set hurries nobody");
+    assert_eq!(expired(&rig), 0, "a clock that is set forward expires nothing");
     rig.passes(1);
     rig.settle();
     assert_eq!(expired(&rig), 1);
@@ -85,7 +85,7 @@ fn g4_after_a_restart_open_approvals_wait_on_and_overdue_ones_are_closed() {
     let mut rig = held();
     rig.passes(EXPIRES_MS / 2);
     let mut rig = rig.killed();
-    assert!(rig.seen().is_empty(), "what waits for a person counts as out with nobody");
+    assert!(rig.seen().is_empty(), "a request that waits for a person is not out");
     rig.passes(EXPIRES_MS / 2 - 2);
     rig.settle();
     assert_eq!(expired(&rig), 0, "the kill itself took a millisecond");

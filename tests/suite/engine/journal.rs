@@ -164,7 +164,7 @@ fn a_journal_comes_in_pages() {
 }
 
 #[test]
-fn a_journal_that_cannot_be_read_is_said_to_whoever_asks_and_to_sys() {
+fn an_unreadable_journal_is_reported_to_the_listener_and_in_sys() {
     for (fails, code) in [(0, "thread.damaged"), (1, "ingress.unavailable")] {
         let mut rig = out();
         rig.says("1 t1 a1", journals(8, started()));

@@ -87,7 +87,7 @@ fn a_stored_blob_is_never_shown_even_after_the_journal_names_it() {
         .filter_map(|answer| answer.refusal())
         .map(|(code, words)| [code, words].join(" "))
         .collect();
-    assert_eq!(words.len(), 1, "what is kept and what never was are told apart by nobody: {words:?}");
+    assert_eq!(words.len(), 1, "a kept text and an unknown one get the same answer: {words:?}");
 }
 
 #[test]

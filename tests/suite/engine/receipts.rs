@@ -187,7 +187,7 @@ fn a_reply_comes_again_when_its_lease_is_forgotten() {
     assert_eq!((rig.receipts(), rig.records().len()), (vec!["10: done".to_owned()], before));
     rig.sends(11, "other", &reply("1 t1 a1"));
     rig.settle();
-    assert_eq!(rig.receipts(), ["11: refused reply.stale-lease"], "it is nobody else's");
+    assert_eq!(rig.receipts(), ["11: refused reply.stale-lease"], "it belongs to another listener");
 }
 
 #[test]
@@ -278,7 +278,7 @@ fn replies_land_while_the_organism_stops_and_are_turned_away_after_its_last_word
 }
 
 #[test]
-fn whoever_still_waits_for_the_log_at_the_last_word_is_turned_away() {
+fn requests_that_wait_for_the_log_are_refused_at_the_farewell() {
     let mut rig = talking();
     rig.says_for(9, "1 t2 a1", Said::Items(vec![clear(0)]));
     rig.says_for(10, "1 t2 a1", Said::Items(vec![clear(0)]));

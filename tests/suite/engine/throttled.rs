@@ -78,7 +78,7 @@ fn what_was_not_told_yet_is_told_at_the_end() {
 }
 
 #[test]
-fn nobody_is_held_up_by_who_is_refused() {
+fn refused_clients_do_not_delay_others() {
     let mut rig = Rig::new();
     rig.is_refused(10_000, None);
     rig.seen();

@@ -1,8 +1,6 @@
 //! Messages that need the view of their call, in the engine: the log is read before they are decided, and
 //! nothing else waits for that.
 
-use systole_core::rules::primitive::{read_cancel_thread, read_clear, read_recall};
-use systole_core::types::primitive::Primitive;
 use systole_kit::ask::{Question, Shown, Viewed};
 
 use super::*;
@@ -10,11 +8,11 @@ use crate::pump::journal::{journals, result, started};
 use crate::pump::{call, final_, note, primitive, refused, spawn};
 
 pub(super) fn clear(keep: u64) -> Item {
-    primitive(&format!("<clear-context keep=\"{keep}\"/>"), |body| Ok(Primitive::Clear(read_clear(body))))
+    primitive(&format!("<clear-context keep=\"{keep}\"/>"))
 }
 
 fn recall(attributes: &str) -> Item {
-    primitive(&format!("<recall {attributes}/>"), |body| Ok(Primitive::Recall(read_recall(body))))
+    primitive(&format!("<recall {attributes}/>"))
 }
 
 fn asks(id: u64, question: Question) -> Said {
@@ -95,10 +93,7 @@ fn a_thread_that_is_cancelled_while_the_log_is_read_makes_the_reply_late() {
     let heat = root().child("heat").unwrap();
     rig.says_in(&heat, "1 t1 a1", Said::Items(vec![clear(0)]));
     let body = format!("<cancel-thread id=\"{heat}\"/>");
-    rig.replies(
-        "1 t2 a1",
-        vec![primitive(&body, |body| read_cancel_thread(body).map(Primitive::CancelThread))],
-    );
+    rig.replies("1 t2 a1", vec![primitive(&body)]);
     rig.settle();
     let lines = rig.lines();
     assert!(lines.iter().all(|line| !line.contains("message/clear")), "{lines:?}");
@@ -135,7 +130,7 @@ fn a_log_that_cannot_be_read_refuses_what_needed_it() {
         rig.reader.deaf.store(false, Ordering::Relaxed);
         rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
         rig.settle();
-        assert!(answered(&rig)[0].contains("reply.stale-lease"), "and nobody is left waiting");
+        assert!(answered(&rig)[0].contains("reply.stale-lease"), "and no request waits any more");
     }
 }
 

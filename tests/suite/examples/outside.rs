@@ -64,7 +64,7 @@ fn approvals(folder: &Path, book: &mut Book) {
     // It waits until no one decides any more.
     assert_eq!(sent(folder, "h", "hasty"), Some(6));
     while systole(folder, &["send", "--file", "say.xml", "--key", "h"]).code == Some(6) {}
-    book.take(&records(folder), Code::ExpiredApproval, "nobody decides, with `approval: {expires: 1s}`");
+    book.take(&records(folder), Code::ExpiredApproval, "no one decides, with `approval: {expires: 1s}`");
 }
 
 fn door(folder: &Path, book: &mut Book) {
@@ -83,11 +83,7 @@ fn door(folder: &Path, book: &mut Book) {
         page
     };
     let stranger = asks("nobody", "GET", "/v1/events", "");
-    book.write(
-        Code::IngressUnauthorized,
-        "GET /v1/events with a token that nobody has",
-        &told(&stranger, 401),
-    );
+    book.write(Code::IngressUnauthorized, "GET /v1/events with an unknown token", &told(&stranger, 401));
     let foreign = kept_from_events(&run_file(folder), ALICE, "?from=0");
     book.write(
         Code::IngressForbidden,

@@ -70,8 +70,8 @@ async fn in_replies(house: &House, book: &mut Book) {
         fired,
     )
     .await;
-    let nobody = "[[say('nobody', 'x')], [said('x')]]";
-    boss(house, book, Code::NotAPeer, "a listener sends <say> in a namespace that no peer has", nobody).await;
+    let alien = "[[say('nobody', 'x')], [said('x')]]";
+    boss(house, book, Code::NotAPeer, "a listener sends <say> in a namespace that no peer has", alien).await;
     let two = "[[say('left', 'x')], [said('x')]]";
     boss(house, book, Code::Ambiguous, "<say>, which the peers left and twin both take", two).await;
     let alone = "[[say('echo', 'x'), said('x')], [said('x')]]";

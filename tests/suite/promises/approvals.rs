@@ -161,13 +161,13 @@ fn g4_over_http_the_word_of_the_client_counts_once() {
 }
 
 #[tokio::test]
-async fn g4_who_is_told_reads_the_request_and_nobody_waits_for_it() {
+async fn g4_a_notified_listener_reads_the_request_and_delays_nothing() {
     let house = House::open(&PARTS).await;
     let receipt = house.send("k", &say("guard", "one"), None, None).await.unwrap();
     let told = house
-        .until("the one that is told answers", |r| code(r) == "final" && r.header.from.as_str() == "watch");
+        .until("the notified listener answers", |r| code(r) == "final" && r.header.from.as_str() == "watch");
     assert_eq!(told.await.header.thread, receipt.thread);
-    let tell = house.until("a request for who is told", |r| code(r) == "tell").await;
+    let tell = house.until("a request for the notified listener", |r| code(r) == "tell").await;
     super::valid_under_core(&tell.body);
     assert!(body(&tell).contains("id=\"a1\"") && body(&tell).contains("element=\"say\""), "{}", body(&tell));
     house.close().await;

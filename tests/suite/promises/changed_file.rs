@@ -79,7 +79,7 @@ fn g4_an_approval_is_refused_while_the_file_no_longer_has_its_listener() {
 }
 
 #[test]
-fn g4_what_nobody_serves_any_more_can_be_rejected() {
+fn g4_a_request_to_a_removed_listener_can_be_rejected() {
     let folder = cast(&GUARD);
     let at = folder.path();
     assert_eq!(send(at).code, Some(6));

@@ -13,7 +13,7 @@ async fn a1_an_envelope_of_the_older_form_a_bare_payload_and_new_open_a_root() {
         format!("<message xmlns=\"{ns}\"><meta>{meta}</meta>{payload}</message>")
     };
     let own = "https://xml-pipeline.org/ns/envelope/v1";
-    let (from, new) = ("<from>somebody</from>", "<thread>new</thread>");
+    let (from, new) = ("<from>someone</from>", "<thread>new</thread>");
     let payload = say("echo", "x");
     let first = house.send("k1", &payload, None, None).await.unwrap();
     let second = house
@@ -209,7 +209,7 @@ const FIND_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
 </xs:schema>"#;
 
 #[tokio::test]
-async fn a9_who_applies_only_the_mend_gets_its_payload_admitted() {
+async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
     let find = "\nfor turn in turns(): reply(turn.delivery, '<found xmlns=\"https://xml-pipeline.org/ns/find/v1\">x</found>')\n";
     let folder =
         super::cast::cast(&[("mender", "peers: [find], turns: 6, entry: true", MENDER), ("find", "", find)]);

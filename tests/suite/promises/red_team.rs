@@ -121,7 +121,7 @@ impl Obeys {
             }
             (None, 0) => {
                 if !self.corpus.iter().any(|(_, words)| words == question) {
-                    self.wrong.lock().unwrap().push(format!("{question:?} stands in no corpus"));
+                    self.wrong.lock().unwrap().push(format!("{question:?} is in no corpus"));
                 }
                 self.obey(&question.replace("{MARK}", &mark).replace("{MARKUP}", &mark.to_uppercase()))
             }
@@ -291,7 +291,7 @@ const REFUSED: [(&str, &str); 22] = [
     ("core block with the mark in capitals", "agent.mark-in-output"),
     ("forged result", "agent."),
     ("forged failure of a turn", "agent."),
-    ("action for nobody", "agent.unknown-action"),
+    ("action without a taker", "agent.unknown-action"),
     ("action for a stranger", "route.not-a-peer"),
     ("envelope", "thread.unknown"),
     ("envelope for a stranger", "route.not-a-peer"),

@@ -69,7 +69,7 @@ for turn in turns():
 "#;
 
 #[tokio::test]
-async fn b7_whoever_has_the_log_computes_the_digest_of_a_clear() {
+async fn b7_the_digest_of_a_clear_can_be_computed_from_the_log() {
     let house = House::open(&[
         ("boss", "peers: [echo, late], turns: 9, entry: true", BOSS),
         ("echo", "in_flight: 4", ECHO),
@@ -95,7 +95,7 @@ async fn b7_whoever_has_the_log_computes_the_digest_of_a_clear() {
 }
 
 #[tokio::test]
-async fn wrong_numbers_are_refused_with_a_mend() {
+async fn wrong_numbers_are_refused_with_a_fix() {
     let house = House::open(&[("boss", "turns: 30, entry: true", BOSS)]).await;
     let wrong =
         ["clear(-1)", "clear('x')", "clear('')", "clear('1.5')", "recall('x', 1)", "recall(1, 1, length=0)"];
@@ -135,8 +135,8 @@ fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
     std::fs::write(folder.path().join("gate"), "").unwrap();
     let organism = Running::organism(folder.path());
     let mut events = Events::open(&run_file(folder.path()), &format!("?from=0&thread={thread}"), &[]);
-    while !events.next().is_some_and(|(_, _, record)| record["code"] == "final" && record["from"] == "boss") {
-    }
+    let is_end = |record: serde_json::Value| record["code"] == "final" && record["from"] == "boss";
+    while !is_end(events.next().expect("the boss answers").2) {}
     assert_eq!(organism.interrupt().code, Some(130));
     judged(folder.path());
     let told = said_last(folder.path());
@@ -194,7 +194,7 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
     assert!(no_blob.contains("no document of this hash is named in your view"), "{no_blob}");
     let hash = Digest::of(b"a & b\n").to_string();
     assert!(put.ends_with(&format!(" hash=\"{hash}\" total=\"6\"/></answer>")), "{put}");
-    assert_eq!(words(unshown), words(no_blob), "what was put is shown to nobody");
+    assert_eq!(words(unshown), words(no_blob), "a stored text is shown to no other call");
     assert_eq!(house.organism.reader().document(Digest::of(b"a & b\n")).unwrap().unwrap()[..], *b"a & b\n");
     let folder = house.close().await;
     // A check of the whole log accepts a document that no record names.

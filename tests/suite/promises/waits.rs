@@ -27,7 +27,7 @@ async fn b5_a_boss_that_waits_for_all_is_woken_once_with_every_result_in_order_o
     assert!(told.contains("reason=\"done\" finished=\"3\" open=\"0\""), "{told}");
     let records = house.records();
     let turns = records.iter().filter(|r| r.header.thread == receipt.thread).filter_map(|r| r.header.turn);
-    assert_eq!(turns.max(), Some(2), "it asked nobody whether they are there yet");
+    assert_eq!(turns.max(), Some(2), "it did not poll its children");
     house.close().await;
 }
 
@@ -120,7 +120,7 @@ async fn b8_a_boss_sleeps_until_its_timer_and_is_woken_with_its_own_note() {
     assert!(told.contains("the &lt;kettle&gt;") && told.contains("reason=\"timer\""), "{told}");
     assert!(
         told.find("ordinal=\"0\"") < told.find("ordinal=\"1\""),
-        "answers stand in order of items: {told}"
+        "answers are in the order of the items: {told}"
     );
     let records = house.records();
     let of =
@@ -140,7 +140,7 @@ async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_unti
         "{}",
         body(&woken)
     );
-    assert_eq!(woken.header.to, Some(Name::core()), "nobody outside waits for it");
+    assert_eq!(woken.header.to, Some(Name::core()), "no client waits for it");
 
     let house = House::in_folder(house.close().await).await;
     house.until("it goes on", of_call(&receipt.thread, 3, "final")).await;
@@ -235,7 +235,7 @@ fn b8_a_timer_of_a_thread_at_rest_that_fires_after_a_kill_reaches_a_person_once(
 }
 
 #[tokio::test]
-async fn b8_what_is_wrong_with_a_timer_is_told_with_the_mend() {
+async fn b8_what_is_wrong_with_a_timer_is_reported_with_the_fix() {
     let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
     let plan = "[[timer('', after='10'), timer('', every='10ms'), timer(''), timer('', id='A', after='1m'), \
                 f'<cancel-timer xmlns=\"{CORE}\" id=\"tea\"/>'], everything]";

@@ -15,7 +15,7 @@ const WRONG: &[(&str, &str)] = &[
     ("a mode that is none", r#"<await-threads xmlns="{core}" mode="most"/>"#),
     ("an attribute that is none", r#"<await-threads xmlns="{core}" modus="all"/>"#),
     (
-        "a wait for a thread of somebody else",
+        "a wait for a thread of another call",
         r#"<await-threads xmlns="{core}" mode="all"><thread id="sess-000000000000"/></await-threads>"#,
     ),
     ("a wait for itself", r#"<await-threads xmlns="{core}" mode="all"><thread id="{me}"/></await-threads>"#),
@@ -40,7 +40,7 @@ const WRONG: &[(&str, &str)] = &[
         "a step that is half done",
         r#"<todo-until xmlns="{core}" condition="c"><step done="half">a</step></todo-until>"#,
     ),
-    ("a child of somebody else", r#"<cancel-thread xmlns="{core}" id="sess-000000000000.a"/>"#),
+    ("a child of another call", r#"<cancel-thread xmlns="{core}" id="sess-000000000000.a"/>"#),
     ("its own thread", r#"<cancel-thread xmlns="{core}" id="{me}"/>"#),
     ("a child that has ended", r#"<cancel-thread xmlns="{core}" id="{over}"/>"#),
     ("a clear that keeps less than nothing", r#"<clear-context xmlns="{core}" keep="-1"/>"#),
@@ -58,7 +58,7 @@ const WRONG: &[(&str, &str)] = &[
         r#"<spawn-thread xmlns="{core}"><initial-payload><a xmlns="urn:a"/><b xmlns="urn:b"/></initial-payload></spawn-thread>"#,
     ),
     (
-        "a spawn for nobody",
+        "a spawn without a taker",
         r#"<spawn-thread xmlns="{core}"><initial-payload><a xmlns="urn:a"/></initial-payload></spawn-thread>"#,
     ),
     (
@@ -76,7 +76,7 @@ const WRONG: &[(&str, &str)] = &[
         r#"<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta><thread>{over}</thread></meta><say xmlns="https://xml-pipeline.org/ns/echo/v1"><text>x</text></say></message>"#,
     ),
     (
-        "an item for a thread of somebody else",
+        "an item for a thread of another call",
         r#"<message xmlns="https://xml-pipeline.org/ns/envelope/v1"><meta><thread>sess-000000000000.a</thread></meta><say xmlns="https://xml-pipeline.org/ns/echo/v1"><text>x</text></say></message>"#,
     ),
 ];

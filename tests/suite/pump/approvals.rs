@@ -87,7 +87,7 @@ fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
     ] {
         assert!(told.contains(&wanted), "{told}");
     }
-    assert_eq!(told, body(&stage, 4), "who is told reads the same");
+    assert_eq!(told, body(&stage, 4), "the notified listener reads the same");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn held_from_outside_it_has_its_receipt_and_holds_what_is_queued_behind_it() {
             "=> watch 1/0.0 t1 a1",
         ]
     );
-    assert_eq!(stage.asks("k", "guarded", None), ["=> receipt #1 again"], "a repeat asks nobody again");
+    assert_eq!(stage.asks("k", "guarded", None), ["=> receipt #1 again"], "a repeat asks no person again");
     assert_eq!(stage.asks("k2", "tool", Some(&root()))[1..], ["=> receipt #4"]);
     let told = stage.rules(1, Some("no"), Says::Reject);
     assert_eq!(told[2], "root 7 outcome/approval.rejected core -> operator 1");

@@ -5,17 +5,16 @@ use systole::edges::log::memory::Memory;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::{Stand, Thread};
 use systole_core::pump::view::{Begun, Page, ReadRequest, Seen, View, Wanted, Whose, look};
-use systole_core::rules::primitive::{read_clear, read_recall};
 use systole_core::types::ports::{Batch, CallMark, LogWriter};
 
 use super::*;
 
 pub(super) fn clear(keep: u64) -> Item {
-    primitive(&format!("<clear-context keep=\"{keep}\"/>"), |body| Ok(Primitive::Clear(read_clear(body))))
+    primitive(&format!("<clear-context keep=\"{keep}\"/>"))
 }
 
 pub(super) fn recall(attributes: &str) -> Item {
-    primitive(&format!("<recall {attributes}/>"), |body| Ok(Primitive::Recall(read_recall(body))))
+    primitive(&format!("<recall {attributes}/>"))
 }
 
 /// An item with text in it.
@@ -93,15 +92,10 @@ impl Stage {
         let wanted: Wanted = (0u32..)
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
-                Item::Admitted(a) => match a.what() {
-                    What::Primitive(Primitive::Clear(_)) => Some((ordinal, ReadRequest::Whole)),
-                    What::Primitive(Primitive::Recall(recall)) => {
-                        Some((ordinal, ReadRequest::Recall(*recall)))
-                    }
-                    _ => None,
-                },
+                Item::Admitted(a) => Some((ordinal, (primitives::of(a)?.wants)(a.bytes()))),
                 _ => None,
             })
+            .flat_map(|(ordinal, wanted)| wanted.into_iter().map(move |pending| (ordinal, pending)))
             .collect();
         let seen: Seen =
             look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();

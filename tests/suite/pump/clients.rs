@@ -75,7 +75,7 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
             .map(|line| line.replace("sess-0123456789ab", ""))
             .collect()
     });
-    assert_eq!(stage.state.thread(&thread).unwrap().seq, 1, "nothing of it stands in the thread");
+    assert_eq!(stage.state.thread(&thread).unwrap().seq, 1, "the thread has no record of it");
 }
 
 #[test]

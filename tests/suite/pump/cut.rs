@@ -84,8 +84,7 @@ fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
         drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
     });
     step(stage, &mut |s| {
-        let question =
-            item(What::Primitive(Primitive::Introspect(payload("it").bytes().clone())), "describe");
+        let question = item(What::Primitive(Found::Answer(payload("it").bytes().clone())), "describe");
         let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
         drop(s.looks("3", 3, vec![led, question, clear(1), recall("from_seq=\"1\" to_seq=\"2\"")]))
     });

@@ -4,7 +4,7 @@ use super::*;
 
 fn question() -> Item {
     let answer = payload("capabilities").bytes().clone();
-    item(What::Primitive(Primitive::Introspect(answer)), "list-capabilities")
+    item(What::Primitive(Found::Answer(answer)), "list-capabilities")
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn out_lost_with_a_start_and_no_result_is_an_unknown_outcome_and_goes_out_again_
     );
     let body = &bodies(&stage)[&3];
     assert!(body.contains("lost after its model call began, which may have been paid: entry 8"), "{body}");
-    assert!(body.contains("listener.lost: last words"), "how it was lost is told as well: {body}");
+    assert!(body.contains("listener.lost: last words"), "the record says how it was lost: {body}");
 }
 
 #[test]

@@ -38,17 +38,16 @@ use std::sync::Arc;
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{Decision, Effect, Event, EventKind, Lost};
 use systole_core::pump::fold::apply;
+use systole_core::pump::primitives;
 use systole_core::pump::state::{Book, State};
-use systole_core::rules::primitive::{read_await, read_cancel_thread, read_cancel_timer, read_set_timer};
-use systole_core::rules::todo::read as read_todo;
+use systole_core::rules::admit::Reading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
     ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
 };
-use systole_core::types::flow::{Admitted, Asked, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole_core::types::flow::{Admitted, Asked, Found, Item, Judged, Refused, Said, Ticket, Verdict, What};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole_core::types::ports::{Lease, Seed, Token};
-use systole_core::types::primitive::Primitive;
 use systole_core::types::record::{Mark, Record};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -157,33 +156,34 @@ pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
     let initial = payload(to).bytes().clone();
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
     let spawn = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
-    let what = What::Spawn { label: label.map(str::to_owned), to: name(to), initial };
-    Item::Admitted(Admitted::new(what, Verdict::sworn(spawn)))
+    let found = Found::Child { label: label.map(str::to_owned), to: name(to), initial };
+    Item::Admitted(Admitted::new(What::Primitive(found), Verdict::sworn(spawn)))
 }
 
 /// A primitive as the door admits it.
-pub(crate) fn primitive(body: &str, read: impl Fn(&[u8]) -> Result<Primitive, Refusal>) -> Item {
+pub(crate) fn primitive(body: &str) -> Item {
     let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
     let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
-    let what = What::Primitive(read(payload.bytes()).expect("the door reads it"));
-    Item::Admitted(Admitted::new(what, Verdict::sworn(payload)))
+    let Some(Reading::Plain(read)) = primitives::reading(payload.name()) else { panic!("the door knows it") };
+    read(payload.bytes()).expect("the door reads it");
+    Item::Admitted(Admitted::new(What::Primitive(Found::Nothing), Verdict::sworn(payload)))
 }
 
 pub(crate) fn wait(mode: &str, labels: &[&str]) -> Item {
     let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().child(label).unwrap());
     let threads: String = labels.iter().map(thread).collect();
     let body = format!("<await-threads mode=\"{mode}\">{threads}</await-threads>");
-    primitive(&body, |body| read_await(body).map(Primitive::Await))
+    primitive(&body)
 }
 
 pub(crate) fn set_timer(attributes: &str, note: &str) -> Item {
     let body = format!("<set-timer {attributes}>{note}</set-timer>");
-    primitive(&body, |body| read_set_timer(body).map(Primitive::SetTimer))
+    primitive(&body)
 }
 
 pub(crate) fn cancel_timer(id: &str) -> Item {
     let body = format!("<cancel-timer id=\"{id}\"/>");
-    primitive(&body, |body| read_cancel_timer(body).map(Primitive::CancelTimer))
+    primitive(&body)
 }
 
 /// A todo list: `x` is a step that is done, `-` an open one.
@@ -196,7 +196,7 @@ pub(crate) fn todo_body(condition: &str, steps: &str) -> String {
 }
 
 pub(crate) fn todo(condition: &str, steps: &str) -> Item {
-    primitive(&todo_body(condition, steps), |body| read_todo(body).map(|_| Primitive::Todo))
+    primitive(&todo_body(condition, steps))
 }
 
 /// The same in a note.

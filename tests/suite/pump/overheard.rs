@@ -262,7 +262,7 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
 }
 
 #[test]
-fn b2_bytes_of_others_that_were_refused_are_nobody_elses() {
+fn b2_a_view_names_no_refused_bytes_of_other_listeners() {
     let kept = |words: &'static str| {
         let refusal = Refusal::new(Code::Invalid, words);
         Item::Refused(Refused { refusal, kept: Some(words.as_bytes().into()) })

@@ -1,13 +1,12 @@
 //! Questions to a person, as the pump decides them: what is recorded, what waits, and what ends the wait.
 
-use systole_core::rules::question::read_ask_person;
 use systole_core::types::person::{PersonRequestId, Ruling, Says};
 
 use super::*;
 
 fn person(expires: &str, inside: &str) -> Item {
     let body = format!("<ask-person expires=\"{expires}\">{inside}</ask-person>");
-    primitive(&body, |body| read_ask_person(body).map(Primitive::AskPerson))
+    primitive(&body)
 }
 
 const GO: &str = "<question>Go?</question><choice>go</choice><choice>stop</choice>";
@@ -124,7 +123,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
 }
 
 #[test]
-fn in_its_last_turn_a_listener_asks_nobody() {
+fn a_listener_cannot_ask_a_person_in_its_last_turn() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let turns = stage.state.book.listener(Digest([7; 32]), &name("agent")).unwrap().turns;

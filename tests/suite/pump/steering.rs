@@ -55,7 +55,7 @@ fn e16_a_word_ends_a_wait_and_says_that_a_message_did() {
     let deep = child().child("deep").unwrap();
     stage.says(&child(), "1", 1, Said::Items(vec![spawn(Some("deep"), "tool")]));
     let wait = format!("<await-threads mode=\"all\"><thread id=\"{deep}\"/></await-threads>");
-    let wait = primitive(&wait, |body| read_await(body).map(Primitive::Await));
+    let wait = primitive(&wait);
     stage.says(&child(), "1", 2, Said::Items(vec![wait]));
     assert_eq!(
         stage.replies("1", 2, vec![word("agent")]),
@@ -74,7 +74,7 @@ fn e16_a_word_ends_a_wait_and_says_that_a_message_did() {
 }
 
 #[test]
-fn a_note_steers_whoever_the_child_is() {
+fn a_note_steers_a_child_of_any_listener() {
     let mut stage = parent_of("agent");
     let note = for_thread(child().as_str(), What::Note, "thought");
     assert_eq!(stage.replies("1", 2, vec![note])[1], "heat 2 steer/steered agent -> agent 1");

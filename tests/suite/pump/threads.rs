@@ -2,8 +2,6 @@
 
 use systole_core::pump::children;
 use systole_core::pump::view::{Begun, ReadRequest, look};
-use systole_core::rules::primitive::read_cancel_thread;
-use systole_core::types::primitive::Primitive;
 
 use super::*;
 
@@ -173,7 +171,7 @@ impl Stage {
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
         let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
         let seen = look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
-        assert_eq!(seen.view, None, "nobody needs the view for that");
+        assert_eq!(seen.view, None, "no answer needs the view for that");
         let lease = self.lease(&root(), path, turn, 1);
         let judged = Judged { lease, said: Said::Items(items), claimed: None, ticket: None };
         self.happens(EventKind::Looked { judged, seen: Ok(seen) })
@@ -192,7 +190,7 @@ fn for_child(label: &str) -> Item {
 
 fn cancels(label: &str) -> Item {
     let body = format!("<cancel-thread id=\"{}\"/>", child(label));
-    primitive(&body, |body| read_cancel_thread(body).map(Primitive::CancelThread))
+    primitive(&body)
 }
 
 #[test]
@@ -243,7 +241,7 @@ fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
 }
 
 #[test]
-fn where_the_log_was_not_read_nobody_is_told_that_an_own_child_is_unknown() {
+fn a_child_is_not_reported_as_unknown_if_the_log_was_not_read() {
     let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);

@@ -97,7 +97,7 @@ fn b8_news_without_a_taker_is_a_dead_letter_and_causes_no_further_news() {
 }
 
 #[test]
-fn b8_a_call_that_somebody_asked_for_is_no_news_of_a_timer() {
+fn b8_a_call_from_a_client_sends_no_timer_news() {
     let mut stage = told_of("after=\"1m\"", "drink it");
     stage.asks("k2", "agent", Some(&root()));
     assert_eq!(stage.replies("2", 1, vec![final_()]), ["root 6 message/final agent -> operator 2 t1.0"]);
@@ -455,27 +455,4 @@ fn turns_1_may_set_a_timer_and_be_called_by_it() {
     let told = stage.replies("1", 1, vec![set_timer("every=\"1h\"", "")]);
     assert_eq!(told[2], "root 4 outcome/handled quiet -> operator 1 t1");
     assert_eq!(stage.fires("t1", 0)[..2], ["root 5 timer/opens core -> quiet 2", "=> quiet 2 t1 a1"]);
-}
-
-#[test]
-fn spans_are_read_and_what_is_none_is_refused_with_the_mend() {
-    let read =
-        |attributes: &str| read_set_timer(format!("<set-timer {CORE} {attributes}>x</set-timer>").as_bytes());
-    let pace = |attributes: &str| read(attributes).unwrap().pace;
-    assert_eq!((pace("after='1500ms'").span_ms, pace("after='1500ms'").repeats), (1_500, false));
-    assert_eq!((pace("every='3650d'").span_ms, pace("every='3650d'").repeats), (3_650 * 86_400_000, true));
-    for (attributes, words) in [
-        ("", "neither after nor every is given"),
-        ("after='1m' every='1m'", "after and every are both given"),
-        ("after='999ms'", "after: 999ms is less than 1s"),
-        ("every='0s'", "every: 0s is less than 1s"),
-        ("after='3651d'", "after: 3651d is more than 3650d"),
-        ("after='99999999999999999999999s'", "is more than 3650d"),
-        ("after='10'", "after: 10 is not a whole number with a unit"),
-        ("after='-1s'", "is not a whole number with a unit"),
-        ("after='soon'", "is not a whole number with a unit"),
-    ] {
-        let refusal = read(attributes).unwrap_err();
-        assert!(refusal.message.contains(words) && refusal.expected.is_some(), "{attributes}: {refusal:?}");
-    }
 }

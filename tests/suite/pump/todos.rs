@@ -3,6 +3,7 @@
 
 use super::*;
 use systole_core::pump::state::Steps;
+use systole_core::rules::todo;
 
 fn asked() -> Stage {
     let mut stage = Stage::new();
@@ -101,7 +102,7 @@ fn no_more_lists_of_a_call_are_kept_than_the_limit() {
 #[test]
 fn lists_in_notes_are_read_where_they_stand_and_what_is_none_is_refused() {
     let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
-    let read = |inside: &str| read_todo(format!("<n xmlns=\"urn:n\">{inside}</n>").as_bytes());
+    let read = |inside: &str| todo::read(format!("<n xmlns=\"urn:n\">{inside}</n>").as_bytes());
     let good = format!(
         "<todo-until {core} condition=\"a\"> <step done=\"true\">o<![CDATA[n]]>e</step></todo-until>"
     );

@@ -91,7 +91,7 @@ fn out_timed_out_is_held_without_a_journal_too() {
 }
 
 #[test]
-fn a_known_failure_is_tried_again_and_nobody_is_asked() {
+fn a_known_failure_is_retried_without_asking_a_person() {
     let mut stage = out();
     assert!(loses(&mut stage, 1, 1, Code::ListenerFailed)[0].contains("attempt/listener.failed"));
     // The same applies to an attempt whose model call has its result.

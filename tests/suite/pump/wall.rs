@@ -348,7 +348,7 @@ fn a_reply_that_comes_after_the_warning_was_due_is_warned_and_goes_on() {
 }
 
 #[test]
-fn what_comes_too_early_or_for_nobody_changes_nothing_that_matters() {
+fn an_early_time_check_ends_nothing_and_a_late_one_does_nothing() {
     let mut stage = stage();
     stage.passes(10_000);
     let told = elapses(&mut stage);

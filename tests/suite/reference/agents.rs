@@ -26,7 +26,7 @@ fn failures() -> String {
 #[test]
 fn the_page_of_agents_has_the_table_of_failures() {
     let page = fs::read_to_string(AGENTS).unwrap();
-    let (before, rest) = page.split_once(HEAD).expect("the table stands in the page");
+    let (before, rest) = page.split_once(HEAD).expect("the page has the table");
     let after = rest.split_once("\n\n").map_or(rest, |(_, after)| after);
     let after = if rest.starts_with('\n') { rest.trim_start_matches('\n') } else { after };
     let whole = format!("{before}{HEAD}{}\n{after}", failures());

@@ -208,7 +208,7 @@ workflows:
 }
 
 #[test]
-fn f6_a_branch_that_somebody_else_sends_is_refused() {
+fn f6_a_branch_from_another_sender_is_refused() {
     let goals = "
 workflows:
   open:
@@ -240,7 +240,8 @@ workflows:
     let run = run_file(house.path());
     assert_eq!(ask(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k")], body).status, 202);
     let mut events = Events::open(&run, "?from=0", &[]);
-    while !events.next().is_some_and(|(_, kind, data)| kind == "outcome" && data["call"] == "1") {}
+    let is_end = |(_, kind, data): (u64, String, serde_json::Value)| kind == "outcome" && data["call"] == "1";
+    while !is_end(events.next().expect("the call ends")) {}
     assert_eq!(running.interrupt().code, Some(130));
     let log = house.systole(&["log", "@last"]).stdout;
     assert!(log.contains("workflow.nobody-answered: gate: no one answered in time"), "{log}");

@@ -145,7 +145,7 @@ workflows:
 }
 
 #[test]
-fn f3_a_model_that_forges_a_request_reaches_nobody() {
+fn f3_a_forged_goal_request_reaches_no_listener() {
     let goals = "
 workflows:
   tower:

@@ -139,5 +139,8 @@ pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Strin
         return Some(format!("it comes from {from}, where {sender} has to say it"));
     }
     let addressee = addressee.filter(|addressee| Some(*addressee) != to)?;
-    Some(format!("it goes to {}, and is for {addressee}", to.unwrap_or("nobody")))
+    Some(match to {
+        Some(to) => format!("it goes to {to}, and is for {addressee}"),
+        None => format!("it has no addressee, and is for {addressee}"),
+    })
 }

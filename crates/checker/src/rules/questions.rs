@@ -60,7 +60,9 @@ fn answered(call: &Call, item: &Item, step: &Step<'_>) -> Option<String> {
     let Question { id, expires, choices } = question;
     let choice = tag.attribute("choice");
     match tag.attribute("outcome") {
-        Some("chosen") if tag.attribute("by").is_none() => Some(format!("nobody has answered question {id}")),
+        Some("chosen") if tag.attribute("by").is_none() => {
+            Some(format!("the answer to question {id} does not say who gave it"))
+        }
         Some("chosen") => {
             let fits = choice.map_or(choices.is_empty(), |choice| choices.iter().any(|one| one == choice));
             (!fits).then(|| format!("the answer to question {id} is none of its choices"))

@@ -49,7 +49,7 @@ fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal:
     let item = before.call(&record.thread, caller)?.item(turn, ordinal)?;
     let tag = step.core_named("thread-spawned");
     let Some(spawned_by) = item.spawn else {
-        return tag.map(|_| "a spawn is confirmed that nobody asked for".into());
+        return tag.map(|_| "it confirms a spawn, but its item asked for none".into());
     };
     // A second confirmation of one spawn is reported as a second answer.
     let spawn = before.spawns.get(&spawned_by)?;
@@ -75,27 +75,27 @@ pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
     let id = tag.attribute("id").unwrap_or_default();
     let Some((thread, child)) = before.thread(id).and_then(|thread| Some((thread, thread.child.as_ref()?)))
     else {
-        return Some(format!("{id} is told to have finished, and no such child began"));
+        return Some(format!("it reports the end of {id}, and no such child began"));
     };
     if let Some(first) = child.told {
-        return Some(format!("the end of {id} was already told, at position {first}"));
+        return Some(format!("the end of {id} was already reported, at position {first}"));
     }
     let record = step.record;
     let is_own =
         before.call(&record.thread, call).is_some_and(|call| call.children.iter().any(|own| own == id));
     if !is_own {
-        return Some(format!("{id} is told to have finished to a call that did not spawn it"));
+        return Some(format!("it reports the end of {id} to a call that did not spawn {id}"));
     }
-    let Some(end) = &child.end else { return Some(format!("{id} is told to have finished, and still runs")) };
+    let Some(end) = &child.end else { return Some(format!("it reports the end of {id}, which still runs")) };
     if tag.attribute("head").and_then(Hash::parse) != Some(thread.head) {
-        return Some(format!("the last head of {id} is {}, and another is told", thread.head));
+        return Some(format!("the last head of {id} is {}, and it reports another", thread.head));
     }
     if tag.attribute("outcome") != Some(end.outcome) {
         let told = tag.attribute("outcome").unwrap_or("none");
-        return Some(format!("{id} ended as {}, and {told} is told", end.outcome));
+        return Some(format!("{id} ended as {}, and it reports {told}", end.outcome));
     }
     let told = (!tag.inside.is_empty()).then(|| Hash::of(tag.inside.as_bytes()));
-    (told != end.payload).then(|| format!("what {id} answered is not what is told"))
+    (told != end.payload).then(|| format!("it reports another answer than that of {id}"))
 }
 
 /// Every spawn is confirmed.
@@ -125,7 +125,7 @@ pub(crate) fn untold(end: &Ledger, _: &Terms) -> Vec<Finding> {
         position,
         thread: id.clone(),
         seq: thread.seq,
-        words: "the child ended, and its parent was never told".into(),
+        words: "the child ended, and its parent never learned of it".into(),
     };
     untold.map(finding).collect()
 }

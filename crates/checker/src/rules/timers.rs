@@ -77,7 +77,7 @@ fn answered(thread: &Thread, call: &Call, step: &Step<'_>, turn: u32, ordinal: u
         }
         (true, ..) | (_, true, ..) => Some("an item about a timer is not answered by a word on it".into()),
         (false, false, None, None) => None,
-        _ => Some("a timer is spoken of that nobody asked about".into()),
+        _ => Some("it answers about a timer, but its item asked for none".into()),
     }
 }
 

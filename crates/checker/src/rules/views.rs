@@ -13,13 +13,13 @@ pub(crate) fn view(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
     let item = call.item(turn, ordinal)?;
     match (step.core_named("context-cleared"), item.is_clear) {
         (Some(tag), true) => return cleared(tag, call.cleared),
-        (Some(_), false) => return Some("messages are told to be cleared that nobody asked to clear".into()),
+        (Some(_), false) => return Some("it clears messages, but its item asked for no clear".into()),
         (None, true) => return Some("a clear is not answered by what it cleared".into()),
         (None, false) => {}
     }
     match (step.core_named("recalled"), item.is_recall) {
         (Some(tag), true) => recalled(tag),
-        (Some(_), false) => Some("messages are recalled that nobody asked for".into()),
+        (Some(_), false) => Some("it recalls messages, but its item asked for no recall".into()),
         (None, true) => Some("a recall is not answered by what it reads".into()),
         (None, false) => None,
     }

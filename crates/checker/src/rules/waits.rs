@@ -14,7 +14,7 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
     let tag = step.core_named("await-over");
     let Some(tag) = tag.filter(|_| item.is_wait) else {
         return match (tag, item.is_wait) {
-            (Some(_), false) => Some("a wait is told to be over that nobody asked for".into()),
+            (Some(_), false) => Some("it ends a wait, but its item asked for none".into()),
             (None, true) => Some("a wait is not answered by its end".into()),
             _ => None,
         };
@@ -26,8 +26,8 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
         return Some("the end of a wait counts nothing".into());
     };
     if finished > ended || open > running {
-        let told = format!("{finished} finished and {open} open are told");
-        return Some(format!("{told}, of a call with {ended} and {running}"));
+        let counts = format!("it counts {finished} finished and {open} open children");
+        return Some(format!("{counts} of a call with {ended} and {running}"));
     }
     match tag.attribute("reason") {
         Some("done") if finished == 0 && open > 0 => {
@@ -63,7 +63,7 @@ pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String>
     let tag = step.core_named("thread-cancelled");
     let Some(tag) = tag.filter(|_| item.is_end) else {
         return match (tag, item.is_end) {
-            (Some(_), false) => Some("a thread is told to be cancelled that nobody asked about".into()),
+            (Some(_), false) => Some("it reports a cancelled thread, but its item cancelled none".into()),
             (None, true) => Some("the end of a child is not answered by its word".into()),
             _ => None,
         };
@@ -72,5 +72,5 @@ pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String>
     if !call.children.iter().any(|child| child == id) {
         return Some(format!("{id} is cancelled by a call that did not spawn it"));
     }
-    before.is_running(id).then(|| format!("{id} is told to be cancelled, and still runs"))
+    before.is_running(id).then(|| format!("it reports {id} as cancelled, and {id} still runs"))
 }

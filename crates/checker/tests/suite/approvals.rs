@@ -49,7 +49,7 @@ planted! {
         script.line("g-no").body = decided("a2", "rejected", None);
     };
 
-    a_decision_that_nobody_asked_for finds ["approval"] by |script| {
+    a_decision_without_a_request finds ["approval"] by |script| {
         script.remove("g-asks-3");
     };
 

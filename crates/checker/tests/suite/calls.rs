@@ -80,15 +80,15 @@ planted! {
         script.remove("d-finished");
     };
 
-    an_answer_from_somebody_else finds ["party"] by |script| script.line("found").from = "helper";
+    an_answer_from_another_listener finds ["party"] by |script| script.line("found").from = "helper";
 
-    an_answer_to_somebody_else finds ["party"] by |script| script.line("b-final").to = Some("alice");
+    an_answer_to_the_wrong_addressee finds ["party"] by |script| script.line("b-final").to = Some("alice");
 
     a_forged_word_of_the_core finds ["party"] by |script| script.line("failed").from = "planner";
 
-    a_note_by_somebody_else finds ["party"] by |script| script.line("note").from = "search";
+    a_note_from_another_listener finds ["party"] by |script| script.line("note").from = "search";
 
-    a_child_that_begins_by_somebody_else finds ["party"] by |script| {
+    a_child_that_another_listener_begins finds ["party"] by |script| {
         script.line("begin").from = "search";
         script.line("warm").to = Some("search");
     };

@@ -124,7 +124,7 @@ planted! {
 
     an_id_of_another_variant finds ["id"] by |script| script.line("failed").id[8] = 0xc0;
 
-    a_kind_that_nobody_knows finds ["meaning"] by |script| script.line("boot").kind = "rumour";
+    an_unknown_kind finds ["meaning"] by |script| script.line("boot").kind = "rumour";
 
     a_message_without_a_meaning finds ["meaning"] by |script| script.line("boot").code = None;
 

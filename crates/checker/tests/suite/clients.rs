@@ -97,7 +97,7 @@ fn an_answer_seen_but_lost_is_found() {
 }
 
 #[test]
-fn an_answer_to_a_message_that_nobody_took_is_found() {
+fn an_answer_to_a_message_that_was_never_accepted_is_found() {
     assert_eq!(
         bob(|told| {
             told.key = "k-other".into();

@@ -552,7 +552,7 @@ fn what_clients_were_told_is_kept_and_counted() {
 }
 
 #[test]
-fn open_calls_are_told_with_what_they_wait_for() {
+fn open_calls_are_reported_with_what_they_wait_for() {
     let mut script = script();
     for gone in ["letter", "failed", "final", "note-3", "handled", "b-final"] {
         script.remove(gone);

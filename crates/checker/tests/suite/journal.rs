@@ -80,7 +80,7 @@ fn a_start_that_the_next_attempt_forgets_is_found() {
 }
 
 #[test]
-fn a_limit_of_models_is_passed_by_nobody_but_who_may_only_answer() {
+fn only_the_last_answer_may_exceed_the_limit_of_models() {
     let under = |tokens, micros, script: &Script| {
         let terms = Terms { tokens, micros, ..Terms::default() };
         Book::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
@@ -131,7 +131,7 @@ fn asked() -> (Script, String) {
 fn a_person_who_is_asked_about_an_attempt_is_waited_for() {
     let judge = |script: &Script| Book::of(script).check().found.into_keys().collect::<Vec<_>>();
     let (mut script, hash) = asked();
-    assert_eq!(judge(&script), ["approval"], "it answers, and nobody has decided");
+    assert_eq!(judge(&script), ["approval"], "it answers, and no person has decided");
     script.after("asks", says("yes", "approved", Some(&hash)));
     script.after("yes", fails("model.unknown-outcome"));
     assert_eq!(judge(&script), Vec::<&str>::new());

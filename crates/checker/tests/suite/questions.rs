@@ -64,7 +64,7 @@ planted! {
         script.remove("q-asked-3");
     };
 
-    a_question_by_somebody_else_than_the_core finds ["party", "question"] by |script| {
+    a_question_from_another_sender_than_the_core finds ["party", "question"] by |script| {
         script.line("q-asked-3").from = "asker";
     };
 
@@ -76,7 +76,7 @@ planted! {
         script.line("q-said").body = person_said("outcome=\"chosen\" by=\"pia\"");
     };
 
-    an_answer_by_nobody finds ["question"] by |script| {
+    an_answer_without_a_name finds ["question"] by |script| {
         script.line("q-said").body = person_said("outcome=\"chosen\" choice=\"go\"");
     };
 

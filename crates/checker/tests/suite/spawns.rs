@@ -68,7 +68,7 @@ planted! {
         script.line("spawned").body = spawned(D1, A, "begin");
     };
 
-    a_confirmation_that_nobody_asked_for finds ["closed-below", "spawn", "turn-due"] by |script| {
+    a_confirmation_without_a_request finds ["closed-below", "spawn", "turn-due"] by |script| {
         // It answers the open call to the peer instead of the spawn.
         let confirmed = script.line("spawned");
         confirmed.call = Some("1/1.0");
@@ -146,6 +146,6 @@ fn a_parent_is_told_how_its_child_ended() {
         assert_eq!(ended(code, body, word, payload), [""; 0], "{code} told as {word}");
         assert_eq!(ended(code, body, "answered", payload), ["finished"], "{code} told as answered");
     }
-    assert_eq!(ended("listener.lost", ERROR, "failed", ""), ["finished"], "the words of a failure are told");
+    assert_eq!(ended("listener.lost", ERROR, "failed", ""), ["finished"], "a failure keeps its words");
     assert_eq!(ended("handled", ERROR, "handled", ERROR), ["finished"], "handled has no words");
 }

@@ -6,7 +6,7 @@ use crate::planted;
 planted! {
     a_word_that_joins_twice finds ["steer"] by |script| script.repeat("f-steered", "f-steered");
 
-    a_word_that_nobody_sent finds ["steer"] by |script| script.line("f-steered").cause = Some("f-spawned");
+    a_steer_without_a_message finds ["steer"] by |script| script.line("f-steered").cause = Some("f-spawned");
 
     a_word_under_a_false_name finds ["steer"] by |script| script.line("f-steered").from = "fay";
 

@@ -8,7 +8,9 @@ planted! {
         script.line("f-cleared").body = over("done", 0, 0);
     };
 
-    a_clear_that_nobody_asked_for finds ["end", "view"] by |script| script.line("f-ended").body = cleared(1, 2, 3);
+    a_clear_without_a_request finds ["end", "view"] by |script| {
+        script.line("f-ended").body = cleared(1, 2, 3);
+    };
 
     a_clear_that_keeps_nothing finds ["view"] by |script| script.line("f-cleared").body = cleared(0, 2, 3);
 
@@ -27,7 +29,9 @@ planted! {
         script.line("f-cleared").body = cleared(1, 2, 3).replace("kept_messages", "kept");
     };
 
-    a_refused_question_of_somebody_else finds ["party"] by |script| script.line("f-asks").from = "planner";
+    a_refused_question_from_another_listener finds ["party"] by |script| {
+        script.line("f-asks").from = "planner";
+    };
 
     a_refused_question_to_a_call_that_is_over finds ["call-open"] by |script| {
         let asks = script.remove("f-asks");
@@ -38,7 +42,7 @@ planted! {
         script.line("f-recalled").body = over("done", 0, 0);
     };
 
-    a_recall_that_nobody_asked_for finds ["end", "view"] by |script| {
+    a_recall_without_a_request finds ["end", "view"] by |script| {
         script.line("f-ended").body = recalled(1, 2, "total=\"9\" offset=\"0\"");
     };
 

@@ -47,13 +47,13 @@ planted! {
         script.line("f-done").cause = Some("f-finished");
     };
 
-    a_cancelled_child_of_somebody_else finds ["end"] by |script| script.line("f-ended").body = ended(E1);
+    a_cancelled_child_of_another_call finds ["end"] by |script| script.line("f-ended").body = ended(E1);
 
     a_cancelling_that_is_answered_otherwise finds ["end", "steer"] by |script| {
         script.line("f-ended").body = "<handled xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>".into();
     };
 
-    a_cancelling_that_nobody_asked_for finds ["closed-below", "end"] by |script| {
+    a_cancellation_without_a_request finds ["closed-below", "end"] by |script| {
         let item = script.line("f-end");
         (item.code, item.to) = (Some("call"), Some("helper"));
     };

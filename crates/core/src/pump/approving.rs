@@ -9,7 +9,7 @@ use systole_wire::payload::Payload;
 use super::closing::{Outcome, close};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::failing;
-use super::persons::{self, Asking, bare};
+use super::requests::{self, Asking, bare};
 use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::types::codes::Code;
@@ -61,7 +61,7 @@ fn hold(
     let (config, cause, to) = (call.config, call.ready_cause, call.listener.clone());
     let by_default = ApprovalRule::default();
     let rule = d.listener(config, &to).map_or(&by_default, |listener| &listener.approval);
-    let id = persons::next_id(d);
+    let id = requests::next_id(d);
     let is_first = unknown.is_none();
     let request = ApprovalRequest {
         id,
@@ -85,7 +85,7 @@ fn hold(
         is_first,
         body: approval_payload::requested(&request),
     };
-    persons::request(d, id, asking);
+    requests::request(d, id, asking);
 }
 
 /// Carries out a person's decision. Writes to the draft only after every check has passed.

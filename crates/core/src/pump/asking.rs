@@ -3,9 +3,9 @@
 //! recorded.
 
 use super::approving::hold_if_due;
-use super::decide::{may_act, refuse_asker};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Bound, Effect};
+use super::refusing::{may_act, refuse_asker};
 use super::state::{Life, Opener};
 use super::steering;
 use crate::rules::admit::excerpt;

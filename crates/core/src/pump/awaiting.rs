@@ -1,43 +1,12 @@
-//! Deciding on `<await-threads>`. The item stays open until enough of its children have finished, or
-//! until something arrives that must wake its sender. Results arrive in the inbox whether they are
-//! awaited or not; the answer only says why the wait is over. An item never waits for news that its
-//! sender already has.
+//! Deciding on waits for children: which ones are over. A wait ends when enough of its children have finished, or when
+//! something arrives that must wake its sender. Results arrive in the inbox whether they are awaited or not; the answer
+//! only says why the wait is over. An item never waits for news that its sender already has.
 
-use std::sync::Arc;
-
-use super::children::{Kinship, kinship};
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::replying::{Turn, no_thread, refuse_item};
 use super::state::{Awaited, Call, Sort, Thread};
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, ThreadId};
-use crate::types::primitive::Await;
 use crate::types::record::{Kind, Mark, Role};
-use crate::types::refusal::Refusal;
-
-/// Takes a wait, and answers it at once if it is already over. A wait for a thread that is no child of
-/// this call is refused. A child that has ended counts as finished, because the sender cannot know
-/// earlier.
-pub(super) fn wait(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    wanted: &Await,
-    item: &Arc<[u8]>,
-) -> Option<Refusal> {
-    for id in &wanted.threads {
-        match kinship(d, turn, id.as_str()) {
-            Kinship::Running(_) | Kinship::Ended => {}
-            Kinship::Foreign => return Some(no_thread(d, turn, ordinal, id.as_str(), false, item)),
-            Kinship::Unread(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(item))),
-        }
-    }
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Await), item.clone());
-    fact.from = turn.sender.clone();
-    d.record(turn.thread, fact);
-    arrived(d, turn.thread, turn.path);
-    None
-}
 
 /// Answers the waits of a call that are over by now.
 pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {

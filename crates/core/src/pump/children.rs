@@ -4,11 +4,11 @@
 //! was, so the answer is looked up before the decision. This file reads nothing itself.
 
 use super::decision_builder::DecisionBuilder;
-use super::replying::Turn;
+use super::primitives;
+use super::turn::Turn;
 use crate::types::codes::Code;
-use crate::types::flow::{Item, What};
+use crate::types::flow::Item;
 use crate::types::ids::ThreadId;
-use crate::types::primitive::Primitive;
 use crate::types::refusal::Refusal;
 
 /// The threads that items name as children of their sender, if they can be children at all.
@@ -17,11 +17,11 @@ pub fn named(items: &[Item]) -> Vec<ThreadId> {
     for item in items {
         match item {
             Item::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
-            Item::Admitted(admitted) => match admitted.what() {
-                What::Primitive(Primitive::Await(wanted)) => named.extend(wanted.threads.iter().cloned()),
-                What::Primitive(Primitive::CancelThread(id)) => named.push(id.clone()),
-                _ => {}
-            },
+            Item::Admitted(admitted) => {
+                if let Some(one) = primitives::of(admitted) {
+                    named.extend((one.names)(admitted.bytes()));
+                }
+            }
             Item::Refused(_) => {}
         }
     }

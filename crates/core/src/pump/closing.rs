@@ -7,8 +7,8 @@ use super::awaiting;
 use super::budget_use;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
-use super::gathering;
-use super::state::{CHILD, Life, OpenedBy};
+use super::fold::is_failure;
+use super::state::{CHILD, Life, OpenedBy, PendingItem};
 use super::timers;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -53,7 +53,7 @@ pub(super) fn close(
 ) {
     let by = Name::core();
     cancel_below(d, thread, path, &by);
-    gathering::settles(d, thread, path, &fact);
+    settles(d, thread, path, &fact);
     let body = fact.body.clone();
     let payload = (outcome != Outcome::Handled).then_some(&*body);
     tell_of_timer(d, thread, path, outcome, payload);
@@ -215,4 +215,27 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, 
     fact.cause = cause;
     d.record(&parent, fact);
     awaiting::arrived(d, &parent, &path);
+}
+
+/// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
+/// are cancelled.
+fn settles(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
+    if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
+        return;
+    }
+    let Some((caller, turn, ordinal)) = path.caller() else { return };
+    let Some(call) = d.call(thread, &caller) else { return };
+    let item = call.items.iter().find(|item| item.ordinal == ordinal);
+    let Some(PendingItem::Takers(takers)) = item.map(|item| &item.pending) else { return };
+    if !takers.first_is_enough {
+        return;
+    }
+    let item = caller.item(turn, ordinal);
+    let others: Vec<CallPath> =
+        (0u32..).zip(&takers.answers).map(|(number, _)| item.taker(number)).filter(|o| o != path).collect();
+    let words = format!("{} answered first", fact.from.as_str());
+    let refusal = Refusal::new(Code::CancelledThread, words);
+    for other in others {
+        cancel_call(d, thread, &other, &refusal);
+    }
 }

@@ -8,9 +8,8 @@ use systole_wire::answers::{self, Answers, write_answers};
 use systole_wire::envelope::{Delivered, Stamp};
 use systole_wire::payload::Payload;
 
-use super::failing::work_key;
 use super::state::{Answer, Call, Item, PendingItem, Thread};
-use crate::types::ids::{CallPath, Name};
+use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::ports::Lease;
 use crate::types::record::Record;
 use crate::types::time::Millis;
@@ -118,4 +117,10 @@ pub fn envelope(
 fn addressed(from: &Name, call: &Call, thread: &Thread, stamp: Stamp, payload: Payload) -> Delivered {
     let (to, thread) = (Some(call.listener.to_string()), thread.id.to_string());
     Delivered { from: from.to_string(), to, thread, stamp, payload }
+}
+
+/// The name of a piece of work, equal for all its attempts: a listener may use it as the idempotency key
+/// of an outside effect.
+pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
+    format!("{}:{}:{turn}", thread.as_str(), call.as_str())
 }

@@ -5,21 +5,21 @@
 use super::buckets::Telling;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Decision, Effect, Event, EventKind};
-use super::state::{Life, State};
-use super::{asking, closing, ending, failing, journaling, pausing, persons, replying, timers, wall};
-use crate::rules::admit::excerpt;
+use super::finishing::finish;
+use super::fold::apply_to;
+use super::refusing::{living, may_act, refuse_asker, refuse_outside_calls, throttled_code};
+use super::state::State;
+use super::{asking, closing, ending, failing, journaling, losing, pausing, persons, replying, timers, wall};
 use crate::rules::core_payload;
-use crate::types::client;
 use crate::types::codes::Code;
 use crate::types::flow::{Refused, Ticket, Unconnected};
 use crate::types::ids::{Name, ThreadId};
-use crate::types::limits;
 use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
 
 /// Decides on one event.
 pub fn decide(state: &State, event: Event) -> Decision {
-    let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed);
+    let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed, apply_to);
     let d = &mut decision_builder;
     match event.what {
         EventKind::Booted { listeners } => {
@@ -36,7 +36,7 @@ pub fn decide(state: &State, event: Event) -> Decision {
         EventKind::Replied(judged) => replying::replied(d, judged, None),
         EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
         EventKind::Stray(stray) => unconnected(d, stray),
-        EventKind::Lost(lost) => failing::lost(d, &lost),
+        EventKind::Lost(lost) => losing::lost(d, &lost),
         EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
@@ -51,82 +51,12 @@ pub fn decide(state: &State, event: Event) -> Decision {
         EventKind::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
         EventKind::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
     }
-    decision_builder.finish()
+    finish(decision_builder)
 }
 
 fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {
     let fact = Fact::core(Kind::Message, Mark::Role(Role::Told), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
-}
-
-/// Records a refusal that belongs to no call. The refusal goes to the thread it concerns if that is alive,
-/// and to the nearest living ancestor if the thread has ended. It goes to `sys` if there is no such
-/// ancestor or the thread never existed. While its sender's bucket is empty, the refusal is only counted,
-/// and the answer to the sender says so.
-pub(super) fn refuse_outside_calls(
-    d: &mut DecisionBuilder<'_>,
-    thread: Option<&ThreadId>,
-    to: &Name,
-    refused: Refused,
-) -> Refusal {
-    let place = living(d, thread);
-    let Refused { mut refusal, kept } = refused;
-    if !d.has_room(to) {
-        d.toll(to, Some(place));
-        return throttled_refusal(d, to, refusal);
-    }
-    d.toll(to, None);
-    if let Some(bytes) = &kept {
-        // Whichever check refused it: if bytes have no place in a call, at most an excerpt is kept.
-        let fits = bytes.len() <= limits::EXCERPT_BYTES;
-        refusal.hash = Some(if fits { d.keep(bytes) } else { d.keep(&excerpt(bytes, 0)) });
-    }
-    let body = core_payload::system_error(&refusal);
-    let config = d.current_config();
-    let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(to).under(config);
-    d.record(&place, fact);
-    refusal
-}
-
-/// Refuses a request from outside, and tells the asker. If the client may not act on a thread, nothing is
-/// recorded in that thread.
-pub(super) fn refuse_asker(
-    d: &mut DecisionBuilder<'_>,
-    ticket: Ticket,
-    who: &Name,
-    about: Option<&ThreadId>,
-    refused: Refused,
-) {
-    let place = about.filter(|thread| may_act(d, who, thread));
-    let refusal = refuse_outside_calls(d, place, who, refused);
-    d.effect(Effect::Refused { ticket, refusal: Box::new(refusal) });
-}
-
-/// The thread itself if it is alive, else its nearest living ancestor, else `sys`.
-fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
-    let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
-    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
-        place = id.parent();
-    }
-    place.unwrap_or_else(ThreadId::sys)
-}
-
-/// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
-fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Refusal {
-    let words = [
-        "too many of your messages were refused; this one was only counted. ",
-        refusal.code.as_str(),
-        ": ",
-        &refusal.message,
-    ];
-    Refusal { code: throttled_code(d, to), message: words.concat().into(), hash: None, ..refusal }
-}
-
-fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {
-    match d.listener(d.current_config(), sender) {
-        Some(_) => Code::ListenerThrottled,
-        None => Code::IngressThrottled,
-    }
 }
 
 /// Records how many refusals of one sender were counted, where the refusals would have been recorded.
@@ -136,13 +66,6 @@ fn throttled(d: &mut DecisionBuilder<'_>, telling: &Telling) {
     let code = Mark::Code(throttled_code(d, sender));
     let fact = Fact::core(Kind::Refusal, code, body).to(sender).under(d.current_config());
     d.record(&living(d, Some(place)), fact);
-}
-
-/// Whether a client may act on a thread: its own message opened the tree, or it has the role that operates
-/// the threads of others. For any other client the thread does not exist.
-pub(super) fn may_act(d: &DecisionBuilder<'_>, who: &Name, thread: &ThreadId) -> bool {
-    let opener = d.thread(&thread.root_of()).and_then(|root| root.opener.as_ref());
-    opener.is_some_and(|opener| opener.sender == *who) || d.has_role(who, client::Role::Operate)
 }
 
 /// Only the log gets this: a stranger learns only that the credential is not valid.

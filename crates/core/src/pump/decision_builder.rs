@@ -8,17 +8,15 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::buckets::Toll;
-use super::event::{Decision, Effect, Work};
-use super::fold::apply_to;
-use super::state::{BudgetUse, Call, Stand, State, Thread};
+use super::event::{Decision, Effect};
+use super::state::{BudgetUse, Call, State, Thread};
 use super::wall::{Running, Runs};
-use super::{timers, wall};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
 use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
 use crate::types::ports::{Document, Lease, Seed};
-use crate::types::record::{Header, Kind, Mark, Role};
+use crate::types::record::{Header, Kind, Mark, Record, Role};
 use crate::types::time::Millis;
 
 /// A fact before it has its place, id and hashes.
@@ -84,19 +82,27 @@ impl Fact {
 
 /// A decision being written.
 pub(super) struct DecisionBuilder<'a> {
-    state: &'a State,
-    at: Millis,
+    pub(super) state: &'a State,
+    pub(super) at: Millis,
     tick: Millis,
     seed: Seed,
-    threads: BTreeMap<ThreadId, Thread>,
-    touched: Vec<(ThreadId, CallPath)>,
-    out: Decision,
+    /// Folds a record into its thread. The fold knows the payloads that the pump answers, and they know decisions;
+    /// so a decision gets the fold from outside.
+    apply: fn(&mut Thread, &Record),
+    pub(super) threads: BTreeMap<ThreadId, Thread>,
+    pub(super) touched: Vec<(ThreadId, CallPath)>,
+    pub(super) out: Decision,
 }
 
 impl<'a> DecisionBuilder<'a> {
-    pub(super) fn new(state: &'a State, (at, tick): (Millis, Millis), seed: Seed) -> DecisionBuilder<'a> {
-        let out = Decision::default();
-        DecisionBuilder { state, at, tick, seed, threads: BTreeMap::new(), touched: Vec::new(), out }
+    pub(super) fn new(
+        state: &'a State,
+        (at, tick): (Millis, Millis),
+        seed: Seed,
+        apply: fn(&mut Thread, &Record),
+    ) -> DecisionBuilder<'a> {
+        let (threads, touched, out) = (BTreeMap::new(), Vec::new(), Decision::default());
+        DecisionBuilder { state, at, tick, seed, apply, threads, touched, out }
     }
 
     /// When this happens.
@@ -198,7 +204,7 @@ impl<'a> DecisionBuilder<'a> {
             code: fact.code,
         };
         let record = header.seal(fact.body, salt, scratch.head);
-        apply_to(scratch, &record);
+        (self.apply)(scratch, &record);
         self.touch(&record.header);
         self.out.facts.push(Arc::new(record));
         (seq, id)
@@ -287,54 +293,6 @@ impl<'a> DecisionBuilder<'a> {
 
     pub(super) fn effect(&mut self, effect: Effect) {
         self.out.effects.push(effect);
-    }
-
-    /// Ends the decision: a touched call may go out if its due turn has changed.
-    pub(super) fn finish(mut self) -> Decision {
-        wall::settle(&mut self);
-        let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
-        let mut add = |thread: &ThreadId, path: CallPath| {
-            if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
-                candidates.push((thread.clone(), path));
-            }
-        };
-        for (thread, path) in &self.touched {
-            if let Some((caller, ..)) = path.caller() {
-                add(thread, caller);
-            } else if let Some(next) = self.thread(thread).and_then(first_top_call) {
-                // The outcome of a top call releases the next top call, whose path no fact names.
-                add(thread, next);
-            }
-            add(thread, path.clone());
-        }
-        for (thread, path) in candidates {
-            if let Some(work) = self.newly_ready(&thread, &path) {
-                self.out.effects.push(Effect::Ready(work));
-            }
-        }
-        for after in self.threads.values() {
-            let before = self.state.thread(&after.id);
-            timers::changes(before, after, &mut self.out.effects);
-            wall::changes(&self.state.book, (before, after), self.at, &mut self.out.effects);
-        }
-        self.out.folded = self.threads.into_values().collect();
-        self.out
-    }
-
-    fn newly_ready(&self, thread: &ThreadId, path: &CallPath) -> Option<Work> {
-        let call = self.call(thread, path)?;
-        let Stand::Ready { turn, attempt } = call.stand() else { return None };
-        // Recording a first attempt changes only the number of recorded attempts.
-        let before =
-            self.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
-        (before != Some((call.stand(), call.attempts))).then(|| Work {
-            listener: call.listener.clone(),
-            thread: thread.clone(),
-            call: path.clone(),
-            turn,
-            attempt,
-            not_before: call.not_before,
-        })
     }
 }
 

@@ -8,6 +8,7 @@ use super::buckets::{Telling, Toll};
 use super::state::Thread;
 use super::view::Seen;
 use super::wall::{Left, Runs};
+use super::wheel::Until;
 use crate::types::codes::Code;
 use crate::types::flow::{Asked, Judged, Receipt, Taken, Ticket, Unconnected};
 use crate::types::ids::{CallPath, Name, ThreadId, TimerId};
@@ -285,19 +286,6 @@ pub struct Recall {
     pub from: u64,
     /// The records from that entry on.
     pub seqs: Vec<u64>,
-}
-
-/// When a timer is due.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Until {
-    /// The record of the item that set it.
-    pub set: u64,
-    /// The moment, on the wall clock.
-    pub due: Millis,
-    /// The longest time that can be left, even if the clock was set.
-    pub most_ms: u64,
-    /// Whether the timer may fire. It may not before a turn has shown its last firing.
-    pub may_fire: bool,
 }
 
 /// One turn of one call that may be handed to its listener.

@@ -1,68 +1,21 @@
 //! Deciding on attempts that ended without a reply: the next attempt, recorded before it is made, or a
 //! dead letter and a failed call, whose caller gets the reason.
 
-use super::approving;
 use super::closing::close_failed;
+use super::compose::work_key;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::Lost;
 use super::state::Call;
 use super::wrapping;
 use crate::rules::core_payload::{self, Attempt};
 use crate::types::codes::Code;
-use crate::types::composition::OnUnknown;
 use crate::types::flow::Failing;
 use crate::types::ids::{CallPath, ThreadId};
-use crate::types::limits;
 use crate::types::record::{Kind, Mark};
 use crate::types::refusal::Refusal;
-
-/// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
-pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &Lost) {
-    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
-        return;
-    };
-    let listener = d.listener(call.config, &call.listener);
-    let begun = begun(call);
-    // An exit code is a known outcome, unless the attempt had begun a model call that may have been paid.
-    let known = begun.is_none()
-        && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
-    let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
-    // The pump's deaths and the listener's failures are counted separately, so neither uses up the limit
-    // of the other.
-    let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
-    let allowed = listener.map_or(1, |l| l.retry.attempts);
-    let is_left = if lost.with_pump {
-        // An attempt without a record may never have gone out: it waited like all others.
-        call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
-    } else {
-        call.own_attempt() < allowed
-    };
-    let failing = failing(lost, begun);
-    // Another attempt does not help if the addressee is missing or the thread cannot be read.
-    let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
-    if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
-        return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
-    }
-    let more = may_retry && !hopeless && is_left;
-    failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
-}
 
 /// The model call that the due attempt began and that has no result: its outcome is unknown.
 pub(super) fn begun(call: &Call) -> Option<u64> {
     call.journal.open().next().map(|entry| entry.id)
-}
-
-fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
-    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
-    let words = [
-        "lost after its model call began, which may have been paid: entry ",
-        &entry.to_string(),
-        " has no result; ",
-        lost.code.as_str(),
-        ": ",
-        &lost.words,
-    ];
-    Failing { code: Code::UnknownOutcome, words: words.concat() }
 }
 
 /// The turn's attempt failed: there is another attempt if one is left, else the call closes. An attempt
@@ -142,10 +95,4 @@ fn record_attempt(
     fact.code = mark;
     fact.turn = Some(turn);
     d.record(thread, fact);
-}
-
-/// The name of a piece of work, equal for all its attempts: a listener may use it as the idempotency key
-/// of an outside effect.
-pub(super) fn work_key(thread: &ThreadId, call: &CallPath, turn: u32) -> String {
-    format!("{}:{}:{turn}", thread.as_str(), call.as_str())
 }

@@ -3,26 +3,27 @@
 //! Recovery, replay and the running pump all use this code.
 
 mod journal;
+pub(super) mod settling;
 mod takers;
 mod timers;
 
 use std::collections::BTreeMap;
 
+use super::primitives;
 use super::state::{
-    Answer, Approval, Arrival, Awaited, BudgetUse, Call, Child, Item, Journal, OpenedBy, Opener, PendingItem,
-    Question, RecentKey, Sort, State, Steps, Thread, WrapUp,
+    Answer, Approval, Arrival, BudgetUse, Call, Child, Journal, OpenedBy, Opener, PendingItem, Question,
+    RecentKey, Sort, State, Thread, WrapUp,
 };
 use crate::rules::loops::Rounds;
-use crate::rules::{
-    approval_payload, budget_payload, core_payload, labels, primitive, question, todo, view_payload,
-};
+use crate::rules::{approval_payload, budget_payload, core_payload, labels, question, view_payload};
 use crate::types::budget::Use;
-use crate::types::ids::{CallPath, Digest, MessageId};
+use crate::types::ids::{CallPath, Digest};
 use crate::types::limits;
 use crate::types::person::QuestionRequest;
 use crate::types::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
 use crate::types::time::Millis;
 
+use settling::{kept, settle, unanswered};
 pub(super) use takers::is_failure;
 
 /// Folds one record into the state.
@@ -93,21 +94,8 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
         }
         Role::ToAll => takers::taken(thread, record, false),
         Role::ToFirst => takers::taken(thread, record, true),
-        Role::Spawn
-        | Role::CancelThread
-        | Role::Steer
-        | Role::Introspect
-        | Role::Clear
-        | Role::Recall
-        | Role::AskPerson => settle(thread, h, Answer::Open),
-        Role::Await => {
-            settle(thread, h, Answer::Open);
-            awaits(thread, record);
-        }
-        Role::Note | Role::Todo => {
-            settle(thread, h, Answer::Recorded);
-            todos(thread, record);
-        }
+        Role::Steer => unanswered(thread, record),
+        Role::Note => kept(thread, record),
         Role::Final => close(thread, record),
         Role::Answer => {
             if let Some(path) = &h.call {
@@ -121,6 +109,14 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
         Role::WrapUp => wrap_up(thread, record),
         Role::Tell => tell(thread, record),
         Role::Told => {}
+        _ => item(thread, record),
+    }
+}
+
+/// Takes an item that the pump answers.
+fn item(thread: &mut Thread, record: &Record) {
+    if let Some(one) = primitives::recorded(&record.header) {
+        (one.fold)(thread, record);
     }
 }
 
@@ -247,88 +243,6 @@ fn open(
         cleared: 0,
     };
     thread.calls.insert(path, call);
-}
-
-impl Call {
-    /// Notes that this record is the last one that the due turn shows.
-    fn ready_after(&mut self, seq: u64, id: MessageId, at: Millis) {
-        (self.ready_seq, self.ready_cause, self.ready_at) = (seq, id, at);
-    }
-}
-
-/// Takes an item of a reply, which its record names by call, turn and ordinal.
-fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
-    if let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) {
-        settle_item(thread, (path, turn, ordinal), h, answer);
-    }
-}
-
-/// Takes an item of a reply. The first item of a new turn settles that turn.
-fn settle_item(
-    thread: &mut Thread,
-    (path, turn, ordinal): (&CallPath, u32, u32),
-    h: &Header,
-    answer: Answer,
-) {
-    let Some(call) = thread.calls.get_mut(path) else { return };
-    // The first turn shows only the request, even if more arrived while the request waited for a person.
-    let shown = if call.settled == 0 { 0 } else { call.ready_seq };
-    let is_first = turn > call.settled;
-    if is_first {
-        call.inbox.retain(|arrival| arrival.seq > shown);
-        forget_shown_ends(call, shown);
-        call.settled = turn;
-        (call.attempts, call.lost_with_pump, call.deaths_on_record) = (0, 0, 0);
-        call.not_before = Millis(0);
-        call.journal = Journal::default();
-        call.items.clear();
-    }
-    call.items.push(Item {
-        ordinal,
-        seq: h.seq,
-        id: h.id,
-        to: h.to.clone(),
-        answer,
-        pending: PendingItem::Other,
-    });
-    call.ready_after(h.seq, h.id, h.time);
-    if is_first && !thread.timers.is_empty() {
-        timers::shown(thread, path, shown);
-    }
-}
-
-/// Drops the children whose end the turn has shown, so that ended children do not make the row grow.
-fn forget_shown_ends(call: &mut Call, shown: u64) {
-    let before = call.children.len();
-    call.children.retain(|child| child.ended.is_none_or(|end| end > shown));
-    let dropped = before.saturating_sub(call.children.len());
-    call.shown_ends = call.shown_ends.saturating_add(u32::try_from(dropped).unwrap_or(u32::MAX));
-}
-
-/// Notes which children a wait is for: those it names, else all that its call can know to be open.
-fn awaits(thread: &mut Thread, record: &Record) {
-    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
-    let Ok(wanted) = primitive::read_await(&record.body) else { return };
-    let threads = match wanted.threads {
-        none if none.is_empty() => call.seen_open().cloned().collect(),
-        named => named,
-    };
-    let enough = wanted.mode.of(threads.len());
-    if let Some(item) = call.items.last_mut() {
-        item.pending = PendingItem::Threads(Awaited { threads, enough });
-    }
-}
-
-/// Takes the todo lists of a note, or a single list. The newest list replaces an older one with the same condition.
-fn todos(thread: &mut Thread, record: &Record) {
-    let Ok(lists) = todo::read(&record.body) else { return };
-    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
-    for list in lists {
-        let done = list.steps.iter().filter(|step| step.is_done).count() as u64;
-        let total = list.steps.len() as u64;
-        let steps = Steps { open: total - done, total };
-        call.todos.insert(Digest::of(list.condition.as_bytes()), steps);
-    }
 }
 
 /// Answers the item that the path names, or one taker's part of it.

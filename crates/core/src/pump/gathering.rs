@@ -5,19 +5,14 @@
 
 use super::approving::hold_if_due;
 use super::budget_use;
-use super::closing;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::fold::is_failure;
 use super::looping;
-use super::replying::Turn;
-use super::state::PendingItem;
+use super::turn::Turn;
 use crate::types::budget::Use;
-use crate::types::codes::Code;
 use crate::types::composition::Gather;
 use crate::types::flow::Admitted;
-use crate::types::ids::{CallPath, Name, ThreadId};
+use crate::types::ids::{CallPath, Name};
 use crate::types::record::{Kind, Mark, Role};
-use crate::types::refusal::Refusal;
 
 /// The use of the calls to all takers.
 pub(super) fn used(takers: &[(Name, bool)]) -> Use {
@@ -56,28 +51,5 @@ pub(super) fn begin(
     for (path, to, is_dangerous) in &calls {
         looping::tell(d, turn, to, admitted.bytes());
         hold_if_due(d, turn.thread, path, (admitted.bytes(), admitted.element()), *is_dangerous);
-    }
-}
-
-/// A call is about to close with that fact. If one answer is enough and this is the first, the other calls
-/// are cancelled.
-pub(super) fn settles(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, fact: &Fact) {
-    if path.taker_number().is_none() || is_failure(fact.kind, fact.code, &fact.body) {
-        return;
-    }
-    let Some((caller, turn, ordinal)) = path.caller() else { return };
-    let Some(call) = d.call(thread, &caller) else { return };
-    let item = call.items.iter().find(|item| item.ordinal == ordinal);
-    let Some(PendingItem::Takers(takers)) = item.map(|item| &item.pending) else { return };
-    if !takers.first_is_enough {
-        return;
-    }
-    let item = caller.item(turn, ordinal);
-    let others: Vec<CallPath> =
-        (0u32..).zip(&takers.answers).map(|(number, _)| item.taker(number)).filter(|o| o != path).collect();
-    let words = format!("{} answered first", fact.from.as_str());
-    let refusal = Refusal::new(Code::CancelledThread, words);
-    for other in others {
-        closing::cancel_call(d, thread, &other, &refusal);
     }
 }

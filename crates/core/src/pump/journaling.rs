@@ -8,13 +8,13 @@ use systole_wire::journal::{Entry, Label, Outcome};
 use systole_wire::payload::Payload;
 use systole_wire::told::Answer;
 
-use super::clearing;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Effect, Recall};
-use super::replying::Turn;
+use super::primitives::recall;
 use super::reserving;
 use super::showing;
 use super::state::{Entered, Journal};
+use super::turn::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Refused;
@@ -123,7 +123,7 @@ pub(super) fn asked(
             let seqs = past.iter().skip(skipped).copied().collect();
             return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
         }
-        Ok(Question::View { .. } | Question::Blob { .. }) => clearing::answer_of(turn, 0).map_err(unkept),
+        Ok(Question::View { .. } | Question::Blob { .. }) => recall::answer_of(turn, 0).map_err(unkept),
         Ok(Question::Schema { name, element, from }) => {
             showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
         }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::replying::Turn;
+use super::turn::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::ids::Name;

@@ -3,9 +3,9 @@
 //! recorded as usual.
 
 use super::closing;
-use super::decide::{may_act, refuse_asker};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Effect, Pause};
+use super::refusing::{may_act, refuse_asker};
 use super::state::Thread;
 use crate::rules::approval_payload;
 use crate::types::flow::Refused;

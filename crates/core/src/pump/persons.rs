@@ -1,75 +1,18 @@
-//! Deciding on requests to a person, of either kind: how a request is recorded and counted, and which neighbouring
-//! file carries out the person's decision.
-
-use std::sync::Arc;
+//! Deciding on what persons say about requests, and on requests that expire: which neighbouring file carries it out.
 
 use super::approving;
-use super::decide::refuse_asker;
-use super::decision_builder::{DecisionBuilder, Fact};
+use super::decision_builder::DecisionBuilder;
 use super::event::Effect;
 use super::questions;
+use super::refusing::refuse_asker;
+use super::requests::{bare, made};
 use super::state::PersonRequest;
 use crate::rules::question;
 use crate::types::client;
 use crate::types::codes::Code;
-use crate::types::composition::ApprovalRule;
-use crate::types::flow::Refused;
-use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::person::{PersonRequestId, RequestKind, Ruling, Says};
-use crate::types::record::{Approving, Kind, Mark, Role};
 use crate::types::refusal::Refusal;
-
-/// A request that is about to be recorded.
-pub(super) struct Asking<'a> {
-    pub(super) thread: &'a ThreadId,
-    /// The call that waits.
-    pub(super) call: &'a CallPath,
-    /// The place of the request: that call, or its item that asks.
-    pub(super) place: &'a CallPath,
-    pub(super) what: Approving,
-    pub(super) config: Digest,
-    pub(super) cause: MessageId,
-    /// Says which listeners get the news.
-    pub(super) rule: &'a ApprovalRule,
-    /// How long it waits.
-    pub(super) expires_ms: u64,
-    /// Whether this is the first news below that call. For later requests of the same call, the seq of the record
-    /// that asks tells them apart.
-    pub(super) is_first: bool,
-    /// The payload that asks, with the id of the request.
-    pub(super) body: Arc<[u8]>,
-}
-
-/// The id of the next request.
-pub(super) fn next_id(d: &DecisionBuilder<'_>) -> PersonRequestId {
-    PersonRequestId(made(d) + 1)
-}
-
-/// How many requests there were in this log.
-fn made(d: &DecisionBuilder<'_>) -> u64 {
-    d.thread(&ThreadId::sys()).map_or(0, |sys| sys.person_requests)
-}
-
-/// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
-pub(super) fn request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
-    let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
-    let fact =
-        || Fact::core(Kind::Approval, Mark::Approving(what), body.clone()).to(&Name::person()).under(config);
-    let (seq, asked) = d.record(thread, fact().on(place).because(cause));
-    d.record(&ThreadId::sys(), fact().because(asked));
-    let first = if is_first { 0 } else { u32::try_from(seq).unwrap_or(u32::MAX) };
-    for (ordinal, listener) in (first..).zip(&rule.tell) {
-        // Turn 0 has no items, so the outcome of this call answers no one.
-        let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
-            .to(listener)
-            .on(&call.item(0, ordinal))
-            .because(asked)
-            .under(config);
-        d.record(thread, tell);
-    }
-    let (thread, place, at) = (thread.clone(), place.clone(), d.at().plus(expires_ms));
-    d.effect(Effect::Expires { thread, place, request: id, at, most_ms: expires_ms });
-}
 
 /// A person decides about a request.
 pub(super) fn ruled(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
@@ -123,10 +66,6 @@ pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &Ca
         }
         None => {}
     }
-}
-
-pub(super) fn bare(refusal: Refusal) -> Refused {
-    Refused { refusal, kept: None }
 }
 
 fn is_bound_to(id: PersonRequestId, hash: Digest, seen: Option<Digest>) -> Result<(), Refusal> {

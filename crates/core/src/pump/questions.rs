@@ -1,90 +1,17 @@
-//! Deciding on `<ask-person>`: the item stays open until a person has answered, or no person has answered in time.
-//! Its call waits until then; if the call ends, the question ends. The messages that are shown are fixed by hash when
-//! the question is recorded. The view was looked up earlier, as of the moment when the turn became due.
+//! Deciding on what becomes of a question to a person: a person answers, no person answers in time, or its call may only
+//! answer from now on. Its call waits until then; if the call ends, the question ends.
 
 use std::sync::Arc;
 
-use super::clearing::seen;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::persons::{self, Asking};
-use super::replying::{Turn, refuse_item};
 use super::state::Question;
-use super::view::View;
 use crate::rules::core_payload;
 use crate::rules::question::{self, Said};
 use crate::types::codes::Code;
-use crate::types::composition::ApprovalRule;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::limits;
-use crate::types::person::{QuestionRequest, ShownMessage};
-use crate::types::primitive::{AskPerson, Show};
-use crate::types::record::{Approving, Kind, Mark, Role};
+use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
-
-/// Takes a question: its item, and the request in the same commit.
-pub(super) fn ask(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    wanted: &AskPerson,
-    item: &Arc<[u8]>,
-) -> Option<Refusal> {
-    let shows = match (1..).zip(&wanted.shows).map(|(nth, show)| shown(turn, nth, show)).collect() {
-        Ok(shows) => shows,
-        Err(refusal) => return Some(refuse_item(d, turn, ordinal, refusal, Some(item))),
-    };
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::AskPerson), item.clone());
-    fact.from = turn.sender.clone();
-    let (_, cause) = d.record(turn.thread, fact.to(&Name::person()));
-    let (id, place) = (persons::next_id(d), turn.path.item(turn.number, ordinal));
-    let body = question::asked(&QuestionRequest {
-        id,
-        expires: d.at().plus(wanted.expires_ms),
-        thread: turn.thread.clone(),
-        call: place.clone(),
-        from: turn.sender.clone(),
-        words: wanted.words.clone(),
-        shows,
-        choices: wanted.choices.clone(),
-    });
-    let by_default = ApprovalRule::default();
-    let asking = Asking {
-        thread: turn.thread,
-        call: turn.path,
-        place: &place,
-        what: Approving::Asked,
-        config: turn.config,
-        cause,
-        rule: turn.listener.map_or(&by_default, |listener| &listener.approval),
-        expires_ms: wanted.expires_ms,
-        is_first: false,
-        body,
-    };
-    persons::request(d, id, asking);
-    None
-}
-
-/// A message of the view, with the hash of its bytes.
-fn shown(turn: &Turn<'_>, nth: usize, show: &Show) -> Result<ShownMessage, Refusal> {
-    let Show { number, label } = show;
-    let seen = seen(turn)?;
-    let view = seen.view.as_ref();
-    let message = view.and_then(|view| view.range(*number, *number).next()).filter(|_| *number > 0);
-    let Some(((_, message), hash)) = message.zip(seen.hashes.get(number)) else {
-        let last = view.map_or(0, View::count);
-        let words = match number {
-            0 => "seq counts from 1".to_owned(),
-            _ => format!("seq: {number} is past {last}, the last message of this view"),
-        };
-        return Err(Refusal::new(Code::Invalid, words)
-            .of_element("ask-person")
-            .in_place(format!("/ask-person/show[{nth}]/@seq"))
-            .expecting(format!("1 to {last}"))
-            .receiving(number.to_string())
-            .fixed_by(format!("seq=\"{last}\", or the number of an earlier message")));
-    };
-    Ok(ShownMessage { number: *number, record: message.seq, hash: *hash, label: label.clone() })
-}
 
 /// A person answers. Nothing is recorded unless the answer fits the question.
 pub(super) fn chosen(

@@ -12,7 +12,7 @@ use crate::types::codes::Code;
 use crate::types::ids::{CallPath, MessageId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LogFault, LogReader, Position, Token};
-use crate::types::record::{Header, Kind, Mark, Record, Role, Timing};
+use crate::types::record::{Header, Kind, Mark, Record, Role};
 
 /// How many records are read at once in the search for the newest replies.
 const PAGE: usize = 256;
@@ -157,8 +157,8 @@ impl Newest {
     fn settles(&mut self, h: &Header, call: CallPath) {
         let is_of_reply = match (h.kind, h.code) {
             (Kind::Message, Some(Mark::Role(role))) => !matches!(role, Role::Answer | Role::Inbox),
-            (Kind::Timer, Some(Mark::Timing(timing))) => matches!(timing, Timing::Set | Timing::Cancel),
-            (Kind::Refusal, _) | (Kind::Outcome, Some(Mark::Handled)) => true,
+            // Of these, only an item has a turn and an ordinal.
+            (Kind::Timer | Kind::Refusal, _) | (Kind::Outcome, Some(Mark::Handled)) => true,
             _ => false,
         };
         let place = match (h.code, h.turn, h.ordinal) {

@@ -1,13 +1,11 @@
 //! Deciding on a listener's reply: each item gets its record, and with the record either its one answer or a call
 //! whose outcome will be that answer. A final closes the call.
 
-use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use super::approving::hold_if_due;
 use super::budget_use;
 use super::closing::{Outcome, close, close_failed};
-use super::decide::refuse_outside_calls;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::failing::{self, failed};
@@ -15,8 +13,9 @@ use super::gathering;
 use super::journaling;
 use super::looping;
 use super::primitives;
-use super::spawning::{Wanted, spawn};
+use super::refusing::refuse_outside_calls;
 use super::state::Call;
+use super::turn::{Turn, no_turn_left, record_refusal, refuse_item};
 use super::view::Seen;
 use super::wrapping;
 use super::{steering, todos};
@@ -25,67 +24,11 @@ use crate::types::budget::{Exceeded, Measure, Use};
 use crate::types::codes::Code;
 use crate::types::composition::{Listener, OnUnknown};
 use crate::types::flow::{Admitted, Failing, Item, Judged, Refused, Said, Taken, Ticket, What};
-use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use crate::types::ids::Name;
 use crate::types::limits;
 use crate::types::ports::Lease;
-use crate::types::primitive::Primitive;
 use crate::types::record::{Kind, Mark, Role};
 use crate::types::refusal::Refusal;
-
-/// The turn that a reply settles, as the functions that handle it pass it on.
-pub(super) struct Turn<'a> {
-    pub(super) thread: &'a ThreadId,
-    pub(super) path: &'a CallPath,
-    pub(super) number: u32,
-    pub(super) sender: Name,
-    pub(super) caller: Name,
-    pub(super) config: Digest,
-    pub(super) cause: MessageId,
-    /// The budget because of which the call may only answer.
-    pub(super) wrap_up: Option<Measure>,
-    /// Whether this is the wrap-up turn, which is the last.
-    pub(super) is_wrap_up: bool,
-    pub(super) listener: Option<&'a Listener>,
-    /// The children of the call that had ended before this reply. The reply settles the turn that showed their ends,
-    /// and then they leave the row.
-    pub(super) ended: BTreeSet<ThreadId>,
-    /// What was read from the log for this reply, or why it could not be read; `None` if the reply needs nothing from
-    /// the log.
-    pub(super) seen: Option<&'a Result<Seen, Refusal>>,
-}
-
-impl Turn<'_> {
-    /// A call that may take only one turn cannot wait for answers.
-    pub(super) fn is_single(&self) -> bool {
-        self.listener.is_none_or(|l| l.turns <= 1)
-    }
-
-    /// Whether no turn comes after it because a budget is used up: it is the wrap-up turn, or the call has a single
-    /// turn.
-    fn is_past_budget(&self) -> bool {
-        self.is_wrap_up || self.wrap_up.is_some() && self.is_single()
-    }
-
-    /// The first of several refusals counts, unless a later one says that the call has no room left.
-    fn keep(&self, kept: &mut Option<Refusal>, refusal: Refusal) {
-        let is_of_budget = refusal.code == Code::MessagesBudget && !self.is_single();
-        if kept.is_none() || is_of_budget {
-            *kept = Some(refusal);
-        }
-    }
-
-    pub(super) fn is_last(&self) -> bool {
-        self.listener.is_none_or(|l| self.number >= l.turns)
-    }
-
-    pub(super) fn item(&self, ordinal: u32, kind: Kind, mark: Mark, body: std::sync::Arc<[u8]>) -> Fact {
-        Fact::core(kind, mark, body)
-            .on(self.path)
-            .at(self.number, ordinal)
-            .because(self.cause)
-            .under(self.config)
-    }
-}
 
 pub(super) fn replied(d: &mut DecisionBuilder<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
     let Judged { lease, said, claimed, ticket } = judged;
@@ -313,9 +256,9 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
         return after_turn(d, turn, Some(refusal));
     }
     if let Some(what) = turn.wrap_up {
-        return wrapping::reply(d, turn, what, items);
+        return reply_of_last_turn(d, turn, what, items);
     }
-    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a.what()));
+    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a));
     let steps = items.iter().filter(|item| !is_note(item)).count();
     let mut answer = None;
     let mut first_refusal = None;
@@ -332,7 +275,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
             }
             // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
             // reply.
-            Item::Admitted(admitted) if is_wait(&admitted) => waits.push((ordinal, admitted)),
+            Item::Admitted(admitted) if is_last(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
                     turn.keep(&mut first_refusal, refusal);
@@ -352,16 +295,52 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     }
 }
 
+/// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
+/// kept, and everything else is refused.
+fn reply_of_last_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
+    let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
+    let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
+    let mut answer = None;
+    for (ordinal, item) in (0u32..).zip(items) {
+        match item {
+            Item::Admitted(admitted) if *admitted.what() == What::Final && is_only => {
+                answer = Some((ordinal, admitted));
+            }
+            Item::Admitted(admitted) if !is_kept(&admitted) => {
+                let refusal = only_a_final(turn, what);
+                let _told = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
+            }
+            Item::ForThread { payload, .. } => {
+                let _told = refuse_item(d, turn, ordinal, only_a_final(turn, what), Some(&payload));
+            }
+            item => drop(one_item(d, turn, ordinal, item)),
+        }
+    }
+    match answer {
+        Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
+        None => after_turn(d, turn, None),
+    }
+}
+
+fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
+    let be = if what.is_plural() { "are" } else { "is" };
+    let words = format!("the {} of this request {be} used up; only one final is taken now", what.as_str());
+    let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
+    let returns = returns.iter().map(|element| &*element.name.local);
+    let finals: Vec<&str> = returns.chain(["final-report"]).collect();
+    Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
+}
+
 /// Items that are answered by being recorded, and that may come with a final.
-pub fn is_kept(what: &What) -> bool {
-    matches!(what, What::Note | What::Primitive(Primitive::Todo))
+pub fn is_kept(admitted: &Admitted) -> bool {
+    *admitted.what() == What::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
 }
 
-fn is_wait(admitted: &Admitted) -> bool {
-    matches!(admitted.what(), What::Primitive(Primitive::Await(_)))
+fn is_last(admitted: &Admitted) -> bool {
+    primitives::of(admitted).is_some_and(|one| one.is_last)
 }
 
-pub(super) fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
+fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
     let mut fact =
         turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
     fact.from = turn.sender.clone();
@@ -369,12 +348,7 @@ pub(super) fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: 
 }
 
 /// Records one item that is no final; returns the refusal if there is one.
-pub(super) fn one_item(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    item: Item,
-) -> Option<Refusal> {
+fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
     match item {
         Item::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
@@ -386,8 +360,8 @@ pub(super) fn one_item(
             What::Note | What::Final | What::Steer { .. } => {
                 todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
             }
-            What::Primitive(primitive) => primitives::answer(d, turn, ordinal, primitive, admitted.bytes()),
-            what @ (What::For(_) | What::ForEach { .. } | What::Spawn { .. }) => {
+            What::Primitive(_) => primitives::answer(d, turn, ordinal, &admitted),
+            what @ (What::For(_) | What::ForEach { .. }) => {
                 let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
                     return go(d, turn, ordinal, &admitted);
                 };
@@ -402,13 +376,12 @@ pub(super) fn one_item(
     }
 }
 
-/// Why a call or a spawn may not begin; `None` if it may.
+/// Why a call may not begin; `None` if it may.
 fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
     if turn.is_single() {
         return Some(no_turn_left());
     }
     let more = match what {
-        What::Spawn { .. } => Use::SPAWN,
         What::ForEach { takers, .. } => gathering::used(takers),
         _ => Use::CALL,
     };
@@ -420,11 +393,6 @@ fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]
         _ => None,
     };
     budget_use::refusal(d, turn.thread, turn.path, more).or_else(loops)
-}
-
-pub(super) fn no_turn_left() -> Refusal {
-    Refusal::new(Code::MessagesBudget, "a listener with one turn cannot wait for an answer")
-        .fixed_by("answer at once, or raise `turns` of this listener in the organism's file")
 }
 
 fn go(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
@@ -446,49 +414,8 @@ fn go(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Adm
             gathering::begin(d, turn, ordinal, admitted, *gather, takers);
             None
         }
-        What::Spawn { label, to, initial } => {
-            let wanted = Wanted { label: label.as_deref(), to, initial, dangerous: admitted.is_dangerous() };
-            spawn(d, turn, ordinal, admitted.bytes(), &wanted)
-        }
         What::Note | What::Final | What::Steer { .. } | What::Primitive(_) => None,
     }
-}
-
-pub(super) fn refuse_item(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    mut refusal: Refusal,
-    kept: Option<&std::sync::Arc<[u8]>>,
-) -> Refusal {
-    refusal.hash = kept.map(|bytes| d.keep(bytes));
-    record_refusal(d, turn, ordinal, &refusal);
-    refusal
-}
-
-pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
-    let body = core_payload::system_error(refusal);
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
-}
-
-/// Answers an item that names a thread that is not the sender's or that has ended.
-pub(super) fn no_thread(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    thread: &str,
-    ended: bool,
-    payload: &std::sync::Arc<[u8]>,
-) -> Refusal {
-    let refusal = if ended {
-        Refusal::new(Code::EndedThread, "the thread has ended")
-    } else {
-        Refusal::new(Code::UnknownThread, "Unknown thread; emit <spawn-thread/> to create.")
-    };
-    d.keep(payload);
-    let body = core_payload::system_thread_error(thread, ended, &refusal.message);
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
-    refusal
 }
 
 /// The refusal that the caller of a single-turn listener gets for a refused answer. The caller did not write the
@@ -503,7 +430,7 @@ fn for_caller(turn: &Turn<'_>, refusal: Refusal) -> Refusal {
 
 /// After a reply without a final. A call with a single turn closes, and so does a call whose wrap-up turn this was.
 /// If this was the last turn, or the call wanted more than its budget, the wrap-up turn comes next.
-pub(super) fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
+fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refusal>) {
     if turn.is_past_budget() {
         return wrapping::close(d, turn.thread, turn.path, turn.number);
     }

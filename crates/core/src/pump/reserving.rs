@@ -10,7 +10,7 @@ use systole_wire::money::{Currency, Money};
 
 use super::budget_use::{self, Limit};
 use super::decision_builder::DecisionBuilder;
-use super::replying::Turn;
+use super::turn::Turn;
 use super::wrapping;
 use crate::types::budget::{Exceeded, Measure, Spent, Use};
 use crate::types::codes::Code;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use systole_wire::ask::{Kept, Put, Whose};
 
 use super::decision_builder::DecisionBuilder;
-use super::replying::Turn;
+use super::turn::Turn;
 use crate::rules::view_payload;
 use crate::types::codes::Code;
 use crate::types::composition::{Element, Listener, SchemaId};

@@ -1,4 +1,4 @@
-//! Deciding on timers: set, cancelled, due. A timer fires into the inbox of the call that set it. If a
+//! Deciding on timers: due, and cancelled with their call. A timer fires into the inbox of the call that set it. If a
 //! root's top call has left it, the timer opens a new top call for the same listener.
 //!
 //! The recorded moment is on the wall clock, for people and for the next start. The event says how late a
@@ -6,101 +6,22 @@
 //! while the timer waited, the firing says so. Otherwise a reader of the log would find its time too
 //! early.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Effect, Until};
-use super::replying::{Turn, refuse_item};
+use super::event::Effect;
 use super::state::{Thread, Timer};
-use crate::rules::{core_payload, primitive};
-use crate::types::codes::Code;
+use super::turn::Turn;
+use super::wheel::Until;
+use crate::rules::core_payload;
 use crate::types::ids::{CallPath, MessageId, ThreadId, TimerId};
-use crate::types::limits;
-use crate::types::primitive::SetTimer;
-use crate::types::record::{Kind, Mark, Record, Role, Timing};
-use crate::types::refusal::Refusal;
-
-/// Sets a timer, and tells the sender its id and its time.
-pub(super) fn set(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    wanted: &SetTimer,
-    item: &Arc<[u8]>,
-) -> Option<Refusal> {
-    let thread = d.thread(turn.thread)?;
-    let timers: BTreeSet<&TimerId> = standing(thread, turn).map(|(id, _)| id).collect();
-    let refusal = match &wanted.id {
-        Some(id) if timers.contains(id) => Some(
-            Refusal::new(Code::Invalid, format!("a timer {} is set in this thread", id.as_str()))
-                .of_element("set-timer")
-                .in_place("/set-timer/@id")
-                .fixed_by("leave id out, choose another, or cancel that timer first"),
-        ),
-        _ if timers.len() >= limits::TIMERS => Some(
-            Refusal::new(Code::ThreadLimit, "32 timers are set in this thread, the most allowed")
-                .fixed_by("cancel one, or wait until one has fired"),
-        ),
-        _ => None,
-    };
-    if let Some(refusal) = refusal {
-        return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
-    }
-    let id = wanted.id.clone().unwrap_or_else(|| TimerId::free(|id| timers.contains(id)));
-    let due = d.at().plus(wanted.pace.span_ms);
-    answered(d, turn, ordinal, Timing::Set, item, core_payload::timer_set(&id, due));
-    None
-}
+use crate::types::record::{Kind, Mark, Record, Timing};
 
 /// The timers of a thread as the reply to a turn finds them.
-fn standing<'t>(thread: &'t Thread, turn: &Turn<'_>) -> impl Iterator<Item = (&'t TimerId, &'t Timer)> {
+pub(super) fn standing<'t>(
+    thread: &'t Thread,
+    turn: &Turn<'_>,
+) -> impl Iterator<Item = (&'t TimerId, &'t Timer)> {
     thread.timers.iter().filter(|(_, timer)| !thread.is_spent(turn.path, turn.number, timer))
-}
-
-/// Cancels a timer of the sender.
-pub(super) fn cancel(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    id: &TimerId,
-    item: &Arc<[u8]>,
-) -> Option<Refusal> {
-    let thread = d.thread(turn.thread)?;
-    let own = standing(thread, turn).filter(|(_, timer)| thread.may_cancel(turn.path, &turn.sender, timer));
-    let set: Vec<&str> = own.map(|(id, _)| id.as_str()).collect();
-    if !set.contains(&id.as_str()) {
-        let words = format!("no timer {} of yours is set", id.as_str());
-        let expected = if set.is_empty() { "none is set".to_owned() } else { set.join(", ") };
-        let refusal = Refusal::new(Code::UnknownTimer, words)
-            .of_element("cancel-timer")
-            .in_place("/cancel-timer/@id")
-            .expecting(expected);
-        return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
-    }
-    answered(d, turn, ordinal, Timing::Cancel, item, core_payload::timer_cancelled(id));
-    None
-}
-
-/// Records an item about a timer and the core's answer to it.
-fn answered(
-    d: &mut DecisionBuilder<'_>,
-    turn: &Turn<'_>,
-    ordinal: u32,
-    timing: Timing,
-    item: &Arc<[u8]>,
-    answer: Arc<[u8]>,
-) {
-    let mut fact = turn.item(ordinal, Kind::Timer, Mark::Timing(timing), item.clone());
-    fact.from = turn.sender.clone();
-    let (_, cause) = d.record(turn.thread, fact);
-    let answer = Fact::core(Kind::Message, Mark::Role(Role::Answer), answer)
-        .to(&turn.sender)
-        .on(&turn.path.item(turn.number, ordinal))
-        .because(cause)
-        .under(turn.config);
-    d.record(turn.thread, answer);
 }
 
 /// A timer is due. If it was cancelled or set again while the log was asked, nothing happens.
@@ -111,7 +32,7 @@ pub(super) fn due(d: &mut DecisionBuilder<'_>, thread: &ThreadId, id: &TimerId, 
     };
     let missed = if timer.pace.repeats { late_ms / timer.pace.span_ms.max(1) } else { 0 };
     let is_set_back = d.at() < timer.due;
-    let body = core_payload::timer_fired(id, missed, is_set_back, &primitive::timer_note(&set.body));
+    let body = core_payload::timer_fired(id, missed, is_set_back, &core_payload::timer_note(&set.body));
     let (listener, setter) = (timer.listener.clone(), timer.call.clone());
     let (timing, path, config) = match state.calls.get(&setter) {
         Some(call) => (Timing::Fired, setter, call.config),

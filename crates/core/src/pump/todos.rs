@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::decision_builder::DecisionBuilder;
-use super::replying::{Turn, refuse_item};
 use super::state::Steps;
+use super::turn::{Turn, refuse_item};
 use crate::rules::{core_payload, todo};
 use crate::types::codes::Code;
 use crate::types::ids::Digest;

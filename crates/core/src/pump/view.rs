@@ -13,13 +13,15 @@ mod begun;
 mod laid;
 mod order;
 mod reading;
+mod seen;
 mod spoken;
 mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
 pub use begun::Begun;
-pub use reading::{Page, ReadRequest, Seen, Wanted, look, with_words};
+pub use reading::{look, with_words};
+pub use seen::{Message, Page, ReadRequest, Seen, View, Wanted};
 pub use spoken::Spoken;
 
 use laid::Laid;
@@ -34,7 +36,6 @@ use crate::types::composition::Sees;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{LogFault, Position};
 use crate::types::record::{Header, Kind, Mark, Record, Role};
-use crate::types::time::Millis;
 
 /// The owner of a view, and its moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,75 +50,6 @@ pub struct Whose {
     pub sees: Sees,
     /// The last record that counts: the record after which the turn that looks was due.
     pub up_to: u64,
-}
-
-/// One message of a view.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
-    /// Its record.
-    pub seq: u64,
-    /// The sender.
-    pub from: Name,
-    /// The receiver, if it was said between others.
-    pub to: Option<Name>,
-    /// Its place in its call.
-    pub spot: Spot,
-    /// The leaf of that record.
-    pub leaf: Digest,
-    /// Characters of its text.
-    pub characters: u64,
-    /// Whether it is a note.
-    pub is_note: bool,
-    /// The hash of the refused bytes that it names, if the core said it. The bytes are stored as a document.
-    pub names: Option<Digest>,
-    /// Whether a turn begins with it, so that everything before it can be cleared.
-    pub begins: bool,
-}
-
-/// The messages of a view, in order.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct View {
-    messages: Vec<Message>,
-    /// The number of the request of the call itself.
-    request: u64,
-    /// What models said, by the number of the message that follows.
-    spoken: BTreeMap<u64, Spoken>,
-    /// When the thread began.
-    began: Millis,
-}
-
-impl View {
-    /// All of them; the first has number 1.
-    pub fn messages(&self) -> &[Message] {
-        &self.messages
-    }
-
-    /// The number of the request of the call itself, which is never cleared.
-    pub fn request(&self) -> u64 {
-        self.request
-    }
-
-    /// The number of messages.
-    pub fn count(&self) -> u64 {
-        self.messages.len() as u64
-    }
-
-    /// What a model said before that message.
-    pub fn spoken_before(&self, number: u64) -> Option<Spoken> {
-        self.spoken.get(&number).copied()
-    }
-
-    /// When the thread began.
-    pub fn began(&self) -> Millis {
-        self.began
-    }
-
-    /// The messages from one number to another, with their numbers.
-    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
-        let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
-        let rest = self.messages.get(skipped..).unwrap_or_default();
-        (from.max(1)..).zip(rest).take_while(move |(number, _)| *number <= to)
-    }
 }
 
 /// What was said in one call, turn by turn; the request comes first.

@@ -9,10 +9,21 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::event::Until;
 use crate::types::ids::{ThreadId, TimerId};
 use crate::types::time::Millis;
 
+/// When a timer is due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Until {
+    /// The record of the item that set it.
+    pub set: u64,
+    /// The moment, on the wall clock.
+    pub due: Millis,
+    /// The longest time that can be left, even if the clock was set.
+    pub most_ms: u64,
+    /// Whether the timer may fire. It may not before a turn has shown its last firing.
+    pub may_fire: bool,
+}
 /// Things that wait. An entry that is no longer wanted may stay here: when its tick comes, it is ignored.
 #[derive(Debug)]
 pub struct Wheel<T>(BTreeSet<(Millis, T)>);

@@ -6,15 +6,12 @@ use super::awaiting;
 use super::closing::{self, Outcome};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::questions;
-use super::replying::{Turn, after_turn, is_kept, one_item, refuse_item, take_final};
 use super::state::{Answer, Call, Steps};
 use crate::rules::{budget_payload, core_payload};
 use crate::types::budget::{Exceeded, Measure};
 use crate::types::codes::Code;
-use crate::types::flow::{Item, What};
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::record::{Kind, Mark, Role};
-use crate::types::refusal::Refusal;
 
 /// From now on the call may only answer. After the reply to a turn, the next turn is its wrap-up turn. If
 /// a turn may be out, that turn still gets to send its reply, and the turn after it is the wrap-up turn.
@@ -36,42 +33,6 @@ pub(super) fn begin(
     closing::cancel_items(d, thread, path);
     questions::withdraw(d, thread, path);
     awaiting::arrived(d, thread, path);
-}
-
-/// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
-/// kept, and everything else is refused.
-pub(super) fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
-    let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
-    let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
-    let mut answer = None;
-    for (ordinal, item) in (0u32..).zip(items) {
-        match item {
-            Item::Admitted(admitted) if *admitted.what() == What::Final && is_only => {
-                answer = Some((ordinal, admitted));
-            }
-            Item::Admitted(admitted) if !is_kept(admitted.what()) => {
-                let refusal = only_a_final(turn, what);
-                let _told = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
-            }
-            Item::ForThread { payload, .. } => {
-                let _told = refuse_item(d, turn, ordinal, only_a_final(turn, what), Some(&payload));
-            }
-            item => drop(one_item(d, turn, ordinal, item)),
-        }
-    }
-    match answer {
-        Some((ordinal, admitted)) => take_final(d, turn, ordinal, &admitted),
-        None => after_turn(d, turn, None),
-    }
-}
-
-fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
-    let be = if what.is_plural() { "are" } else { "is" };
-    let words = format!("the {} of this request {be} used up; only one final is taken now", what.as_str());
-    let returns = turn.listener.map_or(&[][..], |listener| &listener.returns);
-    let returns = returns.iter().map(|element| &*element.name.local);
-    let finals: Vec<&str> = returns.chain(["final-report"]).collect();
-    Refusal::new(what.code(), words).expecting(format!("one of: {}", finals.join(", ")))
 }
 
 /// Closes a call that gave no final in its last turn.

@@ -7,32 +7,50 @@ use std::sync::Arc;
 use systole_wire::envelope::Letter;
 use systole_wire::payload::Payload;
 use systole_wire::reply::{self, Word};
-use systole_wire::{Fault, Limits, namespaces};
+use systole_wire::{Fault, Limits, QName, namespaces};
 
-use super::classify::{self, Case};
-use super::{introspection, primitive, question, todo};
+use super::refusing::refusal_of;
+use super::{classify, todo};
 use crate::types::codes::Code;
 use crate::types::composition::{Composition, Gather, Listener, SchemaId};
-use crate::types::flow::{Admitted, Item, Judge, Judged, Refused, Said, Unconnected, What};
-use crate::types::ids::{Name, ThreadId, is_label};
+use crate::types::flow::{Admitted, Found, Item, Judge, Judged, Refused, Said, Unconnected, Verdict, What};
+use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{Lease, Speech};
-use crate::types::primitive::Primitive;
 use crate::types::refusal::Refusal;
 
 /// The fix for a reply to a delivery that is over.
 pub const NEWEST: &str = "reply once, and with the delivery of the newest message that you were given";
 
-/// Turns the kit's fault into a refusal.
-pub fn refusal_of(fault: &Fault) -> Refusal {
-    let code = Code::parse(fault.code).unwrap_or(Code::Malformed);
-    let mut refusal = Refusal::new(code, fault.message.to_string());
-    refusal.at = Some((fault.place.line, fault.place.column));
-    refusal.path = fault.path.as_deref().map(str::to_owned);
-    refusal.expected = fault.expected.as_deref().map(str::to_owned);
-    refusal.received = fault.received.as_deref().map(str::to_owned);
-    refusal.fix = fault.fix.as_deref().map(str::to_owned).or(refusal.fix);
-    refusal
+/// How the door reads a payload that the pump answers.
+#[derive(Clone, Copy)]
+pub enum Reading {
+    /// The core's schema judges it. After that, this function refuses what a schema cannot check.
+    Plain(fn(&[u8]) -> Result<(), Refusal>),
+    /// This function judges it.
+    Own(fn(&mut Door<'_>, Payload) -> Result<Admitted, Refused>),
+}
+
+/// How the payloads that the pump answers are read, by their element. The pump has the table.
+pub type Known = fn(&QName) -> Option<Reading>;
+
+/// The door for the items of one sender.
+pub struct Door<'a> {
+    /// The configuration of the sender's call.
+    pub composition: &'a Composition,
+    /// The sender.
+    pub sender: &'a Listener,
+    /// The payloads that the pump answers.
+    pub known: Known,
+    /// The judge.
+    pub judge: &'a mut dyn Judge,
+}
+
+impl Door<'_> {
+    /// Judges a payload under that schema.
+    pub fn judge(&mut self, schema: SchemaId, payload: Payload) -> Result<Verdict, Refused> {
+        self.judge.judge(self.composition.hash, schema, payload)
+    }
 }
 
 /// The gate's limits for an organism.
@@ -112,22 +130,23 @@ fn bounded_words(words: String) -> String {
 }
 
 /// Judges a listener's message under its lease, by the configuration of its call. `speech` is the message
-/// before parsing.
+/// before parsing; `known` has the payloads that the pump answers.
 pub fn judge_word(
     composition: &Composition,
     lease: Arc<Lease>,
     word: Word,
     speech: &Speech,
+    known: Known,
     judge: &mut dyn Judge,
 ) -> Judged {
     let claimed = false_name(&word, &lease.listener);
     let said = match word {
         Word::Reply { said: reply::Said::Items(items), .. } => {
             let judged = match composition.listener(&lease.listener) {
-                Some(sender) => items
-                    .into_iter()
-                    .map(|item| judge_item(composition, sender, &lease, item, speech, judge))
-                    .collect(),
+                Some(sender) => {
+                    let mut door = Door { composition, sender, known, judge };
+                    items.into_iter().map(|item| judge_item(&mut door, &lease, item, speech)).collect()
+                }
                 None => Vec::new(),
             };
             Said::Items(judged)
@@ -165,35 +184,28 @@ fn false_name(word: &Word, sender: &Name) -> Option<String> {
     Some(bounded(claimed.to_owned(), limits::NAME_BYTES))
 }
 
-fn judge_item(
-    composition: &Composition,
-    sender: &Listener,
-    lease: &Lease,
-    item: reply::Item,
-    speech: &Speech,
-    judge: &mut dyn Judge,
-) -> Item {
+fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Speech) -> Item {
     let payload = match item.payload {
         Ok(payload) => payload,
         Err(fault) => {
             let kept = Some(excerpt(&speech.document(), fault.place.offset));
-            let refusal = classify::in_a_known_namespace(refusal_of(&fault), composition, sender);
+            let refusal = classify::in_a_known_namespace(refusal_of(&fault), door.composition, door.sender);
             return Item::Refused(Refused { refusal, kept });
         }
     };
     if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
         let bytes = payload.bytes().clone();
-        let judged = admit_item(composition, sender, item.to.as_deref(), payload, judge);
+        let judged = admit_item(door, item.to.as_deref(), payload);
         return Item::ForThread { thread, payload: bytes, judged: Box::new(judged) };
     }
     let kept = payload.bytes().clone();
     let several = match item.to {
-        None => classify::takers(composition, sender, payload.name()),
+        None => classify::takers(door.composition, door.sender, payload.name()),
         Some(_) => None,
     };
     let admitted = match several {
-        Some((gather, takers)) => admit_for_each(composition, gather, &takers, &payload, judge),
-        None => admit_item(composition, sender, item.to.as_deref(), payload, judge),
+        Some((gather, takers)) => admit_for_each(door, gather, &takers, &payload),
+        None => admit_item(door, item.to.as_deref(), payload),
     };
     match admitted {
         Ok(admitted) => Item::Admitted(admitted),
@@ -207,17 +219,16 @@ fn judge_item(
 /// Each taker's schema judges the payload. If one schema rejects it, the item is refused for all: the
 /// sender has one payload to fix.
 fn admit_for_each(
-    composition: &Composition,
+    door: &mut Door<'_>,
     gather: Gather,
     takers: &[&Listener],
     payload: &Payload,
-    judge: &mut dyn Judge,
 ) -> Result<Admitted, Refused> {
     let mut verdicts = Vec::with_capacity(takers.len());
     for taker in takers {
         // The takers were chosen because they accept the payload.
         let schema = taker.accepted(payload.name()).ok_or_else(to_nobody)?;
-        let verdict = judge.judge(composition.hash, schema, payload.clone())?;
+        let verdict = door.judge(schema, payload.clone())?;
         verdicts.push((taker.name.clone(), verdict));
     }
     Admitted::for_each(gather, verdicts).ok_or_else(to_nobody)
@@ -227,118 +238,31 @@ fn to_nobody() -> Refused {
     bare(Refusal::new(Code::NotAPeer, "the payload has no addressee"))
 }
 
-fn admit_item(
-    composition: &Composition,
-    sender: &Listener,
-    to: Option<&str>,
-    payload: Payload,
-    judge: &mut dyn Judge,
-) -> Result<Admitted, Refused> {
-    let config = composition.hash;
-    let case = classify::of_item(composition, sender, payload.name(), to)
+fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result<Admitted, Refused> {
+    match (door.known)(payload.name()) {
+        Some(Reading::Own(admit)) => return admit(door, payload),
+        Some(Reading::Plain(read)) => {
+            let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
+            let verdict = door.judge(SchemaId::CORE, payload)?;
+            read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
+            return Ok(Admitted::new(What::Primitive(Found::Nothing), verdict));
+        }
+        None => {}
+    }
+    let (composition, sender) = (door.composition, door.sender);
+    let (what, schema) = classify::of_item(composition, sender, payload.name(), to)
         .map_err(|refusal| bare(classify::in_own_words(refusal, composition, sender, payload.name())))?;
-    match case {
-        Case::Note(schema) => {
-            let bytes = payload.bytes().clone();
-            let verdict = judge.judge(config, schema, payload)?;
-            todo::read(&bytes).map_err(bare)?;
-            Ok(Admitted::new(What::Note, verdict))
-        }
-        Case::Final(schema) => judge.judge(config, schema, payload).map(|v| Admitted::new(What::Final, v)),
-        Case::Call(to, schema) => {
-            judge.judge(config, schema, payload).map(|v| Admitted::new(What::For(to), v))
-        }
-        Case::Spawn => admit_spawn(composition, sender, payload, judge),
-        Case::Await => admit_primitive(composition, payload, judge, |body| {
-            primitive::read_await(body).map(Primitive::Await)
-        }),
-        Case::SetTimer => admit_primitive(composition, payload, judge, |body| {
-            primitive::read_set_timer(body).map(Primitive::SetTimer)
-        }),
-        Case::CancelTimer => admit_primitive(composition, payload, judge, |body| {
-            primitive::read_cancel_timer(body).map(Primitive::CancelTimer)
-        }),
-        Case::CancelThread => admit_primitive(composition, payload, judge, |body| {
-            primitive::read_cancel_thread(body).map(Primitive::CancelThread)
-        }),
-        Case::ClearView => admit_primitive(composition, payload, judge, |body| {
-            Ok(Primitive::Clear(primitive::read_clear(body)))
-        }),
-        Case::Recall => admit_primitive(composition, payload, judge, |body| {
-            Ok(Primitive::Recall(primitive::read_recall(body)))
-        }),
-        Case::AskPerson => admit_primitive(composition, payload, judge, |body| {
-            question::read_ask_person(body).map(Primitive::AskPerson)
-        }),
-        Case::Describe => {
-            let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));
-            let (schema, element) = (SchemaId::META, element.unwrap_or_default());
-            let answer = introspection::describe(composition, sender, &element, namespace.as_deref());
-            admit_valid(composition, schema, payload, judge, |_| answer.clone().map(Primitive::Introspect))
-        }
-        Case::ListCapabilities => admit_valid(composition, SchemaId::META, payload, judge, |_| {
-            introspection::capabilities(composition, sender).map(Primitive::Introspect)
-        }),
-        Case::Todo => {
-            admit_primitive(composition, payload, judge, |body| todo::read(body).map(|_| Primitive::Todo))
-        }
+    let (bytes, is_note) = (payload.bytes().clone(), what == What::Note);
+    let verdict = door.judge(schema, payload)?;
+    if is_note {
+        todo::read(&bytes).map_err(bare)?;
     }
+    Ok(Admitted::new(what, verdict))
 }
 
-fn bare(refusal: Refusal) -> Refused {
+/// A refusal of which no bytes are kept yet.
+pub fn bare(refusal: Refusal) -> Refused {
     Refused { refusal, kept: None }
-}
-
-/// The core's schema judges a primitive. It is parsed only if it is valid.
-fn admit_primitive(
-    composition: &Composition,
-    payload: Payload,
-    judge: &mut dyn Judge,
-    read: impl Fn(&[u8]) -> Result<Primitive, Refusal>,
-) -> Result<Admitted, Refused> {
-    admit_valid(composition, SchemaId::CORE, payload, judge, read)
-}
-
-/// Like `admit_primitive`, for a primitive of the given schema.
-fn admit_valid(
-    composition: &Composition,
-    schema: SchemaId,
-    payload: Payload,
-    judge: &mut dyn Judge,
-    read: impl Fn(&[u8]) -> Result<Primitive, Refusal>,
-) -> Result<Admitted, Refused> {
-    let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
-    let verdict = judge.judge(composition.hash, schema, payload)?;
-    let primitive = read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
-    Ok(Admitted::new(What::Primitive(primitive), verdict))
-}
-
-/// The core's schema judges a `<spawn-thread>`; the addressee's schema judges its initial payload.
-fn admit_spawn(
-    composition: &Composition,
-    sender: &Listener,
-    payload: Payload,
-    judge: &mut dyn Judge,
-) -> Result<Admitted, Refused> {
-    let label = payload.attribute("suggested_sub_id");
-    if let Some(label) = label.as_deref().filter(|label| !is_label(label)) {
-        let received: String = label.chars().take(80).collect();
-        let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is not a label of a thread")
-            .of_element("spawn-thread")
-            .expecting("[a-z0-9][a-z0-9-]{0,31}")
-            .receiving(received)
-            .fixed_by("leave suggested_sub_id out")
-            .in_place("/spawn-thread/@suggested_sub_id");
-        return Err(bare(refusal));
-    }
-    let (initial, to) = (payload.inner(), primitive::initial_addressee(payload.bytes()));
-    // The outer schema first, because it says where in the payload something is missing.
-    let verdict = judge.judge(composition.hash, SchemaId::CORE, payload)?;
-    let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
-    let (to, schema) =
-        classify::of_initial(composition, sender, initial.name(), to.as_deref()).map_err(bare)?;
-    let initial = judge.judge(composition.hash, schema, initial)?;
-    Ok(Admitted::spawn(label, to, initial, verdict))
 }
 
 /// Judges the payload that a person puts in place of a waiting one, by the schema that judged the waiting

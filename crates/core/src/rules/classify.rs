@@ -9,63 +9,32 @@ use systole_wire::{QName, namespaces};
 
 use crate::types::codes::Code;
 use crate::types::composition::{Composition, Gather, Listener, SchemaId};
+use crate::types::flow::What;
 use crate::types::ids::Name;
 use crate::types::refusal::Refusal;
 
-/// The case of an item.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Case {
-    /// `<spawn-thread>`.
-    Spawn,
-    /// `<await-threads>`.
-    Await,
-    /// `<set-timer>`.
-    SetTimer,
-    /// `<cancel-timer>`.
-    CancelTimer,
-    /// `<todo-until>` outside a note.
-    Todo,
-    /// `<cancel-thread>`.
-    CancelThread,
-    /// `<clear-context>`.
-    ClearView,
-    /// `<recall>`.
-    Recall,
-    /// `<ask-person>`.
-    AskPerson,
-    /// `<describe>`.
-    Describe,
-    /// `<list-capabilities>`.
-    ListCapabilities,
-    /// The sender's own root tag.
-    Note(SchemaId),
-    /// An element in the sender's `returns`, or a `<final-report>`.
-    Final(SchemaId),
-    /// An element that a peer accepts.
-    Call(Name, SchemaId),
-}
-
-/// The case of an item from `sender`. `to` is the addressee that it names, if any.
+/// The case of an item from `sender`, and the schema that judges it. `to` is the addressee that it names, if any. The
+/// payloads that the pump answers are not among the cases: the door knows them from a table.
 pub fn of_item(
     composition: &Composition,
     sender: &Listener,
     element: &QName,
     to: Option<&str>,
-) -> Result<Case, Refusal> {
+) -> Result<(What, SchemaId), Refusal> {
     if *element.ns == *namespaces::CORE || *element.ns == *namespaces::META {
         return of_core(sender, element);
     }
     if to.is_none() {
         if element.is(&sender.own_namespace(), sender.name.as_str()) {
-            return sender.note.map(Case::Note).ok_or_else(|| no_notes(element));
+            return sender.note.map(|schema| (What::Note, schema)).ok_or_else(|| no_notes(element));
         }
         if let Some(schema) = sender.returned(element) {
-            return Ok(Case::Final(schema));
+            return Ok((What::Final, schema));
         }
     }
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
-    Ok(Case::Call(to, schema))
+    Ok((What::For(to), schema))
 }
 
 /// The addressee of a thread's initial payload: a peer of `sender`, chosen by `to` if it is given.
@@ -76,11 +45,8 @@ pub fn of_initial(
     to: Option<&str>,
 ) -> Result<(Name, SchemaId), Refusal> {
     match of_item(composition, sender, element, to) {
-        Ok(Case::Call(to, schema)) => Ok((to, schema)),
-        Ok(_) => {
-            let words = "the initial payload of a thread must be one that a peer accepts";
-            Err(Refusal::new(Code::NotAPeer, words).of_element(&*element.local))
-        }
+        Ok((What::For(to), schema)) => Ok((to, schema)),
+        Ok(_) => Err(no_initial(element)),
         Err(refusal) if refusal.code == Code::Ambiguous => {
             let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
             let first = peers.clone().find(|peer| peer.accepted(element).is_some());
@@ -89,6 +55,12 @@ pub fn of_initial(
         }
         Err(refusal) => Err(refusal),
     }
+}
+
+/// The refusal of an initial payload that is not for a peer.
+pub fn no_initial(element: &QName) -> Refusal {
+    let words = "the initial payload of a thread must be one that a peer accepts";
+    Refusal::new(Code::NotAPeer, words).of_element(&*element.local)
 }
 
 /// Adds to the refusal of an item without a taker what its sender may send: its own answers and the elements that its
@@ -156,21 +128,10 @@ pub fn takers<'c>(
     (takers.len() > 1).then_some((broadcast.gather, takers))
 }
 
-fn of_core(sender: &Listener, element: &QName) -> Result<Case, Refusal> {
+fn of_core(sender: &Listener, element: &QName) -> Result<(What, SchemaId), Refusal> {
     let is_core = *element.ns == *namespaces::CORE;
     match &*element.local {
-        "spawn-thread" if is_core => Ok(Case::Spawn),
-        "await-threads" if is_core => Ok(Case::Await),
-        "set-timer" if is_core => Ok(Case::SetTimer),
-        "cancel-timer" if is_core => Ok(Case::CancelTimer),
-        "todo-until" if is_core => Ok(Case::Todo),
-        "cancel-thread" if is_core => Ok(Case::CancelThread),
-        "clear-context" if is_core => Ok(Case::ClearView),
-        "recall" if is_core => Ok(Case::Recall),
-        "ask-person" if is_core => Ok(Case::AskPerson),
-        "describe" if !is_core => Ok(Case::Describe),
-        "list-capabilities" if !is_core => Ok(Case::ListCapabilities),
-        "final-report" if is_core && sender.turns > 1 => Ok(Case::Final(SchemaId::CORE)),
+        "final-report" if is_core && sender.turns > 1 => Ok((What::Final, SchemaId::CORE)),
         local => {
             let words = format!("{local} is a payload that only the core sends");
             Err(Refusal::new(Code::ForbiddenNamespace, words)

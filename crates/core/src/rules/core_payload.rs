@@ -18,7 +18,8 @@ use crate::types::time::Millis;
 
 type Body = Arc<[u8]>;
 
-pub(super) fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
+/// A payload of the core: an element in its namespace.
+pub fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
     let mut writer = Writer::with_capacity(512);
     write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())
@@ -310,11 +311,7 @@ pub fn attempt(attempt: &Attempt) -> Body {
 }
 
 /// The attributes of a core payload's root. `None` if its name is not `name`.
-pub(super) fn attributes<const N: usize>(
-    body: &[u8],
-    name: &str,
-    wanted: [&str; N],
-) -> Option<[Option<String>; N]> {
+pub fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let Ok(Step::Open(tag)) = gate.step() else { return None };
     if tag.local != name || gate.ns(&tag) != Some(namespaces::CORE) {
@@ -324,7 +321,7 @@ pub(super) fn attributes<const N: usize>(
 }
 
 /// The text inside a core payload without children.
-pub(super) fn text(body: &[u8]) -> Option<String> {
+pub fn text(body: &[u8]) -> Option<String> {
     let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
     let mut words = String::new();
     loop {
@@ -361,6 +358,11 @@ pub fn is_partial(body: &[u8]) -> bool {
 pub fn read_timer_set(body: &[u8]) -> Option<(TimerId, Millis)> {
     let [id, due] = attributes(body, "timer-set", ["id", "due"])?;
     Some((TimerId::parse(&id?).ok()?, Millis::parse(&due?)?))
+}
+
+/// The note in a `<set-timer>` or a `<timer-fired>`.
+pub fn timer_note(body: &[u8]) -> String {
+    text(body).unwrap_or_default()
 }
 
 /// The id in a `<timer-fired>` and the number of missed firings.

@@ -9,7 +9,7 @@ pub mod core_payload;
 pub mod introspection;
 pub mod labels;
 pub mod loops;
-pub mod primitive;
 pub mod question;
+pub mod refusing;
 pub mod todo;
 pub mod view_payload;

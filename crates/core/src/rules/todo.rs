@@ -5,7 +5,7 @@
 use systole_wire::gate::{Gate, Step};
 use systole_wire::{Limits, namespaces};
 
-use super::admit::refusal_of;
+use super::refusing::refusal_of;
 use crate::types::codes::Code;
 use crate::types::primitive::{TodoList, TodoStep};
 use crate::types::refusal::Refusal;

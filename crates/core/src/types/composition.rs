@@ -8,7 +8,7 @@ use std::sync::Arc;
 use systole_wire::QName;
 
 use super::budget::{Budgets, Loops};
-use super::client::Client;
+use super::client::{self, Client};
 use super::ids::{Digest, Name};
 
 /// A checked organism. It holds everything that a decision may depend on, and its hash identifies it.
@@ -289,5 +289,24 @@ impl Composition {
     /// A listener by name.
     pub fn listener(&self, name: &Name) -> Option<&Listener> {
         self.listeners.get(name)
+    }
+
+    /// Whether any listener or client is connected over a broker.
+    pub fn uses_broker(&self) -> bool {
+        self.listeners.values().any(|listener| listener.reach.is_over_broker())
+            || self.clients.values().any(|client| client.over_nats)
+    }
+
+    /// Whether a client has a role. The operator can read the log's folder and therefore has all roles.
+    pub fn has_role(&self, client: &Name, role: client::Role) -> bool {
+        *client == Name::operator()
+            || self.clients.get(client).is_some_and(|client| client.roles.contains(&role))
+    }
+
+    /// Whether a client may address a listener that is open to the outside. The operator may. So may a
+    /// client that the embedding program supplies: no credential lets it in through a door.
+    pub fn may_address(&self, client: &Name, listener: &Name) -> bool {
+        let may = self.clients.get(client).and_then(|client| client.may.as_ref());
+        may.is_none_or(|may| may.contains(listener))
     }
 }

@@ -10,9 +10,7 @@ use systole_wire::payload::Payload;
 
 use super::codes::Code;
 use super::composition::{Gather, SchemaId};
-use super::ids::{Digest, Key, Name, ThreadId};
-use super::ports::Lease;
-use super::primitive::Primitive;
+use super::ids::{CallPath, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
 
 /// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
@@ -66,15 +64,6 @@ pub enum What {
     Note,
     /// The answer to the call.
     Final,
-    /// `<spawn-thread>`: the suggested label, the addressee of the child's first payload, and that payload.
-    Spawn {
-        /// The suggested label.
-        label: Option<String>,
-        /// The addressee of the initial payload.
-        to: Name,
-        /// The initial payload, judged by its addressee's schema.
-        initial: Arc<[u8]>,
-    },
     /// `<steer>` from outside: the listener whose schema accepted the inner payload, and that payload.
     Steer {
         /// The listener.
@@ -82,8 +71,26 @@ pub enum What {
         /// The payload.
         payload: Arc<[u8]>,
     },
-    /// Another payload that the pump answers.
-    Primitive(Primitive),
+    /// A payload that the pump answers. Its element says which one it is.
+    Primitive(Found),
+}
+
+/// What the door found out for a payload that the pump answers, as far as its bytes do not say it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Nothing: the bytes say everything.
+    Nothing,
+    /// The answer, which depends only on the configuration.
+    Answer(Arc<[u8]>),
+    /// The first payload of a child thread.
+    Child {
+        /// The suggested label.
+        label: Option<String>,
+        /// The addressee of the initial payload.
+        to: Name,
+        /// The initial payload, judged by its addressee's schema.
+        initial: Arc<[u8]>,
+    },
 }
 
 /// A payload that passed the checks.
@@ -103,8 +110,8 @@ impl Admitted {
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
-        let what = What::Spawn { label, to, initial: initial.payload.bytes().clone() };
-        Admitted { what, payload: verdict.payload, dangerous: initial.dangerous }
+        let found = Found::Child { label, to, initial: initial.payload.bytes().clone() };
+        Admitted { what: What::Primitive(found), payload: verdict.payload, dangerous: initial.dangerous }
     }
 
     /// Admits a payload that several peers accept. The verdicts are on the same bytes, one under each peer's
@@ -243,6 +250,35 @@ impl Said {
     pub fn is_reply(&self) -> bool {
         matches!(self, Said::Items(_) | Said::Failure { .. } | Said::Again { .. })
     }
+}
+
+/// The unguessable name of one delivery attempt.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+pub struct Token(pub Arc<str>);
+
+impl std::borrow::Borrow<str> for Token {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+/// One attempt to deliver a turn to its listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Lease {
+    /// Its token.
+    pub token: Token,
+    /// The listener.
+    pub listener: Name,
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Its turn.
+    pub turn: u32,
+    /// The number of the attempt at that turn.
+    pub attempt: u32,
+    /// The configuration the call began with.
+    pub config: Digest,
 }
 
 /// A listener's document after the door: the lease, and what the listener said.

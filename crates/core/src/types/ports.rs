@@ -9,6 +9,8 @@ use systole_wire::reply::Word;
 use systole_wire::told::Answer;
 use systole_wire::{Fault, Limits};
 
+pub use super::flow::{Lease, Token};
+
 use super::codes::Code;
 use super::ids::{Digest, Key, Name, ThreadId};
 use super::record::Record;
@@ -247,16 +249,6 @@ pub trait Seeds: Send + Sync {
     fn draw(&self) -> Seed;
 }
 
-/// The unguessable name of one delivery attempt.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct Token(pub Arc<str>);
-
-impl std::borrow::Borrow<str> for Token {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
-}
-
 /// The mark that lets a listener tell, within one call, what the core says from what others claim the core says. It
 /// stays the same across the turns, attempts and restarts of the call. It cannot be guessed without the log or the
 /// call. It grants no rights.
@@ -267,25 +259,6 @@ impl std::fmt::Display for CallMark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:08x}", u32::from_be_bytes(self.0))
     }
-}
-
-/// One attempt to deliver a turn to its listener.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lease {
-    /// Its token.
-    pub token: Token,
-    /// The listener.
-    pub listener: Name,
-    /// The thread of the call.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: super::ids::CallPath,
-    /// Its turn.
-    pub turn: u32,
-    /// The number of the attempt at that turn.
-    pub attempt: u32,
-    /// The configuration the call began with.
-    pub config: Digest,
 }
 
 /// A turn on its way to a listener.

@@ -22,6 +22,8 @@ macro_rules! words {
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
         pub enum $name { $($(#[$vdoc])* $variant,)* }
         impl $name {
+            /// Every one.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
             /// The name that records store.
             pub const fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }

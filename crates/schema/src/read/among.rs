@@ -35,7 +35,7 @@ pub(crate) enum Found {
     /// A document, by its place among the papers.
     Paper(usize),
     /// No document has the namespace; the nearest known one, or all of them.
-    Nobody { nearest: Option<String>, known: Vec<String> },
+    Missing { nearest: Option<String>, known: Vec<String> },
     /// Several documents have it.
     Several(Vec<String>),
 }
@@ -123,7 +123,7 @@ fn find<'d>(namespace: &str, papers: &mut Vec<Paper<'d>>, shelf: &mut [Option<Pa
             papers.push(paper);
             Found::Paper(papers.len().saturating_sub(1))
         }
-        None => Found::Nobody { nearest: near, known },
+        None => Found::Missing { nearest: near, known },
     }
 }
 
@@ -168,10 +168,10 @@ impl<'t> Reading<'t> {
                 format!("the namespace {namespace} is of several schemas: {}", names.join(", ")),
                 "keep one of them, or give one another targetNamespace".to_owned(),
             ),
-            Some(Found::Nobody { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
+            Some(Found::Missing { .. }) if matches!(namespace, namespaces::TALK | namespaces::WORKFLOW) => {
                 return self.of_the_house(element, namespace);
             }
-            Some(Found::Nobody { nearest, known }) => (
+            Some(Found::Missing { nearest, known }) => (
                 format!("no schema named beside it has the namespace {namespace}"),
                 match nearest {
                     Some(near) => format!("namespace=\"{near}\""),

@@ -23,6 +23,8 @@ pub(crate) struct Primitive {
     pub(crate) namespace: &'static str,
     /// Its name as a native tool. `None` if the tools already cover it.
     pub(crate) tool: Option<&'static str>,
+    /// The arguments of that tool that are attributes of the element, in the order in which they are written.
+    pub(crate) attributes: &'static [&'static str],
     /// Whether it is useful to an agent without peers.
     pub(crate) alone: bool,
     /// Its description.
@@ -34,10 +36,12 @@ pub(crate) struct Primitive {
 const fn row(
     local: &'static str,
     tool: &'static str,
+    attributes: &'static [&'static str],
     about: &'static str,
     example: &'static str,
 ) -> Primitive {
-    Primitive { local, namespace: namespaces::CORE, tool: Some(tool), alone: false, about, example }
+    let (namespace, tool) = (namespaces::CORE, Some(tool));
+    Primitive { local, namespace, tool, attributes, alone: false, about, example }
 }
 
 const fn alone(primitive: Primitive) -> Primitive {
@@ -45,7 +49,15 @@ const fn alone(primitive: Primitive) -> Primitive {
 }
 
 const fn question(local: &'static str, about: &'static str, example: &'static str) -> Primitive {
-    Primitive { local, namespace: namespaces::META, tool: None, alone: false, about, example }
+    Primitive {
+        local,
+        namespace: namespaces::META,
+        tool: None,
+        attributes: &[],
+        alone: false,
+        about,
+        example,
+    }
 }
 
 impl Primitive {
@@ -92,6 +104,7 @@ const ALL: [Primitive; 12] = [
         ..row(
             TASK,
             TASK,
+            &[],
             "Gives a task to another agent, which works on it alone and sees nothing but your words. The result is its answer. Tasks in one answer of yours run at once.",
             "<task role=\"historian\">Find out when it was built.</task>",
         )
@@ -99,49 +112,57 @@ const ALL: [Primitive; 12] = [
     row(
         SPAWN,
         "spawn_thread",
+        &[],
         "Has a tool work in a child thread while you go on. Its end reaches you as <thread-finished>.",
         "<spawn-thread suggested_sub_id=\"first\"><initial-payload>{}</initial-payload></spawn-thread>",
     ),
     row(
         AWAIT,
         "await_threads",
+        &["mode"],
         "Waits for child threads: mode is all, any, or how many. Without a <thread id=\"…\"/> in it, all that are open are meant.",
         "<await-threads mode=\"all\"/>",
     ),
     row(
         "cancel-thread",
         "cancel_thread",
+        &["id"],
         "Ends a child thread, by the id that <thread-spawned> says.",
         "<cancel-thread id=\"sess-0123456789ab.first\"/>",
     ),
     row(
         TIMER,
         "set_timer",
+        &["id", "after", "every"],
         "Tells you its text after a time, or every so often (every for after): 1s or longer, in s, m, h or d.",
         "<set-timer id=\"look\" after=\"10m\">Look again.</set-timer>",
     ),
-    row("cancel-timer", "cancel_timer", "Cancels a timer of yours.", "<cancel-timer id=\"look\"/>"),
+    row("cancel-timer", "cancel_timer", &["id"], "Cancels a timer of yours.", "<cancel-timer id=\"look\"/>"),
     alone(row(
         ASK,
         "ask_person",
+        &["expires"],
         "Asks a person and waits: the answer is one of the choices, or the person's own words if there are none. A <show/> shows the person a message of this conversation by its number. expires is 1s to 365d.",
         "<ask-person expires=\"1d\"><question>Shall it go out?</question><show seq=\"1\">the request</show><choice>yes</choice><choice>no</choice></ask-person>",
     )),
     row(
         CLEAR,
         "clear_context",
+        &["keep"],
         "Shows you this conversation no more but for its request and so many of its last messages.",
         "<clear-context keep=\"10\"/>",
     ),
     alone(row(
         RECALL,
         "recall",
+        &["from_seq", "to_seq", "offset", "length"],
         "Shows you messages of this conversation again by their numbers, cleared or not; offset and length count characters.",
         "<recall from_seq=\"1\" to_seq=\"1\"/>",
     )),
     alone(row(
         PLAN,
         "todo_until",
+        &["condition"],
         "Notes a plan, beside an action or alone. Write it again with the same condition when a step is done.",
         "<todo-until condition=\"the question is answered\"><step done=\"true\">search</step><step done=\"false\">answer</step></todo-until>",
     )),

@@ -85,7 +85,7 @@ pub(crate) fn build(
     if primitive.local == TASK {
         return read_back(task(&fields));
     }
-    read_back(written(primitive.local, &fields))
+    read_back(written(primitive, &fields))
 }
 
 fn task(fields: &[Field]) -> Writer {
@@ -129,24 +129,10 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
-/// The attributes of each primitive. They are arguments of the same name.
-fn attributes(local: &str) -> &'static [&'static str] {
-    match local {
-        "await-threads" => &["mode"],
-        "cancel-thread" | "cancel-timer" => &["id"],
-        "set-timer" => &["id", "after", "every"],
-        "ask-person" => &["expires"],
-        "clear-context" => &["keep"],
-        "recall" => &["from_seq", "to_seq", "offset", "length"],
-        "todo-until" => &["condition"],
-        _ => &[],
-    }
-}
-
-fn written(local: &'static str, fields: &[Field]) -> Writer {
+fn written(primitive: &Primitive, fields: &[Field]) -> Writer {
     let mut writer = Writer::new();
-    let mut start = writer.open(local).xmlns(namespaces::CORE);
-    for name in attributes(local) {
+    let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
+    for name in primitive.attributes {
         start = start.attr_if(*name, text_of(fields, name));
     }
     start.content(|inside| {

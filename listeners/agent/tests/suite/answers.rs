@@ -154,7 +154,7 @@ fn e10_every_reason_to_stop_is_told_apart() {
         (ollama("load"), "load"),
         (gemini("MALFORMED_FUNCTION_CALL"), "MALFORMED_FUNCTION_CALL"),
     ] {
-        let fault = found.expect_err("a reason that nobody knows is no end");
+        let fault = found.expect_err("an unknown reason is no end");
         assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::Truncated, true), "{fault:?}");
         assert!(fault.words.ends_with(reason), "{fault:?}");
     }

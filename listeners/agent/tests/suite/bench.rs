@@ -94,7 +94,7 @@ pub(crate) fn adapter(model: &spec::Model, limits: Limits) -> Adapter {
 pub(crate) fn watcher() -> (Watcher, Arc<Mutex<Vec<Piece>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
-    (Box::new(move |piece| into.lock().expect("nobody fell").push(piece)), seen)
+    (Box::new(move |piece| into.lock().expect("no watcher panicked").push(piece)), seen)
 }
 
 pub(crate) fn unwatched() -> Watcher {

@@ -25,7 +25,7 @@ fn with_memory(dialect: Dialect) -> Agent {
 }
 
 #[tokio::test]
-async fn e12_native_tools_of_the_core_are_told_with_their_schemas() {
+async fn e12_native_tools_of_the_core_are_reported_with_their_schemas() {
     let mut stage = Stage::of(helper(Dialect::Native), "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     let tools: Vec<String> = stage
@@ -89,7 +89,7 @@ async fn e8_wrong_arguments_of_a_core_tool_are_reported_with_place_and_fix() {
 }
 
 #[tokio::test]
-async fn e12_an_agent_that_can_act_on_nobody_has_no_tools_at_all() {
+async fn e12_an_agent_without_peers_has_no_tools_that_need_peers() {
     for dialect in [Dialect::Native, Dialect::XmlFinal] {
         let mut agent = helper(dialect);
         agent.peers.clear();

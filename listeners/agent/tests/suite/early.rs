@@ -43,7 +43,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
         assert_eq!(acts(&said).len(), 1, "{chunk}: {said:?}");
         let Outcome { stop, text, tokens_in, tokens_out, money, .. } = stage.outcome();
         assert_eq!((stop.as_str(), text.as_str()), ("cut", ACTION), "{chunk}");
-        assert_eq!((tokens_in, tokens_out, money), (None, None, None), "nobody said what it used");
+        assert_eq!((tokens_in, tokens_out, money), (None, None, None), "the provider reported no usage");
         let heard = stage.heard.lock().unwrap();
         assert!(heard.notices.is_empty(), "there was no second action: {:?}", heard.notices);
         let shown = heard.progress.concat();
@@ -140,7 +140,7 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
             assert_eq!(acts(&said).len(), 1, "{form:?}: {said:?}");
             let outcome = stage.outcome();
             assert_eq!((outcome.stop.as_str(), outcome.text.as_str()), ("cut", ACTION), "{form:?}");
-            assert_eq!((outcome.tokens_out, outcome.money), (None, None), "{form:?}: nobody said it");
+            assert_eq!((outcome.tokens_out, outcome.money), (None, None), "{form:?}: no usage came");
         });
         let gone = |seen: &[Seen]| seen.len() == 1 && seen.iter().all(|seen| seen.end == End::Gone);
         let seen = mock.wait(Duration::from_secs(20), gone);
@@ -149,7 +149,7 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
 }
 
 #[test]
-fn e2_an_answer_that_nobody_listens_to_is_read_to_its_end() {
+fn e2_an_answer_without_a_watcher_is_read_to_its_end() {
     for form in FORMS {
         let script =
             Script::parse("- {say: \"<a></a> and on\", chunk: 3}").unwrap_or_else(|bad| panic!("{bad:?}"));

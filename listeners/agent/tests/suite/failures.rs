@@ -186,7 +186,7 @@ async fn e2_a_second_action_is_refused_with_feedback_and_the_first_runs() {
 }
 
 #[tokio::test]
-async fn e8_missing_thinking_is_told_once_and_the_action_runs() {
+async fn e8_missing_thinking_is_reported_once_and_the_action_runs() {
     let search = |query: &str| {
         let say = format!("<search><query>{query}</query></search>");
         format!("  - {}\n", serde_json::json!({ "say": say }))
@@ -197,7 +197,7 @@ async fn e8_missing_thinking_is_told_once_and_the_action_runs() {
     assert_eq!(stage.heard.lock().unwrap().notices.len(), 1);
     let said = stage.answer(vec![Some(crate::stage::found("nothing"))], Vec::new()).await;
     assert_eq!(items(&said).len(), 1);
-    assert_eq!(stage.heard.lock().unwrap().notices.len(), 1, "it is told once");
+    assert_eq!(stage.heard.lock().unwrap().notices.len(), 1, "it is reported once");
 }
 
 #[tokio::test]

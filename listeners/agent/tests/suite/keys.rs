@@ -86,7 +86,7 @@ fn e13_without_a_key_the_words_say_where_one_is_named() {
 }
 
 #[test]
-fn e13_an_address_that_is_none_is_told_with_its_key_in_the_file() {
+fn e13_an_address_that_is_none_is_reported_with_its_key_in_the_file() {
     for (url, words) in [
         (
             "api.example.com/v1",

@@ -261,7 +261,7 @@ fn e13_a_too_large_request_a_wrong_key_and_an_unknown_model_are_reported() {
 }
 
 #[test]
-fn e18_whoever_stops_waiting_is_gone_for_the_provider() {
+fn e18_a_caller_that_stops_waiting_disconnects_from_the_provider() {
     for form in FORMS {
         let mock = mock("- {say: abc, chunk: 1, delay: 5ms, endless: true}", None);
         let one = adapter(&specified("main", form, &mock, &[]), limits());

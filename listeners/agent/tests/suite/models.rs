@@ -322,7 +322,7 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
         struct Silent;
         impl Model for Silent {
             fn ask(&self, _request: Request, _watcher: Watcher) -> Answering {
-                panic!("nobody asks")
+                panic!("no test asks it")
             }
         }
         Arc::new(Silent)

@@ -19,7 +19,7 @@ fn fault(provider: Provider, url: &str, limits: Limits) -> Fault {
 }
 
 #[test]
-fn e13_nobody_there_is_told_with_the_address() {
+fn e13_an_unreachable_address_is_named_in_the_error() {
     let free = TcpListener::bind("127.0.0.1:0").and_then(|taken| taken.local_addr()).expect("a port");
     for form in FORMS {
         let refused = fault(form, &format!("http://{free}"), limits());
@@ -40,7 +40,7 @@ fn e13_nobody_there_is_told_with_the_address() {
 }
 
 #[test]
-fn e13_a_server_without_tls_is_told() {
+fn e13_a_server_without_tls_is_reported() {
     let server = Server::saying(measured("200 OK", &[], ""));
     let found =
         fault(Provider::OpenAi, &format!("https://{}", server.at), Limits { connect: SHORT, ..limits() });
@@ -156,7 +156,7 @@ fn e10_a_line_without_an_end_is_cut_at_the_limit() {
 }
 
 #[test]
-fn e13_whoever_stops_waiting_ends_the_request() {
+fn e13_a_caller_that_stops_waiting_ends_the_request() {
     for form in FORMS {
         let heard = Arc::new(Notify::new());
         let begin = [head(content_type(form)), chunk(begun(form).as_bytes())].concat();

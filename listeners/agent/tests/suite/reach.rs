@@ -245,7 +245,7 @@ fn this_machine_and_exceptions_are_reached_without_the_proxy() {
     }
     let excepted = [nowhere[0], nowhere[1], ("NO_PROXY", "other.example, .test")];
     let found = with(&model(Provider::OpenAi, "http://model.test"), &excepted, None);
-    let fault = found.expect("an adapter").expect_err("nobody knows that name");
+    let fault = found.expect("an adapter").expect_err("the name has no address");
     assert!(!fault.words.contains("proxy"), "{fault:?}");
 }
 

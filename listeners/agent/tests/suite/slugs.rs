@@ -182,7 +182,7 @@ fn written(says: &Says) -> String {
     let part = |part: &Part| match part {
         Part::Text(text) => text.clone(),
         Part::Call(call) => format!("{}: {}({})", call.id, call.name, call.arguments),
-        other => panic!("nobody says {other:?} here"),
+        other => panic!("{other:?} does not belong here"),
     };
     let parts: Vec<String> = says.parts.iter().map(part).collect();
     let words: String = parts.join("\n").replace(MARK, "MARK").chars().take(160).collect();

@@ -148,7 +148,7 @@ impl Stage {
     /// The same agent as one of several processes under its name.
     pub(crate) fn one_of_many(spec: spec::Agent, answers: &str) -> Self {
         let Self { agent, .. } = Self::of(spec, answers);
-        let agent = Arc::into_inner(agent).expect("nobody else has it");
+        let agent = Arc::into_inner(agent).expect("the stage is its only owner");
         Self::playing(agent.one_of_many(), "Where is login?")
     }
 
@@ -350,7 +350,7 @@ impl Line for Kept {
                 heard.views.push(shown.clone());
                 Some(Viewed { count, next: None, mark, began, shown }.payload())
             }
-            Saying::Ask(other) => panic!("nobody answers {other:?}"),
+            Saying::Ask(other) => panic!("the stage does not answer {other:?}"),
         };
         drop(heard);
         Box::pin(async move { Ok(Answer { delivery: String::new(), id, payload }) })

@@ -65,7 +65,7 @@ fn e13_a_trusted_certificate_is_taken() {
 #[test]
 fn e13_an_untrusted_certificate_or_a_wrong_name_fails_before_the_request() {
     let (at, _, stranger) = serve("localhost");
-    let unknown = ask(at, None).expect_err("nobody trusts it");
+    let unknown = ask(at, None).expect_err("no root certificate trusts it");
     assert!(unknown.words.contains("UnknownIssuer"), "{unknown:?}");
     let (other, certificate, namesake) = serve("elsewhere.example");
     let misnamed = ask(other, trusting(certificate)).expect_err("another name");

@@ -42,7 +42,7 @@ fn every_part_of_a_type_is_read_in_its_place() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_place_in_the_text() {
+fn what_is_wrong_is_reported_with_its_place_in_the_text() {
     let rows = [
         ("itn", 0..3, "int"),
         ("  itn ..5", 2..5, "int"),

@@ -35,7 +35,7 @@ fn an_envelope_from_outside_is_read() {
 }
 
 #[test]
-fn a_bare_payload_is_a_letter_that_names_nobody() {
+fn a_bare_payload_is_a_letter_without_names() {
     let read = letter("<?xml version='1.0'?><a xmlns='u'/>").expect("a payload");
     assert_eq!((read.from, read.to, read.thread), (None, None, None));
 }

@@ -306,7 +306,7 @@ fn a_plain_tag_is_read_as_one_with_a_blank_in_it() {
 }
 
 #[test]
-fn what_is_wrong_behind_plain_tags_is_told_with_its_place() {
+fn what_is_wrong_behind_plain_tags_is_reported_with_its_place() {
     for (document, column) in [
         ("<a><b><c/></b><d></e></a>", 18),
         ("<a><b/><c/><d e=f/></a>", 17),

@@ -264,7 +264,7 @@ fn the_journal_of_earlier_attempts_is_read_back() {
 }
 
 #[test]
-fn a_result_is_used_a_start_without_one_is_said_and_each_is_told_once() {
+fn a_result_is_used_a_start_without_one_is_said_and_each_is_reported_once() {
     let (first, second) = ("a".repeat(64), "b".repeat(64));
     let mut past = Past {
         entries: vec![

@@ -166,7 +166,7 @@ fn a_default_is_supplied_where_something_was_left_out_and_never_written() {
 }
 
 #[test]
-fn a_default_that_nobody_would_supply_is_refused() {
+fn a_default_that_can_never_apply_is_refused() {
     let part = |part: &str| {
         format!(
             r#"<xs:element name="a"><xs:complexType><xs:sequence>{part}</xs:sequence></xs:complexType></xs:element>"#
@@ -328,5 +328,5 @@ fn a_boolean_that_only_words_spell_is_a_boolean_of_json() {
     assert_eq!(schema(&words), json!({ "type": "boolean" }));
     assert_eq!(schema(&boolean("true")), json!({ "enum": [true] }));
     assert!(built(&boolean("true"), "a", r#"{"b": false}"#).is_err());
-    assert_eq!(schema(&boolean("1|true"))["type"], "string", "two spellings of one value are told apart");
+    assert_eq!(schema(&boolean("1|true"))["type"], "string", "two spellings of one value stay different");
 }

@@ -18,7 +18,7 @@ fn what_is_kept_comes_out_once_and_at_the_next_turn_alone() {
     kept.keep(&delivered("2", 1), "second");
     assert_eq!(kept.take(&delivered("1", 2)), Some("first"));
     assert_eq!(kept.take(&delivered("1", 2)), None);
-    assert_eq!(kept.take(&delivered("2", 3)), None, "a turn lies between");
+    assert_eq!(kept.take(&delivered("2", 3)), None, "a turn is missing between them");
     kept.keep(&delivered("1", 4), "again");
     assert_eq!(kept.take(&delivered("1", 4)), None, "the same turn is another attempt at it");
 }

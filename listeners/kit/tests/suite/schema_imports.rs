@@ -181,7 +181,7 @@ fn an_import_with_a_location_or_in_the_wrong_place_is_refused() {
 }
 
 #[test]
-fn what_is_wrong_in_an_imported_schema_is_told_with_its_name() {
+fn what_is_wrong_in_an_imported_schema_is_reported_with_its_name() {
     let a = schema("urn:a", &["urn:b"], "<xs:element name=\"a\" type=\"b:t\"/>");
     let b = schema(
         "urn:b",

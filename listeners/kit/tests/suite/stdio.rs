@@ -150,7 +150,7 @@ fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
             shout(turn)
         })
         .unwrap();
-        assert_eq!(words(&said).len(), 2, "the question, and the reply that nobody may want");
+        assert_eq!(words(&said).len(), 2, "the question, and the reply, which may be unwanted");
     }
 }
 

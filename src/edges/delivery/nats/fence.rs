@@ -67,7 +67,7 @@ pub(super) fn is_stale(error: &PublishError) -> bool {
 }
 
 /// The text of a fence of that term.
-fn said(term: Option<&Term>) -> String {
+pub(super) fn said(term: Option<&Term>) -> String {
     match term {
         Some(Term { log, epoch }) => format!("{WORD} {epoch} {log}"),
         None => WORD.to_owned(),
@@ -76,10 +76,20 @@ fn said(term: Option<&Term>) -> String {
 
 /// Whether a fence was put in a later term of the same log.
 fn is_later(words: &str, own: Option<&Term>) -> bool {
-    let (Some(own), [WORD, epoch, log]) = (own, &words.split(' ').collect::<Vec<_>>()[..]) else {
-        return false;
-    };
-    *log == own.log && epoch.parse::<u64>().is_ok_and(|epoch| epoch > own.epoch)
+    own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch > own.epoch))
+}
+
+/// Whether that text names an earlier term of the same log.
+pub(super) fn is_earlier(words: &str, own: Option<&Term>) -> bool {
+    own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch < own.epoch))
+}
+
+/// The epoch in such a text, if it is about the same log.
+fn epoch(words: &str, own: &Term) -> Option<u64> {
+    match words.split(' ').collect::<Vec<_>>()[..] {
+        [WORD, epoch, log] if log == own.log => epoch.parse().ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -95,6 +105,11 @@ mod tests {
         for other in [Some(term("1", 4)), Some(term("1", 3)), Some(term("2", 5)), None] {
             assert!(!is_later(&said(other.as_ref()), Some(&own)), "{other:?}");
         }
+        assert!(is_earlier(&said(Some(&term("1", 3))), Some(&own)));
+        for other in [Some(term("1", 4)), Some(term("1", 10)), Some(term("2", 3)), None] {
+            assert!(!is_earlier(&said(other.as_ref()), Some(&own)), "{other:?}");
+        }
+        assert!(!is_earlier(&said(Some(&term("1", 3))), None));
         assert!(!is_later(&said(Some(&own)), None), "a log in a file has no terms");
         assert!(!is_later("", Some(&own)));
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::Error;
-use async_nats::jetstream::consumer::{AckPolicy, pull};
+use async_nats::jetstream::consumer::{AckPolicy, Info, pull};
 use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use serde::Deserialize;
@@ -30,6 +30,8 @@ const LONGEST_PULL: Duration = Duration::from_secs(300);
 const WAITING: usize = 16;
 /// The key in a consumer's metadata under which the pump notes the id that it drew for this consumer.
 const MARK: &str = "systole.mark";
+/// The key under which it notes its term.
+const TERM: &str = "systole.term";
 /// The header for the subject of the expected fence.
 const FENCE_SUBJECT: &str = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -78,6 +80,9 @@ pub(super) struct Outbox {
     /// The id in the metadata of the consumer that this outbox made. A consumer that was deleted or made by someone
     /// else does not have it; a restart of the broker keeps it.
     mark: String,
+    /// The settings of that consumer, and what the broker said when it was made.
+    config: pull::Config,
+    made: Info,
     /// The places in the stream of the deliveries that are out.
     places: Mutex<HashMap<Arc<str>, u64>>,
     /// The current fence before deliveries; `None` if a new one is needed.
@@ -112,7 +117,10 @@ impl Outbox {
         let mark = format!("{:032x}", u128::from_be_bytes(drawn));
         let config = pull::Config {
             durable_name: Some(part(listener)),
-            metadata: HashMap::from([(MARK.to_owned(), mark.clone())]),
+            metadata: HashMap::from([
+                (MARK.to_owned(), mark.clone()),
+                (TERM.to_owned(), fence::said(broker.term())),
+            ]),
             ack_policy: AckPolicy::Explicit,
             ack_wait: silence,
             // The pump counts and decides the attempts.
@@ -123,13 +131,15 @@ impl Outbox {
             max_waiting: i64::try_from(mailbox.room().saturating_add(WAITING)).unwrap_or(i64::MAX),
             ..pull::Config::default()
         };
-        in_time("the consumer", made(&stream, config)).await?;
+        let made = in_time("the consumer", made(&stream, config.clone())).await?;
         Ok(Outbox {
             broker: broker.clone(),
             listener: listener.clone(),
             mailbox: mailbox.clone(),
             aside: Aside::of(broker, listener),
             mark,
+            config,
+            made,
             stream,
             places: Mutex::default(),
             fence: Mutex::new(Some(fence)),
@@ -326,14 +336,35 @@ impl Outbox {
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
             Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
+                let out = handed_out(out, info.delivered.stream_sequence);
                 Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
             }
+            Ok(Ok(info)) if self.was_changed_late(&info) => Ok(self.takes_back().await),
             Ok(Ok(_)) => Err(format!("the consumer {name} was made by another program")),
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::NotFound => {
                 Err(format!("the consumer {name} is gone"))
             }
             Ok(Err(error)) if error.kind() == ConsumerInfoErrorKind::StreamNotFound => Err(self.no_stream()),
             _ => Ok(Look::Unanswered),
+        }
+    }
+
+    /// Whether a pump that was ousted before has changed the consumer. The consumer was not made anew, so it still has
+    /// its deliveries.
+    fn was_changed_late(&self, found: &Info) -> bool {
+        let term = found.config.metadata.get(TERM);
+        found.created == self.made.created
+            && term.is_some_and(|term| fence::is_earlier(term, self.broker.term()))
+    }
+
+    /// Gives the consumer its settings back. If that fails, the next look tries again.
+    async fn takes_back(&self) -> Look {
+        match in_time("the consumer", self.stream.update_consumer(self.config.clone())).await {
+            Ok(_) => Look::There(Vec::new()),
+            Err(words) => {
+                tracing::debug!(listener = %self.listener, %words, "not taken back");
+                Look::Unanswered
+            }
         }
     }
 
@@ -357,14 +388,22 @@ impl Outbox {
 
 /// Makes a consumer. A consumer made for another `in_flight`, or by an earlier version, may have to be deleted first:
 /// the broker does not change how many pulls may wait. Nothing is out at that moment.
-async fn made(stream: &Stream<()>, config: pull::Config) -> Result<(), String> {
+async fn made(stream: &Stream<()>, config: pull::Config) -> Result<Info, String> {
     let name = config.durable_name.clone().unwrap_or_default();
-    if stream.create_consumer(config.clone()).await.is_ok() {
-        return Ok(());
+    if let Ok(made) = stream.create_consumer(config.clone()).await {
+        return Ok(made.cached_info().clone());
     }
     // If there is none to delete, the cause is another one, and the second try reports it.
     let _was_there = stream.delete_consumer(&name).await;
-    stream.create_consumer(config).await.map(drop).map_err(|error| error.to_string())
+    let made = stream.create_consumer(config).await.map_err(|error| error.to_string())?;
+    Ok(made.cached_info().clone())
+}
+
+/// The deliveries that the consumer has handed out; no worker had the others. `last` is the last place that it handed
+/// out, and it hands out in order. Its number of pending messages does not say this: the broker confirms a message
+/// before it counts the message as pending.
+fn handed_out(out: HashMap<Arc<str>, u64>, last: u64) -> HashMap<Arc<str>, u64> {
+    out.into_iter().filter(|(_, place)| *place <= last).collect()
 }
 
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
@@ -383,5 +422,18 @@ fn refused(error: &PublishError) -> Tried {
         }
         (PublishErrorKind::TimedOut, _) => Tried::Unknown(UNANSWERED.to_owned()),
         _ => Tried::Unknown(words),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_that_was_never_handed_out_is_with_no_worker_and_not_lost() {
+        let out = HashMap::from([("with a worker".into(), 7), ("on its way".into(), 9)]);
+        assert_eq!(handed_out(out.clone(), 0), HashMap::new());
+        assert_eq!(handed_out(out.clone(), 8), HashMap::from([("with a worker".into(), 7)]));
+        assert_eq!(handed_out(out.clone(), 9), out);
     }
 }

@@ -7,7 +7,7 @@ use systole_mock_model::{Count, End, MockModel, Options, Script, Seen, Unstarted
 use crate::client::{PATIENCE, asks, begin, mock, openai, send, with};
 
 #[test]
-fn what_was_asked_is_told_in_order_without_the_key() {
+fn what_was_asked_is_reported_in_order_without_the_key() {
     let mock = mock("- {say: a}\n- {say: b}");
     openai(&mock, &asks("one", ""));
     send(&mock, "POST", "/v1beta/models/g:generateContent?key=AIza-secret-9876", &[], "no json");

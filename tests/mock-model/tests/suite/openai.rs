@@ -115,7 +115,7 @@ fn a_whole_answer_is_one_value() {
 }
 
 #[test]
-fn the_stop_of_the_script_is_told_as_the_provider_does() {
+fn the_stop_of_the_script_is_reported_as_the_provider_does() {
     let script =
         "- {say: a, stop: length}\n- {say: a, stop: filter}\n- {say: a, stop: tool}\n- {say: a, stop: none}";
     let mock = mock(script);

@@ -11,10 +11,9 @@ use std::collections::HashMap;
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Gather;
-use systole_core::types::flow::{Admitted, Item, Refused, Said, Verdict, What};
+use systole_core::types::flow::{Admitted, Found, Item, Refused, Said, Verdict, What};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::Delivery;
-use systole_core::types::primitive::Primitive;
 use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
 use systole_kit::ask::Question;
@@ -41,7 +40,7 @@ pub(crate) enum Thing {
     ForThread(String, Payload),
     /// A steering payload that the addressee accepts, if the thread is a child of one of its callers.
     Steers(String, Name, Payload),
-    Primitive(Primitive, Payload),
+    Primitive(Found, Payload),
     /// A payload that several accept.
     ForEach(Gather, Vec<Name>, Payload),
 }
@@ -56,14 +55,15 @@ impl Thing {
             Thing::Call(to, payload) => admitted(What::For(to.clone()), payload),
             Thing::Spawn { label, to, initial, spawn } => {
                 let initial = initial.bytes().clone();
-                admitted(What::Spawn { label: label.clone(), to: to.clone(), initial }, spawn)
+                let found = Found::Child { label: label.clone(), to: to.clone(), initial };
+                admitted(What::Primitive(found), spawn)
             }
             Thing::Refused(payload) => {
                 let refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1, the smallest allowed");
                 Item::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
             }
             Thing::ForThread(thread, payload) => {
-                let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+                let refusal = Refusal::new(Code::NotAPeer, "no listener takes news");
                 let judged = Box::new(Err(Refused { refusal, kept: None }));
                 Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
@@ -72,13 +72,13 @@ impl Thing {
                 let (thread, payload) = (thread.clone(), payload.bytes().clone());
                 Item::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
             }
-            Thing::Primitive(primitive, payload) => admitted(What::Primitive(primitive.clone()), payload),
+            Thing::Primitive(found, payload) => admitted(What::Primitive(found.clone()), payload),
             Thing::ForEach(gather, takers, payload) => {
                 let verdict = |to: &Name| (to.clone(), Verdict::sworn(payload.clone()));
                 let admitted = Admitted::for_each(*gather, takers.iter().map(verdict).collect());
-                let nobody =
-                    || Refused { refusal: Refusal::new(Code::NotAPeer, "nobody takes it"), kept: None };
-                admitted.map_or_else(|| Item::Refused(nobody()), Item::Admitted)
+                let refusal = || Refusal::new(Code::NotAPeer, "no listener takes it");
+                let refused = || Item::Refused(Refused { refusal: refusal(), kept: None });
+                admitted.map_or_else(refused, Item::Admitted)
             }
         }
     }
@@ -225,7 +225,7 @@ impl Cue<'_> {
     }
 
     fn primitive(sent: Sent) -> Option<Thing> {
-        sent.map(|(primitive, payload)| Thing::Primitive(primitive, payload))
+        sent.map(|(found, payload)| Thing::Primitive(found, payload))
     }
 
     /// A steering payload for a child, which the child's listener may or may not accept.

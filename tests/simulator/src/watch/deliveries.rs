@@ -91,7 +91,7 @@ impl Deliveries {
         if pinned.is_some_and(|l| l.on_unknown == OnUnknown::Fail)
             && self.careful.insert(turn_of(lease), false) == Some(false)
         {
-            wrong.push(("repeated", format!("{token} repeats an attempt whose outcome nobody knows")));
+            wrong.push(("repeated", format!("{token} repeats an attempt with an unknown outcome")));
         }
         wrong
     }

@@ -28,7 +28,7 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
                 if let PendingItem::Person(question) = &item.pending {
                     if thread.person_request(&path.item(call.settled, item.ordinal)).is_none() {
                         wrong.push(format!(
-                            "{} waits for an answer to {}, which nobody can give",
+                            "{} waits for an answer to {}, which has no open request",
                             place(),
                             question.id
                         ));

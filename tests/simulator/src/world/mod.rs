@@ -359,7 +359,7 @@ impl World {
             return true;
         }
         if !is_quiet || next.is_some() {
-            self.find("rest", "the pump waits for something that nobody plans".into());
+            self.find("rest", "the pump waits for something that is not planned".into());
         }
         let open = crate::watch::rest::open(self.folds.durable());
         self.find_all("rest", open);

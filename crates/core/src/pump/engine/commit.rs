@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::Engine;
-use super::deliver::RECORD_BYTES;
 use crate::pump::event::Effect;
 use crate::pump::state::{Life, Thread};
 use crate::rules::core_payload;
@@ -25,6 +24,9 @@ type Pending = (Effect, Option<usize>);
 /// for answers, so they send far less than this while a commit runs. Only a flood of documents that
 /// answer nothing, or a disk that has been full for long, reaches this limit.
 const WAITING_BYTES: usize = 64 << 20;
+
+/// The size of a record without its body.
+pub(super) const RECORD_BYTES: usize = 512;
 
 /// What waits for the writer.
 #[derive(Default)]

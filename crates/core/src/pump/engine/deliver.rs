@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
 use crate::pump::compose;
 use crate::pump::event::{Effect, EventKind, Lost, Work};
@@ -23,9 +24,6 @@ pub(super) struct Fresh {
     order: VecDeque<(ThreadId, u64)>,
     bytes: usize,
 }
-
-/// The size of a record without its body.
-pub(super) const RECORD_BYTES: usize = 512;
 
 impl Fresh {
     /// Keeps a record that was just made; each is put once.

@@ -6,109 +6,21 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use systole_wire::journal::Past;
-
+use super::looked_up::{Answered, Found, Lookup};
 use super::{Engine, Input, recalling};
 use crate::pump::event::{Bound, Effect, EventKind, Lost, Recall, Work};
 use crate::pump::state::Thread;
-use crate::pump::view::{self, Begun, Seen, Wanted, Whose};
+use crate::pump::view::{self, Begun};
 use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::flow::{Receipt, Refused, Unconnected};
-use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{LogFault, LogReader};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 
 /// The pause before the log is asked again after it could not be read.
 pub(super) const AGAIN_MS: u64 = 10_000;
-
-/// A question to the log.
-#[derive(Clone, Debug)]
-pub enum Lookup {
-    /// A thread and, if it has ended, its ancestors up to the first living one.
-    Line(ThreadId),
-    /// The root of a client's key, and the roots whose ids collide with it.
-    Root {
-        /// The organism.
-        organism: Name,
-        /// The client.
-        client: Name,
-        /// Its key.
-        key: Key,
-    },
-    /// Whether this client's key is bound in a thread.
-    Key {
-        /// The thread.
-        thread: ThreadId,
-        /// The client.
-        client: Name,
-        /// Its key.
-        key: Key,
-        /// Whether the thread's line is needed too, because it is not in memory.
-        line: bool,
-    },
-    /// The record that set a timer, and the timer's thread.
-    Timer {
-        /// The thread.
-        thread: ThreadId,
-        /// The record's place in it.
-        set: u64,
-    },
-    /// What a reply or a question needs of the view of its call, or of the call's children.
-    View {
-        /// The call, and the moment.
-        whose: Whose,
-        /// What is needed.
-        wanted: Wanted,
-    },
-    /// Records that a delivery shows.
-    Records {
-        /// The delivery's work, whose slot is taken.
-        work: Work,
-        /// Their places in the thread.
-        seqs: Vec<u64>,
-    },
-    /// Records of a listener's journal.
-    Journal(Recall),
-    /// The request of a call whose attempt is over; a person may have to decide about it.
-    Request {
-        /// The lost attempt.
-        lost: Lost,
-        /// The record's place in the thread.
-        seq: u64,
-    },
-}
-
-impl Lookup {
-    /// The stem under which inputs are parked until the answer comes.
-    fn stem(&self) -> ThreadId {
-        match self {
-            Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
-            Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
-            Lookup::View { whose, .. } => whose.thread.stem(),
-            Lookup::Records { work, .. } => work.thread.stem(),
-            Lookup::Journal(recall) => recall.lease.thread.stem(),
-            Lookup::Request { lost, .. } => lost.thread.stem(),
-        }
-    }
-}
-
-/// What the log answered.
-#[derive(Debug)]
-pub struct Answered {
-    lookup: Lookup,
-    found: Result<Found, LogFault>,
-}
-
-#[derive(Debug)]
-enum Found {
-    Threads(Vec<Thread>, Option<Bound>),
-    Timer(Option<Thread>, Option<Arc<Record>>),
-    View(Seen),
-    Records(HashMap<u64, Arc<Record>>),
-    Journal(Option<Past>),
-}
 
 /// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
 /// may block.

@@ -6,6 +6,7 @@ mod commit;
 mod deliver;
 mod holding;
 mod input;
+mod looked_up;
 mod lookup;
 mod recalling;
 mod timing;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 pub use commit::{Recorded, Written};
 pub use input::Input;
-pub use lookup::{Answered, Lookup, answer};
+pub use looked_up::{Answered, Lookup};
+pub use lookup::answer;
 
 use super::dispatch_queue::DispatchQueue;
 use super::event::{Decision, Effect, Event, EventKind, Work};

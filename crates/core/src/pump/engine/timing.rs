@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::lookup::AGAIN_MS;
 use super::{Engine, Input, Lookup};
-use crate::pump::event::{EventKind, Until};
-use crate::pump::wheel::Ripe;
+use crate::pump::event::EventKind;
+use crate::pump::wheel::{Ripe, Until};
 use crate::pump::{timers, wall};
 use crate::types::codes::Code;
 use crate::types::ids::{ThreadId, TimerId};

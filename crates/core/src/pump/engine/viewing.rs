@@ -5,14 +5,13 @@
 use systole_wire::ask::Question;
 
 use super::{Engine, Input, Lookup};
-use crate::pump::children;
 use crate::pump::event::EventKind;
 use crate::pump::view::{Page, ReadRequest, Seen, Wanted, Whose};
+use crate::pump::{children, primitives};
 use crate::types::composition::Sees;
-use crate::types::flow::{Item, Judged, Said, What};
+use crate::types::flow::{Item, Judged, Said};
 use crate::types::ids::{Digest, ThreadId};
 use crate::types::ports::{CallMark, Token};
-use crate::types::primitive::Primitive;
 use crate::types::refusal::Refusal;
 
 impl Engine {
@@ -65,16 +64,8 @@ fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wante
     let mut wanted: Wanted = named.map(|id| (0, ReadRequest::Child(id))).collect();
     for (ordinal, item) in (0u32..).zip(items) {
         let Item::Admitted(admitted) = item else { continue };
-        match admitted.what() {
-            What::Primitive(Primitive::Clear(_)) => wanted.push((ordinal, ReadRequest::Whole)),
-            What::Primitive(Primitive::Recall(recall)) => {
-                wanted.push((ordinal, ReadRequest::Recall(*recall)))
-            }
-            What::Primitive(Primitive::AskPerson(question)) => {
-                wanted.extend(question.shows.first().map(|_| (ordinal, ReadRequest::Whole)));
-                wanted.extend(question.shows.iter().map(|show| (ordinal, ReadRequest::Hash(show.number))));
-            }
-            _ => {}
+        if let Some(one) = primitives::of(admitted) {
+            wanted.extend((one.wants)(admitted.bytes()).into_iter().map(|pending| (ordinal, pending)));
         }
     }
     wanted

@@ -1,7 +1,8 @@
 //! Folding items that went to several takers. Each function takes one record into its thread or item, and
 //! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
-use super::{open, purse_of, settle_item};
+use super::settling::settle_item;
+use super::{open, purse_of};
 use crate::pump::state::{Answer, Item, OpenedBy, PendingItem, Takers, Thread};
 use crate::rules::core_payload;
 use crate::types::budget::Use;

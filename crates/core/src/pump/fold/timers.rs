@@ -1,8 +1,8 @@
 //! Folding timers. Each function takes one record into its thread, and decides nothing.
 
-use super::{call_of, open, settle};
-use crate::pump::state::{Answer, Arrival, Fired, Firing, OpenedBy, PendingItem, Sort, Thread, Timer};
-use crate::rules::{budget_payload, core_payload, primitive};
+use super::{call_of, open};
+use crate::pump::state::{Arrival, Fired, Firing, OpenedBy, PendingItem, Sort, Thread, Timer};
+use crate::rules::{budget_payload, core_payload};
 use crate::types::ids::{CallPath, TimerId};
 use crate::types::limits;
 use crate::types::record::{Record, Timing};
@@ -11,14 +11,7 @@ use crate::types::record::{Record, Timing};
 pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
     let h = &record.header;
     match timing {
-        Timing::Set => {
-            settle(thread, h, Answer::Open);
-            let item = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)?.items.last_mut());
-            if let (Some(item), Ok(wanted)) = (item, primitive::read_set_timer(&record.body)) {
-                item.pending = PendingItem::Timer(wanted.pace);
-            }
-        }
-        Timing::Cancel => settle(thread, h, Answer::Open),
+        Timing::Set | Timing::Cancel => super::item(thread, record),
         Timing::Fired => {
             if let Some(call) = call_of(thread, h) {
                 call.inbox.push(Arrival { seq: h.seq, sort: Sort::Timer });
@@ -51,7 +44,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
 
 /// The note in a `<timer-fired>`, cut to the part that the outcome of its call repeats.
 fn note(fired: &[u8]) -> String {
-    let note = primitive::timer_note(fired);
+    let note = core_payload::timer_note(fired);
     match note.char_indices().nth(limits::TIMER_NOTE_CHARACTERS) {
         Some((end, _)) => format!("{}…", &note[..end]),
         None => note,

@@ -1,7 +1,6 @@
 //! Reads a view from the log, and the parts of its messages that are wanted. Blocks: call it only where reading may
 //! block. It keeps a few words for each message, and never more bodies than a page of records has.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_wire::ask::{self as asking, Kept, Shown, Spot, Viewed, Words};
@@ -9,71 +8,16 @@ use systole_wire::journal::{Entry, Outcome, Recalled};
 use systole_wire::payload::Payload;
 
 use super::text;
-use super::{Begun, Message, Reading, Spoken, View, Whose};
+use super::{Begun, Message, Page, ReadRequest, Reading, Seen, Spoken, View, Wanted, Whose};
 use crate::rules::view_payload::{self, Part};
 use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::limits;
-use crate::types::ports::{CallMark, LogFault, LogReader, Position};
+use crate::types::ports::{LogFault, LogReader, Position};
 use crate::types::primitive::Recall;
 use crate::types::refusal::Refusal;
 
 /// Records read at once. Each record may be as large as a message may be.
 const PAGE: usize = 64;
-
-/// What is wanted from the log: by items of a reply, each under its ordinal, or by a question, under 0.
-pub type Wanted = Vec<(u32, ReadRequest)>;
-
-/// One thing that is wanted.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum ReadRequest {
-    /// The view itself.
-    Whole,
-    /// Whether that thread was a child of the call. This needs no view.
-    Child(ThreadId),
-    /// Messages, to be read again.
-    Recall(Recall),
-    /// The hash of the bytes of that message.
-    Hash(u64),
-    /// A page of the messages that are kept.
-    Page(Page),
-    /// A document that it names.
-    Blob {
-        /// The hash, if what was written is one.
-        hash: Option<Digest>,
-        /// The first byte.
-        from: u64,
-    },
-}
-
-/// A page of a view.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Page {
-    /// The first message.
-    pub from: u64,
-    /// The last message that was cleared.
-    pub cleared: u64,
-    /// Whether what models said is shown as well.
-    pub words: bool,
-    /// Whether the listener's own items that are no notes are shown too.
-    pub items: bool,
-    /// The mark of the call.
-    pub mark: CallMark,
-}
-
-/// What was read.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
-    /// The view, if the view itself is wanted.
-    pub view: Option<View>,
-    /// The answer to each wish, or why there is none.
-    pub answers: BTreeMap<u32, Result<Arc<[u8]>, Refusal>>,
-    /// The first message after the page that was read, if there is one.
-    pub next: Option<u64>,
-    /// Whether each of the threads that were asked about was a child of the call.
-    pub was_child: BTreeMap<ThreadId, bool>,
-    /// The wanted hashes, by the numbers of their messages. A message that the view does not have gets none.
-    pub hashes: BTreeMap<u64, Digest>,
-}
 
 /// Reads what is wanted.
 pub fn look(

@@ -3,9 +3,8 @@
 
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Gather;
-use systole_core::types::flow::{Admitted, Item, Refused, Said, Verdict, What};
-use systole_core::types::ids::{Name, ThreadId, TimerId};
-use systole_core::types::primitive::{AskPerson, Await, Mode, Pace, Primitive, SetTimer};
+use systole_core::types::flow::{Admitted, Found, Item, Refused, Said, Verdict, What};
+use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 use systole_kit::journal::{Entry, Outcome, Started};
 use systole_kit::money::{Currency, Money};
@@ -19,10 +18,10 @@ pub(super) fn payload(local: &str, number: u64) -> Payload {
     Payload::read(document.as_bytes(), &Limits::default()).unwrap()
 }
 
-/// A payload of the core, with the meaning that the door reads.
-fn primitive(what: Primitive, document: &str) -> Item {
+/// A payload of the core, as the door admits it.
+fn primitive(document: &str) -> Item {
     let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(What::Primitive(what), Verdict::sworn(payload)))
+    Item::Admitted(Admitted::new(What::Primitive(Found::Nothing), Verdict::sworn(payload)))
 }
 
 fn await_threads(enough: Enough, named: &[String]) -> String {
@@ -37,11 +36,9 @@ fn await_threads(enough: Enough, named: &[String]) -> String {
 
 /// A question to a person, with one choice.
 fn question() -> Item {
-    let (words, choices) = ("Go?".to_owned(), vec!["go".to_owned()]);
-    let asks = AskPerson { words, choices, expires_ms: 60_000, ..AskPerson::default() };
     let inside = "<question>Go?</question><choice>go</choice></ask-person>";
     let document = format!("<ask-person xmlns=\"{CORE}\" expires=\"1m\">{inside}");
-    primitive(Primitive::AskPerson(asks), &document)
+    primitive(&document)
 }
 
 pub(super) fn item(thrown: &Thrown) -> Item {
@@ -55,15 +52,15 @@ pub(super) fn item(thrown: &Thrown) -> Item {
         Thrown::Spawn(label, party, number) => {
             let initial = payload(party.name, *number).bytes().clone();
             let to = Name::parse(party.name).unwrap();
-            let what = What::Spawn { label: label.map(str::to_owned), to, initial };
+            let found = Found::Child { label: label.map(str::to_owned), to, initial };
             let core = b"<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-            admitted(what, Payload::read(core, &Limits::default()).unwrap())
+            admitted(What::Primitive(found), Payload::read(core, &Limits::default()).unwrap())
         }
         Thrown::Refused => {
             Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None })
         }
         Thrown::ForThread(thread) => {
-            let refusal = Refusal::new(Code::NotAPeer, "nobody takes news");
+            let refusal = Refusal::new(Code::NotAPeer, "no listener takes news");
             let judged = Box::new(Err(Refused { refusal, kept: None }));
             Item::ForThread { thread: thread.clone(), payload: payload("news", 0).bytes().clone(), judged }
         }
@@ -79,39 +76,23 @@ pub(super) fn item(thrown: &Thrown) -> Item {
                 |to: &Party| (Name::parse(to.name).unwrap(), Verdict::sworn(payload("cast", *number)));
             Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).unwrap())
         }
-        Thrown::Wait(enough, named) => {
-            let mode = match enough {
-                Enough::All => Mode::All,
-                Enough::Any => Mode::Any,
-                Enough::Count(count) => Mode::Count(u32::try_from(*count).unwrap()),
-            };
-            let threads = named.iter().map(|id| ThreadId::parse(id).unwrap()).collect();
-            primitive(Primitive::Await(Await { mode, threads }), &await_threads(*enough, named))
-        }
+        Thrown::Wait(enough, named) => primitive(&await_threads(*enough, named)),
         Thrown::Todo(condition, is_done) => {
             let list = format!("condition=\"c{condition}\"><step done=\"{is_done}\">x</step></todo-until>");
-            primitive(Primitive::Todo, &format!("<todo-until xmlns=\"{CORE}\" {list}"))
+            primitive(&format!("<todo-until xmlns=\"{CORE}\" {list}"))
         }
         Thrown::Sets(id, repeats) => {
-            let pace = Pace { span_ms: 60_000, repeats: *repeats };
             let written = if *repeats { "every=\"1m\"" } else { "after=\"1m\"" };
             let named = id.map_or(String::new(), |id| format!(" id=\"{id}\""));
-            let id = id.map(|id| TimerId::parse(id).unwrap());
             let document = format!("<set-timer xmlns=\"{CORE}\"{named} {written}>look</set-timer>");
-            primitive(Primitive::SetTimer(SetTimer { id, pace }), &document)
+            primitive(&document)
         }
         Thrown::Person => question(),
         Thrown::Unsets(id) => {
             let document = format!("<cancel-timer xmlns=\"{CORE}\" id=\"{id}\"/>");
-            primitive(Primitive::CancelTimer(TimerId::parse(id).unwrap()), &document)
+            primitive(&document)
         }
-        Thrown::Ends(thread) => {
-            let id = ThreadId::parse(thread).unwrap();
-            primitive(
-                Primitive::CancelThread(id),
-                &format!("<cancel-thread xmlns=\"{CORE}\" id=\"{thread}\"/>"),
-            )
-        }
+        Thrown::Ends(thread) => primitive(&format!("<cancel-thread xmlns=\"{CORE}\" id=\"{thread}\"/>")),
     }
 }
 

@@ -1,0 +1,54 @@
+//! Deciding on attempts that were lost: another attempt, a person decides, or the call closes.
+
+use super::approving;
+use super::decision_builder::DecisionBuilder;
+use super::event::Lost;
+use super::failing::{begun, failed};
+use crate::types::codes::Code;
+use crate::types::composition::OnUnknown;
+use crate::types::flow::Failing;
+use crate::types::limits;
+
+/// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
+pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &Lost) {
+    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
+        return;
+    };
+    let listener = d.listener(call.config, &call.listener);
+    let begun = begun(call);
+    // An exit code is a known outcome, unless the attempt had begun a model call that may have been paid.
+    let known = begun.is_none()
+        && matches!(lost.code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown);
+    let may_retry = known || listener.is_none_or(|l| l.on_unknown == OnUnknown::Retry);
+    // The pump's deaths and the listener's failures are counted separately, so neither uses up the limit
+    // of the other.
+    let asks = listener.is_some_and(|l| l.on_unknown == OnUnknown::Ask);
+    let allowed = listener.map_or(1, |l| l.retry.attempts);
+    let is_left = if lost.with_pump {
+        // An attempt without a record may never have gone out: it waited like all others.
+        call.attempts == 0 || call.deaths_on_record + 1 < allowed.max(limits::LOST_WITH_PUMP)
+    } else {
+        call.own_attempt() < allowed
+    };
+    let failing = failing(lost, begun);
+    // Another attempt does not help if the addressee is missing or the thread cannot be read.
+    let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
+    if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
+        return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
+    }
+    let more = may_retry && !hopeless && is_left;
+    failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
+}
+
+fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
+    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
+    let words = [
+        "lost after its model call began, which may have been paid: entry ",
+        &entry.to_string(),
+        " has no result; ",
+        lost.code.as_str(),
+        ": ",
+        &lost.words,
+    ];
+    Failing { code: Code::UnknownOutcome, words: words.concat() }
+}

@@ -1,0 +1,145 @@
+//! `<await-threads>`: its sender waits for children. The item stays open until enough of them have finished, or until
+//! something arrives that must wake its sender. `pump::awaiting` answers it then.
+
+use systole_wire::Limits;
+use systole_wire::gate::{Gate, Step};
+
+use super::{Decided, Primitive, Told, Turns, item, taken};
+use crate::pump::awaiting;
+use crate::pump::children::{Kinship, kinship};
+use crate::pump::decision_builder::DecisionBuilder;
+use crate::pump::fold::settling::unanswered;
+use crate::pump::state::{Awaited, PendingItem, Thread};
+use crate::pump::turn::{Turn, no_thread};
+use crate::rules::admit::Reading;
+use crate::rules::core_payload;
+use crate::rules::refusing::refusal_of;
+use crate::types::codes::Code;
+use crate::types::flow::Admitted;
+use crate::types::ids::ThreadId;
+use crate::types::record::{Mark, Record, Role};
+use crate::types::refusal::Refusal;
+
+pub(super) static ROW: Primitive = Primitive {
+    names: |body| read(body).map_or_else(|_| Vec::new(), |wanted| wanted.threads),
+    shows: Some(shows),
+    is_last: true,
+    turns: Turns::Several,
+    fold,
+    ..item(
+        "await-threads",
+        Mark::Role(Role::Await),
+        "waits, item",
+        Reading::Plain(|body| read(body).map(drop)),
+        decide,
+    )
+};
+
+/// The content of an `<await-threads>`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Await {
+    /// How many of the threads must have finished.
+    mode: Mode,
+    /// The threads it names, each once. If empty, it waits for all open children.
+    threads: Vec<ThreadId>,
+}
+
+/// How many of the awaited threads must have finished.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    /// Every one.
+    All,
+    /// One.
+    Any,
+    /// This many, or every one if there are fewer.
+    Count(u32),
+}
+
+impl Mode {
+    /// How many of `threads` threads must have finished.
+    fn of(self, threads: usize) -> usize {
+        match self {
+            Mode::All => threads,
+            Mode::Any => threads.min(1),
+            Mode::Count(count) => threads.min(usize::try_from(count).unwrap_or(usize::MAX)),
+        }
+    }
+}
+
+fn read(body: &[u8]) -> Result<Await, Refusal> {
+    let mut mode = None;
+    let mut threads = Vec::new();
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    loop {
+        match gate.step().map_err(|fault| refusal_of(&fault))? {
+            Step::Open(_) if mode.is_none() => {
+                let written = gate.attribute("mode").unwrap_or_default();
+                mode = Some(read_mode(&written)?);
+            }
+            Step::Open(_) => {
+                let written = gate.attribute("id").unwrap_or_default();
+                let id = ThreadId::parse(&written)
+                    .map_err(|words| Refusal::new(Code::Invalid, words.to_string()))?;
+                if !threads.contains(&id) {
+                    threads.push(id);
+                }
+            }
+            Step::Done => break,
+            _ => {}
+        }
+    }
+    Ok(Await { mode: mode.unwrap_or(Mode::All), threads })
+}
+
+fn read_mode(written: &str) -> Result<Mode, Refusal> {
+    match written {
+        "all" => Ok(Mode::All),
+        "any" => Ok(Mode::Any),
+        number => match number.parse() {
+            Ok(count) if count > 0 => Ok(Mode::Count(count)),
+            _ => Err(Refusal::new(Code::Invalid, "mode: a wait needs at least one thread")
+                .expecting("all, any, or a whole number from 1")
+                .receiving(number)),
+        },
+    }
+}
+
+/// Takes a wait, and answers it at once if it is already over. A wait for a thread that is no child of this call is
+/// refused. A child that has ended counts as finished, because the sender cannot know earlier.
+fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let item = admitted.bytes();
+    for id in &read(item)?.threads {
+        match kinship(d, turn, id.as_str()) {
+            Kinship::Running(_) | Kinship::Ended => {}
+            Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+            Kinship::Unread(refusal) => return Err(refusal),
+        }
+    }
+    taken(d, turn, ordinal, &ROW, item);
+    awaiting::arrived(d, turn.thread, turn.path);
+    Ok(None)
+}
+
+/// Notes which children a wait is for: those it names, else all that its call can know to be open.
+fn fold(thread: &mut Thread, record: &Record) {
+    unanswered(thread, record);
+    let Some(call) = record.header.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
+    let Ok(wanted) = read(&record.body) else { return };
+    let threads = match wanted.threads {
+        none if none.is_empty() => call.seen_open().cloned().collect(),
+        named => named,
+    };
+    let enough = wanted.mode.of(threads.len());
+    if let Some(item) = call.items.last_mut() {
+        item.pending = PendingItem::Threads(Awaited { threads, enough });
+    }
+}
+
+fn shows(answer: Option<&[u8]>) -> Told {
+    let reason = answer.and_then(core_payload::await_reason);
+    let words = match &reason {
+        None => "waits for its threads".to_owned(),
+        Some(reason) => format!("waited for its threads, until {reason}"),
+    };
+    Told::of(words).with("await", reason)
+}

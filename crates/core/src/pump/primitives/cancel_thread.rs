@@ -1,0 +1,56 @@
+//! `<cancel-thread>`: a call ends one of its children and everything below it, in one commit with the answer. The
+//! child's end reaches the inbox like any other end.
+
+use super::{Decided, Primitive, Told, answered, item, taken};
+use crate::pump::children::{Kinship, kinship};
+use crate::pump::closing::end_thread;
+use crate::pump::decision_builder::DecisionBuilder;
+use crate::pump::turn::{Turn, no_thread};
+use crate::rules::admit::Reading;
+use crate::rules::core_payload;
+use crate::types::codes::Code;
+use crate::types::flow::Admitted;
+use crate::types::ids::ThreadId;
+use crate::types::record::{Mark, Role};
+use crate::types::refusal::Refusal;
+
+pub(super) static ROW: Primitive = Primitive {
+    names: |body| read(body).into_iter().collect(),
+    ends_threads: true,
+    shows: Some(shows),
+    ..item(
+        "cancel-thread",
+        Mark::Role(Role::CancelThread),
+        "cancels a thread, item",
+        Reading::Plain(|body| read(body).map(drop)),
+        decide,
+    )
+};
+
+/// The thread that it names.
+fn read(body: &[u8]) -> Result<ThreadId, Refusal> {
+    let [id] = core_payload::attributes(body, "cancel-thread", ["id"]).unwrap_or_default();
+    ThreadId::parse(&id.unwrap_or_default()).map_err(|words| Refusal::new(Code::Invalid, words.to_string()))
+}
+
+/// Cancels a child of this call. A child of another call or thread is unknown here.
+fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let item = admitted.bytes();
+    let id = read(item)?;
+    match kinship(d, turn, id.as_str()) {
+        Kinship::Running(_) => {}
+        Kinship::Ended => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), true, item))),
+        Kinship::Foreign => return Ok(Some(no_thread(d, turn, ordinal, id.as_str(), false, item))),
+        Kinship::Unread(refusal) => return Err(refusal),
+    }
+    let cause = taken(d, turn, ordinal, &ROW, item);
+    let threads = end_thread(d, &id, &turn.sender);
+    answered(d, turn, ordinal, cause, core_payload::thread_cancelled(&id, threads));
+    Ok(None)
+}
+
+fn shows(answer: Option<&[u8]>) -> Told {
+    let id = answer.and_then(core_payload::cancelled_thread);
+    let whom = id.as_ref().map_or("a thread", ThreadId::as_str);
+    Told::of(format!("cancelled {whom}")).with("cancelled", id.as_ref().map(ThreadId::as_str))
+}

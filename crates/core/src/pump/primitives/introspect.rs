@@ -1,0 +1,60 @@
+//! `<describe>` and `<list-capabilities>`: which payloads its sender may send. The answer depends only on the
+//! configuration, so the door makes it; the state does not contain it.
+
+use std::sync::Arc;
+
+use systole_wire::namespaces;
+use systole_wire::payload::Payload;
+
+use super::{Decided, Primitive, Turns, item, told, unread};
+use crate::pump::decision_builder::DecisionBuilder;
+use crate::pump::turn::Turn;
+use crate::rules::admit::{Door, Reading, bare};
+use crate::rules::introspection;
+use crate::types::composition::{Composition, Listener, SchemaId};
+use crate::types::flow::{Admitted, Found, Refused, What};
+use crate::types::record::{Mark, Role};
+use crate::types::refusal::Refusal;
+
+pub(super) static DESCRIBE: Primitive = question("describe", Reading::Own(describe));
+
+pub(super) static LIST_CAPABILITIES: Primitive = question(
+    "list-capabilities",
+    Reading::Own(|door, payload| admit(door, payload, introspection::capabilities)),
+);
+
+const fn question(element: &'static str, reading: Reading) -> Primitive {
+    Primitive {
+        namespace: namespaces::META,
+        turns: Turns::Several,
+        ..item(element, Mark::Role(Role::Introspect), "asks about payloads, item", reading, decide)
+    }
+}
+
+fn describe(door: &mut Door<'_>, payload: Payload) -> Result<Admitted, Refused> {
+    let [element, namespace] = ["element", "namespace"].map(|name| payload.attribute(name));
+    let element = element.unwrap_or_default();
+    admit(door, payload, |composition, sender| {
+        introspection::describe(composition, sender, &element, namespace.as_deref())
+    })
+}
+
+/// The schema of these questions judges the question. It is answered only if it is valid.
+fn admit(
+    door: &mut Door<'_>,
+    payload: Payload,
+    answer: impl FnOnce(&Composition, &Listener) -> Result<Arc<[u8]>, Refusal>,
+) -> Result<Admitted, Refused> {
+    let element = payload.name().local.to_string();
+    let verdict = door.judge(SchemaId::META, payload)?;
+    let answer =
+        answer(door.composition, door.sender).map_err(|refusal| bare(refusal.of_element(element)))?;
+    Ok(Admitted::new(What::Primitive(Found::Answer(answer)), verdict))
+}
+
+/// Answers with what the door has found.
+fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let What::Primitive(Found::Answer(answer)) = admitted.what() else { return Err(unread()) };
+    told(d, turn, ordinal, &DESCRIBE, admitted.bytes(), answer.clone());
+    Ok(None)
+}

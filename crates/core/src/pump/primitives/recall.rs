@@ -1,0 +1,85 @@
+//! `<recall>`: its sender reads messages of its view again. This changes nothing. The view was looked up earlier, as of
+//! the moment when the turn became due, so this file reads nothing.
+
+use std::sync::Arc;
+
+use super::{Decided, Field, Primitive, Told, Turns, item, told, unread};
+use crate::pump::decision_builder::DecisionBuilder;
+use crate::pump::turn::Turn;
+use crate::pump::view::{ReadRequest, Seen};
+use crate::rules::admit::Reading;
+use crate::rules::{core_payload, view_payload};
+use crate::types::codes::Code;
+use crate::types::flow::Admitted;
+use crate::types::primitive::Recall;
+use crate::types::record::{Mark, Role};
+use crate::types::refusal::Refusal;
+
+pub(super) static ROW: Primitive = Primitive {
+    wants: |body| vec![ReadRequest::Recall(read(body))],
+    shows: Some(|answer| shown("recalled", answer, view_payload::recalled_range)),
+    turns: Turns::Several,
+    ..item(
+        "recall",
+        Mark::Role(Role::Recall),
+        "reads its view again, item",
+        Reading::Plain(|_| Ok(())),
+        decide,
+    )
+};
+
+/// Only the pump knows whether these messages exist.
+fn read(body: &[u8]) -> Recall {
+    let names = ["from_seq", "to_seq", "offset", "length"];
+    let [from, to, offset, length] = core_payload::attributes(body, "recall", names).unwrap_or_default();
+    let number = |written: Option<String>| written.as_deref().map(whole);
+    Recall {
+        from: number(from).unwrap_or(0),
+        to: number(to).unwrap_or(0),
+        offset: number(offset).unwrap_or(0),
+        length: number(length),
+    }
+}
+
+/// A whole number in the schema's syntax, signs included. A number that is too large becomes the largest one,
+/// which means more messages than exist.
+pub(super) fn whole(written: &str) -> u64 {
+    let digits = written.trim().trim_start_matches('+');
+    match digits.strip_prefix('-') {
+        Some(_) => 0,
+        None => digits.parse().unwrap_or(u64::MAX),
+    }
+}
+
+/// Answers with messages of the view.
+fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let answer = answer_of(turn, ordinal)?;
+    told(d, turn, ordinal, &ROW, admitted.bytes(), answer);
+    Ok(None)
+}
+
+/// What was read from the view for that item, or for a question.
+pub(in crate::pump) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u8]>, Refusal> {
+    seen(turn)?.answers.get(&ordinal).cloned().unwrap_or_else(|| Err(unread()))
+}
+
+/// What was looked up for this reply. It is missing if the caller of `decide` did no look-up.
+pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
+    let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
+    turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
+}
+
+/// What happened to a part of the view, from the range in the core's answer.
+pub(super) fn shown(
+    way: &'static str,
+    answer: Option<&[u8]>,
+    range: fn(&[u8]) -> Option<(u64, u64)>,
+) -> Told {
+    let range = answer.and_then(range);
+    let words = match range {
+        None => format!("{way} its view"),
+        Some((_, 0)) => format!("{way} nothing of its view"),
+        Some((from, to)) => format!("{way} messages {from} to {to} of its view"),
+    };
+    Told::of(words).with(way, range.map_or(Field::Null, |(from, to)| Field::Range(from, to)))
+}

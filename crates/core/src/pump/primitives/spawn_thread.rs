@@ -1,0 +1,128 @@
+//! `<spawn-thread>`: the item, the child's first record and the confirmation are one commit, in this order. Only then
+//! can the child's first delivery go out.
+
+use std::borrow::Cow;
+
+use systole_wire::Limits;
+use systole_wire::gate::{Gate, Step};
+use systole_wire::payload::Payload;
+
+use super::{Decided, Primitive, Told, Turns, answered, item, taken, unread};
+use crate::pump::approving::hold_if_due;
+use crate::pump::budget_use;
+use crate::pump::decision_builder::{DecisionBuilder, Fact};
+use crate::pump::turn::{Turn, record_refusal};
+use crate::rules::admit::{Door, Reading, bare};
+use crate::rules::refusing::refusal_of;
+use crate::rules::{classify, core_payload, labels};
+use crate::types::budget::Use;
+use crate::types::codes::Code;
+use crate::types::composition::SchemaId;
+use crate::types::flow::{Admitted, Found, Refused, What};
+use crate::types::ids::{CallPath, is_label};
+use crate::types::limits;
+use crate::types::record::{Kind, Mark, Role, head_zero};
+use crate::types::refusal::Refusal;
+
+pub(super) static ROW: Primitive = Primitive {
+    shows: Some(shows),
+    turns: Turns::Several,
+    ..item("spawn-thread", Mark::Role(Role::Spawn), "spawns, item", Reading::Own(admit), decide)
+};
+
+/// The core's schema judges it; the addressee's schema judges its initial payload.
+fn admit(door: &mut Door<'_>, payload: Payload) -> Result<Admitted, Refused> {
+    let label = payload.attribute("suggested_sub_id");
+    if let Some(label) = label.as_deref().filter(|label| !is_label(label)) {
+        let received: String = label.chars().take(80).collect();
+        let refusal = Refusal::new(Code::Invalid, "suggested_sub_id is not a label of a thread")
+            .of_element("spawn-thread")
+            .expecting("[a-z0-9][a-z0-9-]{0,31}")
+            .receiving(received)
+            .fixed_by("leave suggested_sub_id out")
+            .in_place("/spawn-thread/@suggested_sub_id");
+        return Err(bare(refusal));
+    }
+    let (initial, to) = (payload.inner(), addressee(payload.bytes()));
+    // The outer schema first, because it says where in the payload something is missing.
+    let verdict = door.judge(SchemaId::CORE, payload)?;
+    let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
+    if (door.known)(initial.name()).is_some() {
+        return Err(bare(classify::no_initial(initial.name())));
+    }
+    let (to, schema) =
+        classify::of_initial(door.composition, door.sender, initial.name(), to.as_deref()).map_err(bare)?;
+    let initial = door.judge(schema, initial)?;
+    Ok(Admitted::spawn(label, to, initial, verdict))
+}
+
+/// The addressee of the `<initial-payload>` in it. `None` if it names none.
+fn addressee(body: &[u8]) -> Option<String> {
+    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut depth = 0;
+    loop {
+        match gate.step().ok()? {
+            Step::Open(_) if depth == 1 => return gate.attribute("to").map(Cow::into_owned),
+            Step::Open(_) => depth += 1,
+            Step::Close | Step::Done => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Opens the child, if budget and limits allow it.
+fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
+    let What::Primitive(Found::Child { label, to, initial }) = admitted.what() else { return Err(unread()) };
+    let item = admitted.bytes();
+    if let Some(refusal) = budget_use::refusal(d, turn.thread, turn.path, Use::SPAWN) {
+        return Err(refusal);
+    }
+    let over = budget_use::over(d, turn.thread, turn.path);
+    let open = d.call(turn.thread, turn.path).map_or(0, |c| c.running().count());
+    if open >= limits::OPEN_CHILDREN {
+        let words =
+            format!("{} children of this call are open, the most allowed at once", limits::OPEN_CHILDREN);
+        return Err(Refusal::new(Code::ChildrenBudget, words).fixed_by("wait until one has finished"));
+    }
+    let named = d.thread(turn.thread).map(|t| labels::choose(&t.labels, t.spawns, label.as_deref()));
+    let child = match named.and_then(|label| turn.thread.child(&label).ok()) {
+        Some(child) => child,
+        None => {
+            let refusal = Refusal::new(Code::ThreadLimit, "the thread's id is too long for another child");
+            record_refusal(d, turn, ordinal, &refusal);
+            return Ok(Some(refusal));
+        }
+    };
+    let spawned_by = taken(d, turn, ordinal, &ROW, item);
+    let mut begin = Fact::core(Kind::Message, Mark::Role(Role::Begin), initial.clone())
+        .to(to)
+        .on(&CallPath::top(1))
+        .because(spawned_by)
+        .under(turn.config);
+    begin.from = turn.sender.clone();
+    begin.origin = d.last_leaf();
+    d.record(&child, begin);
+    let head = d.thread(&child).map_or_else(|| head_zero(&child), |t| t.head);
+    // This comes before the answer, because the answer makes the sender's next turn ready, and that
+    // turn shows the warning.
+    budget_use::warn(d, &over, Use::SPAWN);
+    let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
+    let ceiling = budget_use::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
+    let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
+    answered(d, turn, ordinal, spawned_by, body);
+    // This comes after the answer: a child gets no further record before its parent knows of it.
+    budget_use::warn_child(d, &over, Use::SPAWN, &child);
+    // Judged payloads begin with an element.
+    let element =
+        Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());
+    hold_if_due(d, &child, &CallPath::top(1), (initial, &element), admitted.is_dangerous());
+    Ok(None)
+}
+
+fn shows(answer: Option<&[u8]>) -> Told {
+    let Some(child) = answer.and_then(core_payload::spawned_child) else {
+        return Told::of("spawned a thread");
+    };
+    let told = Told::of(format!("spawned {child}")).with("spawned", Some(&child));
+    Told { child: Some(child), ..told }
+}
