@@ -11,6 +11,7 @@ const CRATES: [(&str, &str); 11] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
     ("crates/checker/src/", "systole_checker"),
+    ("crates/core/src/", "systole_core"),
     ("crates/schema/src/", "systole_schema"),
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),
