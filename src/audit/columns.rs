@@ -5,6 +5,7 @@
 //! no width, nothing is cut and nothing is broken.
 
 use systole_kit::writer::visible;
+use unicode_width::UnicodeWidthChar as _;
 
 use super::layout;
 use systole_core::types::ids::ThreadId;
@@ -14,27 +15,15 @@ const ESCAPE: char = '\u{1b}';
 const ESCAPE_END: char = 'm';
 const PLAIN: &str = "\u{1b}[0m";
 
-/// The columns that a character takes. It errs towards too many: scripts that terminals show in double width count
-/// two, and combining marks count one.
+/// The columns that a character takes. It errs towards too many: combining marks count one, and pictures that some
+/// terminals show in double width count two.
 fn columns_of(c: char) -> usize {
-    match u32::from(c) {
-        0x1100..=0x115F
-        | 0x2E80..=0x303E
-        | 0x3041..=0x33FF
-        | 0x3400..=0x4DBF
-        | 0x4E00..=0x9FFF
-        | 0xA000..=0xA4CF
-        | 0xA960..=0xA97F
-        | 0xAC00..=0xD7A3
-        | 0xF900..=0xFAFF
-        | 0xFE10..=0xFE6F
-        | 0xFF00..=0xFF60
-        | 0xFFE0..=0xFFE6
-        | 0x1F000..=0x1FAFF
-        | 0x20000..=0x3FFFD => 2,
-        // Characters that some terminals show as double-width pictures.
-        0x231A..=0x24FF | 0x25A0..=0x27BF | 0x2B00..=0x2BFF => 2,
-        _ => 1,
+    match c {
+        '\u{231A}'..='\u{24FF}'
+        | '\u{25A0}'..='\u{27BF}'
+        | '\u{2B00}'..='\u{2BFF}'
+        | '\u{1F000}'..='\u{1FAFF}' => 2,
+        _ => c.width().unwrap_or(0).max(1),
     }
 }
 

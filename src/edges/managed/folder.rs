@@ -32,11 +32,6 @@ impl Folder {
         Folder(path.into())
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
     /// The folder of the keys.
     pub fn keys(&self) -> PathBuf {
         self.0.join("keys")

@@ -7,11 +7,10 @@ use super::rust::line_of;
 use super::{Source, hold, sources};
 
 /// The crates that are read: the folder of the sources, and the name in paths.
-const CRATES: [(&str, &str); 11] = [
+const CRATES: [(&str, &str); 10] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
     ("crates/checker/src/", "systole_checker"),
-    ("crates/core/src/", "systole_core"),
     ("crates/schema/src/", "systole_schema"),
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),

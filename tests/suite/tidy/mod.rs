@@ -3,6 +3,7 @@
 
 mod circles;
 mod imports;
+mod language;
 mod links;
 mod modules;
 mod names;

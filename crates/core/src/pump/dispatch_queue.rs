@@ -202,11 +202,6 @@ impl DispatchQueue {
         Some(first.remove())
     }
 
-    /// The lease of a delivery that is out.
-    pub fn lease(&self, token: &Token) -> Option<&Arc<Lease>> {
-        self.out.get(token).map(|out| &out.lease)
-    }
-
     /// The delivery that is out for a call. The queue no longer waits for its answer.
     pub fn give_up(&mut self, thread: &ThreadId, call: &CallPath) -> Option<Arc<Lease>> {
         let token = self.by_call.get(&(thread.clone(), call.clone()))?.clone();
@@ -253,10 +248,5 @@ impl DispatchQueue {
     /// Deliveries that are out.
     pub fn out_count(&self) -> usize {
         self.out.len()
-    }
-
-    /// Turns that wait for a slot or for their time, and deliveries out, per listener.
-    pub fn depths(&self) -> impl Iterator<Item = (&Name, usize, usize)> {
-        self.queues.iter().map(|(name, q)| (name, q.waiting.len(), q.out))
     }
 }

@@ -307,7 +307,7 @@ pub struct Work {
 
 /// Facts to record, and effects that wait until they are on disk.
 #[derive(Default, Debug)]
-#[must_use = "facts that nobody records did not happen"]
+#[must_use = "facts that are not recorded did not happen"]
 pub struct Decision {
     /// Sealed records, in order.
     pub facts: Vec<Arc<Record>>,

@@ -182,7 +182,7 @@ fn addressee(
         reachable.iter().filter(named).filter_map(|l| Some((*l, l.accepted(element)?))).collect();
     match takers.as_slice() {
         [(one, schema)] => Ok((one.name.clone(), *schema)),
-        [] => Err(nobody(&reachable, element, who)),
+        [] => Err(untaken(&reachable, element, who)),
         [(first, _), ..] => {
             let names: Vec<&str> = takers.iter().map(|(l, _)| l.name.as_str()).collect();
             let words = format!("more than one of them takes this element: {}", names.join(", "));
@@ -193,7 +193,7 @@ fn addressee(
     }
 }
 
-fn nobody(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
+fn untaken(reachable: &[&Listener], element: &QName, who: &str) -> Refusal {
     let mut known: Vec<String> =
         reachable.iter().flat_map(|l| l.accepts.iter()).map(|e| e.name.to_string()).collect();
     known.sort();

@@ -407,12 +407,6 @@ pub fn await_reason(body: &[u8]) -> Option<String> {
     reason
 }
 
-/// The child's outcome in a `<thread-finished>`.
-pub fn finished_outcome(body: &[u8]) -> Option<String> {
-    let [outcome] = attributes(body, "thread-finished", ["outcome"])?;
-    outcome
-}
-
 /// The code and the message of a `<system-error>`.
 pub fn error_words(body: &[u8]) -> Option<(String, String)> {
     let [code, message] = attributes(body, "system-error", ["code", "message"])?;

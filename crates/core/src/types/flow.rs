@@ -152,7 +152,7 @@ impl Admitted {
 
 /// A rejected payload: the refusal for its sender, and the bytes that the log keeps.
 #[derive(Debug)]
-#[must_use = "a refusal that nobody is told is a silent loss"]
+#[must_use = "a refusal that its sender never gets is a silent loss"]
 pub struct Refused {
     /// The refusal for the sender.
     pub refusal: Refusal,

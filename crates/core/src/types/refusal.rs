@@ -8,7 +8,7 @@ use super::ids::Digest;
 
 /// Why something was refused. `code` and `message` are always set; the other fields are set if known.
 #[derive(Clone, PartialEq, Eq, Debug)]
-#[must_use = "a refusal that nobody is told is a silent loss"]
+#[must_use = "a refusal that its sender never gets is a silent loss"]
 pub struct Refusal {
     /// The code.
     pub code: Code,

@@ -41,7 +41,7 @@ pub enum Event {
     /// The answer in its general form.
     Completion(Box<Completion>),
     /// A fix that was made; it belongs to the next action, completion or plan.
-    RepairKind(Box<Repaired>),
+    Repair(Box<Repaired>),
     /// A part that could not be accepted as written.
     Problem(Box<Problem>),
 }

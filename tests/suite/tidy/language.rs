@@ -1,0 +1,71 @@
+//! Retired words: what a person reads is plain modern English.
+
+use super::pages::pages;
+use super::{hold, sources};
+
+/// Words that no page, comment, name or message has. Sentences with them have to be read twice.
+const RETIRED: [&str; 7] = ["whoever", "whomever", "thereof", "mend", "mends", "mended", "mending"];
+/// Words that no comment and no sentence of a page has. Test data may.
+const NOT_IN_PROSE: [&str; 2] = ["nobody", "somebody"];
+
+/// The words of a text, in small letters. Names are taken apart: `is_mended` has two.
+fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+    text.split(|c: char| !c.is_ascii_alphabetic()).map(str::to_ascii_lowercase)
+}
+
+/// The retired words of a text, each with its line. `prose` returns what is a sentence in a line.
+fn retired(text: &str, mut prose: impl FnMut(&str) -> String) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (at, line) in (1..).zip(text.lines()) {
+        let sentence = prose(line);
+        let anywhere = words(line).filter(|word| RETIRED.contains(&word.as_str()));
+        let here = words(&sentence).filter(|word| NOT_IN_PROSE.contains(&word.as_str()));
+        found.extend(anywhere.chain(here).map(|word| (at, word)));
+    }
+    found
+}
+
+/// The comment of a line of Rust.
+fn comment(line: &str) -> String {
+    line.split_once("//").map_or(String::new(), |(_, comment)| outside_code(comment))
+}
+
+/// A line without what is in backticks.
+fn outside_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
+}
+
+/// The sentences of a page, line by line: no code blocks, nothing in backticks.
+fn of_page() -> impl FnMut(&str) -> String {
+    let mut is_code = false;
+    move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        if is_code || is_fence { String::new() } else { outside_code(line) }
+    }
+}
+
+#[test]
+fn retired_words_stay_retired() {
+    let mut breaches = Vec::new();
+    for source in sources().iter().filter(|source| !source.path.ends_with("tidy/language.rs")) {
+        let found = retired(&source.text, comment);
+        breaches.extend(found.into_iter().map(|(line, word)| format!("{}:{line}: {word}", source.path)));
+    }
+    for path in pages() {
+        let found = retired(&std::fs::read_to_string(&path).unwrap(), of_page());
+        let path = path.display();
+        breaches.extend(found.into_iter().map(|(line, word)| format!("{path}:{line}: {word}")));
+    }
+    hold("a retired word; say it in plain English", &breaches);
+}
+
+#[test]
+fn a_retired_word_is_seen_in_a_sentence_and_in_a_name() {
+    let found =
+        retired("/// Whoever asks.\nfn is_mended() {}\nlet nobody = 1; // somebody, `nobody`", comment);
+    let found: Vec<_> = found.iter().map(|(line, word)| (*line, word.as_str())).collect();
+    assert_eq!(found, [(1, "whoever"), (2, "mended"), (3, "somebody")]);
+    assert!(retired("recommended, amended, emend", comment).is_empty());
+    assert_eq!(retired("```\nnobody\n```\nnobody `nobody`", of_page()).len(), 1);
+}
