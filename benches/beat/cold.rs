@@ -11,12 +11,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use systole::config;
-use systole::edges::delivery::{Answering, answering};
+use systole::edges::delivery::{InlineListener, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::runtime::plan::{LogPlace, Plan};
+use systole::runtime::plan::{LogPlace, RunPlan};
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 
 use crate::child::{resident_mb, resident_of_nothing, until_first_word};
 use crate::report::{Table, median, sized, worked};
@@ -44,14 +44,14 @@ fn lay_out(folder: &Path, run: &str) {
 pub(crate) fn first_delivery(folder: &Path) {
     let names: Vec<String> = (0..LISTENERS).map(|n| format!("l{n}")).collect();
     let given: Vec<&str> = names.iter().map(String::as_str).collect();
-    let listener: Arc<dyn Answering> = answering(|asked| {
+    let listener: Arc<dyn InlineListener> = answering(|asked| {
         println!("delivered 1");
-        async move { Said::Items(vec![Item::plain(asked.payload)]) }
+        async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) }
     });
     let inline: BTreeMap<_, _> = names.iter().map(|n| (Name::parse(n).unwrap(), listener.clone())).collect();
     walk::runtime().block_on(async {
         let file = config::load_given(&folder.join("organism.yaml"), &given).unwrap();
-        let organism = Organism::start(Plan {
+        let organism = Organism::start(RunPlan {
             bus: None,
             managed: None,
             stands_by: None,

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use systole_kit::Limits;
-use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
+use systole_kit::DocumentLimits;
+use systole_kit::extract::{ElementRole, ExtractEvent, Extractor, KnownElement, KnownNames, StreamEnd};
 
 use crate::report::{Table, worked};
 
@@ -16,13 +16,13 @@ Let me look at **the callers** of `submit(form)`, as in <b>the page</b>:\n\n```r
 Result<(), Refusal> {\n    if form.name.is_empty() && form.len() < 3 { return Err(refused(\"empty\")); }\n    Ok(())\n}\n\
 ```\n\n<search>\n<query>submit(form) &lt; 3 &amp;&amp; Form::new</query>\n<limit>20</limit>\n</search>\n\n";
 
-fn names() -> Arc<Names> {
-    let peer = |ns: &str, local: &str| Known::new(Role::Peer, ns, local).taken_by("finder");
-    Names::new()
+fn names() -> Arc<KnownNames> {
+    let peer = |ns: &str, local: &str| KnownElement::new(ElementRole::Peer, ns, local).taken_by("finder");
+    KnownNames::new()
         .with(peer("urn:search", "search"))
         .with(peer("urn:search", "extract"))
         .with(peer("urn:commands", "create_file"))
-        .with(Known::new(Role::Returns, "urn:talk", "answer"))
+        .with(KnownElement::new(ElementRole::Returns, "urn:talk", "answer"))
         .into()
 }
 
@@ -38,12 +38,12 @@ fn each(text: &str, mut work: impl FnMut(&str)) -> f64 {
 }
 
 /// Extracts a text in portions of four bytes, and returns the number of actions in it.
-fn extract(text: &str, names: &Arc<Names>) -> usize {
-    let limits = Limits { message_bytes: 64 << 20, ..Limits::default() };
+fn extract(text: &str, names: &Arc<KnownNames>) -> usize {
+    let limits = DocumentLimits { message_bytes: 64 << 20, ..DocumentLimits::default() };
     let mut events = Vec::new();
     let mut actions = 0;
-    let mut count = |events: &mut Vec<Event>| {
-        actions += events.drain(..).filter(|event| matches!(event, Event::Action(_))).count();
+    let mut count = |events: &mut Vec<ExtractEvent>| {
+        actions += events.drain(..).filter(|event| matches!(event, ExtractEvent::Action(_))).count();
     };
     let mut extractor = Extractor::new(names.clone(), limits);
     for chunk in text.as_bytes().chunks(4) {
@@ -52,7 +52,7 @@ fn extract(text: &str, names: &Arc<Names>) -> usize {
             count(&mut events);
         }
     }
-    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    extractor.finish(StreamEnd::End, &mut |_| false, &mut events);
     count(&mut events);
     actions
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use systole::edges::delivery::{Answering, answering};
+use systole::edges::delivery::{InlineListener, answering};
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 use tokio::task::JoinSet;
 
 use crate::report::{Table, quantile, sized};
@@ -52,7 +52,7 @@ pub(crate) fn beside_a_bad_one(table: &mut Table) {
 }
 
 /// A bad listener; it stops waiting when the walkers are called home.
-fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn Answering> {
+fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn InlineListener> {
     let (course, came) = (course.clone(), came.clone());
     answering(move |asked| {
         let course = course.clone();
@@ -64,7 +64,7 @@ fn bad(course: &Arc<Course>, beside: Beside, came: &Arc<AtomicUsize>) -> Arc<dyn
             } else {
                 course.called_home().await;
             }
-            Said::Items(vec![Item::plain(asked.payload)])
+            ReplyContent::Items(vec![Item::plain(asked.payload)])
         }
     })
 }

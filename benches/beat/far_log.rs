@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use systole::edges::log::nats::{self, Manner, Opened};
+use systole::edges::log::nats::{self, OpenNatsLog, TakeOverMode};
 use systole::edges::nats::{Broker as Connection, LogStream, PATIENCE};
 use systole::runtime::plan::LogPlace;
 use systole_core::pump::wake;
@@ -18,12 +18,12 @@ use crate::report::{Table, now, sized};
 use crate::walk::{self, Course, GRACE, Stage};
 
 /// Opens the log as a pump with this copy does; returns the seconds that it took.
-pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, Opened) {
+pub(crate) async fn opened(broker: &Broker, copy: &Path) -> (f64, OpenNatsLog) {
     let bench = Name::parse("bench").unwrap();
     let connection = Connection::connect(&bench, &broker.url, None, PATIENCE).await.unwrap();
     let stream = LogStream::find_or_make(connection.into(), &bench, 1).await.unwrap();
     let began = now();
-    let manner = Manner::AtOnce;
+    let manner = TakeOverMode::AtOnce;
     let opened = nats::open(stream, copy.to_owned(), manner, Box::new(wake::checkpoint)).await.unwrap();
     (began.elapsed().as_secs_f64(), opened)
 }

@@ -4,14 +4,14 @@
 
 use std::path::Path;
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole::edges::log::sqlite;
 use systole::runtime::plan::LogPlace;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::ids::{Key, MessageId, Name, ThreadId};
 use systole_core::types::limits;
-use systole_core::types::ports::{Batch, Commit, LogWriter};
+use systole_core::types::ports::{Commit, LogBatch, LogWriter};
 use systole_core::types::record::Record;
 
 use crate::walk::{self, Course, GRACE, Stage};
@@ -26,7 +26,7 @@ pub(crate) fn root(key: &str) -> ThreadId {
 pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
     let course = Course::new(text, 1, Stage::Walk(turns));
     walk::runtime().block_on(async {
-        let organism = walk::start(LogPlace::Memory(Memory::new()), &course, 1).await;
+        let organism = walk::start(LogPlace::Memory(MemoryLog::new()), &course, 1).await;
         walk::begin(&organism, &course, std::iter::once("pattern".to_owned())).await;
         let (reader, id) = (organism.reader().clone(), root("pattern"));
         let last = walk::records(turns);
@@ -41,7 +41,7 @@ pub(crate) fn pattern(turns: u32, text: usize) -> Vec<Record> {
 /// A log under construction.
 pub(crate) struct Growing {
     writer: Box<dyn LogWriter>,
-    batch: Batch,
+    batch: LogBatch,
     /// The most records of a commit.
     most: usize,
     threads: u32,
@@ -55,7 +55,7 @@ impl Growing {
 
     /// A log behind this writer, with at most that many records per commit.
     pub(crate) fn onto(writer: Box<dyn LogWriter>, most: usize) -> Growing {
-        Growing { writer, batch: Batch::default(), most, threads: 0 }
+        Growing { writer, batch: LogBatch::default(), most, threads: 0 }
     }
 
     /// Adds a thread that the operator opened with this key.
@@ -88,9 +88,11 @@ impl Growing {
     fn write(&mut self) {
         let mut batch = std::mem::take(&mut self.batch);
         let last = batch.records.split_off(batch.records.len().saturating_sub(1) / self.most * self.most);
-        let before =
-            batch.records.chunks(self.most).map(|some| Batch { records: some.to_vec(), ..Batch::default() });
-        let last = Batch { records: last, rows: batch.rows, checkpoint: true, ..Batch::default() };
+        let before = batch
+            .records
+            .chunks(self.most)
+            .map(|some| LogBatch { records: some.to_vec(), ..LogBatch::default() });
+        let last = LogBatch { records: last, rows: batch.rows, checkpoint: true, ..LogBatch::default() };
         for batch in before.chain([last]) {
             let committed = self.writer.commit(&batch);
             assert!(matches!(committed, Commit::Committed(_)), "a batch is written: {committed:?}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 
@@ -137,7 +137,7 @@ pub(crate) fn in_memory(table: &mut Table) {
         for (validators, paces) in (1..).zip(&mut paces) {
             let course = Course::new(TEXT, validators, Stage::Gather);
             let pace = walk::runtime().block_on(async {
-                let organism = walk::start(LogPlace::Memory(Memory::new()), &course, validators).await;
+                let organism = walk::start(LogPlace::Memory(MemoryLog::new()), &course, validators).await;
                 let pace = pace(&organism, &course, 1024, hops).await;
                 organism.stop(GRACE).await;
                 pace
@@ -157,7 +157,7 @@ pub(crate) fn in_memory(table: &mut Table) {
 pub(crate) fn profile() {
     let course = Course::new(TEXT, 1, Stage::Gather);
     walk::runtime().block_on(async {
-        let organism = walk::start(LogPlace::Memory(Memory::new()), &course, 1).await;
+        let organism = walk::start(LogPlace::Memory(MemoryLog::new()), &course, 1).await;
         pace(&organism, &course, 64, sized("HOPS", 10_000) as u64).await;
         organism.stop(Duration::from_secs(2)).await;
     });

@@ -8,10 +8,10 @@ use systole::config;
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
-use systole_core::types::flow::{Item, Said};
+use systole_core::types::flow::{JudgedContent, JudgedItem};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
-use systole_core::types::ports::{Lease, Speech, Token};
-use systole_kit::Limits;
+use systole_core::types::ports::{ArrivedDocument, Lease, LeaseToken};
+use systole_kit::DocumentLimits;
 
 #[expect(dead_code, reason = "where reading ends is for the tests to count")]
 #[path = "../../listeners/kit/tests/suite/blows.rs"]
@@ -52,7 +52,7 @@ impl House {
         let composition = Arc::new(config::load(&at("organism.yaml")).unwrap().composition);
         let schemas = CompiledSchemas::set_up(std::iter::once(&composition)).unwrap();
         let lease = Arc::new(Lease {
-            token: Token("d".into()),
+            token: LeaseToken("d".into()),
             listener: Name::parse("mallory").unwrap(),
             thread: ThreadId::parse("sess-0123456789ab").unwrap(),
             call: CallPath::top(1),
@@ -71,14 +71,15 @@ impl House {
     }
 
     /// Whether all of a reply is accepted.
-    fn reply(&mut self, speech: &Speech) -> bool {
+    fn reply(&mut self, speech: &ArrivedDocument) -> bool {
         let mallory = self.lease.listener.clone();
         let lease = self.lease.clone();
-        let read = admit::listener_word(&mallory, speech, &Limits::default(), |_| Some(lease.clone()));
+        let read =
+            admit::listener_word(&mallory, speech, &DocumentLimits::default(), |_| Some(lease.clone()));
         let Ok((lease, word)) = read else { return false };
         let judged =
             admit::judge_word(&self.composition, lease, word, speech, primitives::reading, &mut self.schemas);
-        matches!(judged.said, Said::Items(items) if items.iter().all(|i| matches!(i, Item::Admitted(_))))
+        matches!(judged.said, JudgedContent::Items(items) if items.iter().all(|i| matches!(i, JudgedItem::Admitted(_))))
     }
 }
 
@@ -92,8 +93,10 @@ fn slowest(taken: bool, mut strike: impl FnMut() -> bool) -> f64 {
     tries.fold(0.0, f64::max)
 }
 
-fn inside(item: &[u8]) -> Speech {
-    Speech::Bytes([b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat())
+fn inside(item: &[u8]) -> ArrivedDocument {
+    ArrivedDocument::Bytes(
+        [b"<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">", item, b"</reply>"].concat(),
+    )
 }
 
 /// Every case at the door and inside a reply.

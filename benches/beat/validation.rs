@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use libxml::parser::{Parser, ParserOptions};
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
-use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
-use systole_kit::{Limits, Payload};
+use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::{DocumentLimits, Payload};
 
 use crate::child::resident_mb;
 use crate::report::{Table, seconds, sized};
@@ -37,9 +37,9 @@ fn many(elements: usize) -> String {
     format!(r#"<many xmlns="urn:v">{}</many>"#, "<b>12345</b>".repeat(elements))
 }
 
-fn judge() -> (Judge, SchemaId) {
-    let source = Source { name: "v".to_owned(), xsd: XSD.as_bytes().to_vec() };
-    let judge = Judge::compile(&[source]).unwrap();
+fn judge() -> (LibxmlJudge, CompiledSchemaId) {
+    let source = SchemaSource { name: "v".to_owned(), xsd: XSD.as_bytes().to_vec() };
+    let judge = LibxmlJudge::compile(&[source]).unwrap();
     let id = judge.schema("v").unwrap();
     (judge, id)
 }
@@ -87,12 +87,12 @@ pub(crate) fn cost(table: &mut Table) {
         for _ in 0..table.runs {
             let floor = micros(*turns, || alone.validate(payload));
             judged.push((
-                micros(*turns, || assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid)),
+                micros(*turns, || assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid)),
                 floor,
             ));
             let whole = micros(*turns, || {
-                let read = Payload::read(payload.as_bytes(), &Limits::default()).unwrap();
-                assert_eq!(judge.judge(id, read.bytes()), Verdict::Valid);
+                let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).unwrap();
+                assert_eq!(judge.judge(id, read.bytes()), SchemaVerdict::Valid);
             });
             admitted.push((whole, floor));
         }
@@ -104,15 +104,16 @@ pub(crate) fn cost(table: &mut Table) {
 }
 
 /// Twice the elements next to twice the time: a figure of 2 is linear.
-fn doubling(table: &mut Table, judge: &mut Judge, id: SchemaId) {
+fn doubling(table: &mut Table, judge: &mut LibxmlJudge, id: CompiledSchemaId) {
     let model = judge.model(id).unwrap().clone();
     let (half, whole) = (many(32_500), many(65_000));
     let wrong = |good: &str| good.replace("</many>", "<b>x</b></many>");
     let (half_wrong, whole_wrong) = (wrong(&half), wrong(&whole));
     let (mut valid, mut explained) = (Vec::new(), Vec::new());
     for _ in 0..table.runs {
-        let mut took =
-            |payload: &str| micros(10, || assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid));
+        let mut took = |payload: &str| {
+            micros(10, || assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid))
+        };
         let one = took(&half);
         valid.push((took(&whole) / one, 2.0));
         let took = |payload: &str| micros(10, || assert!(model.explain(payload.as_bytes()).is_some()));
@@ -124,7 +125,7 @@ fn doubling(table: &mut Table, judge: &mut Judge, id: SchemaId) {
 }
 
 /// Resident memory after all messages next to that after the first ones.
-fn memory(table: &mut Table, judge: &mut Judge, id: SchemaId) {
+fn memory(table: &mut Table, judge: &mut LibxmlJudge, id: CompiledSchemaId) {
     let messages = sized("JUDGED", 5_000_000);
     let plain = search(100);
     let mut payload = String::new();
@@ -135,9 +136,9 @@ fn memory(table: &mut Table, judge: &mut Judge, id: SchemaId) {
                 payload.clear();
                 write!(payload, r#"<open xmlns="urn:v"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v"/></open>"#)
                     .unwrap();
-                assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid);
+                assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid);
             } else {
-                assert_eq!(judge.judge(id, plain.as_bytes()), Verdict::Valid);
+                assert_eq!(judge.judge(id, plain.as_bytes()), SchemaVerdict::Valid);
             }
         }
     };

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole::edges::delivery::{Answering, answering};
-use systole::edges::log::memory::Memory;
+use systole::edges::delivery::{InlineListener, answering};
+use systole::edges::log::memory::MemoryLog;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
-use systole_kit::reply::{Item, Said};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::reply::{Item, ReplyContent};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::child::resident_mb;
 use crate::cold::switches;
@@ -24,11 +24,11 @@ use crate::walk::{self, Course, Stage, TOOLS, filled};
 const LOOK: Duration = Duration::from_secs(10);
 
 fn item(document: &[u8]) -> Item {
-    Item::plain(Payload::read(document, &Limits::default()).unwrap())
+    Item::plain(Payload::read(document, &DocumentLimits::default()).unwrap())
 }
 
 fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Option<&Payload>) -> Item {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open(name).xmlns(namespaces::CORE).attr(attribute.0, attribute.1).content(|within| {
         if let Some(payload) = initial {
             within.open("initial-payload").payload(payload);
@@ -38,31 +38,32 @@ fn primitive(name: &'static str, attribute: (&'static str, &str), initial: Optio
 }
 
 /// A walker that waits in one of three ways, by the last digit of its thread.
-fn waiter() -> Arc<dyn Answering> {
+fn waiter() -> Arc<dyn InlineListener> {
     answering(|asked| {
         let held = filled(TOOLS[1], "work", "x");
-        let held = Payload::read(&held, &Limits::default()).unwrap();
+        let held = Payload::read(&held, &DocumentLimits::default()).unwrap();
         let wait = primitive("await-threads", ("mode", "all"), None);
         let items = match asked.thread.bytes().last().map_or(0, |b| b % 3) {
             0 => vec![primitive("set-timer", ("after", "1h"), None), wait],
             1 => vec![Item::plain(held)],
             _ => vec![primitive("spawn-thread", ("suggested_sub_id", "c"), Some(&held)), wait],
         };
-        async move { Said::Items(items) }
+        async move { ReplyContent::Items(items) }
     })
 }
 
 /// Processor time, wake-ups and memory of an organism with that many waiting threads.
 async fn looked_at(waiting: usize) -> (f64, f64, f64) {
     let course = Course::new(16, 2, Stage::Home);
-    let organism = walk::start_recast(LogPlace::Memory(Memory::new()), &course, 1, |(listeners, inline)| {
-        let tool = listeners.get_mut("tool-b").unwrap();
-        tool.approval.always = true;
-        tool.approval.expires_ms = 3_600_000;
-        let waiters: BTreeMap<_, _> = [(Name::parse("walker").unwrap(), waiter())].into();
-        inline.extend(waiters);
-    })
-    .await;
+    let organism =
+        walk::start_recast(LogPlace::Memory(MemoryLog::new()), &course, 1, |(listeners, inline)| {
+            let tool = listeners.get_mut("tool-b").unwrap();
+            tool.approval.always = true;
+            tool.approval.expires_ms = 3_600_000;
+            let waiters: BTreeMap<_, _> = [(Name::parse("walker").unwrap(), waiter())].into();
+            inline.extend(waiters);
+        })
+        .await;
     walk::begin(&organism, &course, (0..waiting).map(|n| format!("wait-{n}"))).await;
     at_rest(&organism).await;
     let (before, woke) = (worked().0, switches("self"));

@@ -8,16 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use systole::config::{self, Durability, LogKept};
-use systole::edges::delivery::{Answering, answering};
+use systole::edges::delivery::{InlineListener, answering};
 use systole::edges::failpoint::Failpoint;
-use systole::runtime::plan::{Bus, LogPlace, Plan};
-use systole::runtime::running::{Message, Organism};
-use systole::runtime::waiting::Reply;
+use systole::runtime::plan::{BusAccess, LogPlace, RunPlan};
+use systole::runtime::running::{ClientMessage, Organism};
+use systole::runtime::waiting::SenderReply;
 use systole_core::types::composition::Listener;
 use systole_core::types::ids::{Key, Name, ThreadId};
-use systole_kit::reply::{Item, Said};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload};
+use systole_kit::reply::{Item, ReplyContent};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
@@ -60,7 +60,7 @@ pub(crate) const MARKUP: usize = 88;
 
 /// A payload of a tool.
 pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(text.len() + 128);
+    let mut writer = XmlWriter::with_capacity(text.len() + 128);
     writer.open(name).xmlns(ns).content(|inside| {
         inside.open("number").text("1");
         inside.open("text").text(text);
@@ -70,7 +70,7 @@ pub(crate) fn filled(ns: &'static str, name: &'static str, text: &str) -> Vec<u8
 
 /// A payload of the walker: leading zeros change its length but not its value.
 fn counted(name: &'static str, length: usize) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(length + 128);
+    let mut writer = XmlWriter::with_capacity(length + 128);
     writer.open(name).xmlns(WALKER).content(|inside| {
         inside.open("steps").text(&format!("{}1", "0".repeat(length)));
     });
@@ -78,7 +78,7 @@ fn counted(name: &'static str, length: usize) -> Vec<u8> {
 }
 
 fn item(document: &[u8]) -> Item {
-    Item::plain(Payload::read(document, &Limits::default()).unwrap())
+    Item::plain(Payload::read(document, &DocumentLimits::default()).unwrap())
 }
 
 /// Payloads of the same length, more than an organism remembers: a repeated payload would count as a
@@ -153,7 +153,7 @@ impl Course {
         }
     }
 
-    async fn step(&self, thread: &str, turn: u32) -> Said {
+    async fn step(&self, thread: &str, turn: u32) -> ReplyContent {
         let mut stage = *self.stage.borrow();
         if stage == Stage::Gather {
             self.arrived.add_permits(1);
@@ -162,7 +162,7 @@ impl Course {
         let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
         let tool = thread.bytes().last().map_or(0, usize::from) % self.work.len();
         let work = &self.work[tool];
-        Said::Items(vec![if goes_on {
+        ReplyContent::Items(vec![if goes_on {
             work[turn as usize % work.len()].clone()
         } else {
             self.walked.clone()
@@ -176,7 +176,7 @@ impl Course {
 }
 
 /// The listeners: a walker and two tools.
-fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
+fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn InlineListener>> {
     let shared = course.clone();
     let walker = answering(move |asked| {
         let course = shared.clone();
@@ -189,7 +189,7 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
         let course = course.clone();
         answering(move |_| {
             course.stamp();
-            let said = Said::Items(vec![course.worked[n].clone()]);
+            let said = ReplyContent::Items(vec![course.worked[n].clone()]);
             async move { said }
         })
     };
@@ -198,7 +198,7 @@ fn listeners(course: &Arc<Course>) -> BTreeMap<Name, Arc<dyn Answering>> {
 }
 
 /// The organism's listeners by name: each one's section of the file, and the code that answers.
-type Cast<'a> = (&'a mut BTreeMap<Name, Listener>, &'a mut BTreeMap<Name, Arc<dyn Answering>>);
+type Cast<'a> = (&'a mut BTreeMap<Name, Listener>, &'a mut BTreeMap<Name, Arc<dyn InlineListener>>);
 
 /// Starts the organism of the benchmark.
 pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize) -> Organism {
@@ -209,9 +209,9 @@ pub(crate) async fn start(log: LogPlace, course: &Arc<Course>, validators: usize
 pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) -> Organism {
     // A benchmark's broker syncs by its own configuration, and has no monitoring pages that show it.
     let kept = LogKept { durability: Durability::Relaxed, replicas: 1 };
-    let bus = Bus { url: url.to_owned(), credentials: None };
+    let bus = BusAccess { url: url.to_owned(), credentials: None };
     let log = LogPlace::Stream { copy, kept };
-    Organism::start(Plan { bus: Some(bus), ..plan(log, course, 1, |_| ()) }).await.unwrap()
+    Organism::start(RunPlan { bus: Some(bus), ..plan(log, course, 1, |_| ()) }).await.unwrap()
 }
 
 /// The same after a change to its listeners.
@@ -224,14 +224,14 @@ pub(crate) async fn start_recast(
     Organism::start(plan(log, course, validators, change)).await.unwrap()
 }
 
-fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnOnce(Cast<'_>)) -> Plan {
+fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnOnce(Cast<'_>)) -> RunPlan {
     let mut file =
         config::load_given(Path::new("config/bench/organism.yaml"), &["walker", "tool", "tool-b"]).unwrap();
     // A walk is longer than the file allows a call to be.
     file.composition.listeners.values_mut().filter(|l| l.turns > 1).for_each(|l| l.turns = u32::MAX);
     let mut inline = listeners(course);
     change((&mut file.composition.listeners, &mut inline));
-    Plan {
+    RunPlan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -247,8 +247,8 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
 }
 
 /// A message of the operator.
-pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -> Message {
-    Message {
+pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -> ClientMessage {
+    ClientMessage {
         client: Name::operator(),
         key: Key::parse(key).unwrap(),
         document,
@@ -258,9 +258,9 @@ pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -
 }
 
 /// Sends a message and waits for its receipt.
-pub(crate) async fn ask(organism: &Organism, message: Message) {
+pub(crate) async fn ask(organism: &Organism, message: ClientMessage) {
     let reply = organism.ask(message).await;
-    assert!(matches!(reply, Some(Reply::Receipt(..))), "a message is taken: {reply:?}");
+    assert!(matches!(reply, Some(SenderReply::Receipt(..))), "a message is taken: {reply:?}");
 }
 
 /// Begins all walks at once and waits for their receipts.
@@ -268,7 +268,7 @@ pub(crate) async fn begin(organism: &Organism, course: &Course, keys: impl Itera
     let mut asks = JoinSet::new();
     for key in keys {
         let (front, message) = (organism.front().clone(), message(&key, course.walk(), None));
-        asks.spawn(async move { matches!(front.ask(message).await, Some(Reply::Receipt(..))) });
+        asks.spawn(async move { matches!(front.ask(message).await, Some(SenderReply::Receipt(..))) });
     }
     assert!(asks.join_all().await.into_iter().all(|taken| taken), "every walk is taken");
 }

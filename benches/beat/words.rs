@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use crate::report::{Table, median, now, sized};
 
@@ -83,7 +83,7 @@ fn organism(folder: &Path) -> Child {
 fn first_words(elsewhere: bool) -> f64 {
     let folder = tempfile::tempdir_in("target").unwrap();
     let script = format!("- {{say: \"{WORDS} and the rest.\", chunk: {}, hold: {WORDS}}}", WORDS.len());
-    let mock = MockModel::start(Script::parse(&script).unwrap(), Options::default()).unwrap();
+    let mock = MockModel::start(MockScript::parse(&script).unwrap(), MockOptions::default()).unwrap();
     let file = format!(
         "organism: {{name: words}}\nconsole: {{listen: \"127.0.0.1:0\"}}\n\
          models: {{main: {{provider: openai, model: m, url: \"{}\", key_env: MODEL_KEY}}}}\n\

@@ -10,7 +10,9 @@ use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::ids::{CallPath, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{Kind, Mark, Record, Role, Steering, Timing, head_zero};
+use systole_core::types::record::{
+    MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect, head_zero,
+};
 use systole_core::types::time::Millis;
 
 /// Records per read of a thread.
@@ -21,14 +23,14 @@ const LOG_PAGE: usize = 512;
 const ONE_COMMIT: u64 = 256;
 
 /// A record, and its position in the log.
-pub type Placed = (Position, Record);
+pub type PlacedRecord = (Position, Record);
 
 fn damaged(position: Position, why: &[&str]) -> LogFault {
     LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
 }
 
 /// A record by its number, checked against the record before it; `None` if the thread has no such record.
-pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Placed>, LogFault> {
+pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<PlacedRecord>, LogFault> {
     let mut page = reader.of_thread(thread, seq.saturating_sub(1).max(1), 2)?;
     page.retain(|(_, record)| record.header.seq <= seq);
     let Some((position, record)) = page.pop() else { return Ok(None) };
@@ -54,7 +56,7 @@ pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<
 }
 
 /// The last record of a thread.
-pub fn last(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Placed>, LogFault> {
+pub fn last(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<PlacedRecord>, LogFault> {
     let end = first_after(|seq| Ok(!reader.of_thread(thread, seq, 1)?.is_empty()))?;
     at(reader, thread, end.saturating_sub(1))
 }
@@ -98,7 +100,10 @@ pub fn back<T>(
 }
 
 /// The record that a record's header names as its cause; `None` if it names none.
-pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Option<Placed>, LogFault> {
+pub fn named(
+    reader: &dyn LogReader,
+    (position, record): &PlacedRecord,
+) -> Result<Option<PlacedRecord>, LogFault> {
     let h = &record.header;
     let Some(id) = h.cause else { return Ok(None) };
     let threads = likely(record);
@@ -124,10 +129,12 @@ pub fn named(reader: &dyn LogReader, (position, record): &Placed) -> Result<Opti
 fn likely(record: &Record) -> Vec<ThreadId> {
     let h = &record.header;
     let elsewhere = match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::Begin)))
-        | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => h.thread.parent(),
-        (Kind::Message, Some(Mark::Role(Role::Inbox))) => core_payload::finished_child(&record.body),
-        (Kind::Approval, _) if h.thread.is_sys() => {
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Begin)))
+        | (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => h.thread.parent(),
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox))) => {
+            core_payload::finished_child(&record.body)
+        }
+        (RecordKind::Approval, _) if h.thread.is_sys() => {
             approval_payload::read_request(&record.body).map(|request| request.thread)
         }
         _ => None,
@@ -187,7 +194,7 @@ pub fn opening(
     thread: &ThreadId,
     call: &CallPath,
     before: u64,
-) -> Result<Option<Placed>, LogFault> {
+) -> Result<Option<PlacedRecord>, LogFault> {
     let seq =
         back(reader, thread, before, |record| match opens(record).is_some_and(|opened| opened == *call) {
             true => ControlFlow::Break(record.header.seq),
@@ -201,17 +208,28 @@ pub fn opens(record: &Record) -> Option<CallPath> {
     let h = &record.header;
     match (h.kind, h.code) {
         (
-            Kind::Message,
-            Some(Mark::Role(Role::Request | Role::Begin | Role::ToAll | Role::ToFirst | Role::Tell)),
+            RecordKind::Message,
+            Some(RecordCode::Role(
+                MessageRole::Request
+                | MessageRole::Begin
+                | MessageRole::ToAll
+                | MessageRole::ToFirst
+                | MessageRole::Tell,
+            )),
         )
-        | (Kind::Timer, Some(Mark::Timing(Timing::Opens))) => h.call.clone(),
-        (Kind::Message, Some(Mark::Role(Role::Call))) => Some(h.call.as_ref()?.item(h.turn?, h.ordinal?)),
+        | (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Opens))) => h.call.clone(),
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Call))) => {
+            Some(h.call.as_ref()?.item(h.turn?, h.ordinal?))
+        }
         _ => None,
     }
 }
 
 /// The item that ended a thread, if the thread's last record names no cause: both are in the same commit.
-pub fn cancelling(reader: &dyn LogReader, (position, end): &Placed) -> Result<Option<Placed>, LogFault> {
+pub fn cancelling(
+    reader: &dyn LogReader,
+    (position, end): &PlacedRecord,
+) -> Result<Option<PlacedRecord>, LogFault> {
     let from = Position(position.0.saturating_sub(ONE_COMMIT + 1));
     let page = reader.after(from, usize::try_from(position.0 - from.0).unwrap_or(usize::MAX))?;
     let is_it = |record: &Record| {

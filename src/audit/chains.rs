@@ -14,7 +14,7 @@ const PAGE: usize = 512;
 
 /// A broken chain.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Break {
+pub struct BrokenChain {
     /// The thread.
     pub thread: ThreadId,
     /// Its last record that verifies.
@@ -26,10 +26,11 @@ pub struct Break {
 }
 
 /// Verifies one thread's chain from its first record.
-pub fn verify(reader: &dyn LogReader, thread: &ThreadId) -> Option<Break> {
+pub fn verify(reader: &dyn LogReader, thread: &ThreadId) -> Option<BrokenChain> {
     let mut head = head_zero(thread);
     let mut seq = 0;
-    let broken = |sound, position, why: String| Some(Break { thread: thread.clone(), sound, position, why });
+    let broken =
+        |sound, position, why: String| Some(BrokenChain { thread: thread.clone(), sound, position, why });
     loop {
         let page = match reader.of_thread(thread, seq + 1, PAGE) {
             Ok(page) => page,

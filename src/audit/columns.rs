@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn colour_takes_no_column_and_ends_where_the_text_is_cut() {
-        let red = layout::by_word(layout::Tone::Bad, "refused for a long reason");
+        let red = layout::by_word(layout::TextTone::Bad, "refused for a long reason");
         assert_eq!(width(&red), 25);
         assert_eq!(cut(&red, 9), "\u{1b}[31mrefused\u{1b}[0m \u{1b}[31m…\u{1b}[0m");
         assert_eq!(wrapped_in(11, "", 0, &red).iter().map(|line| width(line)).max(), Some(11));

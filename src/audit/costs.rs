@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use systole_kit::journal::{Entry, Outcome, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
 use super::columns::{cut, plain, wrapped};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Kind, Record};
+use systole_core::types::record::{Record, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 64;
@@ -21,7 +21,7 @@ const THREADS: usize = 100_000;
 
 /// The requests of one listener to one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct CostRow {
     /// Requests sent.
     pub requests: u64,
     /// Requests without a recorded result: they may have been paid.
@@ -39,14 +39,14 @@ pub struct Row {
 }
 
 /// The rows by listener and model.
-pub type Rows = BTreeMap<(Name, String), Row>;
+pub type CostRows = BTreeMap<(Name, String), CostRow>;
 
 /// A start that waits for its result: call, turn, attempt and entry.
 type Start = (Option<CallPath>, Option<u32>, u32, u64);
 
 /// Reads the model requests of a thread and everything below it.
-pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Rows, LogFault> {
-    let mut rows = Rows::new();
+pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFault> {
+    let mut rows = CostRows::new();
     let below = format!("{}.", thread.as_str());
     let children = reader.threads_like(&below, THREADS)?;
     for thread in std::iter::once(thread).chain(&children) {
@@ -65,27 +65,27 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Rows, LogFault>
     Ok(rows)
 }
 
-fn take(rows: &mut Rows, open: &mut BTreeMap<Start, (Name, String)>, record: &Record) {
+fn take(rows: &mut CostRows, open: &mut BTreeMap<Start, (Name, String)>, record: &Record) {
     let h = &record.header;
-    if h.kind != Kind::Journal {
+    if h.kind != RecordKind::Journal {
         return;
     }
-    let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else { return };
+    let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
     match entry {
-        Entry::Started(started) => {
+        JournalEntry::Started(started) => {
             let key = (h.from.clone(), started.model);
             rows.entry(key.clone()).or_default().requests += 1;
             open.insert((h.call.clone(), h.turn, attempt, id), key);
         }
-        Entry::Result(outcome) => {
+        JournalEntry::Result(outcome) => {
             let Some(key) = open.remove(&(h.call.clone(), h.turn, attempt, outcome.of)) else { return };
             rows.entry(key).or_default().add(&outcome);
         }
     }
 }
 
-impl Row {
-    fn add(&mut self, outcome: &Outcome) {
+impl CostRow {
+    fn add(&mut self, outcome: &ModelCallOutcome) {
         self.uncounted += u64::from(outcome.tokens_in.is_none() || outcome.tokens_out.is_none());
         self.tokens_in += outcome.tokens_in.unwrap_or(0);
         self.tokens_out += outcome.tokens_out.unwrap_or(0);
@@ -96,7 +96,7 @@ impl Row {
         }
     }
 
-    fn join(&mut self, other: &Row) {
+    fn join(&mut self, other: &CostRow) {
         self.requests += other.requests;
         self.unknown += other.unknown;
         self.tokens_in += other.tokens_in;
@@ -153,14 +153,14 @@ impl Row {
 }
 
 /// The sum of all rows.
-pub fn sum(rows: &Rows) -> Row {
-    let mut all = Row::default();
+pub fn sum(rows: &CostRows) -> CostRow {
+    let mut all = CostRow::default();
     rows.values().for_each(|row| all.join(row));
     all
 }
 
 /// The rows as lines for a terminal, and their sum if there are several.
-pub fn lines(rows: &Rows) -> Vec<String> {
+pub fn lines(rows: &CostRows) -> Vec<String> {
     let mut lines: Vec<String> = rows
         .iter()
         .flat_map(|((listener, model), row)| {
@@ -175,7 +175,7 @@ pub fn lines(rows: &Rows) -> Vec<String> {
 }
 
 /// The rows for programs.
-pub fn as_json(thread: &ThreadId, rows: &Rows) -> Value {
+pub fn as_json(thread: &ThreadId, rows: &CostRows) -> Value {
     let each: Vec<Value> = rows
         .iter()
         .map(|((listener, model), row)| {

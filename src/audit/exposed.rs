@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use systole_kit::writer::visible;
 
 /// The characters that were marked, and why.
-pub type Marked = BTreeMap<char, &'static str>;
+pub type MarkedCharacters = BTreeMap<char, &'static str>;
 
 /// The text with every such character written as `\u{…}`. Line feeds stay.
-pub fn exposed(text: &str, marked: &mut Marked) -> String {
+pub fn exposed(text: &str, marked: &mut MarkedCharacters) -> String {
     for c in text.chars().filter(|c| *c != '\n' && is_hidden(*c)) {
         marked.insert(c, why_hidden(c));
     }
@@ -35,11 +35,11 @@ pub fn exposed(text: &str, marked: &mut Marked) -> String {
 }
 
 /// The marked characters, one per line.
-pub fn told(marked: &Marked) -> Vec<String> {
+pub fn told(marked: &MarkedCharacters) -> Vec<String> {
     marked.iter().map(|(c, why)| format!("{} is {why}", c.escape_unicode())).collect()
 }
 
-fn mark(c: char, why: &'static str, shown: &mut String, marked: &mut Marked) {
+fn mark(c: char, why: &'static str, shown: &mut String, marked: &mut MarkedCharacters) {
     shown.extend(c.escape_unicode());
     marked.insert(c, why);
 }
@@ -113,7 +113,7 @@ fn is_dressed(c: char) -> bool {
 /// Letters of the Cyrillic and Greek scripts that look like letters of ASCII.
 const TWINS: &str = "аеорсухіјѕһӏԁԛԝАВЕЗІЈКМНОРСТУХЅԌԚԜονυρΑΒΕΖΗΙΚΜΝΟΡΤΥΧ";
 
-fn flush(word: &mut String, shown: &mut String, marked: &mut Marked) {
+fn flush(word: &mut String, shown: &mut String, marked: &mut MarkedCharacters) {
     let is_latin =
         |c: char| matches!(u32::from(c), 0x41..=0x5a | 0x61..=0x7a | 0xc0..=0x24f | 0x1e00..=0x1eff);
     let letters = || word.chars().filter(|c| c.is_alphabetic());
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> (String, Vec<String>) {
-        let mut marked = Marked::new();
+        let mut marked = MarkedCharacters::new();
         let shown = exposed(text, &mut marked);
         (shown, told(&marked))
     }

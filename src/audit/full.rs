@@ -4,11 +4,11 @@
 //! Nothing is left out or shortened. Payload content cannot pass for the text around it: each of its lines begins
 //! with a bar, and a wrapped continuation begins with a dotted bar. Stored bytes come in; lines go out.
 
-use systole_kit::gate::{Gate, Step, Tag};
-use systole_kit::{Limits, namespaces};
+use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::{DocumentLimits, namespaces};
 
 use super::columns::width;
-use super::exposed::{self, Marked, exposed};
+use super::exposed::{self, MarkedCharacters, exposed};
 use super::layout;
 
 /// The start of a line, and of a line that continues the one above.
@@ -19,7 +19,7 @@ const NEAR: usize = 24;
 
 /// The payload's lines, each after `indent` blanks, and notes about its characters.
 pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
-    let mut marked = Marked::new();
+    let mut marked = MarkedCharacters::new();
     let text = match read(body, &mut marked) {
         Some(root) => {
             let mut text = String::new();
@@ -39,13 +39,13 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
 
 /// The lines of a text that is not a payload.
 pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
-    let mut marked = Marked::new();
+    let mut marked = MarkedCharacters::new();
     let mut lines = barred(&exposed(text, &mut marked), indent);
     lines.extend(closely(&marked, indent));
     lines
 }
 
-fn closely(marked: &Marked, indent: usize) -> Vec<String> {
+fn closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     exposed::told(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
 }
@@ -74,18 +74,18 @@ enum Inside {
     Text(String),
 }
 
-fn read(body: &[u8], marked: &mut Marked) -> Option<Element> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+fn read(body: &[u8], marked: &mut MarkedCharacters) -> Option<Element> {
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<(Element, Option<String>)> = Vec::new();
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 let above = open.last().and_then(|(_, ns)| ns.clone());
                 let ns = gate.ns(&tag).map(str::to_owned);
                 let element = opened(&gate, &tag, (above != ns).then_some(ns.as_deref()), marked);
                 open.push((element, ns));
             }
-            Step::Text(piece) => match open.last_mut().map(|(element, _)| &mut element.inside) {
+            GateStep::Text(piece) => match open.last_mut().map(|(element, _)| &mut element.inside) {
                 Some(inside) => match inside.last_mut() {
                     Some(Inside::Text(text)) => piece.append_to(text),
                     _ => {
@@ -96,7 +96,7 @@ fn read(body: &[u8], marked: &mut Marked) -> Option<Element> {
                 },
                 None => return None,
             },
-            Step::Close => {
+            GateStep::Close => {
                 let (mut element, _) = open.pop()?;
                 settle(&mut element, marked);
                 match open.last_mut() {
@@ -104,13 +104,18 @@ fn read(body: &[u8], marked: &mut Marked) -> Option<Element> {
                     None => return Some(element),
                 }
             }
-            Step::Done | Step::Instruction => return None,
+            GateStep::Done | GateStep::Instruction => return None,
         }
     }
 }
 
 /// A start tag without its end: the namespace if it differs from the surrounding one, then its attributes.
-fn opened(gate: &Gate<'_>, tag: &Tag<'_>, ns: Option<Option<&str>>, marked: &mut Marked) -> Element {
+fn opened(
+    gate: &Gate<'_>,
+    tag: &Tag<'_>,
+    ns: Option<Option<&str>>,
+    marked: &mut MarkedCharacters,
+) -> Element {
     let name = exposed(tag.local, marked);
     let mut text = format!("<{name}");
     // Every reader knows the core's own namespace.
@@ -127,7 +132,7 @@ fn opened(gate: &Gate<'_>, tag: &Tag<'_>, ns: Option<Option<&str>>, marked: &mut
     Element { tag: text, name, inside: Vec::new() }
 }
 
-fn value(text: &str, marked: &mut Marked) -> String {
+fn value(text: &str, marked: &mut MarkedCharacters) -> String {
     exposed(&escaped(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
 }
 
@@ -136,7 +141,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// White space between elements is layout; any other text is kept unchanged.
-fn settle(element: &mut Element, marked: &mut Marked) {
+fn settle(element: &mut Element, marked: &mut MarkedCharacters) {
     let has_elements = element.inside.iter().any(|inside| matches!(inside, Inside::Element(_)));
     element.inside.retain(|inside| match inside {
         Inside::Text(text) => !has_elements || !text.trim().is_empty(),

@@ -4,8 +4,8 @@
 //! never judges a payload and never shows its bytes raw. Stored bytes of any origin come in; text that is safe to
 //! print goes out, even for bytes that are not a payload.
 
-use systole_kit::gate::{Gate, Step, Tag};
-use systole_kit::{Limits, namespaces};
+use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::{DocumentLimits, namespaces};
 
 use super::columns::{cut, plain, width};
 use super::goal;
@@ -26,7 +26,7 @@ const UNSAID: [&str; 7] = ["head", "config", "hash", "digest", "at", "xmlns", "p
 
 /// A payload at a glance.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Glance {
+pub struct PayloadGlance {
     /// The local name of its root element; `?` if the bytes do not begin with one.
     pub element: String,
     /// Its fields, on one line.
@@ -64,26 +64,28 @@ struct Open {
 }
 
 /// Reads a payload.
-pub fn glance(body: &[u8]) -> Glance {
+pub fn glance(body: &[u8]) -> PayloadGlance {
     let mut seen = read(body).unwrap_or_else(|| {
         let words = format!("{} bytes that are not a payload", body.len());
         let words =
             Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
-        Glance { element: "?".to_owned(), fields: vec![words], ..Glance::default() }
+        PayloadGlance { element: "?".to_owned(), fields: vec![words], ..PayloadGlance::default() }
     });
     seen.words = seen.line(WORDS);
     seen
 }
 
-fn read(body: &[u8]) -> Option<Glance> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let mut seen = Glance::default();
+fn read(body: &[u8]) -> Option<PayloadGlance> {
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut seen = PayloadGlance::default();
     let most = most(VALUE);
     let mut open: Vec<Open> = Vec::new();
     let mut piece = String::new();
     while let Ok(step) = gate.step() {
         match step {
-            Step::Open(tag) if tag.local == "goal-request" && gate.ns(&tag) == Some(namespaces::WORKFLOW) => {
+            GateStep::Open(tag)
+                if tag.local == "goal-request" && gate.ns(&tag) == Some(namespaces::WORKFLOW) =>
+            {
                 if let Some(above) = open.last_mut() {
                     above.is_empty = false;
                 } else {
@@ -92,7 +94,7 @@ fn read(body: &[u8]) -> Option<Glance> {
                 let told = goal::told(&mut gate)?;
                 seen.add(String::new(), told, 0, (false, true));
             }
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 let name = match open.last_mut() {
                     None => {
                         seen.element = cut(&plain(tag.local), ELEMENT);
@@ -106,7 +108,7 @@ fn read(body: &[u8]) -> Option<Glance> {
                 let element = seen.open(&gate, &tag, name);
                 open.push(element);
             }
-            Step::Text(text) => {
+            GateStep::Text(text) => {
                 let Some(element) = open.last_mut() else { continue };
                 piece.clear();
                 text.append_to(&mut piece);
@@ -116,12 +118,12 @@ fn read(body: &[u8]) -> Option<Glance> {
                     element.lost += piece.chars().count();
                 }
             }
-            Step::Close => {
+            GateStep::Close => {
                 let Some(element) = open.pop() else { continue };
                 seen.close(element);
             }
-            Step::Done => break,
-            Step::Instruction => {}
+            GateStep::Done => break,
+            GateStep::Instruction => {}
         }
     }
     // If the document breaks off, the part before that is shown.
@@ -142,7 +144,7 @@ fn inward(above: &str, local: &str) -> String {
     if above.is_empty() { local } else { format!("{above}.{local}") }
 }
 
-impl Glance {
+impl PayloadGlance {
     fn open(&mut self, gate: &Gate<'_>, tag: &Tag<'_>, name: String) -> Open {
         let mut element = Open { name, text: String::new(), lost: 0, is_empty: true, step: None };
         let is_core = gate.ns(tag) == Some(namespaces::CORE);
@@ -301,7 +303,7 @@ fn cut_bytes(text: &str, most: usize) -> &str {
 
 /// The content of a `<system-error>` for a person.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct SystemError {
     /// The code.
     pub code: String,
     /// The message.
@@ -319,31 +321,31 @@ pub struct Told {
 }
 
 /// Reads a `<system-error>` or `<system-thread-error>`; `None` for any other payload.
-pub fn told(body: &[u8]) -> Option<Told> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let Ok(Step::Open(root)) = gate.step() else { return None };
+pub fn told(body: &[u8]) -> Option<SystemError> {
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(root)) = gate.step() else { return None };
     let is_error = matches!(root.local, "system-error" | "system-thread-error");
     if !is_error || gate.ns(&root) != Some(namespaces::CORE) {
         return None;
     }
     let attribute = |name: &str| gate.attribute(name).map(|value| plain(&value));
-    let mut told = Told {
+    let mut told = SystemError {
         code: attribute("code")?,
         message: attribute("message")?,
         path: attribute("path"),
         place: attribute("line").zip(attribute("column")),
-        ..Told::default()
+        ..SystemError::default()
     };
     let mut inside: Option<(&str, String)> = None;
     while let Ok(step) = gate.step() {
         match step {
-            Step::Open(tag) => inside = Some((tag.local, String::new())),
-            Step::Text(piece) => {
+            GateStep::Open(tag) => inside = Some((tag.local, String::new())),
+            GateStep::Text(piece) => {
                 if let Some((_, text)) = &mut inside {
                     piece.append_to(text);
                 }
             }
-            Step::Close => {
+            GateStep::Close => {
                 let Some((name, text)) = inside.take() else { continue };
                 let text = Some(plain(&text));
                 match name {
@@ -353,8 +355,8 @@ pub fn told(body: &[u8]) -> Option<Told> {
                     _ => {}
                 }
             }
-            Step::Done => break,
-            Step::Instruction => {}
+            GateStep::Done => break,
+            GateStep::Instruction => {}
         }
     }
     Some(told)
@@ -362,8 +364,8 @@ pub fn told(body: &[u8]) -> Option<Told> {
 
 /// An attribute of a core payload's root, if the root has that name.
 pub(super) fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let Ok(Step::Open(root)) = gate.step() else { return None };
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(root)) = gate.step() else { return None };
     let is_it = root.local == element && gate.ns(&root) == Some(namespaces::CORE);
     is_it.then(|| gate.attribute(name).map(std::borrow::Cow::into_owned))?
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use systole_kit::gate::{Gate, Step};
+use systole_kit::gate::{Gate, GateStep};
 
 /// The goal in the `<goal-request>` that the gate has just opened. The gate is after it when this returns.
 pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
@@ -14,7 +14,7 @@ pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
     let value = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(Cow::into_owned);
     while depth > 0 {
         match gate.step().ok()? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 depth += 1;
                 match tag.local {
                     "goal" => shown.extend(value(gate, "id")),
@@ -31,13 +31,13 @@ pub(super) fn told(gate: &mut Gate<'_>) -> Option<String> {
                     _ => {}
                 }
             }
-            Step::Text(text) if is_goal => text.append_to(&mut words),
-            Step::Close => {
+            GateStep::Text(text) if is_goal => text.append_to(&mut words),
+            GateStep::Close => {
                 depth -= 1;
                 is_goal = false;
             }
-            Step::Text(_) | Step::Instruction => {}
-            Step::Done => return None,
+            GateStep::Text(_) | GateStep::Instruction => {}
+            GateStep::Done => return None,
         }
     }
     let pass = pass.map(|(name, n)| format!(" (pass {n} of {name})")).unwrap_or_default();

@@ -9,14 +9,14 @@ use std::collections::{HashMap, HashSet};
 use super::glance::attribute;
 use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 512;
 
 /// A mismatch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Misfit {
+pub struct KinshipMismatch {
     /// The position of the record that shows it.
     pub position: Position,
     /// The thread of that record.
@@ -29,19 +29,19 @@ pub struct Misfit {
 
 /// What was checked, and the mismatches.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Looked {
+pub struct KinshipReport {
     /// The number of children that began.
     pub children: u64,
     /// The number of documents that records name.
     pub documents: u64,
     /// The mismatches, in order of position.
-    pub misfits: Vec<Misfit>,
+    pub misfits: Vec<KinshipMismatch>,
 }
 
 /// Checks a whole log.
-pub fn look(reader: &dyn LogReader) -> Result<Looked, LogFault> {
+pub fn look(reader: &dyn LogReader) -> Result<KinshipReport, LogFault> {
     let mut looking =
-        Looking { reader, looked: Looked::default(), families: HashMap::new(), named: HashSet::new() };
+        Looking { reader, looked: KinshipReport::default(), families: HashMap::new(), named: HashSet::new() };
     let mut spawns = HashMap::new();
     let mut at = Position(0);
     loop {
@@ -78,8 +78,8 @@ impl Spawn {
         Spawn { position, thread: record.header.thread.clone(), seq: record.header.seq, leaf: record.leaf }
     }
 
-    fn misfit(self, why: &str) -> Misfit {
-        Misfit { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
+    fn misfit(self, why: &str) -> KinshipMismatch {
+        KinshipMismatch { position: self.position, thread: self.thread, seq: self.seq, why: why.to_owned() }
     }
 }
 
@@ -93,7 +93,7 @@ struct Child {
 
 struct Looking<'a> {
     reader: &'a dyn LogReader,
-    looked: Looked,
+    looked: KinshipReport,
     families: HashMap<ThreadId, Child>,
     named: HashSet<Digest>,
 }
@@ -101,7 +101,7 @@ struct Looking<'a> {
 impl Looking<'_> {
     fn misfit(&mut self, position: Position, record: &Record, why: impl Into<String>) {
         let (thread, seq) = (record.header.thread.clone(), record.header.seq);
-        self.looked.misfits.push(Misfit { position, thread, seq, why: why.into() });
+        self.looked.misfits.push(KinshipMismatch { position, thread, seq, why: why.into() });
     }
 
     /// Checks a record of a child: the first must have the leaf of the spawning record as its origin.
@@ -142,10 +142,10 @@ impl Looking<'_> {
     fn parent(&mut self, spawns: &mut HashMap<MessageId, Spawn>, position: Position, record: &Record) {
         let h = &record.header;
         match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(Role::Spawn))) => {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Spawn))) => {
                 spawns.insert(h.id, Spawn::of(position, record));
             }
-            (Kind::Message, Some(Mark::Role(Role::Answer))) => {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer))) => {
                 let Some((child, head)) = said(record, "thread-spawned", "assigned_id") else { return };
                 match self.families.get_mut(&child) {
                     Some(found) if found.is_new && found.head == head => found.is_new = false,
@@ -159,7 +159,7 @@ impl Looking<'_> {
                     }
                 }
             }
-            (Kind::Message, Some(Mark::Role(Role::Inbox))) => {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox))) => {
                 let Some((child, head)) = said(record, "thread-finished", "id") else { return };
                 match self.families.remove(&child) {
                     Some(found) if found.head == head => {}
@@ -181,8 +181,9 @@ impl Looking<'_> {
     /// Checks whether the documents that a record names exist; each is checked once.
     fn documents(&mut self, position: Position, record: &Record) -> Result<(), LogFault> {
         let h = &record.header;
-        let refused =
-            (h.kind == Kind::Refusal).then(|| attribute(&record.body, "system-error", "hash")).flatten();
+        let refused = (h.kind == RecordKind::Refusal)
+            .then(|| attribute(&record.body, "system-error", "hash"))
+            .flatten();
         let refused =
             refused.and_then(|hash| Digest::parse(&hash).ok()).map(|hash| (hash, "the refused bytes"));
         for (hash, what) in [(h.config, "the configuration")].into_iter().chain(refused) {

@@ -15,7 +15,7 @@ pub const COLUMNS: usize = 80;
 
 /// The form of lines.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct LineLayout {
     /// Columns of stdout; `usize::MAX` if no line is broken or cut.
     pub columns: usize,
     /// Columns of stderr.
@@ -26,11 +26,11 @@ pub struct Layout {
     pub colour: bool,
 }
 
-static LAYOUT: OnceLock<Layout> = OnceLock::new();
+static LAYOUT: OnceLock<LineLayout> = OnceLock::new();
 
 /// The meaning of a colour. There are only these, so that they stay readable on dark and light screens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tone {
+pub enum TextTone {
     /// Done, answered.
     Good,
     /// Failed, refused.
@@ -42,7 +42,7 @@ pub enum Tone {
 }
 
 /// Sets the layout of this process. Only the first call counts.
-pub fn set(layout: Layout) {
+pub fn set(layout: LineLayout) {
     let _already_set = LAYOUT.set(layout);
 }
 
@@ -68,22 +68,22 @@ pub fn is_whole() -> bool {
 
 /// The text in the colour of a tone, word by word, so that a line can break between words. Foreign text must be made
 /// visible first.
-pub fn paint(tone: Tone, text: &str) -> String {
+pub fn paint(tone: TextTone, text: &str) -> String {
     if LAYOUT.get().is_some_and(|layout| layout.colour) { by_word(tone, text) } else { text.to_owned() }
 }
 
-pub(super) fn by_word(tone: Tone, text: &str) -> String {
+pub(super) fn by_word(tone: TextTone, text: &str) -> String {
     let drawn = |word: &str| if word.is_empty() { String::new() } else { ink(tone, word) };
     text.split(' ').map(drawn).collect::<Vec<_>>().join(" ")
 }
 
 /// The text in the colour of a tone, regardless of the layout. It must not be broken.
-pub fn ink(tone: Tone, text: &str) -> String {
+pub fn ink(tone: TextTone, text: &str) -> String {
     let code = match tone {
-        Tone::Good => "32",
-        Tone::Bad => "31",
-        Tone::Held => "35",
-        Tone::Name => "1",
+        TextTone::Good => "32",
+        TextTone::Bad => "31",
+        TextTone::Held => "35",
+        TextTone::Name => "1",
     };
     format!("\u{1b}[{code}m{text}\u{1b}[0m")
 }
@@ -169,6 +169,6 @@ mod tests {
 
     #[test]
     fn colour_ends_with_each_word() {
-        assert_eq!(by_word(Tone::Bad, "a  b"), "\u{1b}[31ma\u{1b}[0m  \u{1b}[31mb\u{1b}[0m");
+        assert_eq!(by_word(TextTone::Bad, "a  b"), "\u{1b}[31ma\u{1b}[0m  \u{1b}[31mb\u{1b}[0m");
     }
 }

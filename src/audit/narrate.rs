@@ -4,16 +4,18 @@
 //! one line goes out, or a few if there is a refusal with a fix.
 
 use serde_json::{Value, json};
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::columns::{self, at_most, cut, plain, wrapped};
-use super::glance::{Glance, attribute, glance, told};
-use super::layout::{self, Tone, paint};
+use super::glance::{PayloadGlance, attribute, glance, told};
+use super::layout::{self, TextTone, paint};
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Header, Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::types::record::{
+    Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
+};
 
 /// Columns of a thread's id when records of several threads are shown.
 const ID_COLUMNS: usize = 20;
@@ -35,19 +37,19 @@ pub fn narrate(record: &Record, within: Option<&ThreadId>) -> Vec<String> {
     }
     lead.extend(["  #", &h.seq.to_string()]);
     match h.kind {
-        Kind::Message | Kind::Timer => message(&lead, record),
-        Kind::Refusal => refusal(&lead, record),
-        Kind::Outcome => outcome(&lead, record),
-        Kind::Attempt => attempt(&lead, record),
-        Kind::Approval => approval(&lead, record),
-        Kind::Steer if record.header.code == Some(Mark::Steering(Steering::Steered)) => {
+        RecordKind::Message | RecordKind::Timer => message(&lead, record),
+        RecordKind::Refusal => refusal(&lead, record),
+        RecordKind::Outcome => outcome(&lead, record),
+        RecordKind::Attempt => attempt(&lead, record),
+        RecordKind::Approval => approval(&lead, record),
+        RecordKind::Steer if record.header.code == Some(RecordCode::Steering(SteerEffect::Steered)) => {
             message(&lead, record)
         }
-        Kind::Steer => steer(&lead, record),
-        Kind::Journal => journal(&lead, record),
-        Kind::Terminal => {
+        RecordKind::Steer => steer(&lead, record),
+        RecordKind::Journal => journal(&lead, record),
+        RecordKind::Terminal => {
             let by = h.to.as_ref().map_or("core", |name| name.as_str());
-            let how = if h.code == Some(Mark::Ended) { ", at rest, by " } else { ", cancelled by " };
+            let how = if h.code == Some(RecordCode::Ended) { ", at rest, by " } else { ", cancelled by " };
             wrapped(&lead, INDENT, &format!(" the thread ends{how}{}", name(by)))
         }
     }
@@ -59,7 +61,7 @@ fn name(text: &str) -> String {
 
 /// The name of a speaker or receiver.
 fn who(text: &str) -> String {
-    paint(Tone::Name, &name(text))
+    paint(TextTone::Name, &name(text))
 }
 
 /// `from → to`, or only the name for a note to itself.
@@ -73,11 +75,12 @@ fn parties(h: &Header) -> String {
 /// The call of a record; for an item, the path of the call that it opens.
 fn call(h: &Header) -> Option<String> {
     let path = h.call.as_ref()?;
-    let item = h.turn.zip(h.ordinal).filter(|_| !matches!(h.code, Some(Mark::Role(Role::Final))));
+    let item =
+        h.turn.zip(h.ordinal).filter(|_| !matches!(h.code, Some(RecordCode::Role(MessageRole::Final))));
     Some(item.map_or_else(|| path.to_string(), |(turn, ordinal)| path.item(turn, ordinal).to_string()))
 }
 
-fn element(seen: &Glance) -> String {
+fn element(seen: &PayloadGlance) -> String {
     format!("<{}>", seen.element)
 }
 
@@ -86,25 +89,25 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
     let seen = glance(&record.body);
     let mut head = parties(h);
     let sense = match h.code {
-        Some(Mark::Role(Role::Request | Role::Begin)) => "opens call",
-        Some(Mark::Role(Role::Call)) => "call",
-        Some(Mark::Role(Role::ToAll)) => "to all, call",
-        Some(Mark::Role(Role::ToFirst)) => "to the first, call",
-        Some(Mark::Role(Role::Note)) => "note",
-        Some(Mark::Role(Role::Steer)) => "steers a thread, item",
-        Some(Mark::Steering(Steering::Steered)) => "steers call",
-        Some(Mark::Role(Role::Final)) => "answers call",
-        Some(Mark::Role(Role::Answer)) => "answer to",
-        Some(Mark::Role(Role::Inbox)) => "inbox of call",
-        Some(Mark::Role(Role::Tell)) => "tells, call",
-        Some(Mark::Timing(Timing::Fired)) => "a timer fired, inbox of call",
-        Some(Mark::Timing(Timing::Opens)) => "a timer fired, opens call",
-        Some(Mark::Timing(Timing::Cancelled)) => "a timer is cancelled, set by call",
-        Some(Mark::Timing(Timing::Wall)) => "time of call",
+        Some(RecordCode::Role(MessageRole::Request | MessageRole::Begin)) => "opens call",
+        Some(RecordCode::Role(MessageRole::Call)) => "call",
+        Some(RecordCode::Role(MessageRole::ToAll)) => "to all, call",
+        Some(RecordCode::Role(MessageRole::ToFirst)) => "to the first, call",
+        Some(RecordCode::Role(MessageRole::Note)) => "note",
+        Some(RecordCode::Role(MessageRole::Steer)) => "steers a thread, item",
+        Some(RecordCode::Steering(SteerEffect::Steered)) => "steers call",
+        Some(RecordCode::Role(MessageRole::Final)) => "answers call",
+        Some(RecordCode::Role(MessageRole::Answer)) => "answer to",
+        Some(RecordCode::Role(MessageRole::Inbox)) => "inbox of call",
+        Some(RecordCode::Role(MessageRole::Tell)) => "tells, call",
+        Some(RecordCode::Timing(TimerEffect::Fired)) => "a timer fired, inbox of call",
+        Some(RecordCode::Timing(TimerEffect::Opens)) => "a timer fired, opens call",
+        Some(RecordCode::Timing(TimerEffect::Cancelled)) => "a timer is cancelled, set by call",
+        Some(RecordCode::Timing(TimerEffect::Wall)) => "time of call",
         _ => primitives::recorded(h).map_or("", |one| one.says),
     };
     if let (Some(path), false) = (call(h), sense.is_empty()) {
-        let sense = if sense == "answers call" { paint(Tone::Good, sense) } else { sense.to_owned() };
+        let sense = if sense == "answers call" { paint(TextTone::Good, sense) } else { sense.to_owned() };
         head.push_str(&format!("  {sense} {path}"));
     }
     head.extend(["  ", &element(&seen)]);
@@ -116,12 +119,12 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     let head = [parties(h), call].concat();
-    let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else {
+    let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else {
         return wrapped(lead, INDENT, &format!("{head}  a journal entry that cannot be read"));
     };
     let attempt = format!(" in attempt {attempt}, entry {id}");
     match entry {
-        Entry::Started(started) => {
+        JournalEntry::Started(started) => {
             let tokens = started.reserve_tokens.map(|tokens| format!("{tokens} tokens"));
             let money = started.reserve_money.map(|money| money.to_string());
             let kept: Vec<String> = tokens.into_iter().chain(money).collect();
@@ -129,7 +132,7 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
             let model = name(&plain(&started.model));
             wrapped(lead, INDENT, &format!("{head}  calls model {model}{attempt}{kept}"))
         }
-        Entry::Result(outcome) => {
+        JournalEntry::Result(outcome) => {
             let tokens = outcome.tokens().map(|tokens| format!("  {tokens} tokens"));
             let money = outcome.money.map(|money| format!("  {money}"));
             let used = [tokens, money].into_iter().flatten().collect::<String>();
@@ -163,7 +166,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let whom = h.to.as_ref().map_or_else(String::new, |to| format!(" to {}", name(to.as_str())));
     let item = call(h).map_or_else(String::new, |path| format!("  item {path}"));
-    let code = h.code.map_or("", Mark::as_str);
+    let code = h.code.map_or("", RecordCode::as_str);
     let Some(told) = told(&record.body) else {
         let seen = glance(&record.body);
         let head = format!(" answered{whom}: {code}{item}  {}", element(&seen));
@@ -174,7 +177,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
     let mut lines = wrapped(
         lead,
         INDENT,
-        &format!(" {}{whom}: {}{own}{item}", paint(Tone::Bad, "refused"), paint(Tone::Bad, code)),
+        &format!(" {}{whom}: {}{own}{item}", paint(TextTone::Bad, "refused"), paint(TextTone::Bad, code)),
     );
     let mut part = |label: &str, text: &str| {
         let lead = [" ".repeat(INDENT).as_str(), label].concat();
@@ -200,10 +203,10 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let path = call(h).unwrap_or_default();
     match h.code {
-        Some(Mark::Handled) => {
+        Some(RecordCode::Handled) => {
             wrapped(lead, INDENT, &format!("{}  call {path} handled, without an answer", parties(h)))
         }
-        Some(Mark::DeadLetter) => {
+        Some(RecordCode::DeadLetter) => {
             let whom = h.to.as_ref().map_or("", |to| to.as_str());
             let after = match attribute(&record.body, "dead-letter", "attempts").as_deref() {
                 Some("1") => "  after 1 attempt".to_owned(),
@@ -213,9 +216,9 @@ fn outcome(lead: &str, record: &Record) -> Vec<String> {
             wrapped(lead, INDENT, &format!(" dead letter of {}  call {path}{after}", name(whom)))
         }
         code => {
-            let code = code.map_or("", Mark::as_str);
+            let code = code.map_or("", RecordCode::as_str);
             let head =
-                format!("{}  call {path} {}", parties(h), paint(Tone::Bad, &format!("failed: {code}")));
+                format!("{}  call {path} {}", parties(h), paint(TextTone::Bad, &format!("failed: {code}")));
             let words = told(&record.body)
                 .map_or_else(|| glance(&record.body).line(layout::two_lines()), |told| told.message);
             with_words(lead, &head, &words)
@@ -229,13 +232,13 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
     if let Some(request) = approval_payload::read_request(&record.body) {
         let what = format!(" ({}, {})", name(&request.element), name(request.to.as_str()));
         let until = format!(", expires at {}", layout::clock(request.expires));
-        let waits = paint(Tone::Held, &format!("waits for a person: approval {}", request.id));
+        let waits = paint(TextTone::Held, &format!("waits for a person: approval {}", request.id));
         let head = [" ", &waits, &what, &until, &path];
         let unknown = request.unknown.map(|words| format!("unknown: {}", plain(&words)));
         return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
     }
     if let Some(question) = question::read_asked(&record.body) {
-        let waits = paint(Tone::Held, &format!("waits for a person: question {}", question.id));
+        let waits = paint(TextTone::Held, &format!("waits for a person: question {}", question.id));
         let (from, until) = (name(question.from.as_str()), layout::moment(question.expires, h.time));
         let head = format!(" {waits} from {from}, expires at {until}{path}");
         return with_words(lead, &head, &plain(&question.words));
@@ -251,7 +254,7 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
 }
 
 fn steer(lead: &str, record: &Record) -> Vec<String> {
-    let what = record.header.code.map_or("", Mark::as_str);
+    let what = record.header.code.map_or("", RecordCode::as_str);
     let (by, note) = approval_payload::read_steering(&record.body).unwrap_or_default();
     let all = if record.header.thread.is_sys() { " everything" } else { "" };
     let head = format!("{all} {what} by {}", name(&by));
@@ -299,7 +302,7 @@ pub fn as_json(position: Position, record: &Record) -> Value {
         "origin": h.origin.map(|origin| origin.to_string()),
         "time": h.time.to_string(),
         "config": h.config.to_string(),
-        "code": h.code.map(Mark::as_str),
+        "code": h.code.map(RecordCode::as_str),
         "head": record.head.to_string(),
         "body": String::from_utf8_lossy(&record.body),
     })

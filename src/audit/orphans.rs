@@ -12,7 +12,7 @@ use systole_core::pump::wake;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::person::PersonRequestId;
-use systole_core::types::ports::{LogFault, LogReader, Unwatched};
+use systole_core::types::ports::{LogFault, LogReader, NoObserver};
 
 /// A call that no listener serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ pub fn among<'t>(
 
 /// The orphans of a log.
 pub fn in_log(reader: &dyn LogReader, current: &Composition) -> Result<Vec<Orphan>, LogFault> {
-    let state = wake::recover(reader, &Unwatched)?.state;
+    let state = wake::recover(reader, &NoObserver)?.state;
     among(reader, state.threads.values(), current)
 }
 

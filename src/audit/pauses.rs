@@ -16,12 +16,12 @@ use systole_core::pump::wake;
 use systole_core::rules::approval_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Kind, Mark, Steering};
+use systole_core::types::record::{RecordCode, RecordKind, SteerEffect};
 use systole_core::types::time::{Millis, spoken};
 
 /// A pause that holds a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pause {
+pub struct ThreadPause {
     /// The paused thread: the requested one, one above it, or `sys` for everything.
     pub of: ThreadId,
     /// Who paused it.
@@ -36,7 +36,11 @@ pub struct Pause {
 type Find<'a> = &'a dyn Fn(&ThreadId) -> Result<Option<Thread>, LogFault>;
 
 /// The pause that holds a thread, if there is one. `find` returns the current state of a thread.
-pub fn holding(reader: &dyn LogReader, find: Find<'_>, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
+pub fn holding(
+    reader: &dyn LogReader,
+    find: Find<'_>,
+    thread: &ThreadId,
+) -> Result<Option<ThreadPause>, LogFault> {
     let mut line = Some(thread.clone());
     while let Some(id) = line {
         let found = find(&id)?;
@@ -52,13 +56,13 @@ pub fn holding(reader: &dyn LogReader, find: Find<'_>, thread: &ThreadId) -> Res
 }
 
 /// The pause of everything, if there is one.
-pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<Pause>, LogFault> {
+pub fn of_everything(reader: &dyn LogReader, find: Find<'_>) -> Result<Option<ThreadPause>, LogFault> {
     find(&ThreadId::sys())?.map_or(Ok(None), |sys| own(reader, &sys))
 }
 
 /// The pause that holds a thread in addition to its own: that of a thread above it, or of everything. It reads only
 /// the log.
-pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>, LogFault> {
+pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
     let find: Find<'_> = &|id| wake::wake(reader, id);
     match thread.parent() {
         Some(parent) => holding(reader, find, &parent),
@@ -67,20 +71,20 @@ pub fn above(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Pause>,
 }
 
 /// A thread's own pause.
-fn own(reader: &dyn LogReader, thread: &Thread) -> Result<Option<Pause>, LogFault> {
+fn own(reader: &dyn LogReader, thread: &Thread) -> Result<Option<ThreadPause>, LogFault> {
     let Some(since) = thread.paused else { return Ok(None) };
-    let paused = Some(Mark::Steering(Steering::Paused));
+    let paused = Some(RecordCode::Steering(SteerEffect::Paused));
     let said = causes::back(reader, &thread.id, thread.seq + 1, |record| {
-        match record.header.kind == Kind::Steer && record.header.code == paused {
+        match record.header.kind == RecordKind::Steer && record.header.code == paused {
             true => ControlFlow::Break(approval_payload::read_steering(&record.body)),
             false => ControlFlow::Continue(()),
         }
     })?;
     let (by, note) = said.flatten().unwrap_or_else(|| ("somebody".to_owned(), None));
-    Ok(Some(Pause { of: thread.id.clone(), by, since, note }))
+    Ok(Some(ThreadPause { of: thread.id.clone(), by, since, note }))
 }
 
-impl Pause {
+impl ThreadPause {
     /// Who paused what, and why, for a paused thread: `by alice: maintenance`.
     pub fn brief(&self, thread: &ThreadId) -> String {
         let with = match &self.of {

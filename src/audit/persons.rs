@@ -10,13 +10,13 @@ use super::columns::{self, plain, wrapped};
 use super::full;
 use super::glance::glance;
 use super::layout;
-use systole_core::pump::state::{Call, PersonRequest, State};
+use systole_core::pump::state::{Call, PersonRequest, PumpState};
 use systole_core::pump::wake;
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
-use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::ports::{LogFault, LogReader, NoObserver, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spoken};
 
 /// Records per read.
@@ -26,7 +26,7 @@ const REQUEST: usize = 280;
 
 /// A request that waits for a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Waiting {
+pub struct WaitingRequest {
     /// The request.
     pub id: PersonRequestId,
     /// The thread of the call.
@@ -46,14 +46,14 @@ pub struct Waiting {
     /// When the request expires.
     pub expires: Millis,
     /// The subject.
-    pub about: About,
+    pub about: RequestSubject,
     /// The message from outside that led to it, if the log has it.
-    pub request: Option<Asked>,
+    pub request: Option<OutsideMessage>,
 }
 
 /// The subject of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum About {
+pub enum RequestSubject {
     /// Whether a payload may be delivered.
     Approval {
         /// The payload's root element.
@@ -68,7 +68,7 @@ pub enum About {
         /// The text of the question.
         words: String,
         /// The messages shown with it.
-        shows: Vec<Shown>,
+        shows: Vec<QuestionMessage>,
         /// The possible answers. If there are none, the note is the answer.
         choices: Vec<String>,
     },
@@ -76,7 +76,7 @@ pub enum About {
 
 /// A message shown with a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct QuestionMessage {
     /// Its number in the view of the asking call.
     pub number: u64,
     /// Its label.
@@ -91,7 +91,7 @@ pub struct Shown {
 
 /// A message from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct OutsideMessage {
     /// Who sent it.
     pub by: Name,
     /// Its thread.
@@ -105,8 +105,8 @@ pub struct Asked {
 }
 
 /// All waiting requests.
-pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
-    let state = wake::recover(reader, &Unwatched)?.state;
+pub fn waiting(reader: &dyn LogReader) -> Result<Vec<WaitingRequest>, LogFault> {
+    let state = wake::recover(reader, &NoObserver)?.state;
     let mut found = Vec::new();
     for thread in state.threads.values() {
         for (place, request) in thread.person_requests() {
@@ -125,7 +125,7 @@ pub fn waiting(reader: &dyn LogReader) -> Result<Vec<Waiting>, LogFault> {
                 (PersonRequest::Question(one), Some(about)) => (one.hash, one.asked, about),
                 (PersonRequest::Question(_), None) => continue,
             };
-            found.push(Waiting {
+            found.push(WaitingRequest {
                 id: request.id(),
                 thread: thread.id.clone(),
                 call: place,
@@ -149,14 +149,14 @@ fn record_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Opti
     Ok(reader.of_thread(thread, seq, 1)?.pop().map(|(_, record)| record).filter(|r| r.header.seq == seq))
 }
 
-fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result<About, LogFault> {
+fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result<RequestSubject, LogFault> {
     let body = record_of(reader, thread, call.request)?.map(|record| record.body).unwrap_or_default();
     let unknown = match &call.approval {
         Some(approval) if approval.of_attempt => record_of(reader, thread, approval.seq)?,
         _ => None,
     };
     let unknown = unknown.and_then(|record| approval_payload::unknown(&record.body));
-    Ok(About::Approval {
+    Ok(RequestSubject::Approval {
         unknown: unknown.map(|words| plain(&words)),
         element: glance(&body).element,
         payload: String::from_utf8_lossy(&body).into_owned(),
@@ -164,7 +164,11 @@ fn approval_of(reader: &dyn LogReader, thread: &ThreadId, call: &Call) -> Result
 }
 
 /// The question of a record. Every message that it shows is checked against its hash.
-fn question_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<About>, LogFault> {
+fn question_of(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seq: u64,
+) -> Result<Option<RequestSubject>, LogFault> {
     let asked = record_of(reader, thread, seq)?;
     let Some(asked) = asked.and_then(|record| question::read_asked(&record.body)) else { return Ok(None) };
     let mut shows = Vec::with_capacity(asked.shows.len());
@@ -174,7 +178,7 @@ fn question_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Op
             let why = format!("record {} of {thread} is not the one that the question shows", show.record);
             return Err(LogFault::Damaged { path: "the log".into(), position: Position::default(), why });
         };
-        shows.push(Shown {
+        shows.push(QuestionMessage {
             number: show.number,
             label: show.label,
             from: shown.header.from,
@@ -182,16 +186,16 @@ fn question_of(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Op
             payload: String::from_utf8_lossy(&shown.body).into_owned(),
         });
     }
-    Ok(Some(About::Question { words: asked.words, shows, choices: asked.choices }))
+    Ok(Some(RequestSubject::Question { words: asked.words, shows, choices: asked.choices }))
 }
 
 /// The message from outside that a call belongs to: the one whose budget it uses, in its root.
 fn asked_outside(
     reader: &dyn LogReader,
-    state: &State,
+    state: &PumpState,
     thread: &ThreadId,
     path: &CallPath,
-) -> Result<Option<Asked>, LogFault> {
+) -> Result<Option<OutsideMessage>, LogFault> {
     let (mut thread, mut path) = (thread.clone(), path.clone());
     while let Some(parent) = thread.parent() {
         let calls = state.thread(&parent).map(|above| &above.calls);
@@ -211,11 +215,11 @@ fn asked_outside(
         let is_it = |record: &Record| {
             let h = &record.header;
             h.call.as_ref() == Some(&first)
-                && (h.kind, h.code) == (Kind::Message, Some(Mark::Role(Role::Request)))
+                && (h.kind, h.code) == (RecordKind::Message, Some(RecordCode::Role(MessageRole::Request)))
         };
         if let Some((_, record)) = page.iter().find(|(_, record)| is_it(record)) {
             let h = &record.header;
-            return Ok(Some(Asked {
+            return Ok(Some(OutsideMessage {
                 by: h.from.clone(),
                 thread,
                 seq: h.seq,
@@ -230,20 +234,20 @@ fn asked_outside(
     }
 }
 
-impl Waiting {
+impl WaitingRequest {
     /// Which of the two kinds it is.
     pub fn kind(&self) -> RequestKind {
         match self.about {
-            About::Approval { .. } => RequestKind::Approval,
-            About::Question { .. } => RequestKind::Question,
+            RequestSubject::Approval { .. } => RequestKind::Approval,
+            RequestSubject::Question { .. } => RequestKind::Question,
         }
     }
 
     /// The element and the bytes of the waiting payload, if it is an approval.
     pub fn payload(&self) -> Option<(&str, &str)> {
         match &self.about {
-            About::Approval { element, payload, .. } => Some((element, payload)),
-            About::Question { .. } => None,
+            RequestSubject::Approval { element, payload, .. } => Some((element, payload)),
+            RequestSubject::Question { .. } => None,
         }
     }
 
@@ -254,14 +258,14 @@ impl Waiting {
             0 => "expires now".to_owned(),
             left => format!("expires in {}", spoken(left)),
         };
-        let Waiting { listener, caller, thread, .. } = self;
+        let WaitingRequest { listener, caller, thread, .. } = self;
         let head = match &self.about {
-            About::Approval { element, .. } => format!("({element}, {listener}) from {caller}"),
-            About::Question { .. } => format!("(question) from {listener}"),
+            RequestSubject::Approval { element, .. } => format!("({element}, {listener}) from {caller}"),
+            RequestSubject::Question { .. } => format!("(question) from {listener}"),
         };
         let head = format!("  {head} in {thread}, {left}");
         let mut lines = wrapped(&self.id.to_string(), 4, &head);
-        if let About::Approval { unknown: Some(unknown), .. } = &self.about {
+        if let RequestSubject::Approval { unknown: Some(unknown), .. } = &self.about {
             lines.extend(columns::at_most(4, wrapped("    unknown:", 4, unknown)));
         }
         match &self.request {
@@ -279,11 +283,11 @@ impl Waiting {
             None => lines.push("    the message from outside is not in the log".to_owned()),
         }
         match &self.about {
-            About::Approval { payload, .. } => {
+            RequestSubject::Approval { payload, .. } => {
                 lines.push(format!("    payload, {} bytes:", payload.len()));
                 lines.extend(full::lines(payload.as_bytes(), 4));
             }
-            About::Question { words, shows, choices } => {
+            RequestSubject::Question { words, shows, choices } => {
                 lines.push("    question:".to_owned());
                 lines.extend(full::text_lines(words, 4));
                 for show in shows {
@@ -310,15 +314,17 @@ impl Waiting {
         let id = self.id;
         let (approve, reject) = (format!("systole approve {id}"), format!("systole reject {id} --note WHY"));
         match &self.about {
-            About::Approval { unknown: Some(_), .. } => vec![approve, reject],
-            About::Approval { .. } => vec![approve, reject, format!("systole amend {id} --file FILE")],
-            About::Question { choices, .. } => vec![question::commands(id, choices)],
+            RequestSubject::Approval { unknown: Some(_), .. } => vec![approve, reject],
+            RequestSubject::Approval { .. } => {
+                vec![approve, reject, format!("systole amend {id} --file FILE")]
+            }
+            RequestSubject::Question { choices, .. } => vec![question::commands(id, choices)],
         }
     }
 
     /// Whether it is the message from outside itself.
-    fn is_from_outside(&self, asked: &Asked) -> bool {
-        let About::Approval { payload, .. } = &self.about else { return false };
+    fn is_from_outside(&self, asked: &OutsideMessage) -> bool {
+        let RequestSubject::Approval { payload, .. } = &self.about else { return false };
         self.call.caller().is_none() && self.thread == asked.thread && *payload == asked.payload
     }
 
@@ -346,11 +352,11 @@ impl Waiting {
             "request": request,
         });
         let own = match &self.about {
-            About::Approval { element, payload, unknown } => {
+            RequestSubject::Approval { element, payload, unknown } => {
                 json!({"element": element, "payload": payload, "unknown": unknown})
             }
-            About::Question { words, shows, choices } => {
-                let shows: Vec<Value> = shows.iter().map(Shown::as_json).collect();
+            RequestSubject::Question { words, shows, choices } => {
+                let shows: Vec<Value> = shows.iter().map(QuestionMessage::as_json).collect();
                 json!({"question": words, "shows": shows, "choices": choices})
             }
         };
@@ -361,7 +367,7 @@ impl Waiting {
     }
 }
 
-impl Shown {
+impl QuestionMessage {
     fn as_json(&self) -> Value {
         json!({
             "seq": self.number,

@@ -7,14 +7,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::whole::Whole;
-use systole_core::pump::state::{Call, Stand};
+use super::whole::LogState;
+use systole_core::pump::state::{Call, CallState};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::time::Millis;
 
 /// The state of a due call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Post {
+pub enum DueCallState {
     /// The organism is not running: the call goes out, perhaps again, when it does.
     Stopped,
     /// Paused: nothing new of its thread goes out.
@@ -42,31 +42,31 @@ pub enum Post {
 }
 
 /// The post of every due call.
-pub struct Posts(HashMap<(ThreadId, CallPath), Post>);
+pub struct DueCalls(HashMap<(ThreadId, CallPath), DueCallState>);
 
 /// When a call could first go out: since then it is in its listener's queue.
 fn due_at(call: &Call) -> Millis {
     call.ready_at.max(call.not_before)
 }
 
-impl Posts {
+impl DueCalls {
     /// Computes the posts at a moment.
-    pub fn at(whole: &Whole, now: Millis) -> Posts {
+    pub fn at(whole: &LogState, now: Millis) -> DueCalls {
         let mut posts = HashMap::new();
         let mut queues: BTreeMap<&Name, Vec<(Millis, &ThreadId, &CallPath, &Call)>> = BTreeMap::new();
         for thread in whole.working() {
             let halted = whole.halted(&thread.id);
             for (path, call) in &thread.calls {
-                if !matches!(call.stand(), Stand::Ready { .. }) {
+                if !matches!(call.stand(), CallState::Ready { .. }) {
                     continue;
                 }
                 let key = (thread.id.clone(), path.clone());
                 if whole.running.is_none() {
-                    posts.insert(key, Post::Stopped);
+                    posts.insert(key, DueCallState::Stopped);
                 } else if let Some((by, _)) = halted.as_ref().filter(|(_, since)| due_at(call) >= *since) {
-                    posts.insert(key, Post::Paused { by: by.clone() });
+                    posts.insert(key, DueCallState::Paused { by: by.clone() });
                 } else if call.not_before > now {
-                    posts.insert(key, Post::BackOff { until: call.not_before });
+                    posts.insert(key, DueCallState::BackOff { until: call.not_before });
                 } else {
                     queues.entry(&call.listener).or_default().push((due_at(call), &thread.id, path, call));
                 }
@@ -81,27 +81,27 @@ impl Posts {
                 let halted = whole.halted(thread);
                 let post = if let Some((by, _)) = halted.filter(|_| index >= slots) {
                     // It had no slot before the pause, so it did not go out.
-                    Post::Paused { by }
+                    DueCallState::Paused { by }
                 } else if index >= slots {
-                    Post::Queued { place: index + 1 - slots, slots }
+                    DueCallState::Queued { place: index + 1 - slots, slots }
                 } else {
-                    Post::Out { since: out_since(whole, listener, due, slots) }
+                    DueCallState::Out { since: out_since(whole, listener, due, slots) }
                 };
                 posts.insert((thread.clone(), path.clone()), post);
             }
         }
-        Posts(posts)
+        DueCalls(posts)
     }
 
     /// The post of a call; `None` if no turn of it is due.
-    pub fn of(&self, thread: &ThreadId, call: &CallPath) -> Option<&Post> {
+    pub fn of(&self, thread: &ThreadId, call: &CallPath) -> Option<&DueCallState> {
         self.0.get(&(thread.clone(), call.clone()))
     }
 }
 
 /// A delivery goes out when it is due, the organism runs, and a slot is free; with one slot that is
 /// when the previous delivery was over.
-fn out_since(whole: &Whole, listener: &Name, due: Millis, slots: usize) -> Millis {
+fn out_since(whole: &LogState, listener: &Name, due: Millis, slots: usize) -> Millis {
     let freed = whole.freed(listener).filter(|_| slots == 1);
     due.max(whole.booted().unwrap_or_default()).max(freed.unwrap_or_default())
 }

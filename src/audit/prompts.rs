@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Journaling, Kind, Mark, Record};
+use systole_core::types::record::{JournalEffect, Record, RecordCode, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 64;
@@ -18,7 +18,7 @@ const LONGEST: usize = 100_000;
 
 /// A model call from the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Called {
+pub struct JournaledCall {
     /// The record.
     pub seq: u64,
     /// The listener that called the model.
@@ -33,7 +33,7 @@ pub struct Called {
 
 /// Why a prompt cannot be shown.
 #[derive(Debug, thiserror::Error)]
-pub enum Unshown {
+pub enum PromptFault {
     /// The log cannot be read.
     #[error(transparent)]
     Log(#[from] LogFault),
@@ -50,8 +50,12 @@ pub enum Unshown {
 
 /// The model call that belongs to a record: the record itself, or the last call of its sender before it. `None` if
 /// the thread has none up to there.
-pub fn called(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Called>, LogFault> {
-    let mut last: Vec<Called> = Vec::new();
+pub fn called(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    seq: u64,
+) -> Result<Option<JournaledCall>, LogFault> {
+    let mut last: Vec<JournaledCall> = Vec::new();
     let mut speaker = None;
     let mut from = 1;
     'all: loop {
@@ -75,16 +79,17 @@ pub fn called(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Opt
     Ok(own.map(|at| last.swap_remove(at)).or_else(|| last.pop()))
 }
 
-fn started(record: &Record) -> Option<Called> {
+fn started(record: &Record) -> Option<JournaledCall> {
     let h = &record.header;
-    if h.kind != Kind::Journal || h.code != Some(Mark::Journaling(Journaling::Started)) {
+    if h.kind != RecordKind::Journal || h.code != Some(RecordCode::Journaling(JournalEffect::Started)) {
         return None;
     }
-    let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) else {
+    let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) = EarlierEntry::read(&record.body)
+    else {
         return None;
     };
     let (model, prompt) = (started.model, started.prompt);
-    Some(Called { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
+    Some(JournaledCall { seq: h.seq, listener: h.from.clone(), model, turn: h.turn, prompt })
 }
 
 /// The links of a prompt, first one first. `before` returns the previous link of a text.
@@ -92,17 +97,17 @@ pub fn links(
     reader: &dyn LogReader,
     prompt: &str,
     before: impl Fn(&str) -> Option<String>,
-) -> Result<Vec<Arc<str>>, Unshown> {
+) -> Result<Vec<Arc<str>>, PromptFault> {
     let mut links = Vec::new();
     let mut next = Some(prompt.to_owned());
     while let Some(hash) = next {
         if links.len() == LONGEST {
-            return Err(Unshown::Endless);
+            return Err(PromptFault::Endless);
         }
-        let digest = Digest::parse(&hash).map_err(|_| Unshown::Altered(hash.clone()))?;
-        let Some(bytes) = reader.document(digest)? else { return Err(Unshown::Missing(hash)) };
+        let digest = Digest::parse(&hash).map_err(|_| PromptFault::Altered(hash.clone()))?;
+        let Some(bytes) = reader.document(digest)? else { return Err(PromptFault::Missing(hash)) };
         let text = std::str::from_utf8(&bytes).ok().filter(|_| Digest::of(&bytes) == digest);
-        let Some(text) = text else { return Err(Unshown::Altered(hash)) };
+        let Some(text) = text else { return Err(PromptFault::Altered(hash)) };
         next = before(text);
         links.push(Arc::from(text));
     }

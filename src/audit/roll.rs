@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 
 use super::columns::{self, cut_counted};
 use super::glance::{glance, told};
-use super::layout::{self, Tone, paint};
-use super::pauses::Pause;
-use super::posts::Posts;
-use super::runs::{self, Goal, Progress, Runs};
-use super::whole::Whole;
-use super::why::{Standing, drawn};
-use systole_core::pump::state::{Life, Thread, used_under};
-use systole_core::types::budget::Use;
+use super::layout::{self, TextTone, paint};
+use super::pauses::ThreadPause;
+use super::posts::DueCalls;
+use super::runs::{self, RunStep, StepProgress, WorkflowRuns};
+use super::whole::LogState;
+use super::why::{ThreadWaits, drawn};
+use systole_core::pump::state::{Thread, ThreadState, used_under};
+use systole_core::types::budget::UsedAmounts;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spoken};
 
 /// Threads to check for the newest roots: children are between them.
@@ -34,13 +34,13 @@ const WORDS_COLUMNS: usize = 30;
 
 /// One thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub struct ThreadEntry {
     /// The thread.
     pub thread: ThreadId,
     /// Its state.
-    pub life: Life,
+    pub life: ThreadState,
     /// The pause that holds it, if it is paused.
-    pub paused: Option<Pause>,
+    pub paused: Option<ThreadPause>,
     /// Since when: a working thread since its oldest leaf waits, any other since its last record.
     pub since: Millis,
     /// What it waits for, or how it last ended.
@@ -48,22 +48,22 @@ pub struct Entry {
     /// Whether it continues only while an organism runs.
     pub is_unfinished: bool,
     /// The budget use of its messages in progress, including everything below.
-    pub used: Use,
+    pub used: UsedAmounts,
     /// Its goal in a workflow.
-    pub goal: Option<Goal>,
+    pub goal: Option<RunStep>,
     /// The current steps of a workflow in it.
-    pub steps: Vec<Progress>,
+    pub steps: Vec<StepProgress>,
 }
 
 /// Lists the newest roots, or with `children` the newest threads of any kind.
 pub fn call(
     reader: &dyn LogReader,
-    whole: &Whole,
+    whole: &LogState,
     now: Millis,
     most: usize,
     children: bool,
-) -> Result<Vec<Entry>, LogFault> {
-    let posts = Posts::at(whole, now);
+) -> Result<Vec<ThreadEntry>, LogFault> {
+    let posts = DueCalls::at(whole, now);
     let looked_at = if children { most } else { most.max(LOOKED_AT) };
     let newest = reader.threads(looked_at)?;
     let mut roll = Vec::new();
@@ -76,21 +76,21 @@ pub fn call(
 
 fn entry(
     reader: &dyn LogReader,
-    whole: &Whole,
-    posts: &Posts,
+    whole: &LogState,
+    posts: &DueCalls,
     thread: &Thread,
     now: Millis,
-) -> Result<Entry, LogFault> {
+) -> Result<ThreadEntry, LogFault> {
     let life = thread.life();
-    let (since, words) = if life == Life::Working {
-        let standing = Standing::of(reader, whole, posts, thread)?;
+    let (since, words) = if life == ThreadState::Working {
+        let standing = ThreadWaits::of(reader, whole, posts, thread)?;
         let leaves = standing.leaves();
         let oldest = leaves.iter().min_by_key(|leaf| leaf.since);
         match oldest {
             None => (thread.touched, String::new()),
             Some(leaf) => {
                 let mut words =
-                    format!("{}: {}", paint(Tone::Name, leaf.listener.as_str()), drawn(leaf, now));
+                    format!("{}: {}", paint(TextTone::Name, leaf.listener.as_str()), drawn(leaf, now));
                 if leaves.len() > 1 {
                     words.extend([" (and ", &(leaves.len() - 1).to_string(), " more)"]);
                 }
@@ -109,16 +109,30 @@ fn entry(
     let at_work = |id: &ThreadId| whole.at_work(id);
     let purses =
         thread.purses.keys().filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
-    let used =
-        purses.fold(Use::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
+    let used = purses
+        .fold(UsedAmounts::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
     let paused = whole.paused(reader, &thread.id)?;
-    let is_unfinished = life == Life::Working || !thread.timers.is_empty();
+    let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
     let (goal, steps) = (None, Vec::new());
-    Ok(Entry { thread: thread.id.clone(), life, paused, since, words, is_unfinished, used, goal, steps })
+    Ok(ThreadEntry {
+        thread: thread.id.clone(),
+        life,
+        paused,
+        since,
+        words,
+        is_unfinished,
+        used,
+        goal,
+        steps,
+    })
 }
 
 /// Adds the workflow facts to each entry.
-pub fn name_goals(entries: &mut [Entry], whole: &Whole, runs: &Runs<'_>) -> Result<(), LogFault> {
+pub fn name_goals(
+    entries: &mut [ThreadEntry],
+    whole: &LogState,
+    runs: &WorkflowRuns<'_>,
+) -> Result<(), LogFault> {
     for entry in entries {
         entry.goal = runs.of_thread(&entry.thread)?;
         let Some(thread) = whole.at_work(&entry.thread) else { continue };
@@ -140,24 +154,28 @@ fn outcome(record: &Record) -> Option<String> {
     let h = &record.header;
     let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
     match (h.kind, h.code) {
-        (Kind::Terminal, _) => {
-            let how = if h.code == Some(Mark::Ended) { "ended by " } else { "cancelled by " };
+        (RecordKind::Terminal, _) => {
+            let how = if h.code == Some(RecordCode::Ended) { "ended by " } else { "cancelled by " };
             Some([how, h.to.as_ref().map_or("core", |by| by.as_str())].concat())
         }
-        (Kind::Message, Some(Mark::Role(Role::Final))) if is_top => {
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) if is_top => {
             let seen = glance(&record.body);
-            Some(format!("{} <{}> {}", paint(Tone::Good, "answered"), seen.element, seen.words))
+            Some(format!("{} <{}> {}", paint(TextTone::Good, "answered"), seen.element, seen.words))
         }
-        (Kind::Outcome, Some(Mark::Handled)) if is_top => Some("handled".to_owned()),
-        (Kind::Outcome, Some(Mark::Code(code))) if is_top => {
+        (RecordKind::Outcome, Some(RecordCode::Handled)) if is_top => Some("handled".to_owned()),
+        (RecordKind::Outcome, Some(RecordCode::Code(code))) if is_top => {
             let words = told(&record.body).map_or_else(|| glance(&record.body).words, |told| told.message);
-            Some(format!("{} {}", paint(Tone::Bad, &format!("failed: {code}:", code = code.as_str())), words))
+            Some(format!(
+                "{} {}",
+                paint(TextTone::Bad, &format!("failed: {code}:", code = code.as_str())),
+                words
+            ))
         }
         _ => None,
     }
 }
 
-impl Entry {
+impl ThreadEntry {
     /// The entry as one line, or as two on a narrow screen; `children` says whether the list contains ids of
     /// children.
     pub fn line(&self, now: Millis, children: bool) -> String {
@@ -166,7 +184,7 @@ impl Entry {
         let since = self.paused.as_ref().map_or(self.since, |pause| pause.since);
         let since = spoken(now.since(since));
         let state =
-            if self.paused.is_some() { paint(Tone::Held, self.state()) } else { self.state().to_owned() };
+            if self.paused.is_some() { paint(TextTone::Held, self.state()) } else { self.state().to_owned() };
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
             [text, &" ".repeat(blanks)].concat()
@@ -175,7 +193,7 @@ impl Entry {
         let (room, run, words) = (layout::columns(), self.run(), self.told());
         let told = [run.as_str(), &words].into_iter().filter(|part| !part.is_empty());
         // A person came to read what a thread waits for, so it gets its own line instead of a cut.
-        let waits = self.paused.is_some() || self.life == Life::Working;
+        let waits = self.paused.is_some() || self.life == ThreadState::Working;
         let told = told.collect::<Vec<_>>().join(if self.steps.is_empty() { ": " } else { "; " });
         let needs = if waits { columns::width(&told) + 2 } else { WORDS_COLUMNS + columns::width(&run) };
         if told.is_empty() || room >= columns::width(&head) + needs {
@@ -203,7 +221,7 @@ impl Entry {
 
     /// Its workflow facts: its goal, and its current steps.
     fn run(&self) -> String {
-        let goal = self.goal.as_ref().map(Goal::label);
+        let goal = self.goal.as_ref().map(RunStep::label);
         let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));
         goal.into_iter().chain(steps).collect::<Vec<_>>().join(": ")
     }
@@ -213,11 +231,11 @@ impl Entry {
         json!({
             "thread": self.thread.as_str(),
             "state": self.state(),
-            "paused": self.paused.as_ref().map(Pause::as_json),
+            "paused": self.paused.as_ref().map(ThreadPause::as_json),
             "since": self.since.to_string(),
             "words": self.words,
-            "goal": self.goal.as_ref().map(Goal::as_json),
-            "steps": self.steps.iter().map(Progress::as_json).collect::<Vec<_>>(),
+            "goal": self.goal.as_ref().map(RunStep::as_json),
+            "steps": self.steps.iter().map(StepProgress::as_json).collect::<Vec<_>>(),
             "used": {
                 "messages": self.used.messages,
                 "children": self.used.children,
@@ -235,14 +253,14 @@ mod tests {
     #[test]
     fn a_line_fits_whatever_stands_in_it() {
         let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
-        let entry = Entry {
+        let entry = ThreadEntry {
             thread: ThreadId::parse(&thread).unwrap(),
-            life: Life::Working,
+            life: ThreadState::Working,
             paused: None,
             since: Millis(0),
             words: "日本語のとても長いテキスト".repeat(20),
             is_unfinished: true,
-            used: Use::default(),
+            used: UsedAmounts::default(),
             goal: None,
             steps: Vec::new(),
         };

@@ -9,23 +9,23 @@ use std::collections::HashMap;
 use std::rc::Rc;
 
 use serde_json::{Value, json};
-use systole_kit::Limits;
-use systole_kit::gate::{Gate, Step};
+use systole_kit::DocumentLimits;
+use systole_kit::gate::{Gate, GateStep};
 
 use super::columns::plain;
 use super::glance::attribute;
-use super::whole::Whole;
-use systole_core::types::composition::Section;
+use super::whole::LogState;
+use systole_core::types::composition::ListenerSection;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 512;
 
 /// A step as the organism file describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StepSaid {
+pub struct DescribedStep {
     /// The step's action, as a sentence.
     pub sentence: String,
     /// The list whose items it goes through: the goal that provides it, and the path of fields.
@@ -33,11 +33,11 @@ pub struct StepSaid {
 }
 
 /// Looks up a step in the section of a workflow.
-pub type ReadStep<'a> = &'a dyn Fn(&Section, &str) -> Option<StepSaid>;
+pub type ReadStep<'a> = &'a dyn Fn(&ListenerSection, &str) -> Option<DescribedStep>;
 
 /// A goal, a call or a question of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Goal {
+pub struct RunStep {
     /// The workflow.
     pub workflow: Name,
     /// The name of the step.
@@ -54,7 +54,7 @@ pub struct Goal {
 
 /// The progress of a step.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Progress {
+pub struct StepProgress {
     /// The name of the step.
     pub step: String,
     /// The innermost loop around it, with the pass.
@@ -93,22 +93,22 @@ struct Notes {
 }
 
 /// The runs of a log.
-pub struct Runs<'a> {
+pub struct WorkflowRuns<'a> {
     reader: &'a dyn LogReader,
-    whole: &'a Whole,
+    whole: &'a LogState,
     read: ReadStep<'a>,
     notes: RefCell<HashMap<ThreadId, Rc<Notes>>>,
-    said: RefCell<HashMap<(Digest, Name, String), Option<StepSaid>>>,
+    said: RefCell<HashMap<(Digest, Name, String), Option<DescribedStep>>>,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> WorkflowRuns<'a> {
     /// The runs of a log.
-    pub fn new(reader: &'a dyn LogReader, whole: &'a Whole, read: ReadStep<'a>) -> Runs<'a> {
-        Runs { reader, whole, read, notes: RefCell::default(), said: RefCell::default() }
+    pub fn new(reader: &'a dyn LogReader, whole: &'a LogState, read: ReadStep<'a>) -> WorkflowRuns<'a> {
+        WorkflowRuns { reader, whole, read, notes: RefCell::default(), said: RefCell::default() }
     }
 
     /// The goal of a child thread, if a run started it.
-    pub fn of_thread(&self, thread: &ThreadId) -> Result<Option<Goal>, LogFault> {
+    pub fn of_thread(&self, thread: &ThreadId) -> Result<Option<RunStep>, LogFault> {
         let Some(parent) = thread.parent() else { return Ok(None) };
         let first = self.reader.of_thread(thread, 1, 1)?;
         let is_begun =
@@ -122,7 +122,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The goal of an item of a run.
-    pub fn of_item(&self, thread: &ThreadId, item: &CallPath) -> Result<Option<Goal>, LogFault> {
+    pub fn of_item(&self, thread: &ThreadId, item: &CallPath) -> Result<Option<RunStep>, LogFault> {
         let Some(path) = item.caller().filter(|(call, ..)| self.is_run(thread, call)) else {
             return Ok(None);
         };
@@ -132,7 +132,7 @@ impl<'a> Runs<'a> {
     }
 
     /// The progress of a run's current steps: all steps with something running.
-    pub fn steps(&self, thread: &ThreadId, call: &CallPath) -> Result<Vec<Progress>, LogFault> {
+    pub fn steps(&self, thread: &ThreadId, call: &CallPath) -> Result<Vec<StepProgress>, LogFault> {
         if !self.is_run(thread, call) {
             return Ok(Vec::new());
         }
@@ -142,14 +142,14 @@ impl<'a> Runs<'a> {
         let last: HashMap<&str, usize> =
             of_call.iter().enumerate().map(|(at, one)| (one.key.as_str(), at)).collect();
         let mut places: HashMap<(String, Option<(String, u32)>), usize> = HashMap::new();
-        let mut steps: Vec<(Progress, &Started)> = Vec::new();
+        let mut steps: Vec<(StepProgress, &Started)> = Vec::new();
         for (nth, one) in of_call.iter().copied().enumerate() {
             if last.get(one.key.as_str()) != Some(&nth) {
                 continue;
             }
             let Key { step, pass, .. } = Key::of(&one.key);
             let at = *places.entry((step.clone(), pass.clone())).or_insert_with(|| {
-                steps.push((Progress { step, pass, ..Progress::default() }, one));
+                steps.push((StepProgress { step, pass, ..StepProgress::default() }, one));
                 steps.len() - 1
             });
             let Some((progress, _)) = steps.get_mut(at) else { continue };
@@ -196,13 +196,13 @@ impl<'a> Runs<'a> {
         Ok(record.first().and_then(|(_, record)| count(&record.body, &fields)))
     }
 
-    fn goal(&self, started: &Started) -> Goal {
+    fn goal(&self, started: &Started) -> RunStep {
         let Key { step, pass, item, agent } = Key::of(&started.key);
         let sentence = self.said(started, &step).map(|said| said.sentence);
-        Goal { workflow: started.workflow.clone(), step, pass, item, agent, sentence }
+        RunStep { workflow: started.workflow.clone(), step, pass, item, agent, sentence }
     }
 
-    fn said(&self, started: &Started, step: &str) -> Option<StepSaid> {
+    fn said(&self, started: &Started, step: &str) -> Option<DescribedStep> {
         let key = (started.config, started.workflow.clone(), step.to_owned());
         let look = || (self.read)(self.whole.section(started.config, &started.workflow)?, step);
         self.said.borrow_mut().entry(key).or_insert_with(look).clone()
@@ -234,7 +234,7 @@ impl Notes {
     fn take(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
         match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(Role::Note))) => {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note))) => {
                 let (Some(call), Some(turn)) = (&h.call, h.turn) else { return };
                 for (ordinal, key) in starts(body, &h.from) {
                     // A pause before another try is a part of the step; a time limit is not.
@@ -254,7 +254,9 @@ impl Notes {
                     });
                 }
             }
-            (Kind::Message | Kind::Timer | Kind::Outcome | Kind::Refusal, _) => self.came(record),
+            (RecordKind::Message | RecordKind::Timer | RecordKind::Outcome | RecordKind::Refusal, _) => {
+                self.came(record)
+            }
             _ => {}
         }
     }
@@ -289,7 +291,7 @@ impl Notes {
             self.children.extend(ThreadId::parse(&child).ok().map(|child| (child, at)));
         } else if let Some(timer) = attribute(body, "timer-set", "id") {
             one.timer = Some(timer);
-        } else if h.code == Some(Mark::Role(Role::Answer)) {
+        } else if h.code == Some(RecordCode::Role(MessageRole::Answer)) {
             one.came.get_or_insert(attribute(body, "system-error", "code").is_none());
             one.output.get_or_insert(h.seq);
         }
@@ -299,17 +301,17 @@ impl Notes {
 /// The items that a note of that workflow starts: ordinals and keys.
 fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
     let mut found = Vec::new();
-    let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return found };
+    let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return found };
     let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
     while let Ok(step) = gate.step() {
         match step {
-            Step::Open(tag) if gate.ns(&tag) != Some(namespace.as_str()) => return Vec::new(),
-            Step::Open(tag) if tag.local == "start" => {
+            GateStep::Open(tag) if gate.ns(&tag) != Some(namespace.as_str()) => return Vec::new(),
+            GateStep::Open(tag) if tag.local == "start" => {
                 let ordinal = gate.attribute("ordinal").and_then(|ordinal| ordinal.parse().ok());
                 let key = gate.attribute("key").map(std::borrow::Cow::into_owned);
                 found.extend(ordinal.zip(key));
             }
-            Step::Done => break,
+            GateStep::Done => break,
             _ => {}
         }
     }
@@ -318,18 +320,18 @@ fn starts(body: &[u8], workflow: &Name) -> Vec<(u32, String)> {
 
 /// The number of elements at the end of that path in a child's answer.
 fn count(body: &[u8], way: &[String]) -> Option<usize> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut open: Vec<String> = Vec::new();
     let mut count = 0;
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 open.push(tag.local.to_owned());
                 // Before the path come the end of the thread and the payload itself.
                 count += usize::from(open.get(2..).is_some_and(|inside| inside == way));
             }
-            Step::Close => drop(open.pop()),
-            Step::Done => return Some(count),
+            GateStep::Close => drop(open.pop()),
+            GateStep::Done => return Some(count),
             _ => {}
         }
     }
@@ -366,7 +368,7 @@ fn pass_told(pass: Option<&(String, u32)>) -> String {
     pass.map(|(name, pass)| format!(", pass {pass} of {}", plain(name))).unwrap_or_default()
 }
 
-impl Goal {
+impl RunStep {
     /// Its label: `review, item 3`, `draft, pass 2 of report`.
     pub fn label(&self) -> String {
         let agent = self.agent.as_ref().map(|agent| format!(" by {}", plain(agent))).unwrap_or_default();
@@ -396,7 +398,7 @@ impl Goal {
     }
 }
 
-impl Progress {
+impl StepProgress {
     /// The progress: `review: 3 of 12 done, 4 running`; only the name for a step that runs once.
     pub fn told(&self) -> String {
         let name = format!("{}{}", plain(&self.step), pass_told(self.pass.as_ref()));
@@ -423,8 +425,8 @@ impl Progress {
 }
 
 /// The progress of all steps, on one line.
-pub fn told(steps: &[Progress]) -> String {
-    steps.iter().map(Progress::told).collect::<Vec<_>>().join("; ")
+pub fn told(steps: &[StepProgress]) -> String {
+    steps.iter().map(StepProgress::told).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -442,7 +444,7 @@ mod tests {
         ] {
             let Key { step, pass, item, agent } = Key::of(key);
             let workflow = Name::parse("w").unwrap();
-            let goal = Goal { workflow, step, pass, item, agent, sentence: None };
+            let goal = RunStep { workflow, step, pass, item, agent, sentence: None };
             assert_eq!(goal.label(), label);
         }
     }

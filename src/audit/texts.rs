@@ -7,16 +7,16 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use systole_kit::Limits;
-use systole_kit::gate::{Gate, Step};
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::DocumentLimits;
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::causes::Placed;
+use super::causes::PlacedRecord;
 use super::columns::{cut, wrapped};
 use super::glance;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{Kind, Record, head_zero};
+use systole_core::types::record::{Record, RecordKind, head_zero};
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -28,14 +28,14 @@ const NAMED: usize = 12;
 const NAME: usize = 24;
 
 /// The text to find.
-pub struct Wanted {
+pub struct SearchText {
     typed: String,
     words: String,
 }
 
 /// How a record contains a text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum How {
+pub enum TextUse {
     /// In its payload.
     Says,
     /// In the payload that it refuses.
@@ -46,23 +46,23 @@ pub enum How {
     Prompted,
 }
 
-impl How {
+impl TextUse {
     /// The word for it.
     pub fn as_str(self) -> &'static str {
         match self {
-            How::Says => "says",
-            How::Refuses => "refuses",
-            How::Answered => "answered",
-            How::Prompted => "prompted",
+            TextUse::Says => "says",
+            TextUse::Refuses => "refuses",
+            TextUse::Answered => "answered",
+            TextUse::Prompted => "prompted",
         }
     }
 }
 
 /// One way that a text took.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct TextRoute {
     /// How its records contain it.
-    pub how: How,
+    pub how: TextUse,
     /// Who sent them.
     pub from: Name,
     /// The receiver.
@@ -75,13 +75,13 @@ pub struct Way {
 
 /// The search result.
 #[derive(Default)]
-pub struct Found {
+pub struct SearchResult {
     /// The first record that contains the text.
-    pub first: Option<Placed>,
+    pub first: Option<PlacedRecord>,
     /// The number of records.
     pub records: u64,
     /// The ways it took, by their first records.
-    pub ways: Vec<Way>,
+    pub ways: Vec<TextRoute>,
     /// Whether there are more ways.
     pub more: bool,
     /// Documents that records name but the log does not have, so they cannot be searched.
@@ -89,7 +89,7 @@ pub struct Found {
 }
 
 /// A link of a prompt's chain: the hash of the previous link, and its texts.
-pub struct Link {
+pub struct PromptLink {
     /// The previous link.
     pub before: Option<String>,
     /// Its texts, as the model read them.
@@ -97,7 +97,7 @@ pub struct Link {
 }
 
 /// Reads a link of a prompt's chain; `None` if the text is not a link.
-pub type ReadLink<'a> = &'a dyn Fn(&str) -> Option<Link>;
+pub type ReadLink<'a> = &'a dyn Fn(&str) -> Option<PromptLink>;
 
 /// Collapses white space to one blank.
 fn spaced(text: &str) -> String {
@@ -111,11 +111,11 @@ fn decoded(text: &str) -> String {
     marks.iter().fold(text.to_owned(), |text, (mark, meant)| text.replace(mark, meant))
 }
 
-impl Wanted {
+impl SearchText {
     /// A search for that text; `None` if it is blank.
-    pub fn new(typed: &str) -> Option<Wanted> {
+    pub fn new(typed: &str) -> Option<SearchText> {
         let words = spaced(typed);
-        (!words.is_empty()).then(|| Wanted { typed: typed.to_owned(), words })
+        (!words.is_empty()).then(|| SearchText { typed: typed.to_owned(), words })
     }
 
     fn is_in(&self, text: &str) -> bool {
@@ -133,20 +133,20 @@ impl Wanted {
         if raw.contains(&self.typed) {
             return true;
         }
-        let Ok(mut gate) = Gate::strict(body, &Limits::FROM_PUMP) else { return false };
+        let Ok(mut gate) = Gate::strict(body, &DocumentLimits::FROM_PUMP) else { return false };
         let mut text = String::with_capacity(body.len());
         while let Ok(step) = gate.step() {
             match step {
-                Step::Open(_) => {
+                GateStep::Open(_) => {
                     if gate.attributes().iter().any(|attribute| self.is_in(&attribute.value())) {
                         return true;
                     }
                     text.push(' ');
                 }
-                Step::Text(piece) => piece.append_to(&mut text),
-                Step::Close => text.push(' '),
-                Step::Instruction => {}
-                Step::Done => break,
+                GateStep::Text(piece) => piece.append_to(&mut text),
+                GateStep::Close => text.push(' '),
+                GateStep::Instruction => {}
+                GateStep::Done => break,
             }
         }
         self.is_in(&text)
@@ -156,19 +156,23 @@ impl Wanted {
 /// A search through a log.
 struct Search<'a> {
     reader: &'a dyn LogReader,
-    wanted: &'a Wanted,
+    wanted: &'a SearchText,
     read_link: ReadLink<'a>,
     /// Prompts and links that were searched, and whether they contain the text.
     prompts: HashMap<Digest, bool>,
     /// The head of every thread that was read.
     heads: HashMap<ThreadId, (u64, Digest)>,
-    found: Found,
+    found: SearchResult,
 }
 
 /// Searches the whole log.
-pub fn search(reader: &dyn LogReader, wanted: &Wanted, read_link: ReadLink<'_>) -> Result<Found, LogFault> {
+pub fn search(
+    reader: &dyn LogReader,
+    wanted: &SearchText,
+    read_link: ReadLink<'_>,
+) -> Result<SearchResult, LogFault> {
     let (prompts, heads) = (HashMap::new(), HashMap::new());
-    let mut search = Search { reader, wanted, read_link, prompts, heads, found: Found::default() };
+    let mut search = Search { reader, wanted, read_link, prompts, heads, found: SearchResult::default() };
     let last = reader.last()?;
     let mut from = Position(0);
     while from < last {
@@ -187,7 +191,7 @@ fn damaged(position: Position, why: &[&str]) -> LogFault {
 }
 
 impl Search<'_> {
-    fn take(&mut self, (position, record): Placed) -> Result<(), LogFault> {
+    fn take(&mut self, (position, record): PlacedRecord) -> Result<(), LogFault> {
         let h = &record.header;
         let zero = || (0, head_zero(&h.thread));
         let (seq, head) = self.heads.get(&h.thread).copied().unwrap_or_else(zero);
@@ -200,8 +204,8 @@ impl Search<'_> {
         self.heads.insert(h.thread.clone(), (h.seq, record.head));
         let Some(how) = self.how(position, &record)? else { return Ok(()) };
         self.found.records += 1;
-        let to = h.to.clone().filter(|_| h.from != Name::core() || how != How::Refuses);
-        let is_its = |way: &Way| way.how == how && way.from == h.from && way.to == to;
+        let to = h.to.clone().filter(|_| h.from != Name::core() || how != TextUse::Refuses);
+        let is_its = |way: &TextRoute| way.how == how && way.from == h.from && way.to == to;
         let known = self.found.ways.iter().position(is_its);
         if let Some(way) = known.and_then(|at| self.found.ways.get_mut(at)) {
             way.records += 1;
@@ -209,31 +213,31 @@ impl Search<'_> {
             self.found.more = true;
         } else {
             let first = (h.thread.clone(), h.seq);
-            self.found.ways.push(Way { how, from: h.from.clone(), to, first, records: 1 });
+            self.found.ways.push(TextRoute { how, from: h.from.clone(), to, first, records: 1 });
         }
         self.found.first.get_or_insert((position, record));
         Ok(())
     }
 
-    fn how(&mut self, position: Position, record: &Record) -> Result<Option<How>, LogFault> {
-        if record.header.kind == Kind::Journal {
+    fn how(&mut self, position: Position, record: &Record) -> Result<Option<TextUse>, LogFault> {
+        if record.header.kind == RecordKind::Journal {
             return self.of_model(position, record);
         }
-        if record.header.kind == Kind::Refusal
+        if record.header.kind == RecordKind::Refusal
             && let Some(hash) = glance::attribute(&record.body, "system-error", "hash")
             && let Ok(hash) = Digest::parse(&hash)
         {
             match self.document(position, hash)? {
-                Some(refused) if self.wanted.is_in_payload(&refused) => return Ok(Some(How::Refuses)),
+                Some(refused) if self.wanted.is_in_payload(&refused) => return Ok(Some(TextUse::Refuses)),
                 _ => {}
             }
         }
-        Ok(self.wanted.is_in_payload(&record.body).then_some(How::Says))
+        Ok(self.wanted.is_in_payload(&record.body).then_some(TextUse::Says))
     }
 
-    fn of_model(&mut self, position: Position, record: &Record) -> Result<Option<How>, LogFault> {
-        Ok(match Recalled::read(&record.body).map(|recalled| recalled.entry) {
-            Ok(Entry::Result(outcome)) => {
+    fn of_model(&mut self, position: Position, record: &Record) -> Result<Option<TextUse>, LogFault> {
+        Ok(match EarlierEntry::read(&record.body).map(|recalled| recalled.entry) {
+            Ok(JournalEntry::Result(outcome)) => {
                 let mut text = outcome.text;
                 for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
                     let piece = self.document(position, hash)?;
@@ -241,16 +245,16 @@ impl Search<'_> {
                 }
                 let texts = [text.as_str()].into_iter().map(str::to_owned).chain(strings(&text));
                 let is_in = texts.into_iter().any(|text| self.wanted.is_in_model_text(&text));
-                is_in.then_some(How::Answered)
+                is_in.then_some(TextUse::Answered)
             }
-            Ok(Entry::Started(started)) => {
+            Ok(JournalEntry::Started(started)) => {
                 let is_in = match Digest::parse(&started.prompt) {
                     Ok(hash) => self.prompt(position, hash)?,
                     Err(_) => false,
                 };
-                is_in.then_some(How::Prompted)
+                is_in.then_some(TextUse::Prompted)
             }
-            Err(_) => self.wanted.is_in_payload(&record.body).then_some(How::Says),
+            Err(_) => self.wanted.is_in_payload(&record.body).then_some(TextUse::Says),
         })
     }
 
@@ -267,8 +271,8 @@ impl Search<'_> {
             let bytes = self.document(position, hash)?.unwrap_or_default();
             let text = String::from_utf8_lossy(&bytes);
             // A listener that is not one of our agents may store prompts in another form.
-            let whole = || Link { before: None, texts: vec![text.to_string()] };
-            let Link { before, texts } = (self.read_link)(&text).unwrap_or_else(whole);
+            let whole = || PromptLink { before: None, texts: vec![text.to_string()] };
+            let PromptLink { before, texts } = (self.read_link)(&text).unwrap_or_else(whole);
             chain.push((hash, texts.iter().any(|text| self.wanted.is_in_model_text(text))));
             next = before.and_then(|before| Digest::parse(&before).ok());
         }
@@ -329,17 +333,17 @@ fn gather(value: &Value, found: &mut Vec<String>) {
 }
 
 /// The result, in lines for a terminal.
-pub fn lines(found: &Found) -> Vec<String> {
+pub fn lines(found: &SearchResult) -> Vec<String> {
     let mut lines = vec![format!("{} the text; who said it, earliest first:", counted(found.records))];
     for way in found.ways.iter().take(NAMED) {
         let (thread, seq) = (way.first.0.as_str(), way.first.1.to_string());
         let from = cut(way.from.as_str(), NAME);
         let words = match (way.how, &way.to) {
-            (How::Says, Some(to)) => format!("{} → {}", from.as_str(), cut(to.as_str(), NAME)),
-            (How::Says, None) => from,
-            (How::Refuses, _) => "in a payload that was refused".to_owned(),
-            (How::Answered, _) => format!("the model of {from} answered it"),
-            (How::Prompted, _) => format!("the model of {from} was shown it"),
+            (TextUse::Says, Some(to)) => format!("{} → {}", from.as_str(), cut(to.as_str(), NAME)),
+            (TextUse::Says, None) => from,
+            (TextUse::Refuses, _) => "in a payload that was refused".to_owned(),
+            (TextUse::Answered, _) => format!("the model of {from} answered it"),
+            (TextUse::Prompted, _) => format!("the model of {from} was shown it"),
         };
         let more = if way.records > 1 { format!(", {} times", way.records) } else { String::new() };
         lines.extend(wrapped("  ", 6, &format!("{thread}@{seq}  {words}{more}")));
@@ -357,8 +361,8 @@ fn counted(records: u64) -> String {
 }
 
 /// The result, for programs.
-pub fn as_json(text: &str, found: &Found) -> Value {
-    let way = |way: &Way| {
+pub fn as_json(text: &str, found: &SearchResult) -> Value {
+    let way = |way: &TextRoute| {
         let first = format!("{}@{}", way.first.0.as_str(), way.first.1);
         json!({
             "how": way.how.as_str(),

@@ -14,11 +14,11 @@ use systole_core::rules::todo;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::primitive::TodoList;
-use systole_core::types::record::{Kind, Mark, Role};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// The lists of one call, in the order in which their conditions first came.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lists {
+pub struct TodoLists {
     /// The call.
     pub call: CallPath,
     /// The listener that keeps them.
@@ -28,14 +28,17 @@ pub struct Lists {
 }
 
 /// Reads the lists as they were after record `seq`; `None` if the thread has no record.
-pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Vec<Lists>>, LogFault> {
-    let mut calls: BTreeMap<CallPath, Lists> = BTreeMap::new();
+pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<Vec<TodoLists>>, LogFault> {
+    let mut calls: BTreeMap<CallPath, TodoLists> = BTreeMap::new();
     let fold = folded_until(reader, thread, seq, |record| {
         let h = &record.header;
-        let is_kept = matches!((h.kind, h.code), (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))));
+        let is_kept = matches!(
+            (h.kind, h.code),
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note | MessageRole::Todo)))
+        );
         let Some(call) = h.call.clone().filter(|_| is_kept) else { return };
         for list in todo::read(&record.body).unwrap_or_default() {
-            let blank = || Lists { call: call.clone(), listener: h.from.clone(), lists: Vec::new() };
+            let blank = || TodoLists { call: call.clone(), listener: h.from.clone(), lists: Vec::new() };
             let lists = &mut calls.entry(call.clone()).or_insert_with(blank).lists;
             match lists.iter_mut().find(|(_, old)| old.condition == list.condition) {
                 Some(old) => *old = (h.seq, list),
@@ -53,9 +56,9 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Optio
 }
 
 /// The lists as lines for a terminal.
-pub fn lines(all: &[Lists]) -> Vec<String> {
+pub fn lines(all: &[TodoLists]) -> Vec<String> {
     let mut lines = Vec::new();
-    for Lists { call, listener, lists } in all {
+    for TodoLists { call, listener, lists } in all {
         for (seq, list) in lists {
             let open = list.steps.iter().filter(|step| !step.is_done).count();
             let count = format!("{open} of {} open", list.steps.len());
@@ -72,7 +75,7 @@ pub fn lines(all: &[Lists]) -> Vec<String> {
 }
 
 /// The lists for programs.
-pub fn as_json(thread: &ThreadId, seq: u64, all: &[Lists]) -> Value {
+pub fn as_json(thread: &ThreadId, seq: u64, all: &[TodoLists]) -> Value {
     let list = |seq: &u64, list: &TodoList| {
         let steps: Vec<Value> =
             list.steps.iter().map(|step| json!({"done": step.is_done, "text": step.text})).collect();
@@ -80,7 +83,7 @@ pub fn as_json(thread: &ThreadId, seq: u64, all: &[Lists]) -> Value {
     };
     let calls: Vec<Value> = all
         .iter()
-        .map(|Lists { call, listener, lists }| {
+        .map(|TodoLists { call, listener, lists }| {
             let lists: Vec<Value> = lists.iter().map(|(seq, told)| list(seq, told)).collect();
             json!({"call": call.as_str(), "listener": listener.as_str(), "lists": lists})
         })

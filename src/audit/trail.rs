@@ -7,12 +7,12 @@
 mod telling;
 mod turn;
 
-pub use telling::{Telling, as_json};
-pub use turn::{Asked, Shown};
+pub use telling::{LastShown, as_json};
+pub use turn::{AskedModel, ShownRecord};
 
 use std::collections::HashMap;
 
-use super::causes::{self, Placed};
+use super::causes::{self, PlacedRecord};
 use super::whole::ReadSource;
 use systole_core::pump::primitives;
 use systole_core::rules::approval_payload;
@@ -20,23 +20,23 @@ use systole_core::types::client;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect};
 
 /// One record of the chain.
-pub struct Link {
+pub struct TrailLink {
     /// The record.
-    pub placed: Placed,
+    pub placed: PlacedRecord,
     /// How it came about.
-    pub why: Why,
+    pub why: CauseKind,
     /// Its cause: the next link.
     pub cause: Option<(ThreadId, u64)>,
     /// The turn, if a listener sent it: the attempt, what else the turn was shown, and the models asked.
-    pub turn: Option<turn::Turn>,
+    pub turn: Option<turn::SenderTurn>,
 }
 
 /// How a record came about from its cause.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Why {
+pub enum CauseKind {
     /// A listener sent it in a turn that the cause opened.
     Turn {
         /// The call.
@@ -67,14 +67,14 @@ pub enum Why {
     /// It names no cause; this record opened its call, or its thread.
     Within,
     /// It came from outside.
-    Door(Door),
+    Door(OutsideSender),
     /// The core's own record about itself or a listener, outside of any call.
     Own,
 }
 
 /// A sender from outside.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Door {
+pub struct OutsideSender {
     /// The client.
     pub client: Name,
     /// The idempotency key of its message; `None` for an order or a refused message.
@@ -83,23 +83,23 @@ pub struct Door {
     pub roles: Result<Vec<client::Role>, String>,
 }
 
-impl Why {
+impl CauseKind {
     /// The word for it.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Why::Turn { .. } => "turn",
-            Why::Spawned => "spawned",
-            Why::Ended => "ended",
-            Why::Timer => "timer",
-            Why::Answer => "answer",
-            Why::Arrived => "arrived",
-            Why::Person => "person",
-            Why::Steered => "steered",
-            Why::Cancelled => "cancelled",
-            Why::Core => "core",
-            Why::Within => "within",
-            Why::Door(_) => "door",
-            Why::Own => "own",
+            CauseKind::Turn { .. } => "turn",
+            CauseKind::Spawned => "spawned",
+            CauseKind::Ended => "ended",
+            CauseKind::Timer => "timer",
+            CauseKind::Answer => "answer",
+            CauseKind::Arrived => "arrived",
+            CauseKind::Person => "person",
+            CauseKind::Steered => "steered",
+            CauseKind::Cancelled => "cancelled",
+            CauseKind::Core => "core",
+            CauseKind::Within => "within",
+            CauseKind::Door(_) => "door",
+            CauseKind::Own => "own",
         }
     }
 }
@@ -118,19 +118,19 @@ impl<'a> Trail<'a> {
     }
 
     /// Shows a record and everything that led to it, newest first.
-    pub fn follow(&mut self, start: Placed, mut show: impl FnMut(&Link)) -> Result<(), LogFault> {
+    pub fn follow(&mut self, start: PlacedRecord, mut show: impl FnMut(&TrailLink)) -> Result<(), LogFault> {
         let mut next = Some(start);
         while let Some(placed) = next.take() {
             let (why, cause) = self.cause(&placed)?;
             let turn = turn::read(self.reader, &placed.1, &why, cause.as_ref().map(|(_, cause)| cause))?;
             let place = cause.as_ref().map(|(_, c)| (c.header.thread.clone(), c.header.seq));
-            show(&Link { placed, why, cause: place, turn });
+            show(&TrailLink { placed, why, cause: place, turn });
             next = cause;
         }
         Ok(())
     }
 
-    fn cause(&mut self, placed: &Placed) -> Result<(Why, Option<Placed>), LogFault> {
+    fn cause(&mut self, placed: &PlacedRecord) -> Result<(CauseKind, Option<PlacedRecord>), LogFault> {
         let record = &placed.1;
         let Some(cause) = causes::named(self.reader, placed)? else { return self.without(placed) };
         let call = turn::said_in(record).map(|(call, _)| call).or_else(|| record.header.call.clone());
@@ -148,21 +148,21 @@ impl<'a> Trail<'a> {
     }
 
     /// The cause of a record that names none.
-    fn without(&mut self, placed: &Placed) -> Result<(Why, Option<Placed>), LogFault> {
+    fn without(&mut self, placed: &PlacedRecord) -> Result<(CauseKind, Option<PlacedRecord>), LogFault> {
         let h = &placed.1.header;
         let opening = match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(Role::Request)))
-            | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Request)))
+            | (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => {
                 return Ok((self.door(h.config, &h.from, h.key.clone())?, None));
             }
-            (Kind::Steer, _) => {
+            (RecordKind::Steer, _) => {
                 let by =
                     approval_payload::read_steering(&placed.1.body).and_then(|(by, _)| Name::parse(&by).ok());
                 return Ok((self.door(h.config, by.as_ref().unwrap_or(&h.from), None)?, None));
             }
-            (Kind::Terminal, _) => {
+            (RecordKind::Terminal, _) => {
                 if let Some(item) = causes::cancelling(self.reader, placed)? {
-                    return Ok((Why::Cancelled, Some(item)));
+                    return Ok((CauseKind::Cancelled, Some(item)));
                 }
                 if let Some(by) = &h.to
                     && self.is_client(h.config, by)?
@@ -171,10 +171,10 @@ impl<'a> Trail<'a> {
                 }
                 causes::at(self.reader, &h.thread, 1)?
             }
-            (Kind::Refusal, _) if h.call.is_none() => {
+            (RecordKind::Refusal, _) if h.call.is_none() => {
                 return match &h.to {
                     Some(to) if self.is_client(h.config, to)? => Ok((self.door(h.config, to, None)?, None)),
-                    _ => Ok((Why::Own, None)),
+                    _ => Ok((CauseKind::Own, None)),
                 };
             }
             _ => match &h.call {
@@ -184,7 +184,7 @@ impl<'a> Trail<'a> {
         };
         // A record that opens something is not its own cause.
         let opening = opening.filter(|(position, _)| *position < placed.0);
-        let why = if opening.is_some() { Why::Within } else { Why::Own };
+        let why = if opening.is_some() { CauseKind::Within } else { CauseKind::Own };
         Ok((why, opening))
     }
 
@@ -208,7 +208,7 @@ impl<'a> Trail<'a> {
         Ok(*name != Name::core() && !is_listener)
     }
 
-    fn door(&mut self, config: Digest, client: &Name, key: Option<Key>) -> Result<Why, LogFault> {
+    fn door(&mut self, config: Digest, client: &Name, key: Option<Key>) -> Result<CauseKind, LogFault> {
         let roles = match self.page(config)? {
             Ok(page) => {
                 let all = client::Role::ALL.iter().copied();
@@ -216,7 +216,7 @@ impl<'a> Trail<'a> {
             }
             Err(why) => Err(why.clone()),
         };
-        Ok(Why::Door(Door { client: client.clone(), key, roles }))
+        Ok(CauseKind::Door(OutsideSender { client: client.clone(), key, roles }))
     }
 }
 
@@ -224,34 +224,40 @@ impl<'a> Trail<'a> {
 /// call was still opened for its own request.
 fn was_held(record: &Record, call: &CallPath, cause: &Record) -> bool {
     let (h, c) = (&record.header, &cause.header);
-    let ends = c.kind == Kind::Outcome && c.code != Some(Mark::DeadLetter)
-        || c.kind == Kind::Message && c.code == Some(Mark::Role(Role::Final));
+    let ends = c.kind == RecordKind::Outcome && c.code != Some(RecordCode::DeadLetter)
+        || c.kind == RecordKind::Message && c.code == Some(RecordCode::Role(MessageRole::Final));
     let other = c.call.as_ref().is_some_and(|other| other.depth() == 0 && other != call);
     h.thread == c.thread && call.depth() == 0 && ends && other
 }
 
-fn why(record: &Record, cause: &Record, after: Option<u64>) -> Why {
+fn why(record: &Record, cause: &Record, after: Option<u64>) -> CauseKind {
     let h = &record.header;
     if let Some((call, number)) = turn::said_in(record) {
-        return Why::Turn { call, number, after };
+        return CauseKind::Turn { call, number, after };
     }
     let is_item = turn::said_in(cause).is_some();
     let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::Begin))) => Why::Spawned,
-        (Kind::Message, Some(Mark::Role(Role::Inbox))) if h.thread != cause.header.thread => Why::Ended,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Begin))) => CauseKind::Spawned,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox)))
+            if h.thread != cause.header.thread =>
+        {
+            CauseKind::Ended
+        }
         // A wait that is over at once has no other cause.
-        (Kind::Message, Some(Mark::Role(Role::Answer)))
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer)))
             if primitives::recorded(&cause.header).is_some_and(|one| one.is_for_person) =>
         {
-            Why::Person
+            CauseKind::Person
         }
-        (Kind::Message, Some(Mark::Role(Role::Answer))) if is_item => Why::Answer,
-        (Kind::Message, Some(Mark::Role(Role::Answer))) => Why::Arrived,
-        (Kind::Timer, Some(Mark::Timing(Timing::Fired | Timing::Opens))) => Why::Timer,
-        (Kind::Approval, _) => Why::Person,
-        (Kind::Message, Some(Mark::Role(Role::Tell))) if !is_top => Why::Person,
-        (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => Why::Steered,
-        _ => Why::Core,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer))) if is_item => CauseKind::Answer,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer))) => CauseKind::Arrived,
+        (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Fired | TimerEffect::Opens))) => {
+            CauseKind::Timer
+        }
+        (RecordKind::Approval, _) => CauseKind::Person,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Tell))) if !is_top => CauseKind::Person,
+        (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => CauseKind::Steered,
+        _ => CauseKind::Core,
     }
 }

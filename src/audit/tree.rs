@@ -6,19 +6,21 @@
 
 mod drawing;
 
-pub use drawing::{Reasons, draw, to_json};
+pub use drawing::{ReasonLookup, draw, to_json};
 
 use std::collections::BTreeMap;
 
 use super::columns::plain;
-use super::glance::{Glance, glance, told};
-use systole_core::pump::primitives::{self, Told};
+use super::glance::{PayloadGlance, glance, told};
+use systole_core::pump::primitives::{self, ShownItem};
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
 use systole_core::types::budget::Measure;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Approving, Header, Kind, Mark, Record, Role, Timing, head_zero};
+use systole_core::types::record::{
+    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero,
+};
 use systole_core::types::time::Millis;
 
 /// Records per read.
@@ -28,7 +30,7 @@ const MOST_RECORDS: u64 = 200_000;
 
 /// A thread with its calls and its children.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Tree {
+pub struct ThreadTree {
     /// The thread.
     pub thread: ThreadId,
     /// When it was opened.
@@ -36,9 +38,9 @@ pub struct Tree {
     /// Its last record that was read.
     pub seq: u64,
     /// Its calls.
-    pub calls: BTreeMap<CallPath, Branch>,
+    pub calls: BTreeMap<CallPath, CallNode>,
     /// The threads it spawned.
-    pub children: BTreeMap<ThreadId, Tree>,
+    pub children: BTreeMap<ThreadId, ThreadTree>,
     /// Who ended it, if it was ended.
     pub ended_by: Option<(Millis, Name)>,
     /// Whether it was at rest when it was ended; otherwise it was cancelled.
@@ -49,13 +51,13 @@ pub struct Tree {
 
 /// One call.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Branch {
+pub struct CallNode {
     /// The listener that must answer it.
     pub listener: Name,
     /// The receiver of the answer.
     pub caller: Name,
     /// Its request at a glance.
-    pub request: Glance,
+    pub request: PayloadGlance,
     /// The record of its request.
     pub seq: u64,
     /// When it was opened.
@@ -69,23 +71,23 @@ pub struct Branch {
     /// A person's decision before it went out: `approved by alice`.
     pub approval: Option<String>,
     /// How it ended, if it did.
-    pub ended: Option<Ended>,
-    /// Its items, in order of turn and ordinal, except calls, which are in `Tree::calls`.
-    pub items: BTreeMap<(u32, u32), Leaf>,
+    pub ended: Option<CallEnd>,
+    /// Its items, in order of turn and ordinal, except calls, which are in `ThreadTree::calls`.
+    pub items: BTreeMap<(u32, u32), ItemOutcome>,
 }
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ended {
+pub struct CallEnd {
     /// When.
     pub at: Millis,
     /// How.
-    pub way: Way,
+    pub way: CallEndKind,
 }
 
 /// The ways a call ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum CallEndKind {
     /// With a payload.
     Answered {
         /// Its element.
@@ -104,7 +106,7 @@ pub enum Way {
 
 /// The outcome of an item.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Leaf {
+pub enum ItemOutcome {
     /// A note.
     Note {
         /// Its element.
@@ -126,7 +128,7 @@ pub enum Leaf {
         /// Whether its answer was read.
         is_answered: bool,
         /// What is shown of it.
-        told: Told,
+        told: ShownItem,
     },
     /// It opened a nested call.
     Call,
@@ -140,13 +142,17 @@ pub enum Leaf {
 }
 
 /// Reads the tree of a thread.
-pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<Tree>, LogFault> {
+pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<ThreadTree>, LogFault> {
     let mut left = MOST_RECORDS;
     read_within(reader, thread, &mut left)
 }
 
-fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<Option<Tree>, LogFault> {
-    let mut tree = Tree {
+fn read_within(
+    reader: &dyn LogReader,
+    id: &ThreadId,
+    left: &mut u64,
+) -> Result<Option<ThreadTree>, LogFault> {
+    let mut tree = ThreadTree {
         thread: id.clone(),
         opened: Millis(0),
         seq: 0,
@@ -186,7 +192,7 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
     let spawned = tree.calls.values().flat_map(|branch| branch.items.values());
     let children: Vec<ThreadId> = spawned
         .filter_map(|leaf| match leaf {
-            Leaf::Primitive { told, .. } => told.child.clone(),
+            ItemOutcome::Primitive { told, .. } => told.child.clone(),
             _ => None,
         })
         .collect();
@@ -199,9 +205,9 @@ fn read_within(reader: &dyn LogReader, id: &ThreadId, left: &mut u64) -> Result<
     Ok(Some(tree))
 }
 
-impl Tree {
+impl ThreadTree {
     /// Its top calls, in order of arrival.
-    pub fn tops(&self) -> Vec<(&CallPath, &Branch)> {
+    pub fn tops(&self) -> Vec<(&CallPath, &CallNode)> {
         let mut tops: Vec<_> = self.calls.iter().filter(|(path, _)| path.depth() == 0).collect();
         tops.sort_by_key(|(path, _)| path.top_number());
         tops
@@ -216,74 +222,88 @@ impl Tree {
         if let Some(one) = primitives::recorded(h) {
             let leaf = match one.shows {
                 Some(shows) => {
-                    Leaf::Primitive { element: one.element, is_answered: false, told: shows(None) }
+                    ItemOutcome::Primitive { element: one.element, is_answered: false, told: shows(None) }
                 }
-                None => Leaf::Note { element: glance(&record.body).element },
+                None => ItemOutcome::Note { element: glance(&record.body).element },
             };
             return self.item(h, leaf);
         }
         match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(role))) => self.take_message(record, role),
-            (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
+            (RecordKind::Message, Some(RecordCode::Role(role))) => self.take_message(record, role),
+            (
+                RecordKind::Approval,
+                Some(RecordCode::Approving(ApprovalEffect::Approved | ApprovalEffect::Amended)),
+            ) => {
                 self.approved(record);
             }
-            (Kind::Timer, Some(Mark::Timing(Timing::Opens))) => self.open(record, h.call.clone()),
-            (Kind::Message | Kind::Approval | Kind::Steer | Kind::Journal | Kind::Timer, _) => {}
-            (Kind::Refusal, mark) => {
-                let code = mark.map_or("", Mark::as_str);
-                let words = told(&record.body).map_or_else(String::new, |told| told.message);
-                self.item(h, Leaf::Refused { code, words });
+            (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Opens))) => {
+                self.open(record, h.call.clone())
             }
-            (Kind::Attempt, _) => {
+            (
+                RecordKind::Message
+                | RecordKind::Approval
+                | RecordKind::Steer
+                | RecordKind::Journal
+                | RecordKind::Timer,
+                _,
+            ) => {}
+            (RecordKind::Refusal, mark) => {
+                let code = mark.map_or("", RecordCode::as_str);
+                let words = told(&record.body).map_or_else(String::new, |told| told.message);
+                self.item(h, ItemOutcome::Refused { code, words });
+            }
+            (RecordKind::Attempt, _) => {
                 let is_repeat = core_payload::read_attempt(&record.body).is_some_and(|a| a.number > 1);
                 if let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) {
                     branch.retries += u32::from(is_repeat);
                 }
             }
-            (Kind::Outcome, Some(Mark::DeadLetter)) => {}
-            (Kind::Outcome, Some(Mark::Handled)) => self.end(h, Way::Handled),
-            (Kind::Outcome, mark) => {
-                let code = mark.map_or("", Mark::as_str);
+            (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {}
+            (RecordKind::Outcome, Some(RecordCode::Handled)) => self.end(h, CallEndKind::Handled),
+            (RecordKind::Outcome, mark) => {
+                let code = mark.map_or("", RecordCode::as_str);
                 let words = told(&record.body).map_or_else(|| glance(&record.body).words, |t| t.message);
-                self.end(h, Way::Failed { code, words });
+                self.end(h, CallEndKind::Failed { code, words });
             }
-            (Kind::Terminal, mark) => {
-                self.rested = mark == Some(Mark::Ended);
+            (RecordKind::Terminal, mark) => {
+                self.rested = mark == Some(RecordCode::Ended);
                 self.ended_by = h.to.clone().map(|by| (h.time, by));
             }
         }
     }
 
-    fn take_message(&mut self, record: &Record, role: Role) {
+    fn take_message(&mut self, record: &Record, role: MessageRole) {
         let h = &record.header;
         match role {
-            Role::Request | Role::Begin => self.open(record, h.call.clone()),
-            Role::Call => {
-                self.item(h, Leaf::Call);
+            MessageRole::Request | MessageRole::Begin => self.open(record, h.call.clone()),
+            MessageRole::Call => {
+                self.item(h, ItemOutcome::Call);
                 let path = h.call.as_ref().zip(h.turn).zip(h.ordinal);
                 self.open(record, path.map(|((path, turn), ordinal)| path.item(turn, ordinal)));
             }
-            Role::ToAll => self.taken(record, false),
-            Role::ToFirst => self.taken(record, true),
-            Role::Steer => self.item(h, Leaf::Steers),
-            Role::Note => self.item(h, Leaf::Note { element: glance(&record.body).element }),
-            Role::Final => self.end(h, Way::Answered { element: glance(&record.body).element }),
-            Role::Tell => {
+            MessageRole::ToAll => self.taken(record, false),
+            MessageRole::ToFirst => self.taken(record, true),
+            MessageRole::Steer => self.item(h, ItemOutcome::Steers),
+            MessageRole::Note => self.item(h, ItemOutcome::Note { element: glance(&record.body).element }),
+            MessageRole::Final => {
+                self.end(h, CallEndKind::Answered { element: glance(&record.body).element })
+            }
+            MessageRole::Tell => {
                 let told = h.call.as_ref().and_then(CallPath::caller);
                 if let Some((path, turn, ordinal)) = told
                     && let Some(branch) = self.calls.get_mut(&path)
                 {
-                    branch.items.insert((turn, ordinal), Leaf::Call);
+                    branch.items.insert((turn, ordinal), ItemOutcome::Call);
                 }
                 self.open(record, h.call.clone());
             }
-            Role::WrapUp => {
+            MessageRole::WrapUp => {
                 let what = budget_payload::read_exceeded(&record.body);
                 if let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) {
                     branch.wrapped_up = what.map(Measure::code);
                 }
             }
-            Role::Answer => self.answer(record),
+            MessageRole::Answer => self.answer(record),
             _ => {}
         }
     }
@@ -294,8 +314,8 @@ impl Tree {
             && let Some(branch) = self.calls.get_mut(&caller)
         {
             branch.turn = branch.turn.max(turn);
-            let none = Leaf::Takers { first, calls: Vec::new() };
-            if let Leaf::Takers { calls, .. } = branch.items.entry((turn, ordinal)).or_insert(none) {
+            let none = ItemOutcome::Takers { first, calls: Vec::new() };
+            if let ItemOutcome::Takers { calls, .. } = branch.items.entry((turn, ordinal)).or_insert(none) {
                 calls.push(path.clone());
             }
         }
@@ -315,7 +335,7 @@ impl Tree {
         let item = place.and_then(|(path, turn, ordinal)| {
             self.calls.get_mut(&path).and_then(|branch| branch.items.get_mut(&(turn, ordinal)))
         });
-        if let Some(Leaf::Primitive { element, is_answered, told }) = item
+        if let Some(ItemOutcome::Primitive { element, is_answered, told }) = item
             && let Some(shows) = primitives::named(element).and_then(|one| one.shows)
         {
             (*is_answered, *told) = (true, shows(Some(&record.body)));
@@ -325,7 +345,7 @@ impl Tree {
     fn open(&mut self, record: &Record, path: Option<CallPath>) {
         let h = &record.header;
         let (Some(path), Some(listener)) = (path, h.to.clone()) else { return };
-        let branch = Branch {
+        let branch = CallNode {
             listener,
             caller: h.from.clone(),
             request: glance(&record.body),
@@ -341,7 +361,7 @@ impl Tree {
         self.calls.insert(path, branch);
     }
 
-    fn item(&mut self, h: &Header, leaf: Leaf) {
+    fn item(&mut self, h: &Header, leaf: ItemOutcome) {
         let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) else { return };
         if let Some(branch) = self.calls.get_mut(path) {
             branch.turn = branch.turn.max(turn);
@@ -349,9 +369,9 @@ impl Tree {
         }
     }
 
-    fn end(&mut self, h: &Header, way: Way) {
+    fn end(&mut self, h: &Header, way: CallEndKind) {
         let Some(branch) = h.call.as_ref().and_then(|path| self.calls.get_mut(path)) else { return };
         branch.turn = branch.turn.max(h.turn.unwrap_or(0));
-        branch.ended = Some(Ended { at: h.time, way });
+        branch.ended = Some(CallEnd { at: h.time, way });
     }
 }

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use systole_kit::money::Money;
 
 use super::glance::attribute;
-use super::pauses::{self, Pause};
-use systole_core::pump::state::{Book, State, Thread};
+use super::pauses::{self, ThreadPause};
+use systole_core::pump::state::{CompositionBook, PumpState, Thread};
 use systole_core::pump::{pausing, wake};
 use systole_core::rules::core_payload;
-use systole_core::types::composition::{Composition, Listener, Section};
+use systole_core::types::composition::{Composition, Listener, ListenerSection};
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Position, Unwatched};
-use systole_core::types::record::{Kind, Mark, Record, Role, Timing};
+use systole_core::types::ports::{LogFault, LogReader, NoObserver, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
 
 /// Newest records to search for the state of listeners and for the last start.
@@ -27,8 +27,8 @@ const RECENT: usize = 4096;
 pub type ReadSource<'a> = &'a dyn Fn(&[u8]) -> Result<Composition, String>;
 
 /// The state of a log.
-pub struct Whole {
-    state: State,
+pub struct LogState {
+    state: PumpState,
     /// The process that has the log open for writing.
     pub running: Option<u32>,
     /// Configurations that cannot be read, with the reason.
@@ -48,16 +48,16 @@ struct Signs {
     places: HashMap<(ThreadId, u64), Position>,
 }
 
-impl Whole {
+impl LogState {
     /// Reads a log. `running` is the process that writes it, if there is one.
     pub fn look(
         reader: &dyn LogReader,
         read: ReadSource<'_>,
         running: Option<u32>,
-    ) -> Result<Whole, LogFault> {
+    ) -> Result<LogState, LogFault> {
         // Read before the fold, so that no sign is newer than the state shown with it.
         let last = reader.last()?;
-        let mut state = wake::recover(reader, &Unwatched)?.state;
+        let mut state = wake::recover(reader, &NoObserver)?.state;
         let mut signs = Signs::default();
         let from = Position(last.0.saturating_sub(RECENT as u64));
         for (position, record) in reader.after(from, RECENT)?.iter().filter(|(at, _)| *at <= last) {
@@ -70,7 +70,7 @@ impl Whole {
         wanted.sort();
         wanted.dedup();
         let mut unread = HashMap::new();
-        let mut book = Book::default();
+        let mut book = CompositionBook::default();
         for hash in wanted {
             match reader.document(hash)? {
                 None => drop(unread.insert(hash, "the log does not hold it".to_owned())),
@@ -81,7 +81,7 @@ impl Whole {
             }
         }
         state.book = book;
-        Ok(Whole { state, running, unread, signs })
+        Ok(LogState { state, running, unread, signs })
     }
 
     /// Every thread that is at work, in order of their ids.
@@ -110,12 +110,12 @@ impl Whole {
     }
 
     /// The pause that holds a thread, if one does.
-    pub fn paused(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Pause>, LogFault> {
+    pub fn paused(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
         pauses::holding(reader, &|id| self.thread(reader, id), id)
     }
 
     /// The pause of everything, if there is one.
-    pub fn all_paused(&self, reader: &dyn LogReader) -> Result<Option<Pause>, LogFault> {
+    pub fn all_paused(&self, reader: &dyn LogReader) -> Result<Option<ThreadPause>, LogFault> {
         pauses::of_everything(reader, &|id| self.thread(reader, id))
     }
 
@@ -135,7 +135,7 @@ impl Whole {
     }
 
     /// A listener's section of the file, in the configuration with that hash.
-    pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&Section> {
+    pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&ListenerSection> {
         self.state.book.page(config)?.sections.get(name)
     }
 
@@ -192,18 +192,33 @@ impl Signs {
         // A listener's message ends its delivery; failed attempts and core outcomes name the delivery.
         let over = match (h.kind, h.code) {
             (
-                Kind::Message,
-                Some(Mark::Role(Role::Inbox | Role::Answer | Role::Request | Role::Begin | Role::Tell)),
+                RecordKind::Message,
+                Some(RecordCode::Role(
+                    MessageRole::Inbox
+                    | MessageRole::Answer
+                    | MessageRole::Request
+                    | MessageRole::Begin
+                    | MessageRole::Tell,
+                )),
             ) => None,
             (
-                Kind::Timer,
-                Some(Mark::Timing(Timing::Fired | Timing::Opens | Timing::Cancelled | Timing::Wall)),
+                RecordKind::Timer,
+                Some(RecordCode::Timing(
+                    TimerEffect::Fired | TimerEffect::Opens | TimerEffect::Cancelled | TimerEffect::Wall,
+                )),
             ) => None,
-            (Kind::Message | Kind::Timer, _) => Some(&h.from),
-            (Kind::Refusal | Kind::Attempt, _) => h.to.as_ref(),
-            (Kind::Outcome, Some(Mark::DeadLetter)) => h.to.as_ref(),
-            (Kind::Outcome, Some(Mark::Handled)) => Some(&h.from),
-            (Kind::Outcome | Kind::Terminal | Kind::Approval | Kind::Steer | Kind::Journal, _) => None,
+            (RecordKind::Message | RecordKind::Timer, _) => Some(&h.from),
+            (RecordKind::Refusal | RecordKind::Attempt, _) => h.to.as_ref(),
+            (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => h.to.as_ref(),
+            (RecordKind::Outcome, Some(RecordCode::Handled)) => Some(&h.from),
+            (
+                RecordKind::Outcome
+                | RecordKind::Terminal
+                | RecordKind::Approval
+                | RecordKind::Steer
+                | RecordKind::Journal,
+                _,
+            ) => None,
         };
         if let Some(listener) = over {
             self.freed.insert(listener.clone(), h.time);
@@ -212,7 +227,9 @@ impl Signs {
 
     fn note_sys(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
-        if h.code == Some(Mark::Role(Role::Told)) && attribute(body, "boot", "organism").is_some() {
+        if h.code == Some(RecordCode::Role(MessageRole::Told))
+            && attribute(body, "boot", "organism").is_some()
+        {
             self.booted = Some((h.time, h.config));
             self.away.clear();
         }

@@ -9,26 +9,26 @@ mod kinds;
 mod list;
 mod wording;
 
-pub use kinds::{Cause, Then};
-pub use list::{Wait, broken, in_lines, waits};
+pub use kinds::{AfterAttempt, CallWait};
+pub use list::{ListedWait, broken, in_lines, waits};
 pub use wording::{Asker, brief, drawn, ends, report};
 
 use systole_kit::money::Money;
 
 use super::columns::plain;
 use super::glance::glance;
-use super::pauses::Pause;
-use super::posts::{Post, Posts};
-use super::runs::{Goal, Progress, Runs};
-use super::whole::Whole;
-use systole_core::pump::state::{BudgetUse, Call, Life, Stand, Thread, used_under};
+use super::pauses::ThreadPause;
+use super::posts::{DueCallState, DueCalls};
+use super::runs::{RunStep, StepProgress, WorkflowRuns};
+use super::whole::LogState;
+use systole_core::pump::state::{BudgetUse, Call, CallState, Thread, ThreadState, used_under};
 use systole_core::rules::{approval_payload, core_payload, question};
-use systole_core::types::budget::Use;
+use systole_core::types::budget::UsedAmounts;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Listener, OnUnknown, Program, Reach};
+use systole_core::types::composition::{Listener, ListenerProgram, OnUnknown, Reach};
 use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
 
 /// Records per read.
@@ -36,34 +36,34 @@ const PAGE: usize = 512;
 
 /// A thread and the reasons why it waits; no reasons if it is at rest or has ended.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct ThreadWaits {
     /// The thread.
     pub thread: ThreadId,
     /// Whether it is at work.
-    pub life: Life,
+    pub life: ThreadState,
     /// The pause that holds it, if it is paused.
-    pub paused: Option<Pause>,
+    pub paused: Option<ThreadPause>,
     /// When its last record was made.
     pub touched: Millis,
     /// Its last record.
     pub seq: u64,
     /// One reason for each of its top calls.
-    pub reasons: Vec<Reason>,
+    pub reasons: Vec<WaitReason>,
     /// Timers that outlived the call that set them, and that open a new call; the next one first.
-    pub timers: Vec<Kept>,
+    pub timers: Vec<ThreadTimer>,
     /// The model use of the open messages from outside in it, with their limits.
-    pub models: Vec<Bought>,
+    pub models: Vec<ModelUse>,
     /// The time limits of the open messages from outside in it, if they have one.
-    pub times: Vec<Timed>,
+    pub times: Vec<WorkingTime>,
 }
 
 /// The model use of a message from outside, including reserves for calls without a result.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bought {
+pub struct ModelUse {
     /// The top call of the root that the message opened.
     pub call: CallPath,
     /// The use of its whole tree.
-    pub used: Use,
+    pub used: UsedAmounts,
     /// The most tokens.
     pub tokens: Option<u64>,
     /// The highest cost.
@@ -72,7 +72,7 @@ pub struct Bought {
 
 /// The working time of a message from outside, and its limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Timed {
+pub struct WorkingTime {
     /// The top call of the root that the message opened.
     pub call: CallPath,
     /// The time used up to its last record, in milliseconds.
@@ -83,7 +83,7 @@ pub struct Timed {
     pub limit_ms: u64,
 }
 
-impl Timed {
+impl WorkingTime {
     /// The time used by that moment.
     pub fn used_ms(&self, now: Millis) -> u64 {
         let since = self.runs.map_or(0, |since| now.since(since));
@@ -93,7 +93,7 @@ impl Timed {
 
 /// A timer of a thread that opens a call when it fires.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct ThreadTimer {
     /// The timer.
     pub id: TimerId,
     /// The listener of the call.
@@ -104,7 +104,7 @@ pub struct Kept {
 
 /// Why one call is still open.
 #[derive(Clone, Debug)]
-pub struct Reason {
+pub struct WaitReason {
     /// The thread of the call.
     pub thread: ThreadId,
     /// The call.
@@ -118,30 +118,30 @@ pub struct Reason {
     /// Since when it is in this state.
     pub since: Millis,
     /// What it waits for.
-    pub cause: Cause,
+    pub cause: CallWait,
     /// The attempt at the due turn.
     pub attempt: u32,
     /// Most attempts for a turn.
     pub attempts: u32,
     /// Failed attempts at this turn, oldest first.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedAttempt>,
     /// The program that answers, if the listener is one.
-    pub program: Option<Program>,
+    pub program: Option<ListenerProgram>,
     /// Why the listener is away, if it is and the organism runs.
     pub away: Option<String>,
     /// The first record in the log about this.
     pub told_from: u64,
     /// Open work below it: nested calls, and the calls of its running children.
-    pub below: Vec<Reason>,
+    pub below: Vec<WaitReason>,
     /// Its goal in a workflow.
-    pub goal: Option<Goal>,
+    pub goal: Option<RunStep>,
     /// Its current steps, if it is a workflow.
-    pub steps: Vec<Progress>,
+    pub steps: Vec<StepProgress>,
 }
 
 /// An attempt that failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
+pub struct FailedAttempt {
     /// How.
     pub code: Option<Code>,
     /// The known facts: exit code, time, last words.
@@ -150,14 +150,14 @@ pub struct Failure {
     pub at: Millis,
 }
 
-impl Standing {
+impl ThreadWaits {
     /// Computes a thread's state.
     pub fn of(
         reader: &dyn LogReader,
-        whole: &Whole,
-        posts: &Posts,
+        whole: &LogState,
+        posts: &DueCalls,
         thread: &Thread,
-    ) -> Result<Standing, LogFault> {
+    ) -> Result<ThreadWaits, LogFault> {
         let mut reasons = Vec::new();
         let asking = Asking { reader, whole, posts };
         for (path, call) in thread.calls.iter().filter(|(path, _)| path.depth() == 0) {
@@ -165,7 +165,7 @@ impl Standing {
         }
         // Paths sort as text, but people expect numeric order.
         reasons.sort_by_key(|reason| reason.call.top_number());
-        Ok(Standing {
+        Ok(ThreadWaits {
             thread: thread.id.clone(),
             life: thread.life(),
             paused: whole.paused(reader, &thread.id)?,
@@ -179,8 +179,8 @@ impl Standing {
     }
 
     /// Adds the workflow facts to each reason.
-    pub fn name_goals(&mut self, runs: &Runs<'_>) -> Result<(), LogFault> {
-        let mut left: Vec<&mut Reason> = self.reasons.iter_mut().collect();
+    pub fn name_goals(&mut self, runs: &WorkflowRuns<'_>) -> Result<(), LogFault> {
+        let mut left: Vec<&mut WaitReason> = self.reasons.iter_mut().collect();
         while let Some(reason) = left.pop() {
             reason.goal = match reason.call.depth() {
                 0 => runs.of_thread(&reason.thread)?,
@@ -198,8 +198,8 @@ impl Standing {
     }
 
     /// The reason why that call is still open.
-    pub fn find(&self, thread: &ThreadId, call: &CallPath) -> Option<&Reason> {
-        let mut left: Vec<&Reason> = self.reasons.iter().collect();
+    pub fn find(&self, thread: &ThreadId, call: &CallPath) -> Option<&WaitReason> {
+        let mut left: Vec<&WaitReason> = self.reasons.iter().collect();
         while let Some(reason) = left.pop() {
             if reason.thread == *thread && reason.call == *call {
                 return Some(reason);
@@ -217,11 +217,11 @@ impl Standing {
 
     /// The reasons without others below them: what they wait for ends the wait. Held calls wait for
     /// another top call of the same thread and are not leaves.
-    pub fn leaves(&self) -> Vec<&Reason> {
+    pub fn leaves(&self) -> Vec<&WaitReason> {
         let mut leaves = Vec::new();
-        let mut left: Vec<&Reason> = self.reasons.iter().rev().collect();
+        let mut left: Vec<&WaitReason> = self.reasons.iter().rev().collect();
         while let Some(reason) = left.pop() {
-            if matches!(reason.cause, Cause::Held { .. }) {
+            if matches!(reason.cause, CallWait::Held { .. }) {
                 continue;
             }
             left.extend(reason.below.iter().rev());
@@ -235,27 +235,27 @@ impl Standing {
 
 struct Asking<'a> {
     reader: &'a dyn LogReader,
-    whole: &'a Whole,
-    posts: &'a Posts,
+    whole: &'a LogState,
+    posts: &'a DueCalls,
 }
 
 impl Asking<'_> {
-    fn reason(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Reason, LogFault> {
+    fn reason(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<WaitReason, LogFault> {
         let listener = self.whole.listener(call.config, &call.listener);
         let attempt = call.attempts.max(1);
         let post = self.posts.of(&thread.id, path);
         let (cause, since) = match call.stand() {
-            Stand::Asking => self.asking(thread, call)?,
-            Stand::Held => (held_behind(thread, path), call.opened),
-            Stand::Joining(open) => (joining(thread, path, call, open), call.ready_at),
-            Stand::Ready { .. } => self.due(call, listener, post, attempt),
+            CallState::Asking => self.asking(thread, call)?,
+            CallState::Held => (held_behind(thread, path), call.opened),
+            CallState::Joining(open) => (joining(thread, path, call, open), call.ready_at),
+            CallState::Ready { .. } => self.due(call, listener, post, attempt),
         };
         let program = match listener.map(|l| &l.reach) {
             Some(Reach::Process(program)) => Some(program.clone()),
             _ => None,
         };
         let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
-        Ok(Reason {
+        Ok(WaitReason {
             thread: thread.id.clone(),
             call: path.clone(),
             listener: call.listener.clone(),
@@ -276,8 +276,8 @@ impl Asking<'_> {
     }
 
     /// The decision that a person must make.
-    fn asking(&self, thread: &Thread, call: &Call) -> Result<(Cause, Millis), LogFault> {
-        let Some(approval) = &call.approval else { return Ok((Cause::Stopped, call.ready_at)) };
+    fn asking(&self, thread: &Thread, call: &Call) -> Result<(CallWait, Millis), LogFault> {
+        let Some(approval) = &call.approval else { return Ok((CallWait::Stopped, call.ready_at)) };
         let request = self.reader.of_thread(&thread.id, call.request, 1)?;
         let seen = request.first().map(|(_, record)| glance(&record.body));
         let (fields, element) =
@@ -288,24 +288,24 @@ impl Asking<'_> {
             false => Vec::new(),
         };
         let unknown = unknown.first().and_then(|(_, record)| approval_payload::unknown(&record.body));
-        Ok((Cause::Person { id, element, fields, hash, until, unknown }, approval.asked))
+        Ok((CallWait::Person { id, element, fields, hash, until, unknown }, approval.asked))
     }
 
     /// The unanswered questions of a call.
-    fn questions(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
+    fn questions(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<WaitReason>, LogFault> {
         let mut reasons = Vec::new();
         for (item, asked) in call.questions() {
             let record = self.reader.of_thread(&thread.id, asked.seq, 1)?;
             let read = record.first().and_then(|(_, record)| question::read_asked(&record.body));
             let words = read.map_or_else(String::new, |request| plain(&request.words));
-            let cause = Cause::Question {
+            let cause = CallWait::Question {
                 id: asked.id,
                 words,
                 choices: asked.choices.clone(),
                 hash: asked.hash,
                 until: asked.expires,
             };
-            reasons.push(Reason {
+            reasons.push(WaitReason {
                 thread: thread.id.clone(),
                 call: path.item(call.settled, item.ordinal),
                 listener: call.listener.clone(),
@@ -331,40 +331,42 @@ impl Asking<'_> {
         &self,
         call: &Call,
         listener: Option<&Listener>,
-        post: Option<&Post>,
+        post: Option<&DueCallState>,
         attempt: u32,
-    ) -> (Cause, Millis) {
+    ) -> (CallWait, Millis) {
         // A paused call sends nothing, regardless of its configuration.
-        if let Some(Post::Paused { by }) = post {
-            return (Cause::Paused { by: by.clone() }, call.ready_at);
+        if let Some(DueCallState::Paused { by }) = post {
+            return (CallWait::Paused { by: by.clone() }, call.ready_at);
         }
         let Some(listener) = listener else {
             let why = self.whole.unread(call.config).unwrap_or("it has no such listener");
-            return (Cause::Unknown { why: why.to_owned() }, call.ready_at);
+            return (CallWait::Unknown { why: why.to_owned() }, call.ready_at);
         };
         match post {
-            None | Some(Post::Stopped | Post::Paused { .. }) => (Cause::Stopped, call.ready_at),
-            Some(Post::BackOff { until }) => (Cause::BackOff { until: *until }, call.ready_at),
-            Some(Post::Queued { place, slots }) => {
-                let since = call.ready_at.max(call.not_before);
-                (Cause::Queued { place: *place, slots: *slots }, since)
+            None | Some(DueCallState::Stopped | DueCallState::Paused { .. }) => {
+                (CallWait::Stopped, call.ready_at)
             }
-            Some(Post::Out { since }) => {
+            Some(DueCallState::BackOff { until }) => (CallWait::BackOff { until: *until }, call.ready_at),
+            Some(DueCallState::Queued { place, slots }) => {
+                let since = call.ready_at.max(call.not_before);
+                (CallWait::Queued { place: *place, slots: *slots }, since)
+            }
+            Some(DueCallState::Out { since }) => {
                 // A timeout is an unknown outcome.
                 let left = call.own_attempt() < listener.retry.attempts;
                 let then = match listener.on_unknown {
-                    OnUnknown::Retry if left => Then::Attempt(attempt + 1),
-                    OnUnknown::Ask => Then::Asks,
-                    OnUnknown::Retry | OnUnknown::Fail => Then::Fails,
+                    OnUnknown::Retry if left => AfterAttempt::Attempt(attempt + 1),
+                    OnUnknown::Ask => AfterAttempt::Asks,
+                    OnUnknown::Retry | OnUnknown::Fail => AfterAttempt::Fails,
                 };
                 let deadline = Some(since.plus(listener.timeout_ms));
-                (Cause::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
+                (CallWait::Out { deadline, idle_ms: listener.idle_ms, then }, *since)
             }
         }
     }
 
     /// Open calls made by items of this one, and the calls of its running children.
-    fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Reason>, LogFault> {
+    fn below(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<WaitReason>, LogFault> {
         let mut below = self.questions(thread, path, call)?;
         for (nested, open) in &thread.calls {
             // No call waits for a listener that was only notified of a request for approval: turn 0.
@@ -387,7 +389,12 @@ impl Asking<'_> {
 
     /// The failed attempts at the due turn, from their records. The record of the next attempt
     /// describes the failed one.
-    fn failures(&self, thread: &Thread, path: &CallPath, call: &Call) -> Result<Vec<Failure>, LogFault> {
+    fn failures(
+        &self,
+        thread: &Thread,
+        path: &CallPath,
+        call: &Call,
+    ) -> Result<Vec<FailedAttempt>, LogFault> {
         let mut found = Vec::new();
         let mut from = call.ready_seq;
         while from <= thread.seq {
@@ -396,14 +403,14 @@ impl Asking<'_> {
             from = last.header.seq + 1;
             for (_, record) in &page {
                 let h = &record.header;
-                let ours = h.kind == Kind::Attempt
+                let ours = h.kind == RecordKind::Attempt
                     && h.call.as_ref() == Some(path)
                     && h.turn == Some(call.settled + 1);
                 // If attempts are never repeated, the first attempt is recorded too; nothing has failed
                 // yet.
                 if let Some(next) = core_payload::read_attempt(&record.body).filter(|a| ours && a.number > 1)
                 {
-                    found.push(Failure { code: next.code, words: next.words, at: h.time });
+                    found.push(FailedAttempt { code: next.code, words: next.words, at: h.time });
                 }
             }
         }
@@ -411,22 +418,25 @@ impl Asking<'_> {
     }
 }
 
-fn kept(thread: &Thread) -> Vec<Kept> {
+fn kept(thread: &Thread) -> Vec<ThreadTimer> {
     let left = thread.timers.iter().filter(|(_, timer)| !thread.calls.contains_key(&timer.call));
-    let mut kept: Vec<Kept> = left
-        .map(|(id, timer)| Kept { id: id.clone(), listener: timer.listener.clone(), due: timer.due })
+    let mut kept: Vec<ThreadTimer> = left
+        .map(|(id, timer)| ThreadTimer { id: id.clone(), listener: timer.listener.clone(), due: timer.due })
         .collect();
     kept.sort_by_key(|timer| timer.due);
     kept
 }
 
 /// The root of a thread's tree.
-fn root_of<'a>(whole: &'a Whole, thread: &'a Thread) -> Option<&'a Thread> {
+fn root_of<'a>(whole: &'a LogState, thread: &'a Thread) -> Option<&'a Thread> {
     if thread.id.parent().is_none() { Some(thread) } else { whole.at_work(&thread.id.root_of()) }
 }
 
 /// The budgets of the open messages from outside in a thread's tree.
-fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item = (&'a u32, &'a BudgetUse)> {
+fn open_purses<'a>(
+    whole: &'a LogState,
+    thread: &'a Thread,
+) -> impl Iterator<Item = (&'a u32, &'a BudgetUse)> {
     root_of(whole, thread).into_iter().flat_map(|root| {
         let is_open = |number: u32| root.calls.values().any(|call| call.budget_use == number);
         root.purses.iter().filter(move |(number, _)| is_open(**number))
@@ -434,24 +444,24 @@ fn open_purses<'a>(whole: &'a Whole, thread: &'a Thread) -> impl Iterator<Item =
 }
 
 /// The model use of those messages; messages with neither use nor limit are left out.
-fn models(whole: &Whole, thread: &Thread) -> Vec<Bought> {
+fn models(whole: &LogState, thread: &Thread) -> Vec<ModelUse> {
     let Some(root) = root_of(whole, thread) else { return Vec::new() };
     let at_work = |id: &ThreadId| whole.at_work(id);
     let bought = open_purses(whole, thread).map(|(number, budget_use)| {
         let (tokens, money) = whole.limits_of_models(budget_use.config);
-        Bought { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
+        ModelUse { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
     });
-    let has_any = |it: &Bought| {
+    let has_any = |it: &ModelUse| {
         it.tokens.is_some() || it.money.is_some() || it.used.tokens > 0 || it.used.spent.money().is_some()
     };
     bought.filter(has_any).collect()
 }
 
 /// The time of the open messages from outside in a thread's tree.
-fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
+fn times(whole: &LogState, thread: &Thread) -> Vec<WorkingTime> {
     let timed = open_purses(whole, thread).filter_map(|(number, budget_use)| {
         let limit_ms = whole.wall_ms(budget_use.config)?;
-        Some(Timed {
+        Some(WorkingTime {
             call: CallPath::top(*number),
             ran_ms: budget_use.ran_ms,
             runs: budget_use.runs,
@@ -463,7 +473,7 @@ fn times(whole: &Whole, thread: &Thread) -> Vec<Timed> {
 
 /// What a call joins: nested calls and waits, or only waits. All waits must end, so any of them can
 /// represent the others.
-fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> Cause {
+fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> CallWait {
     let items = call.items.len();
     match call.awaits().next() {
         Some((_, awaited)) if call.awaits().count() == open => {
@@ -471,16 +481,16 @@ fn joining(thread: &Thread, path: &CallPath, call: &Call, open: usize) -> Cause 
             let finished = awaited.threads.len().saturating_sub(running);
             let timer = thread.timers_of(path).min_by_key(|(_, timer)| timer.due);
             let timer = timer.map(|(id, timer)| (id.clone(), timer.due));
-            Cause::Awaiting { finished, enough: awaited.enough, timer }
+            CallWait::Awaiting { finished, enough: awaited.enough, timer }
         }
-        _ => Cause::Joining { answered: items - open, items },
+        _ => CallWait::Joining { answered: items - open, items },
     }
 }
 
-fn held_behind(thread: &Thread, path: &CallPath) -> Cause {
+fn held_behind(thread: &Thread, path: &CallPath) -> CallWait {
     let earlier = thread.calls.keys().filter(|p| p.depth() == 0 && p.top_number() < path.top_number());
     let open = earlier.min_by_key(|p| p.top_number());
-    Cause::Held { behind: open.unwrap_or(path).clone() }
+    CallWait::Held { behind: open.unwrap_or(path).clone() }
 }
 
 fn first_item(call: &Call) -> u64 {

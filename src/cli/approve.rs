@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::Looking;
 use super::place::Place;
@@ -26,7 +26,7 @@ use crate::runtime::validators::PersonOrder;
 use ruling::rule;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::limits;
-use systole_core::types::person::{PersonRequestId, RequestKind, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 
 /// Approves payloads that wait for a person; without an id, lists all that wait.
 ///
@@ -93,7 +93,7 @@ struct Bound {
 
 impl Bound {
     /// The full hash for that request: the log completes a beginning.
-    fn of(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, Exit> {
+    fn of(&self, place: &Place, id: PersonRequestId) -> Result<Option<Digest>, CommandExit> {
         let Some(typed) = &self.hash else { return Ok(None) };
         if let Ok(whole) = Digest::parse(typed) {
             return Ok(Some(whole));
@@ -105,7 +105,7 @@ impl Bound {
             Some(one) if one.hash.to_string().starts_with(typed.as_str()) => Ok(Some(one.hash)),
             Some(one) => {
                 let words = format!("approval.mismatch: {id} is for bytes with the hash {}", one.hash);
-                Err(looking.screen.fail(Exit::Payload, words))
+                Err(looking.screen.fail(CommandExit::Payload, words))
             }
             // The organism reports why nothing with that id can be decided.
             None => Ok(Some(reading::no_hash())),
@@ -132,11 +132,11 @@ fn note(text: &str) -> Result<String, String> {
 }
 
 impl Approve {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.whole().unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self) -> Result<Exit, Exit> {
+    fn whole(self) -> Result<CommandExit, CommandExit> {
         let Approve { place, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
@@ -144,7 +144,7 @@ impl Approve {
             request,
             hash: Some(hash),
             note: note.clone(),
-            says: Says::Approve,
+            says: PersonDecision::Approve,
         };
         match (ids.as_slice(), &bound.hash) {
             ([], _) => list(&place),
@@ -152,34 +152,34 @@ impl Approve {
                 let hash = bound.of(&place, *id)?.unwrap_or_else(reading::no_hash);
                 rule(&place, vec![order(*id, hash)])
             }
-            (_, Some(_)) => Err(screen.fail(Exit::Usage, "--hash is for one approval; name one id")),
+            (_, Some(_)) => Err(screen.fail(CommandExit::Usage, "--hash is for one approval; name one id")),
             (ids, None) => {
                 let (read, unread) = reading::read(&place, RequestKind::Approval, ids)?;
                 let orders: Vec<PersonOrder> = read.into_iter().map(|(id, hash)| order(id, hash)).collect();
-                let ruled = if orders.is_empty() { Exit::Done } else { rule(&place, orders)? };
-                Ok(if ruled == Exit::Done { unread } else { ruled })
+                let ruled = if orders.is_empty() { CommandExit::Done } else { rule(&place, orders)? };
+                Ok(if ruled == CommandExit::Done { unread } else { ruled })
             }
         }
     }
 }
 
 impl Reject {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let Reject { place, id, bound, note } = self;
-        one(&place, id, &bound, Some(note), Says::Reject).unwrap_or_else(|exit| exit)
+        one(&place, id, &bound, Some(note), PersonDecision::Reject).unwrap_or_else(|exit| exit)
     }
 }
 
 impl Amend {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let Amend { place, id, file, bound, note } = self;
         let amended = document(place.screen(), file.as_deref());
         amended
             .and_then(|bytes| match std::str::from_utf8(&bytes) {
                 Ok(_) => Ok(bytes),
-                Err(_) => Err(place.screen().fail(Exit::Payload, "the payload is not UTF-8")),
+                Err(_) => Err(place.screen().fail(CommandExit::Payload, "the payload is not UTF-8")),
             })
-            .and_then(|bytes| one(&place, id, &bound, note, Says::Amend(bytes)))
+            .and_then(|bytes| one(&place, id, &bound, note, PersonDecision::Amend(bytes)))
             .unwrap_or_else(|exit| exit)
     }
 }
@@ -189,20 +189,20 @@ fn one(
     request: PersonRequestId,
     bound: &Bound,
     note: Option<String>,
-    says: Says<Vec<u8>>,
-) -> Result<Exit, Exit> {
+    says: PersonDecision<Vec<u8>>,
+) -> Result<CommandExit, CommandExit> {
     let hash = bound.of(place, request)?;
     rule(place, vec![PersonOrder { by: Name::operator(), request, hash, note, says }])
 }
 
 /// The waiting requests, from the log.
-fn list(place: &Place) -> Result<Exit, Exit> {
+fn list(place: &Place) -> Result<CommandExit, CommandExit> {
     let looking = Looking::open(place)?;
     let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
     let screen = looking.screen;
     if screen.json {
         let forms = Forms::default();
-        let dressed = |one: &persons::Waiting| {
+        let dressed = |one: &persons::WaitingRequest| {
             let mut value = one.as_json();
             forms.beside(&looking.reader, Some(one.config), "payload", &mut value);
             for shown in value.get_mut("shows").and_then(Value::as_array_mut).into_iter().flatten() {
@@ -215,7 +215,7 @@ fn list(place: &Place) -> Result<Exit, Exit> {
         };
         let all: Vec<_> = waiting.iter().map(dressed).collect();
         screen.value(&json!({"running": looking.running, "approvals": all}));
-        return Ok(Exit::Done);
+        return Ok(CommandExit::Done);
     }
     for one in &waiting {
         one.lines(looking.now).iter().for_each(|line| screen.drawn(line));
@@ -228,5 +228,5 @@ fn list(place: &Place) -> Result<Exit, Exit> {
         screen.say("nothing waits for a person");
     }
     looking.say_if_still(!waiting.is_empty());
-    Ok(Exit::Done)
+    Ok(CommandExit::Done)
 }

@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::looking::{Looking, parted};
 use super::place::Place;
 use systole_core::types::ids::ThreadId;
@@ -20,7 +20,7 @@ pub(super) struct AsOf {
 
 impl AsOf {
     /// The log, the selected thread, and its last record that counts.
-    pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), Exit> {
+    pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), CommandExit> {
         let looking = Looking::open(&self.place)?;
         let (typed, seq) = parted(&self.thread);
         let id = looking.find(typed)?;

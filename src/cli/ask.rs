@@ -10,7 +10,7 @@ use systole_kit::characters::first_illegal;
 use systole_kit::{Payload, QName, namespaces};
 use tokio::sync::mpsc;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::hindered;
 use super::place::Place;
@@ -20,7 +20,7 @@ use super::send::{Parcel, drawn, through};
 use super::signals::Signals;
 use super::thread_name;
 use crate::config::OrganismFile;
-use crate::console::client::Client;
+use crate::console::client::DoorClient;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
@@ -46,12 +46,12 @@ pub(super) struct Ask {
 }
 
 impl Ask {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let to = addressee(screen, &file.composition, self.to.as_ref())?;
         let thread = match self.thread.as_deref() {
@@ -67,7 +67,7 @@ impl Ask {
             words => Some(words.join(" ")),
         };
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
-            return Err(screen.fail(Exit::Usage, "no question: write it after `ask`, or on stdin"));
+            return Err(screen.fail(CommandExit::Usage, "no question: write it after `ask`, or on stdin"));
         }
         let asker = Asker { screen, to, log: file.log.clone() };
         match question {
@@ -78,15 +78,15 @@ impl Ask {
 }
 
 /// The text from stdin, without its final line break.
-fn piped(screen: Screen) -> Result<String, Exit> {
+fn piped(screen: Screen) -> Result<String, CommandExit> {
     let mut bytes = Vec::new();
     let most = limits::MESSAGE_BYTES;
     let read = std::io::stdin().lock().take(most as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| {
-        hindered::unread(screen, Exit::Usage, std::path::Path::new("stdin"), "the question", &error)
+        hindered::unread(screen, CommandExit::Usage, std::path::Path::new("stdin"), "the question", &error)
     })?;
     let fail = |why: String, fix: &str| {
-        let exit = screen.fail(Exit::Usage, format!("stdin, the question: {why}"));
+        let exit = screen.fail(CommandExit::Usage, format!("stdin, the question: {why}"));
         screen.say(format!("  try: {fix}"));
         exit
     };
@@ -103,13 +103,13 @@ fn piped(screen: Screen) -> Result<String, Exit> {
 }
 
 /// The receiver of the question: the named one, the entry, or the only open listener that takes it.
-fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, Exit> {
+fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) -> Result<Name, CommandExit> {
     let ask = QName::new(namespaces::TALK, "ask");
     let takes = |listener: &Listener| listener.accepted(&ask).is_some();
     let open = composition.listeners.values().filter(|listener| listener.entry);
     let fail = |words: &str, fix: &str| {
         // No question was sent yet: the command itself names the wrong listener.
-        let exit = screen.fail(Exit::Usage, words);
+        let exit = screen.fail(CommandExit::Usage, words);
         screen.say(format!("  try: {fix}"));
         exit
     };
@@ -163,32 +163,37 @@ struct Asker {
 }
 
 impl Asker {
-    fn parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, Exit> {
+    fn parcel(&self, question: &str, thread: Option<String>) -> Result<Parcel, CommandExit> {
         let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
-        let key = drawn().map_err(|words| self.screen.fail(Exit::Unavailable, words))?;
+        let key = drawn().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = Parcel::of(payload.bytes().to_vec(), key);
         (parcel.to, parcel.thread, parcel.spoken) = (Some(self.to.clone()), thread, true);
         Ok(parcel)
     }
 
     /// Refuses text that XML cannot carry, instead of asking something else.
-    fn sayable(&self, question: &str) -> Result<(), Exit> {
+    fn sayable(&self, question: &str) -> Result<(), CommandExit> {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
         let name = format!("U+{:04X}", u32::from(character));
         let words =
             ["the question holds ", &name, " as character ", &place.to_string(), ", which XML cannot carry"];
-        let exit = self.screen.fail(Exit::Payload, words.concat());
+        let exit = self.screen.fail(CommandExit::Payload, words.concat());
         self.screen.say("  try: the question without it");
         Err(exit)
     }
 
     /// The organism that runs on the log, if any.
-    fn running(&self) -> Option<Client> {
-        RunFile::of(&self.log).map(|run| Client::of(&run))
+    fn running(&self) -> Option<DoorClient> {
+        RunFile::of(&self.log).map(|run| DoorClient::of(&run))
     }
 
-    fn once(&self, place: &Place, question: &str, thread: Option<String>) -> Result<Exit, Exit> {
+    fn once(
+        &self,
+        place: &Place,
+        question: &str,
+        thread: Option<String>,
+    ) -> Result<CommandExit, CommandExit> {
         self.sayable(question)?;
         let parcel = self.parcel(question, thread)?;
         let through = |client| through::elsewhere(self.screen, client, &self.log, &parcel);
@@ -197,7 +202,12 @@ impl Asker {
     }
 
     /// One question per line, all in one thread, until the input ends. A failed question does not end it.
-    fn converse(&self, place: &Place, file: OrganismFile, thread: Option<String>) -> Result<Exit, Exit> {
+    fn converse(
+        &self,
+        place: &Place,
+        file: OrganismFile,
+        thread: Option<String>,
+    ) -> Result<CommandExit, CommandExit> {
         let exit = here::with_runtime(self.screen, async {
             let talk = async {
                 let mut signals = Signals::listen(self.screen)?;
@@ -220,12 +230,12 @@ impl Asker {
         file: OrganismFile,
         thread: Option<String>,
         signals: &mut Signals,
-    ) -> Result<Exit, Exit> {
+    ) -> Result<CommandExit, CommandExit> {
         let organism = Box::pin(here::start(self.screen, place, file)).await?;
         let exit = self.talk(&Way::Here(&organism), thread, signals).await.unwrap_or_else(|exit| exit);
         tokio::select! {
             ended = organism.stop(here::GRACE) => Ok(here::ended(self.screen, &ended).unwrap_or(exit)),
-            _ = signals.next() => Err(Exit::Stopped),
+            _ = signals.next() => Err(CommandExit::Stopped),
         }
     }
 
@@ -234,7 +244,7 @@ impl Asker {
         way: &Way<'_>,
         mut thread: Option<String>,
         signals: &mut Signals,
-    ) -> Result<Exit, Exit> {
+    ) -> Result<CommandExit, CommandExit> {
         let mut lines = lines();
         self.greet();
         loop {
@@ -253,11 +263,11 @@ impl Asker {
             }
             let parcel = self.parcel(line.trim(), thread.clone())?;
             let exit = Box::pin(through::one(self.screen, way, &parcel, signals)).await;
-            let exit =
-                exit.unwrap_or_else(|| self.screen.fail(Exit::Unavailable, "the organism has stopped"));
+            let exit = exit
+                .unwrap_or_else(|| self.screen.fail(CommandExit::Unavailable, "the organism has stopped"));
             thread = parcel.opened().or(thread);
             // Only a signal or a stopped organism ends it.
-            if matches!(exit, Exit::Stopped | Exit::Unavailable | Exit::Log) {
+            if matches!(exit, CommandExit::Stopped | CommandExit::Unavailable | CommandExit::Log) {
                 return Ok(exit);
             }
         }
@@ -267,12 +277,12 @@ impl Asker {
         self.screen.say(format!("{} listens; each line is a question, Ctrl-D ends", self.to.as_str()));
     }
 
-    fn leave(&self, thread: Option<&str>) -> Exit {
+    fn leave(&self, thread: Option<&str>) -> CommandExit {
         self.screen.say("");
         if let Some(thread) = thread {
             self.screen.say(format!("thread {thread} rests; go on with: systole ask --thread {thread}"));
         }
-        Exit::Done
+        CommandExit::Done
     }
 }
 

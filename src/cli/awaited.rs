@@ -3,22 +3,22 @@
 
 use std::collections::BTreeSet;
 
-use crate::audit::posts::Posts;
-use crate::audit::whole::Whole;
-use crate::audit::why::{Cause, Standing};
-use crate::console::api_types::Record;
+use crate::audit::posts::DueCalls;
+use crate::audit::whole::LogState;
+use crate::audit::why::{CallWait, ThreadWaits};
+use crate::console::api_types::ApiRecord;
 use systole_core::pump::pausing::halted;
-use systole_core::pump::state::Stand;
+use systole_core::pump::state::CallState;
 use systole_core::pump::wake;
 use systole_core::rules::question;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::LogReader;
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 use systole_core::types::time::{Millis, spoken};
 
 /// Whether only a person may be able to continue after this record.
-pub(super) fn may_halt(record: &Record) -> bool {
-    matches!(Kind::parse(&record.kind), Some(Kind::Approval | Kind::Steer))
+pub(super) fn may_halt(record: &ApiRecord) -> bool {
+    matches!(RecordKind::parse(&record.kind), Some(RecordKind::Approval | RecordKind::Steer))
 }
 
 /// Whether a thread, or everything, is paused: in that case no record tells the sender.
@@ -41,13 +41,13 @@ pub(super) fn waits_for_a_person(reader: &dyn LogReader, thread: &str) -> Option
     // The fold alone shows what waits for a person, regardless of the configurations.
     let unread = |_: &[u8]| Err(String::new());
     let standing = || {
-        let whole = Whole::look(reader, &unread, Some(std::process::id())).ok()?;
+        let whole = LogState::look(reader, &unread, Some(std::process::id())).ok()?;
         let thread = whole.thread(reader, &id).ok()??;
-        Standing::of(reader, &whole, &Posts::at(&whole, Millis(u64::MAX)), &thread).ok()
+        ThreadWaits::of(reader, &whole, &DueCalls::at(&whole, Millis(u64::MAX)), &thread).ok()
     };
-    let standing = standing().filter(Standing::waits_for_a_person)?;
+    let standing = standing().filter(ThreadWaits::waits_for_a_person)?;
     let answers = standing.leaves().into_iter().filter_map(|leaf| match &leaf.cause {
-        Cause::Question { id, choices, .. } => Some(question::commands(*id, choices)),
+        CallWait::Question { id, choices, .. } => Some(question::commands(*id, choices)),
         _ => None,
     });
     Some(UpToAPerson { answers: answers.collect() })
@@ -73,7 +73,7 @@ pub(super) fn at_work(reader: &dyn LogReader, thread: &str) -> Vec<Work> {
         let Ok(Some(thread)) = wake::wake(reader, &id) else { continue };
         for call in thread.calls.values() {
             left.extend(call.running().cloned());
-            if matches!(call.stand(), Stand::Ready { .. }) {
+            if matches!(call.stand(), CallState::Ready { .. }) {
                 let since = call.ready_at.max(call.not_before);
                 work.push(Work { listener: call.listener.clone(), since });
             }

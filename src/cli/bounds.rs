@@ -3,9 +3,9 @@
 //! A checked file comes in; lines or values go out. Everything is computed from the file alone; no model is asked.
 
 use serde_json::{Value, json};
-use systole_agent::spec::{Agent, Dialect, Model};
+use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
-use systole_workflow::bound::{Bound, Count};
+use systole_workflow::bound::{Bound, BoundCount};
 
 use crate::audit::columns::wrapped;
 use crate::config::{OrganismFile, bounds};
@@ -31,7 +31,7 @@ pub(super) fn as_json(file: &OrganismFile) -> Vec<Value> {
     file.workflows.iter().zip(bounds(&file.workflows)).map(one).collect()
 }
 
-fn count(count: &Count) -> Value {
+fn count(count: &BoundCount) -> Value {
     let per_item: Vec<Value> =
         count.per_item.iter().map(|(count, list)| json!({"count": count, "list": list})).collect();
     json!({"most": count.fixed, "per_item": per_item})
@@ -51,7 +51,7 @@ fn words(file: &OrganismFile, bound: &Bound) -> String {
 }
 
 /// A count with its noun: `212 goals`, `12 goals and 1 more for each item of pick/item`.
-fn counted(count: &Count, noun: &str) -> String {
+fn counted(count: &BoundCount, noun: &str) -> String {
     let plural = if count.fixed == 1 { "" } else { "s" };
     let mut text = format!("{} {noun}{plural}", count.fixed);
     for (more, list) in &count.per_item {
@@ -62,7 +62,7 @@ fn counted(count: &Count, noun: &str) -> String {
 
 /// The most that the goals of a workflow can use of models.
 struct Used {
-    requests: Count,
+    requests: BoundCount,
     /// `None` if no model has a price, or if a list is unbounded.
     cost: Option<Money>,
     /// A model without a price, if another one has one.
@@ -71,7 +71,7 @@ struct Used {
 
 impl Used {
     fn of(file: &OrganismFile, bound: &Bound) -> Used {
-        let mut used = Used { requests: Count::default(), cost: None, unpriced: None };
+        let mut used = Used { requests: BoundCount::default(), cost: None, unpriced: None };
         let (mut priced, mut unpriced) = (Vec::new(), Vec::new());
         for (agent, asked) in &bound.asked_of {
             let Some(agent) = file.agents.iter().find(|one| one.name == *agent) else { continue };
@@ -96,21 +96,21 @@ impl Used {
 }
 
 /// The most requests of one goal, without the retries after a provider's refusal.
-fn turns(agent: &Agent) -> u64 {
+fn turns(agent: &AgentSpec) -> u64 {
     // With `plain` any usable answer ends it.
     let turns = if agent.dialect == Dialect::Plain { agent.turns.min(agent.attempts) } else { agent.turns };
     turns.into()
 }
 
 /// The highest cost of one request, with the model itself or one of its fallbacks.
-fn dearest(file: &OrganismFile, model: &Model) -> Option<Money> {
+fn dearest(file: &OrganismFile, model: &ModelSpec) -> Option<Money> {
     let others = file.models.iter().filter(|one| model.fallback.contains(&one.name));
     let prices: Option<Vec<Money>> = std::iter::once(model).chain(others).map(request).collect();
     prices?.into_iter().max_by_key(|money| money.micros)
 }
 
 /// A request that fills the window.
-fn request(model: &Model) -> Option<Money> {
+fn request(model: &ModelSpec) -> Option<Money> {
     let price = model.price?;
     let read = model.window.saturating_sub(model.max_output);
     let of = |money: Money, tokens: u64| {

@@ -3,16 +3,16 @@
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
-use crate::console::api_types::{Cancelled, Ended, Refusal};
-use crate::console::client::{Client, Unheard};
+use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded};
+use crate::console::client::{DoorClient, DoorClientFault};
 use crate::runtime::runfile::RunFile;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 
 /// Ends a thread and everything below it.
@@ -27,7 +27,7 @@ pub(super) struct Cancel {
 }
 
 impl Cancel {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         Order { place: self.place, thread: self.thread, is_gentle: false }.carry_out()
     }
 }
@@ -42,17 +42,17 @@ pub(super) struct Order {
 
 impl Order {
     /// Lets the running organism, or one started here, end the thread.
-    pub(super) fn carry_out(&self) -> Exit {
+    pub(super) fn carry_out(&self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen)?;
         let thread = thread_name::find(screen, &log, &self.thread)?;
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            let (client, id) = (Client::of(&run), thread.as_str());
+            let (client, id) = (DoorClient::of(&run), thread.as_str());
             let answered = match self.is_gentle {
                 true => client.end(id).map(|decided| decided.map(|_| ())),
                 false => client.cancel(id).map(|decided| decided.map(|_| ())),
@@ -62,15 +62,15 @@ impl Order {
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
-                Err(Unheard::Unreachable { .. }) => {}
-                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+                Err(DoorClientFault::Unreachable { .. }) => {}
+                Err(unheard) => return Err(screen.fail(CommandExit::Unavailable, unheard)),
             }
         }
         let work = async { Box::pin(self.in_process(screen, thread)).await.unwrap_or_else(|exit| exit) };
         Ok(here::with_runtime(screen, work))
     }
 
-    async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<Exit, Exit> {
+    async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
         let (front, by) = (organism.front(), Name::operator());
@@ -79,31 +79,31 @@ impl Order {
             false => front.cancel(by, thread.clone()).await,
         };
         let exit = match reply {
-            Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
-            Some(Reply::Done | Reply::Receipt(..)) => self.done(screen, &thread),
-            None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+            Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
+            Some(SenderReply::Done | SenderReply::Receipt(..)) => self.done(screen, &thread),
+            None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
         Ok(here::ended(screen, &ended).unwrap_or(exit))
     }
 
-    fn done(&self, screen: Screen, thread: &ThreadId) -> Exit {
+    fn done(&self, screen: Screen, thread: &ThreadId) -> CommandExit {
         let id = thread.to_string();
         match (screen.json, self.is_gentle) {
-            (true, true) => screen.value(&Ended { ended: id }),
-            (true, false) => screen.value(&Cancelled { cancelled: id }),
+            (true, true) => screen.value(&ThreadEnded { ended: id }),
+            (true, false) => screen.value(&ThreadCancelled { cancelled: id }),
             (false, true) => screen.say(format!("{id} has ended; nothing can be added")),
             (false, false) => screen.say(format!("{id} is cancelled, with everything below it")),
         }
-        Exit::Done
+        CommandExit::Done
     }
 }
 
-fn not_done(screen: Screen, refusal: &Refusal) -> Exit {
+fn not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
         screen.value(refusal);
     } else {
         refused::say(screen, refusal);
     }
-    Exit::Payload
+    CommandExit::Payload
 }

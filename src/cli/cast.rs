@@ -8,14 +8,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_agent::Agent;
-use systole_agent::model::script::{Script, Scripted};
-use systole_agent::model::{Access, Adapter, Dice, Limits, Model, Models, RealTime, Sleeper};
+use systole_agent::model::script::{Script, ScriptedModel};
+use systole_agent::model::{
+    Adapter, HttpLimits, Model, ModelAccess, Models, RealTime, Sleeper, SystemRandom,
+};
 use systole_agent::spec::{self, Provider};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
 use crate::config::OrganismFile;
-use crate::edges::delivery::{Answering, Word};
+use crate::edges::delivery::{InlineListener, ReplyFuture};
 use systole_core::types::ids::Name;
 
 /// Why an agent cannot be created.
@@ -36,8 +38,8 @@ impl Unmade {
 /// An agent as a listener of this process.
 struct Player(Arc<Agent>);
 
-impl Answering for Player {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+impl InlineListener for Player {
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer(asked, line))
     }
 
@@ -47,10 +49,10 @@ impl Answering for Player {
 }
 
 /// A workflow as a listener of this process.
-struct Follower(Arc<systole_workflow::Listener>);
+struct Follower(Arc<systole_workflow::WorkflowListener>);
 
-impl Answering for Follower {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+impl InlineListener for Follower {
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(self.0.clone().answer(asked, line))
     }
 
@@ -75,7 +77,7 @@ pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
 pub(super) fn agents(
     file: &OrganismFile,
     company: Company,
-) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
+) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, Unmade> {
     agents_with(file, company, &mut Scripts::new(), &(Arc::new(RealTime) as Arc<dyn Sleeper>))
 }
 
@@ -85,8 +87,8 @@ pub(super) fn agents_with(
     company: Company,
     scripts: &mut Scripts,
     sleeper: &Arc<dyn Sleeper>,
-) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Unmade> {
-    let mut cast: BTreeMap<Name, Arc<dyn Answering>> = BTreeMap::new();
+) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, Unmade> {
+    let mut cast: BTreeMap<Name, Arc<dyn InlineListener>> = BTreeMap::new();
     let mut makers = Makers { scripts, sleeper, adapters: BTreeMap::new() };
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
@@ -98,7 +100,7 @@ pub(super) fn agents_with(
     }
     for workflow in &file.workflows {
         let Ok(name) = Name::parse(&workflow.name) else { continue };
-        let made = systole_workflow::Listener::new(&workflow.name);
+        let made = systole_workflow::WorkflowListener::new(&workflow.name);
         let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
         cast.insert(name, Arc::new(Follower(Arc::new(made))));
     }
@@ -114,7 +116,7 @@ struct Makers<'m> {
 
 impl Makers<'_> {
     /// The models that an agent may use: its own, and the fallbacks of that model.
-    fn models(&mut self, file: &OrganismFile, agent: &spec::Agent) -> Result<Arc<Models>, Unmade> {
+    fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, Unmade> {
         let mut wanted = vec![agent.model.as_str()];
         let own = file.models.iter().find(|model| model.name == agent.model);
         wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
@@ -123,33 +125,33 @@ impl Makers<'_> {
             // A fallback's own fallbacks are not used.
             let fallback = if model.name == agent.model { model.fallback.clone() } else { Vec::new() };
             let speaker = self.speaker(model, &agent.name)?;
-            models.push((spec::Model { fallback, ..model.clone() }, speaker));
+            models.push((spec::ModelSpec { fallback, ..model.clone() }, speaker));
         }
-        let made = Models::new(models, Box::new(Dice), &Limits::default());
+        let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
         let made = made.map(|made| Arc::new(made.sleeping(self.sleeper.clone())));
         made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
     }
 
-    fn speaker(&mut self, model: &spec::Model, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
+    fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, Unmade> {
         if model.provider == Provider::Script {
             let script = self.script(model)?;
-            let scripted = Scripted::new(script, &model.name, agent).sleeping(self.sleeper.clone());
+            let scripted = ScriptedModel::new(script, &model.name, agent).sleeping(self.sleeper.clone());
             return Ok(Arc::new(Arc::new(scripted)));
         }
         if let Some(adapter) = self.adapters.get(&model.name) {
             return Ok(adapter.clone());
         }
         let rehearse = format!("--set models.{}.provider=script, with answers in replies.yaml", model.name);
-        let access = Access::of(model, |name| std::env::var(name).ok())
+        let access = ModelAccess::of(model, |name| std::env::var(name).ok())
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse.clone()))?;
-        let adapter = Adapter::new(model, access, Limits::default(), None)
+        let adapter = Adapter::new(model, access, HttpLimits::default(), None)
             .map_err(|unusable| Unmade::new(unusable.to_string(), rehearse))?;
         let adapter: Arc<dyn Model> = Arc::new(adapter);
         self.adapters.insert(model.name.clone(), adapter.clone());
         Ok(adapter)
     }
 
-    fn script(&mut self, model: &spec::Model) -> Result<Arc<Script>, Unmade> {
+    fn script(&mut self, model: &spec::ModelSpec) -> Result<Arc<Script>, Unmade> {
         let key = format!("models.{}.file", model.name);
         let Some(path) = &model.file else {
             return Err(Unmade::new(format!("{key} is missing"), "file: replies.yaml"));

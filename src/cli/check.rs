@@ -4,15 +4,15 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use systole_agent::spec::{Agent, Dialect};
+use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
 use crate::audit::columns::{plain, wrapped};
 use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use systole_core::types::composition::{Element, Listener, Reach, Sees};
+use systole_core::types::composition::{ElementSchema, Listener, Reach, ViewScope};
 use systole_core::types::time::stretch;
 
 /// Checks the organism's file.
@@ -32,16 +32,16 @@ pub(super) struct Check {
 }
 
 impl Check {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         if self.schema {
             screen.drawn(ORGANISM_JSON_SCHEMA.trim_end());
-            return Exit::Done;
+            return CommandExit::Done;
         }
         match self.place.load() {
             Err(refused) => {
                 tell(screen, &refused.0);
-                Exit::Configuration
+                CommandExit::Configuration
             }
             Ok(file) => {
                 if !file.warnings.is_empty() {
@@ -52,7 +52,11 @@ impl Check {
                 } else {
                     summary(&file).iter().for_each(|line| screen.drawn(line));
                 }
-                if self.strict && !file.warnings.is_empty() { Exit::Configuration } else { Exit::Done }
+                if self.strict && !file.warnings.is_empty() {
+                    CommandExit::Configuration
+                } else {
+                    CommandExit::Done
+                }
             }
         }
     }
@@ -77,7 +81,7 @@ pub(super) fn tell(screen: Screen, all: &[Diagnostic]) {
 fn as_json(one: &Diagnostic) -> Value {
     let (code, severity) = (one.code.as_str(), one.severity().as_str());
     let mut told = json!({"code": code, "severity": severity, "message": one.message, "fix": one.fix});
-    let place = |place: &crate::config::Place| {
+    let place = |place: &crate::config::FilePlace| {
         // A file as a whole has no line.
         let known = |number: usize| (place.line > 0).then_some(number);
         let end = place.column + place.span.chars().count();
@@ -102,7 +106,8 @@ fn merge(into: &mut Value, more: Value) {
 
 fn described(file: &OrganismFile) -> Value {
     let composition = &file.composition;
-    let names = |all: &[Element]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
+    let names =
+        |all: &[ElementSchema]| all.iter().map(|element| element.name.to_string()).collect::<Vec<_>>();
     let listeners: Vec<Value> = (composition.listeners.values())
         .map(|one| {
             let agent = agent(file, one);
@@ -113,7 +118,7 @@ fn described(file: &OrganismFile) -> Value {
                 merge(&mut listener, json!({"workflow": true, "turns": null}));
             }
             if let Some(agent) = agent {
-                let sees = if one.sees == Sees::Thread { "thread" } else { "call" };
+                let sees = if one.sees == ViewScope::Thread { "thread" } else { "call" };
                 let thinks = json!({"model": agent.model, "dialect": dialect(agent.dialect), "sees": sees});
                 merge(&mut listener, thinks);
             }
@@ -164,7 +169,7 @@ fn summary(file: &OrganismFile) -> Vec<String> {
 }
 
 /// The agent behind that listener, if it is one.
-fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f Agent> {
+fn agent<'f>(file: &'f OrganismFile, one: &Listener) -> Option<&'f AgentSpec> {
     file.agents.iter().find(|agent| agent.name == one.name.as_str())
 }
 
@@ -175,7 +180,7 @@ fn is_workflow(file: &OrganismFile, one: &Listener) -> bool {
 
 /// The requests that others can send to a workflow.
 pub(super) fn request_names(workflow: &Listener) -> Vec<&str> {
-    let own = |element: &&Element| *element.name.ns != *systole_kit::namespaces::WORKFLOW;
+    let own = |element: &&ElementSchema| *element.name.ns != *systole_kit::namespaces::WORKFLOW;
     workflow.accepts.iter().filter(own).map(|element| &*element.name.local).collect()
 }
 
@@ -192,8 +197,9 @@ fn dialect(dialect: Dialect) -> &'static str {
 /// A listener in a few words.
 fn words(file: &OrganismFile, one: &Listener) -> String {
     let is_workflow = is_workflow(file, one);
-    let local = |all: &[Element]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
-    let thinks = |agent: &Agent| format!("thinks with {} in {}", agent.model, dialect(agent.dialect));
+    let local =
+        |all: &[ElementSchema]| all.iter().map(|q| q.name.local.to_string()).collect::<Vec<_>>().join(", ");
+    let thinks = |agent: &AgentSpec| format!("thinks with {} in {}", agent.model, dialect(agent.dialect));
     let mut parts: Vec<String> = agent(file, one).map(thinks).into_iter().collect();
     if is_workflow {
         // A workflow's messages to itself are of no interest to others.
@@ -220,7 +226,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     if one.entry {
         parts.push("open to the outside".to_owned());
     }
-    if one.sees == Sees::Thread {
+    if one.sees == ViewScope::Thread {
         parts.push("sees its whole thread".to_owned());
     }
     if one.approval.always {

@@ -5,7 +5,7 @@
 use clap::Args;
 use clap_complete::Shell;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::screen::Screen;
 
 /// The kind of completion for arguments with these names. Options are completed under their own names.
@@ -24,9 +24,9 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self, command: clap::Command) -> Exit {
+    pub(super) fn run(self, command: clap::Command) -> CommandExit {
         Screen::of_process(false).drawn(script(&self.shell, command).trim_end_matches('\n'));
-        Exit::Done
+        CommandExit::Done
     }
 }
 

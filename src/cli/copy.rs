@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::config::{self, OrganismFile};
-use crate::edges::log::nats::{Again, Brought, Stage};
+use crate::edges::log::nats::{CopyStage, CurrentCopy, OldCopy};
 use crate::edges::nats::Credentials;
-use crate::runtime::copying::{self, Asked};
+use crate::runtime::copying::{self, CopyRequest};
 use crate::runtime::plan::StartFault;
 use systole_core::types::ports::LogFault;
 
@@ -38,26 +38,26 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.copied(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn copied(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn copied(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = &file.composition.organism;
         let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
             let log = file.log.display().to_string();
             let words = ["the log of ", organism.as_str(), " is in ", &log, ", not in NATS"];
-            let exit = screen.fail(Exit::Usage, words.concat());
+            let exit = screen.fail(CommandExit::Usage, words.concat());
             screen.say("  try: the commands that only read, which find it there; or log: {nats: ADDRESS}");
             return Err(exit);
         };
         let credentials = self.credentials(screen, &file)?;
-        let asked = Asked { organism, url, credentials, by_auditor: self.key_env.is_some() };
+        let asked = CopyRequest { organism, url, credentials, by_auditor: self.key_env.is_some() };
         let copy: PathBuf = self.to.as_ref().unwrap_or(&file.log).components().collect();
-        let mut stage = Stage::default();
-        let mut tell = |now: Stage| {
+        let mut stage = CopyStage::default();
+        let mut tell = |now: CopyStage| {
             stage = now;
             let part = (now.sequence * 100).checked_div(now.of).unwrap_or(100).to_string();
             screen.progress(&format!("{} records, {part} % of the stream", now.records));
@@ -65,10 +65,10 @@ impl Copy {
         let mut brought = Err(StartFault::Machine("nothing was begun".to_owned()));
         let runs = here::with_runtime(screen, async {
             brought = Box::pin(copying::copy(&asked, &copy, self.again, &mut tell)).await;
-            Exit::Done
+            CommandExit::Done
         });
         screen.progress("");
-        if runs != Exit::Done {
+        if runs != CommandExit::Done {
             return Err(runs);
         }
         let brought = brought.map_err(|fault| self.failed(screen, &fault, stage))?;
@@ -76,17 +76,17 @@ impl Copy {
         Ok(shown(screen, organism.as_str(), &copy, &brought))
     }
 
-    fn credentials(&self, screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, Exit> {
+    fn credentials(&self, screen: Screen, file: &OrganismFile) -> Result<Option<Credentials>, CommandExit> {
         let read = |name: &str| std::env::var(name).ok();
         match (&self.key_env, &file.bus_key) {
             (Some(name), _) => config::named_key(name, read).map(Some).map_err(|why| {
-                let exit = screen.fail(Exit::Usage, format!("--key-env: {why}"));
+                let exit = screen.fail(CommandExit::Usage, format!("--key-env: {why}"));
                 screen.say("  try: AUDIT_KEY=\"$(cat _auditor.nk)\" systole copy --key-env AUDIT_KEY");
                 exit
             }),
             (None, Some(key)) => {
                 let keyless = |keyless| {
-                    let exit = screen.fail(Exit::Configuration, keyless);
+                    let exit = screen.fail(CommandExit::Configuration, keyless);
                     screen.say("  try: --key-env NAME, if another key may read the log");
                     exit
                 };
@@ -97,7 +97,7 @@ impl Copy {
     }
 
     /// Reports why there is no copy, or why it ends too early, and how much of it there is.
-    fn failed(&self, screen: Screen, fault: &StartFault, stage: Stage) -> Exit {
+    fn failed(&self, screen: Screen, fault: &StartFault, stage: CopyStage) -> CommandExit {
         let StartFault::Log(ill) = fault else {
             let exit = here::start_fault(screen, fault);
             self.say_kept(screen, stage);
@@ -105,25 +105,25 @@ impl Copy {
         };
         let (exit, words, fix) = match ill {
             LogFault::InUse { .. } => (
-                Exit::Unavailable,
+                CommandExit::Unavailable,
                 format!("{ill}, which keeps it up to date"),
                 "the commands that only read, which read it as it is; or --to FILE, for a copy beside it",
             ),
             LogFault::Damaged { path, .. } if path.contains('/') => (
-                Exit::Log,
+                CommandExit::Log,
                 ill.to_string(),
                 "systole copy --again, which makes it from the stream, and keeps this one",
             ),
             LogFault::Damaged { .. } => {
-                (Exit::Log, format!("the log {ill}"), "the broker's store, from a backup")
+                (CommandExit::Log, format!("the log {ill}"), "the broker's store, from a backup")
             }
             LogFault::Io { .. } => (
-                Exit::Unavailable,
+                CommandExit::Unavailable,
                 ill.to_string(),
                 "the same again when there is room and this user may write there; or --to FILE",
             ),
             LogFault::Foreign { .. } => {
-                (Exit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
+                (CommandExit::Log, ill.to_string(), "--to FILE with a copy of this log, or a new name")
             }
             LogFault::Apart { .. }
             | LogFault::Newer { .. }
@@ -136,7 +136,7 @@ impl Copy {
         exit
     }
 
-    fn say_kept(&self, screen: Screen, stage: Stage) {
+    fn say_kept(&self, screen: Screen, stage: CopyStage) {
         if self.again {
             screen.say("no copy was made; the old one is unchanged");
         } else if stage.records > 0 {
@@ -146,8 +146,8 @@ impl Copy {
 }
 
 /// Prints the current state, and reports differences from the old copy.
-fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Brought) -> Exit {
-    let Brought { stream, records, new_records, bundles, new_bundles, again } = brought;
+fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &CurrentCopy) -> CommandExit {
+    let CurrentCopy { stream, records, new_records, bundles, new_bundles, again } = brought;
     let differs = again.as_ref().and_then(|again| Some((again, again.differs.as_ref()?)));
     if screen.json {
         screen.value(&json!({
@@ -166,21 +166,21 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
         };
         screen.show(&format!("{all}; {new}"));
         match again {
-            Some(Again { equal, differs: None, .. }) => {
+            Some(OldCopy { equal, differs: None, .. }) => {
                 screen.show(&format!("the old copy was equal: {}", counted(*equal, "record")));
             }
-            Some(Again { equal, .. }) => {
+            Some(OldCopy { equal, .. }) => {
                 screen.show(&format!("the old copy was equal in its first {equal}"));
             }
             None => {}
         }
     }
-    let Some((again, difference)) = differs else { return Exit::Done };
+    let Some((again, difference)) = differs else { return CommandExit::Done };
     let place = match difference.position.0 {
         0 => String::new(),
         position => format!(" at position {position}"),
     };
-    let exit = screen.fail(Exit::Log, format!("the old copy differs{place}: {}", difference.why));
+    let exit = screen.fail(CommandExit::Log, format!("the old copy differs{place}: {}", difference.why));
     if let Some(kept) = &again.kept {
         let from = difference.position.0.max(1).to_string();
         let look = ["systole log --log ", &quoted(kept), " --from ", &from];
@@ -189,8 +189,8 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Broug
     exit
 }
 
-fn described(again: &Again) -> Value {
-    let Again { equal, differs, kept } = again;
+fn described(again: &OldCopy) -> Value {
+    let OldCopy { equal, differs, kept } = again;
     let differs = differs.as_ref().map(|at| json!({"position": at.position.0, "why": at.why}));
     json!({"equal_records": equal, "differs": differs, "kept": kept})
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::costs;
@@ -18,11 +18,11 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self) -> Result<Exit, Exit> {
+    fn show(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let id = looking.find(&self.thread)?;
@@ -34,6 +34,6 @@ impl Cost {
         } else {
             costs::lines(&rows).iter().for_each(|line| screen.drawn(line));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

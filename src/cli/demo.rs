@@ -11,11 +11,11 @@ mod stage;
 use clap::Args;
 use systole_kit::{Payload, namespaces};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::quoted;
 use super::screen::Screen;
 use crate::audit::glance::glance;
-use crate::console::client::{Client, Letter, Unheard};
+use crate::console::client::{DoorClient, DoorClientFault, OutgoingMessage};
 use page::{Page, Style};
 use stage::{Actor, Stage};
 use systole_core::types::ports::LogFault;
@@ -40,7 +40,7 @@ enum Fault {
     #[error("{0}")]
     Stage(String),
     #[error(transparent)]
-    Unheard(#[from] Unheard),
+    Unheard(#[from] DoorClientFault),
     #[error(transparent)]
     Log(#[from] LogFault),
     #[error("the question was refused: {0}")]
@@ -54,12 +54,12 @@ enum Fault {
 }
 
 impl Demo {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(false);
         match play(&Page::new(screen)) {
-            Ok(()) => Exit::Done,
-            Err(fault @ (Fault::Failed(_) | Fault::Unproven(_))) => screen.fail(Exit::Failed, fault),
-            Err(fault) => screen.fail(Exit::Unavailable, fault),
+            Ok(()) => CommandExit::Done,
+            Err(fault @ (Fault::Failed(_) | Fault::Unproven(_))) => screen.fail(CommandExit::Failed, fault),
+            Err(fault) => screen.fail(CommandExit::Unavailable, fault),
         }
     }
 }
@@ -76,8 +76,8 @@ fn play(page: &Page) -> Result<(), Fault> {
     page.heading("1. You ask a question");
     let question = Payload::write(namespaces::TALK, "ask", |inside| inside.text(QUESTION));
     page.fact(Style::Plain, "you ask", &glance(question.bytes()).words);
-    let client = Client::of(&actor.reached());
-    let letter = Letter { key: "demo-question", to: None, thread: None, document: question.bytes() };
+    let client = DoorClient::of(&actor.reached());
+    let letter = OutgoingMessage { key: "demo-question", to: None, thread: None, document: question.bytes() };
     let receipt = client.send(&letter)?.map_err(|refusal| Fault::Refused(refusal.message))?;
     let root = &receipt.thread;
     page.fact(Style::Plain, "receipt", &format!("record {} of {root}, sent once it is on disk", receipt.seq));
@@ -89,7 +89,7 @@ fn play(page: &Page) -> Result<(), Fault> {
     page.fact(Style::Bad, "SIGKILL", &format!("process {killed} is gone; it could not save anything"));
     let again = Actor::start(&stage).map_err(Fault::Stage)?;
 
-    let client = Client::of(&again.reached());
+    let client = DoorClient::of(&again.reached());
     let request = scenes::until_a_person_is_asked(page, &client, root, said.position, again.pid())?;
     scenes::decide(page, &client, &request)?;
     let answer = scenes::until_it_is_answered(page, &client, root, request.position)?;

@@ -12,16 +12,16 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::signals::Signals;
-use crate::console::client::Client;
+use crate::console::client::DoorClient;
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
-use crate::runtime::standing_by::StandingBy;
+use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::ports::LogFault;
 
 /// The argument with which this program leaves its terminal. It is on no help page: people use `--detach`.
@@ -37,7 +37,7 @@ pub(super) fn leave_the_terminal() {
 }
 
 /// Starts the organism in the background.
-pub(super) fn run(screen: Screen, place: &Place) -> Exit {
+pub(super) fn run(screen: Screen, place: &Place) -> CommandExit {
     here::with_runtime(screen, async {
         match start(screen, place).await {
             Ok(exit) | Err(exit) => exit,
@@ -45,7 +45,7 @@ pub(super) fn run(screen: Screen, place: &Place) -> Exit {
     })
 }
 
-async fn start(screen: Screen, place: &Place) -> Result<Exit, Exit> {
+async fn start(screen: Screen, place: &Place) -> Result<CommandExit, CommandExit> {
     let mut signals = Signals::listen(screen)?;
     let log = place.log(screen)?;
     if let Some(pid) = sqlite::holder(&log).map_err(|fault| here::log_fault(screen, &fault))? {
@@ -64,7 +64,7 @@ async fn start(screen: Screen, place: &Place) -> Result<Exit, Exit> {
             Err(error) => return Err(hindered::machine(screen, "how the organism does", &error)),
         }
         if background.is_told(child.id()) {
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK) => {}
@@ -118,8 +118,8 @@ impl Background<'_> {
     /// Reports that it runs, once it can be reached or stands by.
     fn is_told(&self, pid: u32) -> bool {
         let run = RunFile::of(&self.log).filter(|run| run.pid == pid);
-        let reached = run.filter(|run| matches!(Client::of(run).status(), Ok(Ok(_))));
-        let by = StandingBy::of(&self.log, pid);
+        let reached = run.filter(|run| matches!(DoorClient::of(run).status(), Ok(Ok(_))));
+        let by = StandbyStatus::of(&self.log, pid);
         let words = match (&reached, &by) {
             (Some(run), _) => format!("{} runs in the background as process {pid}", run.organism),
             (None, Some(by)) => {
@@ -156,9 +156,11 @@ impl Background<'_> {
     }
 
     /// Reports why it ended, in its own words, and returns its exit.
-    fn failed(&self, status: ExitStatus) -> Exit {
+    fn failed(&self, status: ExitStatus) -> CommandExit {
         self.before_the_start().iter().for_each(|line| self.screen.say_drawn(line));
-        let exit = status.code().and_then(Exit::of_code).filter(|exit| *exit != Exit::Done);
-        exit.unwrap_or_else(|| self.screen.fail(Exit::Unavailable, format!("the organism ended: {status}")))
+        let exit = status.code().and_then(CommandExit::of_code).filter(|exit| *exit != CommandExit::Done);
+        exit.unwrap_or_else(|| {
+            self.screen.fail(CommandExit::Unavailable, format!("the organism ended: {status}"))
+        })
     }
 }

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
-use crate::audit::layout::{Tone, paint};
+use crate::audit::layout::{TextTone, paint};
 
 /// What is examined.
 #[derive(Args, Debug)]
@@ -41,7 +41,7 @@ enum State {
     /// Missing, and only some features need it.
     Note(String),
     /// Something does not work until it is fixed. The fix, and the exit for it.
-    Problem(String, Exit),
+    Problem(String, CommandExit),
 }
 
 impl Finding {
@@ -53,7 +53,12 @@ impl Finding {
         Finding { what, words: words.into(), state: State::Note(fix.into()) }
     }
 
-    fn problem(what: &'static str, words: impl Into<String>, fix: impl Into<String>, exit: Exit) -> Finding {
+    fn problem(
+        what: &'static str,
+        words: impl Into<String>,
+        fix: impl Into<String>,
+        exit: CommandExit,
+    ) -> Finding {
         Finding { what, words: words.into(), state: State::Problem(fix.into(), exit) }
     }
 
@@ -74,9 +79,9 @@ impl Finding {
 
     fn lines(&self) -> Vec<String> {
         let tone = match self.state {
-            State::Fine => Tone::Good,
-            State::Note(_) => Tone::Held,
-            State::Problem(..) => Tone::Bad,
+            State::Fine => TextTone::Good,
+            State::Note(_) => TextTone::Held,
+            State::Problem(..) => TextTone::Bad,
         };
         let blanks = " ".repeat(9_usize.saturating_sub(self.word().len()));
         let lead = format!("{}{blanks}{}:", paint(tone, self.word()), self.what);
@@ -89,7 +94,7 @@ impl Finding {
 }
 
 impl Doctor {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         let mut found = machine::examine();
         let loaded = self.place.load();
@@ -127,18 +132,18 @@ fn tell(screen: Screen, found: &[Finding]) {
 }
 
 /// The exit of the worst problem: a damaged log first, then a refused file, then anything else.
-fn worst(found: &[Finding]) -> Exit {
+fn worst(found: &[Finding]) -> CommandExit {
     let exits = found.iter().filter_map(|finding| match finding.state {
         State::Problem(_, exit) => Some(exit),
         _ => None,
     });
     exits
         .max_by_key(|exit| match exit {
-            Exit::Log => 3,
-            Exit::Configuration => 2,
+            CommandExit::Log => 3,
+            CommandExit::Configuration => 2,
             _ => 1,
         })
-        .unwrap_or(Exit::Done)
+        .unwrap_or(CommandExit::Done)
 }
 
 #[cfg(test)]
@@ -150,7 +155,7 @@ mod tests {
     #[test]
     fn a_finding_fits_and_carries_its_repair() {
         let words = "\u{1b}[2J".repeat(60);
-        let lines = Finding::problem("log", words, "repair it ".repeat(30), Exit::Log).lines();
+        let lines = Finding::problem("log", words, "repair it ".repeat(30), CommandExit::Log).lines();
         assert!(lines.iter().all(|line| width(line) <= COLUMNS && !line.contains('\u{1b}')), "{lines:?}");
         assert!(lines[0].starts_with("problem  log: \\u{1b}[2J"), "{lines:?}");
         assert!(lines.iter().any(|line| line.starts_with("           try: repair it")), "{lines:?}");
@@ -159,10 +164,11 @@ mod tests {
     #[test]
     fn the_worst_problem_gives_the_exit() {
         let problem = |exit| Finding::problem("x", "", "", exit);
-        assert_eq!(worst(&[]), Exit::Done);
-        assert_eq!(worst(&[Finding::note("x", "", "")]), Exit::Done);
-        let all = [problem(Exit::Configuration), problem(Exit::Log), problem(Exit::Failed)];
-        assert_eq!(worst(&all), Exit::Log);
-        assert_eq!(worst(&all[..1]), Exit::Configuration);
+        assert_eq!(worst(&[]), CommandExit::Done);
+        assert_eq!(worst(&[Finding::note("x", "", "")]), CommandExit::Done);
+        let all =
+            [problem(CommandExit::Configuration), problem(CommandExit::Log), problem(CommandExit::Failed)];
+        assert_eq!(worst(&all), CommandExit::Log);
+        assert_eq!(worst(&all[..1]), CommandExit::Configuration);
     }
 }

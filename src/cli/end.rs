@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::cancel::Order;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 
 /// Ends a thread at rest.
@@ -19,7 +19,7 @@ pub(super) struct End {
 }
 
 impl End {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         Order { place: self.place, thread: self.thread, is_gentle: true }.carry_out()
     }
 }

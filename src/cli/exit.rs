@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Exit {
+pub enum CommandExit {
     /// Done.
     Done = 0,
     /// It ran, and the answer is a failure.
@@ -25,17 +25,17 @@ pub enum Exit {
     Stopped = 130,
 }
 
-impl Exit {
+impl CommandExit {
     /// The exit with this number; `None` if no command of ours ends with it.
-    pub(super) fn of_code(code: i32) -> Option<Exit> {
-        use Exit::{Configuration, Done, Failed, Log, Payload, Stopped, Unavailable, Usage, Waits};
+    pub(super) fn of_code(code: i32) -> Option<CommandExit> {
+        use CommandExit::{Configuration, Done, Failed, Log, Payload, Stopped, Unavailable, Usage, Waits};
         let all = [Done, Failed, Usage, Configuration, Payload, Unavailable, Waits, Log, Stopped];
         all.into_iter().find(|exit| *exit as i32 == code)
     }
 }
 
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> ExitCode {
+impl From<CommandExit> for ExitCode {
+    fn from(exit: CommandExit) -> ExitCode {
         ExitCode::from(exit as u8)
     }
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use serde_json::json;
 use systole_kit::schema::nearest;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::screen::Screen;
 use crate::audit::columns::wrapped;
 use systole_core::types::codes::Code;
@@ -23,14 +23,14 @@ pub(super) struct Explain {
 }
 
 impl Explain {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         let Some(typed) = self.code.as_deref().map(str::trim) else {
             return list(screen, Code::ALL.iter().copied());
         };
         if let Some(code) = Code::parse(typed) {
             tell(screen, code);
-            return Exit::Done;
+            return CommandExit::Done;
         }
         let family = typed.trim_end_matches(['.', '*']);
         if Code::ALL.iter().any(|code| code.family() == family) {
@@ -64,7 +64,7 @@ fn tell(screen: Screen, code: Code) {
     lines.iter().for_each(|line| screen.drawn(line));
 }
 
-fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> Exit {
+fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> CommandExit {
     let mut family = "";
     for code in codes {
         if screen.json {
@@ -78,7 +78,7 @@ fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> Exit {
         let lead = [code.as_str(), &" ".repeat(29_usize.saturating_sub(code.as_str().len()))].concat();
         wrapped(&lead, 29, code.meaning()).iter().for_each(|line| screen.drawn(line));
     }
-    Exit::Done
+    CommandExit::Done
 }
 
 fn as_json(code: Code) -> serde_json::Value {
@@ -86,10 +86,10 @@ fn as_json(code: Code) -> serde_json::Value {
            "warning": code.is_warning(), "repair": code.fix(), "example": code.example()})
 }
 
-fn unknown(screen: Screen, typed: &str) -> Exit {
+fn unknown(screen: Screen, typed: &str) -> CommandExit {
     let exit = match typed {
-        "" => screen.fail(Exit::Usage, "the code is empty"),
-        _ => screen.fail(Exit::Usage, format!("there is no code `{typed}`")),
+        "" => screen.fail(CommandExit::Usage, "the code is empty"),
+        _ => screen.fail(CommandExit::Usage, format!("there is no code `{typed}`")),
     };
     let codes = || Code::ALL.iter().map(|code| code.as_str());
     // If the family is missing, the code that ends in this name is meant.

@@ -10,10 +10,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use serde_json::Value;
-use systole_kit::Limits;
-use systole_kit::gate::{Gate, Step};
+use systole_kit::DocumentLimits;
+use systole_kit::gate::{Gate, GateStep};
 use systole_kit::payload::Payload;
-use systole_kit::schema::Model;
+use systole_kit::schema::SchemaModel;
 
 use crate::config;
 use systole_core::rules::introspection::{META_XSD, model_of};
@@ -22,7 +22,7 @@ use systole_core::types::ports::LogReader;
 
 /// The models of the configurations seen so far.
 #[derive(Default)]
-pub(super) struct Forms(RefCell<HashMap<Digest, Vec<Model>>>);
+pub(super) struct Forms(RefCell<HashMap<Digest, Vec<SchemaModel>>>);
 
 impl Forms {
     /// A record, with the form and the text of its body.
@@ -49,7 +49,7 @@ impl Forms {
     }
 
     fn form(&self, reader: &dyn LogReader, config: Digest, payload: &[u8]) -> Option<Value> {
-        let root = Payload::read(payload, &Limits::FROM_PUMP).ok()?;
+        let root = Payload::read(payload, &DocumentLimits::FROM_PUMP).ok()?;
         let mut known = self.0.borrow_mut();
         let models = known.entry(config).or_insert_with(|| models(reader, config));
         let model = models.iter().find(|model| model.declares(&root.name().ns, &root.name().local))?;
@@ -58,7 +58,7 @@ impl Forms {
 }
 
 /// The models of a configuration; empty if the log does not have it.
-fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
+fn models(reader: &dyn LogReader, config: Digest) -> Vec<SchemaModel> {
     let source = reader.document(config).ok().flatten();
     // Where its programs would run means nothing to a schema.
     let read = source.and_then(|source| config::read_source(&source, Path::new(".")).ok());
@@ -69,11 +69,11 @@ fn models(reader: &dyn LogReader, config: Digest) -> Vec<Model> {
 
 /// The text in a payload: exactly, if it has only text; otherwise the texts of its elements, separated by blanks.
 fn text(payload: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(payload, &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(payload, &DocumentLimits::FROM_PUMP).ok()?;
     let (mut texts, mut elements, mut is_open) = (Vec::<String>::new(), 0, false);
     loop {
         match gate.step().ok()? {
-            Step::Text(part) => {
+            GateStep::Text(part) => {
                 if !std::mem::replace(&mut is_open, true) {
                     texts.push(String::new());
                 }
@@ -81,8 +81,8 @@ fn text(payload: &[u8]) -> Option<String> {
                     part.append_to(last);
                 }
             }
-            Step::Done => break,
-            Step::Open(_) => (elements, is_open) = (elements + 1, false),
+            GateStep::Done => break,
+            GateStep::Open(_) => (elements, is_open) = (elements + 1, false),
             _ => is_open = false,
         }
     }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::screen::Screen;
 
@@ -26,19 +26,19 @@ impl Fresh {
 }
 
 /// Writes files into a folder. A file that begins with `#!` becomes executable.
-pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), Exit> {
+pub(super) fn write(screen: Screen, folder: &Path, files: &[Fresh]) -> Result<(), CommandExit> {
     let paths = files.iter().map(|file| folder.join(&file.path));
     let there: Vec<String> =
         paths.filter(|path| path.symlink_metadata().is_ok()).map(|path| path.display().to_string()).collect();
     if !there.is_empty() {
         screen.say(format!("error: no file is overwritten, and this exists already: {}", there.join(", ")));
         screen.say("  try: another name, or an empty folder");
-        return Err(Exit::Usage);
+        return Err(CommandExit::Usage);
     }
     files.iter().try_for_each(|file| one(screen, &folder.join(&file.path), &file.text))
 }
 
-fn one(screen: Screen, path: &Path, text: &str) -> Result<(), Exit> {
+fn one(screen: Screen, path: &Path, text: &str) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)
             .map_err(|error| hindered::no_folder(screen, folder, "a new folder", &error))?;

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::graph::Graph as Drawing;
+use crate::audit::graph::ListenerGraph;
 
 /// Draws who may address whom.
 ///
@@ -39,19 +39,19 @@ enum Format {
 }
 
 impl Graph {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.draw(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn draw(&self, screen: Screen) -> Result<Exit, Exit> {
-        let graph = Drawing::of(&self.place.organism(screen)?.composition);
+    fn draw(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let graph = ListenerGraph::of(&self.place.organism(screen)?.composition);
         let format = match (self.format, self.out.as_deref()) {
             (Some(format), _) => format,
             (None, None) => Format::Text,
             (None, Some(file)) => named(file).ok_or_else(|| {
-                let exit =
-                    screen.fail(Exit::Usage, format!("{}: its ending names no format", file.display()));
+                let exit = screen
+                    .fail(CommandExit::Usage, format!("{}: its ending names no format", file.display()));
                 screen.say("  try: a name that ends in .svg, .mmd or .txt, or --format");
                 exit
             })?,
@@ -59,7 +59,7 @@ impl Graph {
         self.spare_the_file(screen)?;
         let document = match format {
             _ if screen.json => {
-                let mut line = serde_json::to_vec(&graph).map_err(|e| screen.fail(Exit::Failed, e))?;
+                let mut line = serde_json::to_vec(&graph).map_err(|e| screen.fail(CommandExit::Failed, e))?;
                 line.push(b'\n');
                 line
             }
@@ -73,16 +73,16 @@ impl Graph {
             Some(file) => std::fs::write(file, document)
                 .map_err(|error| hindered::unwritten(screen, file, "the drawing", &error))?,
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
     /// The drawing must not overwrite its own source.
-    fn spare_the_file(&self, screen: Screen) -> Result<(), Exit> {
+    fn spare_the_file(&self, screen: Screen) -> Result<(), CommandExit> {
         let there = |path: &Path| std::fs::canonicalize(path).ok();
         let out = self.out.as_deref().and_then(there);
         if out.is_some() && out == there(self.place.file()) {
-            let exit =
-                screen.fail(Exit::Usage, "--out names the organism's file, which is never overwritten");
+            let exit = screen
+                .fail(CommandExit::Usage, "--out names the organism's file, which is never overwritten");
             screen.say("  try: another file");
             return Err(exit);
         }

@@ -8,20 +8,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cast::{self, Company};
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use crate::config::OrganismFile;
-use crate::edges::delivery::Answering;
+use crate::edges::delivery::InlineListener;
 use crate::edges::failpoint::{self, Failpoint};
-use crate::runtime::plan::{Bus, LogPlace, Plan, StandsBy, StartFault};
-use crate::runtime::pump_loop::Ended;
+use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
+use crate::runtime::pump_loop::LoopEnd;
 use crate::runtime::running::Organism;
-use crate::runtime::standing_by::StandingBy;
+use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{GivenUp, LogFault};
+use systole_core::types::ports::{LogFault, LostRange};
 
 /// How long to wait for replies when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -29,7 +29,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 const LAST: Duration = Duration::from_secs(1);
 
 /// Runs a command's work on the threads that an organism needs.
-pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> Exit {
+pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = CommandExit>) -> CommandExit {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
@@ -41,7 +41,11 @@ pub(super) fn with_runtime(screen: Screen, work: impl Future<Output = Exit>) -> 
 }
 
 /// Starts the organism.
-pub(super) async fn start(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
+pub(super) async fn start(
+    screen: Screen,
+    place: &Place,
+    file: OrganismFile,
+) -> Result<Organism, CommandExit> {
     start_without(screen, place, file, None).await
 }
 
@@ -50,9 +54,9 @@ pub(super) async fn start_without(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    given_up: Option<GivenUp>,
-) -> Result<Organism, Exit> {
-    let plan = Plan { given_up, ..plan(screen, place, file, false)? };
+    given_up: Option<LostRange>,
+) -> Result<Organism, CommandExit> {
+    let plan = RunPlan { given_up, ..plan(screen, place, file, false)? };
     Organism::start(plan).await.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
@@ -69,27 +73,31 @@ pub(super) async fn start_or_stand_by(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
-    stands_by: StandsBy,
-) -> Result<Result<Organism, StartFault>, Exit> {
-    let plan = Plan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
+    stands_by: StandbyReporter,
+) -> Result<Result<Organism, StartFault>, CommandExit> {
+    let plan = RunPlan { stands_by: Some(stands_by), ..plan(screen, place, file, false)? };
     Ok(Organism::start(plan).await)
 }
 
 /// Starts it for one order: it sends nothing.
-pub(super) async fn start_still(screen: Screen, place: &Place, file: OrganismFile) -> Result<Organism, Exit> {
+pub(super) async fn start_still(
+    screen: Screen,
+    place: &Place,
+    file: OrganismFile,
+) -> Result<Organism, CommandExit> {
     let plan = plan(screen, place, file, true)?;
     let started = Organism::start_still(plan).await;
     started.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
-fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<Plan, Exit> {
+fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Result<RunPlan, CommandExit> {
     let bus = bus(screen, &file, still)?;
     let managed = file.managed.then(|| file.log.clone());
     let armed = std::env::var(failpoint::VARIABLE).ok();
-    let steps =
-        Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
+    let steps = Failpoint::read(armed.as_deref())
+        .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
     let inline = agents(screen, &file, Company::Alone)?;
-    Ok(Plan {
+    Ok(RunPlan {
         composition: file.composition,
         directory: place.directory(),
         log: match file.log_kept {
@@ -112,32 +120,32 @@ pub(super) fn agents(
     screen: Screen,
     file: &OrganismFile,
     company: Company,
-) -> Result<BTreeMap<Name, Arc<dyn Answering>>, Exit> {
+) -> Result<BTreeMap<Name, Arc<dyn InlineListener>>, CommandExit> {
     cast::agents(file, company).map_err(|unmade| {
-        let exit = screen.fail(Exit::Configuration, &unmade);
+        let exit = screen.fail(CommandExit::Configuration, &unmade);
         screen.say(format!("  try: {}", unmade.fix));
         exit
     })
 }
 
 /// The broker, with the pump's credentials. If nothing uses the broker, there is no connection and no key is needed.
-fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<Bus>, Exit> {
+fn bus(screen: Screen, file: &OrganismFile, still: bool) -> Result<Option<BusAccess>, CommandExit> {
     let is_used = file.log_kept.is_some() || (!still && file.composition.uses_broker());
     let Some(url) = file.bus.clone().filter(|_| is_used) else { return Ok(None) };
     let key = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
-    let credentials = key.transpose().map_err(|keyless| screen.fail(Exit::Configuration, keyless))?;
-    Ok(Some(Bus { url, credentials }))
+    let credentials = key.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
+    Ok(Some(BusAccess { url, credentials }))
 }
 
 /// Reports why an organism, or something it needs, is missing.
-pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
+pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
     match fault {
         StartFault::Log(fault) => log_fault(screen, fault),
-        StartFault::Configuration { .. } => screen.fail(Exit::Log, fault),
+        StartFault::Configuration { .. } => screen.fail(CommandExit::Log, fault),
         StartFault::Broker(unusable) => {
             let exit = match unusable.code() {
-                Code::ConfigValue => Exit::Configuration,
-                _ => Exit::Unavailable,
+                Code::ConfigValue => CommandExit::Configuration,
+                _ => CommandExit::Unavailable,
             };
             screen.fail(exit, format!("{}: {unusable}", unusable.code().as_str()));
             screen.say(format!("  try: {}", unusable.fix()));
@@ -145,18 +153,18 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
         }
         StartFault::Unstarted(unstarted) => {
             let words = format!("{}: {unstarted}", unstarted.code().as_str());
-            let exit = screen.fail(Exit::Unavailable, words);
+            let exit = screen.fail(CommandExit::Unavailable, words);
             screen.say(format!("  try: {}", unstarted.fix()));
             exit
         }
         StartFault::Led { .. } => {
-            let exit = screen.fail(Exit::Unavailable, fault);
+            let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: the same command there; or systole run here, which stands by");
             exit
         }
-        StartFault::Listener(_) => screen.fail(Exit::Configuration, fault),
+        StartFault::Listener(_) => screen.fail(CommandExit::Configuration, fault),
         StartFault::Machine(_) => {
-            let exit = screen.fail(Exit::Unavailable, fault);
+            let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: run it again; if it fails again, systole doctor");
             exit
         }
@@ -164,12 +172,12 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> Exit {
 }
 
 /// Reports what is wrong with a log.
-pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
+pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
     if let LogFault::InUse { path, pid } = fault
-        && let Some(StandingBy { pid, leader }) = StandingBy::of(Path::new(path), *pid)
+        && let Some(StandbyStatus { pid, leader }) = StandbyStatus::of(Path::new(path), *pid)
     {
         let who = ["process ", &pid.to_string(), " stands by on ", path, ": ", &leader, " has the log"];
-        let exit = screen.fail(Exit::Unavailable, who.concat());
+        let exit = screen.fail(CommandExit::Unavailable, who.concat());
         screen.say("  try: the same there; the reading commands work here as well");
         return exit;
     }
@@ -178,9 +186,9 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
         | LogFault::Newer { .. }
         | LogFault::Apart { .. }
         | LogFault::Lost { .. }
-        | LogFault::Damaged { .. } => Exit::Log,
-        LogFault::NothingLost { .. } => Exit::Usage,
-        LogFault::InUse { .. } | LogFault::Io { .. } => Exit::Unavailable,
+        | LogFault::Damaged { .. } => CommandExit::Log,
+        LogFault::NothingLost { .. } => CommandExit::Usage,
+        LogFault::InUse { .. } | LogFault::Io { .. } => CommandExit::Unavailable,
     };
     screen.fail(exit, fault);
     if let Some(fix) = fix_of(fault) {
@@ -190,18 +198,18 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> Exit {
 }
 
 /// Reports how an organism ended; `None` if it ended as it should.
-pub(super) fn ended(screen: Screen, ended: &Ended) -> Option<Exit> {
+pub(super) fn ended(screen: Screen, ended: &LoopEnd) -> Option<CommandExit> {
     match ended {
-        Ended::Drained(0) => None,
-        Ended::Drained(1) => {
+        LoopEnd::Drained(0) => None,
+        LoopEnd::Drained(1) => {
             screen.say("1 delivery was still out; it is taken up again at the next start");
             None
         }
-        Ended::Drained(out) => {
+        LoopEnd::Drained(out) => {
             screen.say(format!("{out} deliveries were still out; they are taken up again at the next start"));
             None
         }
-        Ended::Broken(words) => Some(screen.fail(Exit::Log, words)),
+        LoopEnd::Broken(words) => Some(screen.fail(CommandExit::Log, words)),
     }
 }
 

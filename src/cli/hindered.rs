@@ -4,34 +4,40 @@
 use std::io::Error;
 use std::path::Path;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::edges::system::{self, Hindered};
+use crate::edges::system::{self, FileFault};
 
 /// Reports why a file was not read.
-pub(super) fn unread(screen: Screen, exit: Exit, path: &Path, what: &str, error: &Error) -> Exit {
+pub(super) fn unread(
+    screen: Screen,
+    exit: CommandExit,
+    path: &Path,
+    what: &str,
+    error: &Error,
+) -> CommandExit {
     say(screen, exit, &system::unread(path, what, error))
 }
 
 /// Reports why a file was not written.
-pub(super) fn unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> Exit {
-    say(screen, Exit::Unavailable, &system::unwritten(path, what, error))
+pub(super) fn unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
+    say(screen, CommandExit::Unavailable, &system::unwritten(path, what, error))
 }
 
 /// Reports why a folder was not made.
-pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> Exit {
-    say(screen, Exit::Unavailable, &system::no_folder(path, what, error))
+pub(super) fn no_folder(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
+    say(screen, CommandExit::Unavailable, &system::no_folder(path, what, error))
 }
 
 /// Reports a missing resource that is neither a file nor a folder.
-pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> Exit {
-    let exit = screen.fail(Exit::Unavailable, format!("{what}: {}", system::told(error)));
+pub(super) fn machine(screen: Screen, what: &str, error: &Error) -> CommandExit {
+    let exit = screen.fail(CommandExit::Unavailable, format!("{what}: {}", system::told(error)));
     screen.say("  try: run it again; if it fails again, systole doctor");
     exit
 }
 
 /// Reports the error.
-pub(super) fn say(screen: Screen, exit: Exit, hindered: &Hindered) -> Exit {
+pub(super) fn say(screen: Screen, exit: CommandExit, hindered: &FileFault) -> CommandExit {
     let exit = screen.fail(exit, &hindered.words);
     screen.say(format!("  try: {}", hindered.fix));
     exit

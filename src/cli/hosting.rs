@@ -7,23 +7,23 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use systole_kit::nats::{News, Unserved};
+use systole_kit::nats::{WorkerEvent, WorkerFault};
 use systole_kit::schema::nearest;
 use tokio::sync::watch;
 
 use super::cast::Company;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::permissions::no_keys;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::config::OrganismFile;
-use crate::edges::delivery::Surroundings;
+use crate::edges::delivery::InheritedVariables;
 use crate::edges::failpoint::{self, Failpoint};
-use crate::edges::keyfiles::{self, Keyless};
-use crate::edges::managed::Folder;
-use crate::runtime::hosting::{self, Happened, Hosting, Tell, Unhosted};
+use crate::edges::keyfiles::{self, KeyFilesFault};
+use crate::edges::managed::BrokerFolder;
+use crate::runtime::hosting::{self, HostEvent, HostFault, HostPlan, HostReporter};
 use systole_core::types::ids::Name;
 
 /// A part of an organism.
@@ -51,7 +51,7 @@ pub(super) struct Part {
 
 impl Part {
     /// The file as this part's pump runs it.
-    pub(super) fn of(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
+    pub(super) fn of(&self, screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
         match self.role {
             None => Ok(file),
             Some(_) if !self.only.is_empty() => Err(not_for_the_pump(screen, "--only")),
@@ -61,24 +61,29 @@ impl Part {
     }
 
     /// Runs the listeners of the file until a signal.
-    pub(super) async fn host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> Exit {
+    pub(super) async fn host(&self, screen: Screen, place: &Place, signals: &mut Signals) -> CommandExit {
         match self.hosts(screen, place, signals).await {
             Ok(exit) | Err(exit) => exit,
         }
     }
 
-    async fn hosts(&self, screen: Screen, place: &Place, signals: &mut Signals) -> Result<Exit, Exit> {
+    async fn hosts(
+        &self,
+        screen: Screen,
+        place: &Place,
+        signals: &mut Signals,
+    ) -> Result<CommandExit, CommandExit> {
         let mut file = place.organism(screen)?;
         let names = self.chosen(screen, &file)?;
         let (url, keys) = self.entrances(screen, place, &file, &names)?;
         file.composition.listeners.retain(|name, _| names.contains(name));
         file.agents.retain(|agent| names.iter().any(|name| name.as_str() == agent.name));
         let armed = std::env::var(failpoint::VARIABLE).ok();
-        let steps =
-            Failpoint::read(armed.as_deref()).map_err(|unreadable| screen.fail(Exit::Usage, unreadable))?;
-        let surroundings: Surroundings =
+        let steps = Failpoint::read(armed.as_deref())
+            .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
+        let surroundings: InheritedVariables =
             std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
-        let hosting = Hosting {
+        let hosting = HostPlan {
             inline: here::agents(screen, &file, Company::OneOfMany)?,
             composition: file.composition,
             surroundings,
@@ -92,11 +97,11 @@ impl Part {
     }
 
     /// The listeners to run here.
-    fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, Exit> {
+    fn chosen(&self, screen: Screen, file: &OrganismFile) -> Result<BTreeSet<Name>, CommandExit> {
         let all = &file.composition.listeners;
         let here = || all.values().filter(|one| !one.reach.is_over_broker()).map(|one| one.name.clone());
         let refuse = |words: &str, fix: &str| {
-            let exit = screen.fail(Exit::Usage, words);
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say(format!("  try: {fix}"));
             exit
         };
@@ -137,8 +142,8 @@ impl Part {
         place: &Place,
         file: &OrganismFile,
         names: &BTreeSet<Name>,
-    ) -> Result<(String, BTreeMap<Name, PathBuf>), Exit> {
-        let own = file.managed.then(|| Folder::beside(&file.log));
+    ) -> Result<(String, BTreeMap<Name, PathBuf>), CommandExit> {
+        let own = file.managed.then(|| BrokerFolder::beside(&file.log));
         let url = match (&file.bus, &own) {
             (Some(url), _) => url.clone(),
             (None, Some(folder)) => address(screen, place, &folder.address_file())?,
@@ -159,28 +164,28 @@ impl Part {
 }
 
 /// The file as its pump runs it: all programs and models run elsewhere.
-pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, Exit> {
+pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, CommandExit> {
     if file.bus.is_none() && !file.managed {
         return Err(no_broker(screen, "pump"));
     }
     Ok(OrganismFile { composition: file.composition.hosted(), agents: Vec::new(), ..file })
 }
 
-fn no_broker(screen: Screen, role: &str) -> Exit {
+fn no_broker(screen: Screen, role: &str) -> CommandExit {
     let words = ["--role ", role, ": the file names no broker to connect them"];
-    let exit = screen.fail(Exit::Usage, words.concat());
+    let exit = screen.fail(CommandExit::Usage, words.concat());
     screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
     exit
 }
 
-fn not_for_the_pump(screen: Screen, option: &str) -> Exit {
-    let exit =
-        screen.fail(Exit::Usage, format!("{option} is about listeners, and the pump's role runs none"));
+fn not_for_the_pump(screen: Screen, option: &str) -> CommandExit {
+    let exit = screen
+        .fail(CommandExit::Usage, format!("{option} is about listeners, and the pump's role runs none"));
     screen.say("  try: --role listeners, or leave it out");
     exit
 }
 
-fn unkeyed(screen: Screen, place: &Place, keyless: &Keyless) -> Exit {
+fn unkeyed(screen: Screen, place: &Place, keyless: &KeyFilesFault) -> CommandExit {
     let exit = no_keys(screen, keyless);
     let command = format!("{} --role pump --nats-config", place.command("permissions"));
     screen.say(format!("  the keys of all listeners are made by {command}"));
@@ -188,12 +193,12 @@ fn unkeyed(screen: Screen, place: &Place, keyless: &Keyless) -> Exit {
 }
 
 /// The address of the organism's own broker, which its pump writes to a file.
-fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
+fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, CommandExit> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
             let words = ["the organism's own broker is not known: ", &quoted(file), ": ", &error.to_string()];
-            let exit = screen.fail(Exit::Unavailable, words.concat());
+            let exit = screen.fail(CommandExit::Unavailable, words.concat());
             screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
             Err(exit)
         }
@@ -201,7 +206,7 @@ fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Exit> {
 }
 
 /// Reports what runs here, for people or as data.
-fn say_started(screen: Screen, hosting: &Hosting) {
+fn say_started(screen: Screen, hosting: &HostPlan) {
     let names: Vec<&str> = hosting.composition.listeners.keys().map(Name::as_str).collect();
     let (organism, pid) = (hosting.composition.organism.as_str(), std::process::id());
     if screen.json {
@@ -213,22 +218,22 @@ fn say_started(screen: Screen, hosting: &Hosting) {
 }
 
 /// Reports events on stderr, one per line, after the listener's name.
-fn telling(screen: Screen) -> Tell {
-    Arc::new(move |listener: &Name, happened: &Happened| {
+fn telling(screen: Screen) -> HostReporter {
+    Arc::new(move |listener: &Name, happened: &HostEvent| {
         let words = match happened {
-            Happened::AtBroker(News::Refused { code, words, delivery, .. }) => {
+            HostEvent::AtBroker(WorkerEvent::Refused { code, words, delivery, .. }) => {
                 format!("the pump refused its message: {code}: {words} (delivery {delivery})")
             }
-            Happened::AtBroker(news) => news.to_string(),
-            Happened::Fell(words) => words.clone(),
-            Happened::Unsent(words) => format!("its message was not sent on: {words}"),
+            HostEvent::AtBroker(news) => news.to_string(),
+            HostEvent::Fell(words) => words.clone(),
+            HostEvent::Unsent(words) => format!("its message was not sent on: {words}"),
         };
         screen.say(format!("{}: {words}", listener.as_str()));
     })
 }
 
 /// Hosts until a signal comes; the second one ends at once.
-async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals) -> Exit {
+async fn until_signalled(screen: Screen, hosting: HostPlan, signals: &mut Signals) -> CommandExit {
     let (stop, stopping) = watch::channel(false);
     let mut hosted = std::pin::pin!(hosting::host(hosting, stopping));
     let exit = tokio::select! {
@@ -247,19 +252,19 @@ async fn until_signalled(screen: Screen, hosting: Hosting, signals: &mut Signals
         },
         _ = signals.next() => {
             screen.say("stopped at once; running deliveries are lost, and retried as the file says");
-            Exit::Stopped
+            CommandExit::Stopped
         }
     }
 }
 
-fn of_itself(screen: Screen, ended: Result<(), Unhosted>) -> Exit {
-    let Err(unhosted) = ended else { return Exit::Done };
+fn of_itself(screen: Screen, ended: Result<(), HostFault>) -> CommandExit {
+    let Err(unhosted) = ended else { return CommandExit::Done };
     let exit = match unhosted {
-        Unhosted::Listener(_) => Exit::Configuration,
-        Unhosted::Worker { .. } | Unhosted::Late => Exit::Unavailable,
+        HostFault::Listener(_) => CommandExit::Configuration,
+        HostFault::Worker { .. } | HostFault::Late => CommandExit::Unavailable,
     };
     screen.fail(exit, &unhosted);
-    if let Unhosted::Worker { why: Unserved::Forbidden { .. }, .. } = unhosted {
+    if let HostFault::Worker { why: WorkerFault::Forbidden { .. }, .. } = unhosted {
         screen.say(
             "  try: --keys with the folder of the keys that this broker's configuration was written with",
         );

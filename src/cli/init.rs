@@ -14,7 +14,7 @@ use serde_json::json;
 use systole_kit::writer::visible;
 
 use super::examples::{AGENT, EXAMPLES, Example, FIRST, TEAM, TEMPLATES, WORKFLOWS};
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::fresh::{self, Fresh};
 use super::hindered;
 use super::place::quoted;
@@ -56,7 +56,7 @@ pub(super) struct Init {
 }
 
 impl Init {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         if self.list {
             return list(screen);
@@ -74,7 +74,7 @@ impl Init {
         }
     }
 
-    fn write(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let example = self.example();
         let folder = self.name.clone().unwrap_or_default();
         printable(screen, &folder)?;
@@ -90,7 +90,7 @@ impl Init {
             let mut written: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
             written.extend(is_added.then(|| folder.join(IGNORE_FILE)));
             screen.value(&json!({"example": example.name, "written": written, "next": next}));
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         for file in &files {
             screen.say(format!("wrote {}", folder.join(&file.path).display()));
@@ -103,12 +103,12 @@ impl Init {
             model.told("systole init NAME --agent").iter().for_each(|line| screen.say(line));
         }
         screen.say(format!("next: {next}"));
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
 /// Prints the templates and examples, each with the command that writes it.
-fn list(screen: Screen) -> Exit {
+fn list(screen: Screen) -> CommandExit {
     let is_first = |one: &Example| one.name == FIRST.name;
     let option = |one: &Example| if is_first(one) { String::new() } else { format!(" --{}", one.name) };
     let templates = TEMPLATES.iter().map(|one| (one, option(one)));
@@ -122,7 +122,7 @@ fn list(screen: Screen) -> Exit {
             screen.show(&format!("{command}\n  {}", example.about));
         }
     }
-    Exit::Done
+    CommandExit::Done
 }
 
 /// The file that tells git what to ignore, and its content.
@@ -131,7 +131,7 @@ const IGNORED: &str = include_str!("init/gitignore");
 
 /// Makes git ignore the log and secrets: writes a `.gitignore`, or adds the missing lines to an existing one. Returns
 /// whether it wrote anything.
-fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, Exit> {
+fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, CommandExit> {
     let path = folder.join(IGNORE_FILE);
     let told = |error| hindered::unwritten(screen, &path, "the list of what git leaves out", &error);
     let there = match fs::read_to_string(&path) {
@@ -151,7 +151,7 @@ fn keep_from_git(screen: Screen, folder: &Path) -> Result<bool, Exit> {
 }
 
 /// Refuses a name that looks like another one when it is printed: the reader could not find the folder.
-fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
+fn printable(screen: Screen, folder: &Path) -> Result<(), CommandExit> {
     let text = folder.to_string_lossy();
     // `visible` lets line breaks and tabs through.
     let shown = visible(&text).replace('\n', "\\u{a}").replace('\t', "\\u{9}");
@@ -160,7 +160,7 @@ fn printable(screen: Screen, folder: &Path) -> Result<(), Exit> {
     }
     screen.say_drawn(&format!("error: the name `{shown}` has characters that a screen cannot show"));
     screen.say("  try: a name of letters, digits, - and _");
-    Err(Exit::Usage)
+    Err(CommandExit::Usage)
 }
 
 /// The name of an organism in that folder: the folder's name, if it is a valid name.

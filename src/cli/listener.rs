@@ -8,7 +8,7 @@ mod trial;
 
 use clap::Subcommand;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 
 /// What is done with a listener.
 #[derive(Subcommand, Debug)]
@@ -20,7 +20,7 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         match self {
             Listener::New(new) => new.run(),
             Listener::Try(trial) => trial.run(),

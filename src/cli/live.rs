@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use systole_kit::gate::{Gate, Step};
+use systole_kit::gate::{Gate, GateStep};
 use systole_kit::payload::Payload;
-use systole_kit::{Limits, namespaces};
+use systole_kit::{DocumentLimits, namespaces};
 
 use super::screen::Screen;
 use crate::audit::columns::{cut, cut_counted, plain, width};
-use crate::audit::layout::{self, Tone};
-use crate::console::api_types::Record;
+use crate::audit::layout::{self, TextTone};
+use crate::console::api_types::ApiRecord;
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::ids::CallPath;
-use systole_core::types::record::{Kind, Mark, Role, Steering, Timing};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect, TimerEffect};
 use systole_core::types::time::Millis;
 
 /// Keeps what was shown last, so that it is not repeated.
@@ -37,21 +37,21 @@ impl Live {
     }
 
     /// Shows a record as data, for people.
-    pub(super) fn show(&mut self, record: &Record) {
+    pub(super) fn show(&mut self, record: &ApiRecord) {
         for line in self.lines(record, layout::columns()) {
             self.screen.drawn(&line);
         }
     }
 
     /// Shows a record as a message beside data of another kind.
-    pub(super) fn mention(&mut self, record: &Record) {
+    pub(super) fn mention(&mut self, record: &ApiRecord) {
         for line in self.lines(record, layout::talk_columns()) {
             self.screen.say_drawn(&line);
         }
     }
 
     /// The lines of a record, on a terminal with that many columns.
-    fn lines(&mut self, record: &Record, columns: usize) -> Vec<String> {
+    fn lines(&mut self, record: &ApiRecord, columns: usize) -> Vec<String> {
         let Some(mut what) = what(record) else { return Vec::new() };
         if joined(record).is_some_and(|listener| self.over_nats.contains(&listener)) {
             // Whether any worker answers under its name is reported separately.
@@ -82,31 +82,31 @@ impl Live {
         lines
     }
 
-    fn coloured(&self, words: &str, colour: Option<Tone>) -> String {
+    fn coloured(&self, words: &str, colour: Option<TextTone>) -> String {
         colour.map_or_else(|| words.to_owned(), |tone| self.screen.ink(tone, words))
     }
 }
 
 struct What {
     words: String,
-    colour: Option<Tone>,
+    colour: Option<TextTone>,
 }
 
 /// A record in one line; `None` if people need not see it.
-fn what(record: &Record) -> Option<What> {
+fn what(record: &ApiRecord) -> Option<What> {
     let code = record.code.as_deref().unwrap_or_default();
     let seen = |words: String, colour| Some(What { words, colour });
     let ways = |to: &str| format!("{} -> {to}", record.from);
     let to = ways(record.to.as_deref().unwrap_or("-"));
-    match (Kind::parse(&record.kind)?, Mark::parse(code)) {
-        (Kind::Message, Some(Mark::Role(Role::Told))) => told_of_listener(&record.body),
-        (Kind::Message, Some(Mark::Role(Role::Note | Role::Todo))) => {
+    match (RecordKind::parse(&record.kind)?, RecordCode::parse(code)) {
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Told))) => told_of_listener(&record.body),
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Note | MessageRole::Todo))) => {
             seen(format!("{} notes {}", record.from, summary(&record.body)), None)
         }
-        (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            seen(format!("{to} {}", summary(&record.body)), Some(Tone::Good))
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
+            seen(format!("{to} {}", summary(&record.body)), Some(TextTone::Good))
         }
-        (Kind::Message, Some(Mark::Role(Role::Answer)))
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer)))
             if question::read_said(record.body.as_bytes()).is_some() =>
         {
             let said = question::read_said(record.body.as_bytes())?;
@@ -115,38 +115,42 @@ fn what(record: &Record) -> Option<What> {
             let note = if said.note.is_empty() { String::new() } else { format!(": {}", said.note) };
             seen(format!("{to} {}{note}", words.join(" ")), None)
         }
-        (Kind::Timer, Some(Mark::Timing(Timing::Cancelled | Timing::Wall))) => None,
-        (Kind::Message | Kind::Timer, _) => match core_payload::error_words(record.body.as_bytes()) {
-            Some((code, words)) => seen(format!("{to} {code} {words}"), Some(Tone::Bad)),
-            None => seen(format!("{to} {}", summary(&record.body)), None),
-        },
-        (Kind::Outcome, Some(Mark::Handled)) => seen(format!("{to} handled"), Some(Tone::Good)),
-        (Kind::Refusal | Kind::Outcome, _) => {
+        (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Cancelled | TimerEffect::Wall))) => None,
+        (RecordKind::Message | RecordKind::Timer, _) => {
+            match core_payload::error_words(record.body.as_bytes()) {
+                Some((code, words)) => seen(format!("{to} {code} {words}"), Some(TextTone::Bad)),
+                None => seen(format!("{to} {}", summary(&record.body)), None),
+            }
+        }
+        (RecordKind::Outcome, Some(RecordCode::Handled)) => {
+            seen(format!("{to} handled"), Some(TextTone::Good))
+        }
+        (RecordKind::Refusal | RecordKind::Outcome, _) => {
             let words = core_payload::error_words(record.body.as_bytes()).map(|(_, words)| words);
             let words = words.unwrap_or_else(|| summary(&record.body));
-            seen(format!("{} {code} {words}", record.kind.as_str()), Some(Tone::Bad))
+            seen(format!("{} {code} {words}", record.kind.as_str()), Some(TextTone::Bad))
         }
-        (Kind::Attempt, _) => {
+        (RecordKind::Attempt, _) => {
             let attempt = core_payload::read_attempt(record.body.as_bytes())?;
             let number = attempt.number.to_string();
             let listener = record.to.as_deref().unwrap_or("-");
             seen(format!("{listener} attempt {number} {}", attempt.words), None)
         }
-        (Kind::Approval, _) => approval(record, &to),
-        (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => {
+        (RecordKind::Approval, _) => approval(record, &to),
+        (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => {
             seen(format!("{to} steers with {}", summary(&record.body)), None)
         }
-        (Kind::Steer, _) => {
+        (RecordKind::Steer, _) => {
             let (by, note) = approval_payload::read_steering(record.body.as_bytes())?;
             seen(format!("{code} by {by} {}", note.unwrap_or_default()), None)
         }
-        (Kind::Journal, _) => seen(format!("{} {code}", record.from), None),
-        (Kind::Terminal, _) => seen(format!("ended: {code}"), None),
+        (RecordKind::Journal, _) => seen(format!("{} {code}", record.from), None),
+        (RecordKind::Terminal, _) => seen(format!("ended: {code}"), None),
     }
 }
 
 /// A request for a person, and a person's decision. `sys` counts requests only for the log.
-fn approval(record: &Record, to: &str) -> Option<What> {
+fn approval(record: &ApiRecord, to: &str) -> Option<What> {
     let body = record.body.as_bytes();
     (record.thread != "sys").then_some(())?;
     if let Some(request) = approval_payload::read_request(body) {
@@ -155,14 +159,14 @@ fn approval(record: &Record, to: &str) -> Option<What> {
         let unknown = request.unknown.map_or_else(String::new, |words| format!("; unknown: {words}"));
         return Some(What {
             words: format!("waits for a person: approval {id}{what}{unknown}"),
-            colour: Some(Tone::Held),
+            colour: Some(TextTone::Held),
         });
     }
     if let Some(question) = question::read_asked(body) {
         let (id, from) = (question.id, &question.from);
         let command = question::commands(id, &question.choices);
         let words = format!("waits for a person: question {id} from {from}: {}: {command}", question.words);
-        return Some(What { words, colour: Some(Tone::Held) });
+        return Some(What { words, colour: Some(TextTone::Held) });
     }
     let words = match approval_payload::read_decided(body) {
         Some(said) => {
@@ -179,19 +183,19 @@ fn told_of_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
         None => What { words: format!("{listener} is ready"), colour: None },
-        Some(reason) => What { words: format!("{listener}: {reason}"), colour: Some(Tone::Bad) },
+        Some(reason) => What { words: format!("{listener}: {reason}"), colour: Some(TextTone::Bad) },
     })
 }
 
 /// The listener that a record reports as ready.
-pub(super) fn joined(record: &Record) -> Option<String> {
+pub(super) fn joined(record: &ApiRecord) -> Option<String> {
     (record.thread == "sys").then_some(())?;
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     reason.is_none().then_some(listener)
 }
 
 /// The full words of a record that reports that a listener's program does not run.
-pub(super) fn fallen(record: &Record) -> Option<String> {
+pub(super) fn fallen(record: &ApiRecord) -> Option<String> {
     let (listener, reason) = core_payload::listener_told_of(record.body.as_bytes())?;
     (record.thread == "sys").then_some(())?;
     reason.map(|reason| format!("{listener}: {reason}"))
@@ -205,14 +209,14 @@ fn summary(body: &str) -> String {
         // A core answer has its content in attributes; in one line its name is enough.
         return text;
     }
-    let Ok(mut gate) = Gate::strict(body.as_bytes(), &Limits::FROM_PUMP) else { return text };
+    let Ok(mut gate) = Gate::strict(body.as_bytes(), &DocumentLimits::FROM_PUMP) else { return text };
     loop {
         match gate.step() {
-            Ok(Step::Text(part)) => {
+            Ok(GateStep::Text(part)) => {
                 text.push(' ');
                 part.append_to(&mut text);
             }
-            Ok(Step::Done) | Err(_) => break,
+            Ok(GateStep::Done) | Err(_) => break,
             Ok(_) => {}
         }
     }
@@ -224,8 +228,8 @@ mod tests {
     use super::*;
     use crate::audit::layout::COLUMNS;
 
-    fn record(kind: &str, code: &str, call: &str, body: &str) -> Record {
-        Record {
+    fn record(kind: &str, code: &str, call: &str, body: &str) -> ApiRecord {
+        ApiRecord {
             position: 7,
             thread: "sess-1f0c9a2b77d1".into(),
             seq: 2,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
 use super::looking::Looking;
@@ -18,10 +18,10 @@ use super::signals::Signals;
 use crate::audit::causes;
 use crate::audit::layout::{heading, typed};
 use crate::audit::narrate::{as_json, narrate};
-use crate::edges::log::sqlite::Reader;
+use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
-use systole_core::types::record::{Kind, Record, head_zero};
+use systole_core::types::record::{Record, RecordKind, head_zero};
 use systole_core::types::time::{Millis, stretch_ms};
 
 /// Records per read.
@@ -89,7 +89,7 @@ impl From<io::Error> for Over {
 struct Printing<'a, W> {
     looking: &'a Looking,
     /// The log as the file has it: damage is shown and marked as damage.
-    reader: Reader,
+    reader: SqliteReader,
     thread: Option<ThreadId>,
     form: Form,
     /// The next record: its number in the thread, or its position.
@@ -113,18 +113,18 @@ impl Log {
         !self.follow && !self.raw
     }
 
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.print().unwrap_or_else(|exit| exit)
     }
 
-    fn print(&self) -> Result<Exit, Exit> {
+    fn print(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {
             // A body may contain terminal escapes, and raw output must not be changed.
             screen.say("error: stored bytes are not sent to a terminal");
             screen.say("  try: systole log --raw … > FILE, or leave --raw out");
-            return Err(Exit::Usage);
+            return Err(CommandExit::Usage);
         }
         let thread = self.thread.as_deref().map(|typed| self.find(&looking, typed)).transpose()?;
         let (next, is_cut) = self.first(&looking, thread.as_ref())?;
@@ -152,10 +152,10 @@ impl Log {
             out,
         };
         match printing.run(interrupt) {
-            Ok(()) | Err(Over::Unread) if printing.sound => Ok(Exit::Done),
+            Ok(()) | Err(Over::Unread) if printing.sound => Ok(CommandExit::Done),
             Ok(()) | Err(Over::Unread) => {
                 screen.say("  try: systole doctor, which says how far the damage goes");
-                Err(Exit::Log)
+                Err(CommandExit::Log)
             }
             Err(Over::Log(fault)) => Err(looking.fault(&fault)),
         }
@@ -165,7 +165,7 @@ impl Log {
 impl Log {
     /// The selected thread. If the user wrote `-f FILE` after the command, an explanation of `-f` is
     /// printed.
-    fn find(&self, looking: &Looking, typed: &str) -> Result<ThreadId, Exit> {
+    fn find(&self, looking: &Looking, typed: &str) -> Result<ThreadId, CommandExit> {
         let found = looking.find(typed);
         if found.is_err() && self.follow && Path::new(typed).is_file() {
             looking.screen.say("  -f follows the log here; the file is named with --organism FILE");
@@ -174,7 +174,7 @@ impl Log {
     }
 
     /// The first record to show, and whether earlier ones are omitted by default.
-    fn first(&self, looking: &Looking, thread: Option<&ThreadId>) -> Result<(u64, bool), Exit> {
+    fn first(&self, looking: &Looking, thread: Option<&ThreadId>) -> Result<(u64, bool), CommandExit> {
         if let Some(from) = self.from {
             return Ok((from.max(1), false));
         }
@@ -212,8 +212,8 @@ fn moment(text: &str, now: Millis) -> Option<Millis> {
     ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
 }
 
-fn unread(looking: &Looking, text: &str) -> Exit {
-    let exit = looking.screen.fail(Exit::Usage, format!("--since `{text}`: this is not a time"));
+fn unread(looking: &Looking, text: &str) -> CommandExit {
+    let exit = looking.screen.fail(CommandExit::Usage, format!("--since `{text}`: this is not a time"));
     looking
         .screen
         .say("  try: --since 10m, --since 14:30, --since 2026-11-21 or --since 2026-11-21T14:30:00Z");
@@ -227,7 +227,7 @@ struct Interrupt {
 }
 
 impl Interrupt {
-    fn listen(screen: Screen) -> Result<Interrupt, Exit> {
+    fn listen(screen: Screen) -> Result<Interrupt, CommandExit> {
         let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = built.map_err(|error| hindered::machine(screen, "the wait for records", &error))?;
         let entered = runtime.enter();
@@ -307,7 +307,7 @@ impl<W: Write> Printing<'_, W> {
         for (position, record) in &page {
             self.check(*position, record)?;
             self.next = 1 + if self.thread.is_some() { record.header.seq } else { position.0 };
-            self.ended |= self.thread.is_some() && record.header.kind == Kind::Terminal;
+            self.ended |= self.thread.is_some() && record.header.kind == RecordKind::Terminal;
             self.one(*position, record)?;
         }
         Ok(page.len() == most)

@@ -4,17 +4,17 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::finding::{self, NotFound};
-use crate::audit::pauses::Pause;
-use crate::audit::whole::Whole;
+use crate::audit::pauses::ThreadPause;
+use crate::audit::whole::LogState;
 use crate::config;
-use crate::console::client::{Client, Unheard};
+use crate::console::client::{DoorClient, DoorClientFault};
 use crate::edges::clock::WallClock;
-use crate::edges::log::sqlite::{self, Condition, Reader};
+use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
 use crate::runtime::runfile::RunFile;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::ThreadId;
@@ -24,7 +24,7 @@ use systole_core::types::time::Millis;
 /// An open log.
 pub(super) struct Looking {
     pub(super) screen: Screen,
-    pub(super) reader: Reader,
+    pub(super) reader: SqliteReader,
     pub(super) log: PathBuf,
     /// The process that runs an organism on it.
     pub(super) running: Option<u32>,
@@ -36,7 +36,7 @@ pub(super) struct Looking {
 
 impl Looking {
     /// Opens the log of a place, or reports why it cannot, with the fix.
-    pub(super) fn open(place: &Place) -> Result<Looking, Exit> {
+    pub(super) fn open(place: &Place) -> Result<Looking, CommandExit> {
         let screen = place.screen();
         // A path joined from two may contain `/./`, which is ugly to read.
         let named = place.log(screen).inspect_err(|_| {
@@ -45,13 +45,13 @@ impl Looking {
         let log: PathBuf = named?.components().collect();
         let start = place.run_command();
         if !log.exists() {
-            let exit = screen.fail(Exit::Unavailable, absent(&log));
+            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
             screen.say(format!("  try: {start}, or name another with --log PATH"));
             return Err(exit);
         }
         let opened = sqlite::open_reading(&log).and_then(|reader| Ok((reader, sqlite::holder(&log)?)));
         let (reader, running) = opened.map_err(|fault| here::log_fault(screen, &fault))?;
-        if let Ok(Condition { lost: Some(fault), .. }) = sqlite::condition(&log) {
+        if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::condition(&log) {
             screen.say(format!("note: {fault}"));
         }
         Ok(Looking {
@@ -66,14 +66,14 @@ impl Looking {
     }
 
     /// The thread that the user means.
-    pub(super) fn find(&self, typed: &str) -> Result<ThreadId, Exit> {
+    pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
         finding::find(&self.reader, typed).map_err(|why| not_found(self.screen, &why))
     }
 
     /// The current state of the log.
-    pub(super) fn whole(&self) -> Result<Whole, Exit> {
+    pub(super) fn whole(&self) -> Result<LogState, CommandExit> {
         let read = |source: &[u8]| self.configuration(source);
-        Whole::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
+        LogState::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
     }
 
     /// A configuration from its stored source, or why it cannot be read.
@@ -96,9 +96,9 @@ impl Looking {
             self.screen.say(format!("the number of workers over NATS is not known: {words}"));
             BTreeMap::new()
         };
-        match run.map(|run| Client::of(&run).workers()) {
+        match run.map(|run| DoorClient::of(&run).workers()) {
             // Just after the start there is no door yet to ask.
-            None | Some(Err(Unheard::Unreachable { .. })) => BTreeMap::new(),
+            None | Some(Err(DoorClientFault::Unreachable { .. })) => BTreeMap::new(),
             Some(Ok(Ok(found))) => found.workers,
             Some(Ok(Err(refusal))) => unknown(&refusal.message),
             Some(Err(unheard)) => unknown(&unheard.to_string()),
@@ -106,12 +106,12 @@ impl Looking {
     }
 
     /// The pause of everything, if there is one.
-    pub(super) fn all_paused(&self, whole: &Whole) -> Result<Option<Pause>, Exit> {
+    pub(super) fn all_paused(&self, whole: &LogState) -> Result<Option<ThreadPause>, CommandExit> {
         whole.all_paused(&self.reader).map_err(|fault| self.fault(&fault))
     }
 
     /// Reports that everything is paused, if so.
-    pub(super) fn say_if_paused(&self, pause: Option<&Pause>) {
+    pub(super) fn say_if_paused(&self, pause: Option<&ThreadPause>) {
         if let Some(pause) = pause {
             let sentence = pause.sentence(&ThreadId::sys(), self.now);
             self.screen.say(format!("everything is {sentence}; end it with: {}", pause.command()));
@@ -127,7 +127,7 @@ impl Looking {
     }
 
     /// Reports what is wrong with the log.
-    pub(super) fn fault(&self, fault: &LogFault) -> Exit {
+    pub(super) fn fault(&self, fault: &LogFault) -> CommandExit {
         here::log_fault(self.screen, fault)
     }
 }
@@ -139,7 +139,7 @@ pub(super) fn absent(log: &Path) -> String {
 
 /// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
 /// requested yet.
-pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
+pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {
     let fix = match why {
         NotFound::Log(fault) => return here::log_fault(screen, fault),
         NotFound::Unnamed => "@last, or one of systole ps",
@@ -147,7 +147,7 @@ pub(super) fn not_found(screen: Screen, why: &NotFound) -> Exit {
         NotFound::None(_) => "systole ps, which lists them",
         NotFound::Ambiguous { .. } => "more of its digits",
     };
-    let exit = screen.fail(Exit::Usage, why);
+    let exit = screen.fail(CommandExit::Usage, why);
     screen.say(format!("  try: {fix}"));
     exit
 }

@@ -4,16 +4,16 @@
 //! payload on stderr. It sends nothing. An element that no listener takes, and fields that make no payload, are
 //! reported with their fix.
 
-use systole_kit::schema::{Model, Slip, nearest};
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::schema::{SchemaModel, ValueSlip, nearest};
+use systole_kit::{DocumentLimits, Payload, QName};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::refused;
 use super::screen::Screen;
-use crate::console::api_types::Refusal;
+use crate::console::api_types::ApiRefusal;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Element, Listener, SchemaId};
+use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
 
 /// A payload of this element for the listener that takes it from outside.
@@ -23,13 +23,16 @@ pub(super) fn message(
     element: &str,
     fields: &[String],
     to: Option<&Name>,
-) -> Result<Vec<u8>, Exit> {
-    let (name, schema) = taker(composition, element, to).map_err(|words| screen.fail(Exit::Usage, words))?;
+) -> Result<Vec<u8>, CommandExit> {
+    let (name, schema) =
+        taker(composition, element, to).map_err(|words| screen.fail(CommandExit::Usage, words))?;
     let schema = composition.schemas.get(schema.0);
     // The file was checked with the same model.
     let model = schema.and_then(|schema| model_of(composition, &schema.text));
     let Some(model) = model else {
-        return Err(screen.fail(Exit::Configuration, format!("the schema of {element} cannot be read")));
+        return Err(
+            screen.fail(CommandExit::Configuration, format!("the schema of {element} cannot be read"))
+        );
     };
     payload(screen, &model, &name.local, fields)
 }
@@ -37,10 +40,10 @@ pub(super) fn message(
 /// A payload of an element of this schema.
 pub(super) fn payload(
     screen: Screen,
-    model: &Model,
+    model: &SchemaModel,
     element: &str,
     fields: &[String],
-) -> Result<Vec<u8>, Exit> {
+) -> Result<Vec<u8>, CommandExit> {
     let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
     let Some(made) = model.from_fields(element, &fields) else {
         let known: Vec<&str> = model.elements().collect();
@@ -51,7 +54,7 @@ pub(super) fn payload(
                 format!("no element {element} is in the schema{}", meant(element, known.into_iter(), &listed))
             }
         };
-        return Err(screen.fail(Exit::Usage, told));
+        return Err(screen.fail(CommandExit::Usage, told));
     };
     match made {
         Ok(made) => {
@@ -62,22 +65,22 @@ pub(super) fn payload(
             for slip in slips {
                 say(screen, element, slip);
             }
-            Err(Exit::Payload)
+            Err(CommandExit::Payload)
         }
     }
 }
 
 /// An element that consists only of text; `None` if it needs more, or something else.
-pub(super) fn words_alone(composition: &Composition, taken: &Element, words: &str) -> Option<Payload> {
+pub(super) fn words_alone(composition: &Composition, taken: &ElementSchema, words: &str) -> Option<Payload> {
     let schema = composition.schemas.get(taken.schema.0)?;
     let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
-    Payload::read(&made, &Limits::FROM_PUMP).ok()
+    Payload::read(&made, &DocumentLimits::FROM_PUMP).ok()
 }
 
 /// Reports errors in given values, in the form of a refusal.
-pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
+pub(super) fn say(screen: Screen, element: &str, slip: ValueSlip) {
     let number = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    let refusal = Refusal {
+    let refusal = ApiRefusal {
         code: Code::Invalid.as_str().to_owned(),
         message: slip.message,
         element: Some(element.to_owned()),
@@ -88,7 +91,7 @@ pub(super) fn say(screen: Screen, element: &str, slip: Slip) {
         received: Some(slip.received),
         fix: Some(slip.fix),
         retry_allowed: Code::Invalid.retry_allowed(),
-        ..Refusal::default()
+        ..ApiRefusal::default()
     };
     refused::say(screen, &refusal);
 }
@@ -100,7 +103,7 @@ fn taker(composition: &Composition, element: &str, to: Option<&Name>) -> Result<
         return Err(format!("there is no listener {}{}", to.as_str(), meant(to.as_str(), names, "")));
     }
     let open = |listener: &&Listener| listener.entry && to.is_none_or(|to| listener.name == *to);
-    let takers: Vec<(&Listener, &Element)> = (composition.listeners.values().filter(open))
+    let takers: Vec<(&Listener, &ElementSchema)> = (composition.listeners.values().filter(open))
         .flat_map(|listener| listener.accepts.iter().map(move |taken| (listener, taken)))
         .filter(|(_, taken)| is_meant(&taken.name, element))
         .collect();

@@ -63,7 +63,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use exit::Exit;
+use exit::CommandExit;
 use screen::Screen;
 
 use crate::edges::descriptors;
@@ -199,12 +199,12 @@ fn is_json(matches: &ArgMatches) -> bool {
 }
 
 impl Arguments {
-    fn run(self, json: bool) -> Exit {
+    fn run(self, json: bool) -> CommandExit {
         if let Some(folder) = &self.directory
             && let Err(error) = std::env::set_current_dir(folder)
         {
             let screen = Screen::of_process(false);
-            let exit = screen.fail(Exit::Usage, format!("-C {}: {}", folder.display(), told(&error)));
+            let exit = screen.fail(CommandExit::Usage, format!("-C {}: {}", folder.display(), told(&error)));
             screen.say("  try: -C with the path of a folder that you can enter");
             return exit;
         }
@@ -228,7 +228,7 @@ impl Command {
         }
     }
 
-    fn run(self) -> Exit {
+    fn run(self) -> CommandExit {
         match self {
             Command::Demo(demo) => demo.run(),
             Command::Init(init) => init.run(),

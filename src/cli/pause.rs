@@ -3,7 +3,7 @@
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::refused;
@@ -11,10 +11,10 @@ use super::screen::Screen;
 use super::thread_name;
 use crate::audit::columns::plain;
 use crate::audit::pauses;
-use crate::console::api_types::{Held, Refusal, Steered};
-use crate::console::client::{Client, Unheard};
+use crate::console::api_types::{ApiRefusal, HoldingPause, PauseChanged};
+use crate::console::client::{DoorClient, DoorClientFault};
 use crate::runtime::runfile::RunFile;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 
 /// Halts a thread and everything below it, or all threads.
@@ -51,19 +51,19 @@ struct Which {
 }
 
 impl Pause {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.which.steer(true, self.note.as_deref()).unwrap_or_else(|exit| exit)
     }
 }
 
 impl Resume {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.which.steer(false, None).unwrap_or_else(|exit| exit)
     }
 }
 
 impl Which {
-    fn steer(&self, halts: bool, note: Option<&str>) -> Result<Exit, Exit> {
+    fn steer(&self, halts: bool, note: Option<&str>) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let log = self.place.log(screen)?;
         let thread = match &self.thread {
@@ -72,13 +72,13 @@ impl Which {
         };
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            match Client::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
+            match DoorClient::of(&run).steer(thread.as_ref().map(ThreadId::as_str), halts, note) {
                 Ok(Ok(steered)) => return Ok(done(screen, &steered)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting
                 // reports that.
-                Err(Unheard::Unreachable { .. }) => {}
-                Err(unheard) => return Err(screen.fail(Exit::Unavailable, unheard)),
+                Err(DoorClientFault::Unreachable { .. }) => {}
+                Err(unheard) => return Err(screen.fail(CommandExit::Unavailable, unheard)),
             }
         }
         let work = async {
@@ -93,29 +93,29 @@ impl Which {
         thread: Option<ThreadId>,
         halts: bool,
         note: Option<&str>,
-    ) -> Result<Exit, Exit> {
+    ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
         let (by, note) = (Name::operator(), note.map(str::to_owned));
         let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
-            Some(Reply::Refused(refusal)) => not_done(screen, &Refusal::from(&*refusal)),
-            Some(Reply::Done | Reply::Receipt(..)) => {
+            Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),
+            Some(SenderReply::Done | SenderReply::Receipt(..)) => {
                 let held = thread.as_ref();
                 let held = held.and_then(|id| pauses::above(&**organism.reader(), id).ok().flatten());
-                let held = held.map(Held::from);
-                done(screen, &Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
+                let held = held.map(HoldingPause::from);
+                done(screen, &PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held })
             }
-            None => screen.fail(Exit::Unavailable, "the organism ended before it answered"),
+            None => screen.fail(CommandExit::Unavailable, "the organism ended before it answered"),
         };
         let ended = organism.stop(std::time::Duration::ZERO).await;
         Ok(here::ended(screen, &ended).unwrap_or(exit))
     }
 }
 
-fn done(screen: Screen, steered: &Steered) -> Exit {
+fn done(screen: Screen, steered: &PauseChanged) -> CommandExit {
     if screen.json {
         screen.value(steered);
-        return Exit::Done;
+        return CommandExit::Done;
     }
     let what = steered.thread.as_deref().unwrap_or("everything");
     match (steered.paused, &steered.thread) {
@@ -135,32 +135,32 @@ fn done(screen: Screen, steered: &Steered) -> Exit {
         },
         (false, None) => screen.say("everything goes on; threads that were paused one by one stay paused"),
     }
-    Exit::Done
+    CommandExit::Done
 }
 
 /// Reports that a thread remains paused although its own pause has ended.
-fn still_held(screen: Screen, thread: &str, held: &Held) {
+fn still_held(screen: Screen, thread: &str, held: &HoldingPause) {
     screen.say(format!("{thread} does not go on: {}", because(held)));
     screen.say(format!("  try: systole resume {}", which(held)));
 }
 
 /// Who still pauses what, since when and why.
-fn because(held: &Held) -> String {
+fn because(held: &HoldingPause) -> String {
     let whose = held.thread.as_ref().map_or("everything".to_owned(), |above| format!("{above}, above it,"));
     let note = held.note.as_deref().map_or_else(String::new, |note| format!(": {}", plain(note)));
     format!("{whose} is still paused by {} since {}{note}", plain(&held.by), held.since)
 }
 
 /// The argument of `resume` for it.
-fn which(held: &Held) -> &str {
+fn which(held: &HoldingPause) -> &str {
     held.thread.as_deref().unwrap_or("--all")
 }
 
-fn not_done(screen: Screen, refusal: &Refusal) -> Exit {
+fn not_done(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
         screen.value(refusal);
     } else {
         refused::say(screen, refusal);
     }
-    Exit::Payload
+    CommandExit::Payload
 }

@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 
 use clap::Args;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::config::{self, OrganismFile, Refused};
+use crate::config::{self, FileMistakes, OrganismFile};
 use crate::runtime::runfile::RunFile;
 
 /// The default name of an organism file.
@@ -40,12 +40,12 @@ impl Place {
     }
 
     /// The checked organism, with the selected log.
-    pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, Exit> {
+    pub(super) fn organism(&self, screen: Screen) -> Result<OrganismFile, CommandExit> {
         self.load().map_err(|refused| refuse(screen, &refused))
     }
 
     /// The selected log.
-    pub(super) fn log(&self, screen: Screen) -> Result<PathBuf, Exit> {
+    pub(super) fn log(&self, screen: Screen) -> Result<PathBuf, CommandExit> {
         match &self.log {
             // Settings must be valid even if only the log is needed.
             Some(log) if self.settings.is_empty() => Ok(log.clone()),
@@ -58,24 +58,24 @@ impl Place {
     }
 
     /// Refuses settings for an organism that already runs: it was started with its own.
-    pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), Exit> {
+    pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), CommandExit> {
         if self.settings.is_empty() {
             return Ok(());
         }
         let pid = run.pid.to_string();
         let words = format!("process {pid} runs the organism, with the settings it was started with");
-        let exit = screen.fail(Exit::Usage, words);
+        let exit = screen.fail(CommandExit::Usage, words);
         screen.say("  try: leave --set out, or stop that process first");
         Err(exit)
     }
 
     /// Refuses settings for a command that writes the organism file: it writes only what the file says.
-    pub(super) fn write_what_is_said(&self, screen: Screen) -> Result<(), Exit> {
+    pub(super) fn write_what_is_said(&self, screen: Screen) -> Result<(), CommandExit> {
         if self.settings.is_empty() {
             return Ok(());
         }
-        let exit =
-            screen.fail(Exit::Usage, "this writes the organism's file, and --set cannot change that file");
+        let exit = screen
+            .fail(CommandExit::Usage, "this writes the organism's file, and --set cannot change that file");
         screen.say("  try: leave --set out, and change the value in the file");
         Err(exit)
     }
@@ -115,7 +115,7 @@ impl Place {
     }
 
     /// The organism file from the loader, with the selected log.
-    pub(super) fn load(&self) -> Result<OrganismFile, Refused> {
+    pub(super) fn load(&self) -> Result<OrganismFile, FileMistakes> {
         let mut organism = config::load_set(self.file(), &self.settings)?;
         if let Some(log) = &self.log {
             organism.log = log.clone();
@@ -154,9 +154,9 @@ pub(super) fn quoted(path: &Path) -> String {
     if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-fn refuse(screen: Screen, refused: &Refused) -> Exit {
+fn refuse(screen: Screen, refused: &FileMistakes) -> CommandExit {
     screen.say_drawn(refused.to_string().trim_end());
-    Exit::Configuration
+    CommandExit::Configuration
 }
 
 /// A typed setting. Errors in its path or value are reported with the file's own mistakes.

@@ -2,13 +2,13 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole_agent::chain::{self, Read};
+use systole_agent::chain::{self, ParsedLink};
 use systole_kit::writer::visible;
 
 use super::as_of::AsOf;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::audit::prompts::{self, Called, Unshown};
+use crate::audit::prompts::{self, JournaledCall, PromptFault};
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]
@@ -18,27 +18,29 @@ pub(super) struct Prompted {
 }
 
 impl Prompted {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self) -> Result<Exit, Exit> {
+    fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
         let found = prompts::called(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(called) = found else {
             let words = format!("thread {} has no call to a model up to there", id.as_str());
-            let exit = screen.fail(Exit::Usage, words);
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
             return Err(exit);
         };
         let before = |text: &str| match chain::read(text) {
-            Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
-            Some(Read::Base { .. }) | None => None,
+            Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
+                Some(before.to_owned())
+            }
+            Some(ParsedLink::Base { .. }) | None => None,
         };
         let links = prompts::links(&looking.reader, &called.prompt, before).map_err(|why| match why {
-            Unshown::Log(fault) => looking.fault(&fault),
-            other => screen.fail(Exit::Log, other),
+            PromptFault::Log(fault) => looking.fault(&fault),
+            other => screen.fail(CommandExit::Log, other),
         })?;
         if screen.json {
             screen.value(&as_json(id.as_str(), &called, &links));
@@ -46,26 +48,26 @@ impl Prompted {
             heading(screen, &called);
             links.iter().filter_map(|text| chain::read(text)).for_each(|link| lines(screen, &link));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
-fn heading(screen: Screen, called: &Called) {
+fn heading(screen: Screen, called: &JournaledCall) {
     let turn = called.turn.map(|turn| format!("turn {turn}")).unwrap_or_default();
     let (seq, who) = (called.seq.to_string(), called.listener.as_str());
     screen.show(&format!("record {seq}   {who} asks {}   {turn}", called.model));
     screen.show(&format!("prompt {}", called.prompt));
 }
 
-fn lines(screen: Screen, link: &Read<'_>) {
+fn lines(screen: Screen, link: &ParsedLink<'_>) {
     match link {
-        Read::Base { system, tools } => {
+        ParsedLink::Base { system, tools } => {
             part(screen, "system", system);
             if !tools.is_empty() {
                 part(screen, "tools", tools);
             }
         }
-        Read::Segment { messages, .. } => {
+        ParsedLink::Segment { messages, .. } => {
             for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
                 let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
                 for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
@@ -74,7 +76,7 @@ fn lines(screen: Screen, link: &Read<'_>) {
                 }
             }
         }
-        Read::Prompt { header, .. } => part(screen, "user, for this turn alone", header),
+        ParsedLink::Prompt { header, .. } => part(screen, "user, for this turn alone", header),
     }
 }
 
@@ -103,14 +105,14 @@ fn part(screen: Screen, title: &str, text: &str) {
     visible(text).lines().for_each(|line| screen.drawn(line));
 }
 
-fn as_json(thread: &str, called: &Called, links: &[std::sync::Arc<str>]) -> Value {
+fn as_json(thread: &str, called: &JournaledCall, links: &[std::sync::Arc<str>]) -> Value {
     let links: Vec<Value> = links
         .iter()
         .filter_map(|text| chain::read(text))
         .map(|link| match link {
-            Read::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
-            Read::Segment { messages, .. } => json!({ "messages": objects(messages) }),
-            Read::Prompt { header, .. } => json!({ "header": header }),
+            ParsedLink::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
+            ParsedLink::Segment { messages, .. } => json!({ "messages": objects(messages) }),
+            ParsedLink::Prompt { header, .. } => json!({ "header": header }),
         })
         .collect();
     json!({

@@ -4,13 +4,13 @@
 use clap::Args;
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::Place;
 use super::workflow::steps;
-use crate::audit::pauses::Pause;
+use crate::audit::pauses::ThreadPause;
 use crate::audit::roll;
-use crate::audit::runs::Runs;
+use crate::audit::runs::WorkflowRuns;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]
@@ -26,27 +26,27 @@ pub(super) struct Ps {
 }
 
 impl Ps {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.list().unwrap_or_else(|exit| exit)
     }
 
-    fn list(&self) -> Result<Exit, Exit> {
+    fn list(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
         let mut entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
-        let runs = Runs::new(&looking.reader, &whole, &steps::said);
+        let runs = WorkflowRuns::new(&looking.reader, &whole, &steps::said);
         roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let paused = looking.all_paused(&whole)?;
         if looking.screen.json {
-            let threads: Vec<_> = entries.iter().map(roll::Entry::as_json).collect();
+            let threads: Vec<_> = entries.iter().map(roll::ThreadEntry::as_json).collect();
             let workers = looking.workers();
-            let paused = paused.as_ref().map(Pause::as_json);
+            let paused = paused.as_ref().map(ThreadPause::as_json);
             looking.screen.value(
                 &json!({"running": looking.running, "paused": paused, "threads": threads, "workers": workers}),
             );
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         for entry in &entries {
             looking.screen.drawn(&entry.line(looking.now, self.children));
@@ -62,6 +62,6 @@ impl Ps {
         }
         looking.say_if_paused(paused.as_ref());
         looking.say_if_still(entries.iter().any(|entry| entry.is_unfinished));
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

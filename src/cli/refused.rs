@@ -3,21 +3,21 @@
 use systole_kit::writer::visible;
 
 use super::screen::Screen;
-use crate::audit::layout::{self, Tone};
-use crate::console::api_types::Refusal;
+use crate::audit::layout::{self, TextTone};
+use crate::console::api_types::ApiRefusal;
 
 /// Columns of the field names.
 const NAMES: usize = 11;
 
 /// Prints a refusal.
-pub(super) fn say(screen: Screen, refusal: &Refusal) {
+pub(super) fn say(screen: Screen, refusal: &ApiRefusal) {
     let page = visible(page(refusal).trim_end()).into_owned();
     let rest = page.strip_prefix("refused:").unwrap_or(&page);
-    screen.say_drawn(&format!("{}{rest}", screen.for_talk().ink(Tone::Bad, "refused:")));
+    screen.say_drawn(&format!("{}{rest}", screen.for_talk().ink(TextTone::Bad, "refused:")));
 }
 
 /// A refusal in lines.
-pub(super) fn page(refusal: &Refusal) -> String {
+pub(super) fn page(refusal: &ApiRefusal) -> String {
     let mut page = format!("refused: {}\n", refusal.code);
     let mut line = |name: &str, text: Option<&str>| {
         if let Some(text) = text {
@@ -34,7 +34,7 @@ pub(super) fn page(refusal: &Refusal) -> String {
     page
 }
 
-fn place(refusal: &Refusal) -> Option<String> {
+fn place(refusal: &ApiRefusal) -> Option<String> {
     let spot = match (refusal.line, refusal.column) {
         (Some(line), Some(column)) => Some(format!("line {line}, column {column}")),
         _ => None,
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_refusal_shows_place_reason_and_fix_within_eighty_columns() {
-        let refusal = Refusal {
+        let refusal = ApiRefusal {
             code: "payload.invalid".into(),
             message: "limit: 0 is less than 1, the smallest allowed".into(),
             path: Some("/search/limit".into()),
@@ -88,7 +88,7 @@ mod tests {
             expected: Some("whole number, 1 to 100, may be left out; ".repeat(4)),
             received: Some("<limit>0</limit>".into()),
             fix: Some("<limit>1</limit>, or leave limit out".into()),
-            ..Refusal::default()
+            ..ApiRefusal::default()
         };
         let page = page(&refusal);
         let wanted = "refused: payload.invalid\n  limit: 0 is less than 1, the smallest allowed\n  \

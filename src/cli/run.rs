@@ -13,7 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use super::detach;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::forms::Forms;
 use super::here;
 use super::hindered;
@@ -26,17 +26,17 @@ use crate::audit::orphans::Orphan;
 use crate::config::{DEFAULT_LISTEN, OrganismFile, counted};
 use crate::console::api_types;
 use crate::console::events::Follower;
-use crate::console::http::{self, HttpDoor, Unopened};
+use crate::console::http::{self, HttpDoor, HttpDoorFault};
 use crate::console::wire::WireDoor;
 use crate::edges::system;
-use crate::edges::tasks::Task;
-use crate::runtime::front::Front;
+use crate::edges::tasks::RunningTask;
+use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::plan::StartFault;
-use crate::runtime::runfile::{Credential, Posted, RunFile};
-use crate::runtime::running::{Organism, Sign};
-use crate::runtime::standing_by::StandingBy;
-use systole_core::types::ports::{GivenUp, LogFault, Position};
+use crate::runtime::runfile::{Credential, PostedRunFile, RunFile};
+use crate::runtime::running::{LifeSign, Organism};
+use crate::runtime::standing_by::StandbyStatus;
+use systole_core::types::ports::{LogFault, LostRange, Position};
 
 /// The pause before a pump that has had the log tries the broker again.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -57,23 +57,23 @@ pub(super) struct Run {
     detach: bool,
     /// Go on without the missing positions that the refusal names: 32..60
     #[arg(long, value_name = "FIRST..LAST", value_parser = positions)]
-    accept_loss: Option<GivenUp>,
+    accept_loss: Option<LostRange>,
 }
 
 /// Reads the positions to give up.
-fn positions(typed: &str) -> Result<GivenUp, String> {
+fn positions(typed: &str) -> Result<LostRange, String> {
     let parts =
         typed.split_once("..").and_then(|(first, last)| Some((first.parse().ok()?, last.parse().ok()?)));
     match parts {
         Some((first, last)) if 0 < first && first <= last => {
-            Ok(GivenUp { first: Position(first), last: Position(last) })
+            Ok(LostRange { first: Position(first), last: Position(last) })
         }
         _ => Err("positions are two whole numbers with two dots between them, as in 32..60".to_owned()),
     }
 }
 
 impl Run {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         if self.detach {
             return match self.part.role {
@@ -115,7 +115,12 @@ impl Run {
 
     /// `was_here` says that this process has had the log: if the broker fails now, it keeps standing by, although a
     /// first start would end.
-    async fn whole(&self, screen: Screen, signals: &mut Signals, was_here: bool) -> Result<Left, Exit> {
+    async fn whole(
+        &self,
+        screen: Screen,
+        signals: &mut Signals,
+        was_here: bool,
+    ) -> Result<Left, CommandExit> {
         let file = self.part.of(screen, self.place.organism(screen)?)?;
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.
@@ -191,26 +196,27 @@ impl Run {
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.
-fn no_door(screen: Screen) -> Exit {
-    let exit = screen.fail(Exit::Usage, "--detach waits for the door, and a host of listeners has none");
+fn no_door(screen: Screen) -> CommandExit {
+    let exit =
+        screen.fail(CommandExit::Usage, "--detach waits for the door, and a host of listeners has none");
     screen.say("  try: the same without --detach, as a system service");
     exit
 }
 
 /// Reports that `--accept-loss` works only for a log in a local file.
-fn no_log_in_a_file(screen: Screen, why: &str) -> Exit {
-    let exit = screen.fail(Exit::Usage, format!("--accept-loss is for a log in a file; {why}"));
+fn no_log_in_a_file(screen: Screen, why: &str) -> CommandExit {
+    let exit = screen.fail(CommandExit::Usage, format!("--accept-loss is for a log in a file; {why}"));
     screen.say("  try: the same without it");
     exit
 }
 
 /// Reports what runs and where, for people or as data.
 fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &Path) {
-    let (status, reachable) = (api_types::Status::of(organism.front()), organism.reachable());
+    let (status, reachable) = (api_types::OrganismStatus::of(organism.front()), organism.reachable());
     if screen.json {
         let broker = api_types::OwnBroker::of(reachable);
         let orphans = organism.orphans().iter().map(Orphan::as_json).collect();
-        return screen.value(&api_types::Started {
+        return screen.value(&api_types::StartReport {
             status,
             listen: address.to_string(),
             log,
@@ -240,28 +246,30 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
 }
 
 /// The credentials that open the door. A client without one is reported before anything starts.
-fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, Exit> {
+fn keyring(screen: Screen, file: &OrganismFile, operator: Credential) -> Result<Keyring, CommandExit> {
     let keyring = Keyring::of_operator(operator).with_clients(&file.tokens, |name| std::env::var(name).ok());
     keyring.map_err(|refused| {
         screen.say_drawn(refused.to_string().trim_end());
-        Exit::Configuration
+        CommandExit::Configuration
     })
 }
 
-async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<TcpListener, Exit> {
+async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<TcpListener, CommandExit> {
     let bound = match listen {
         Some(address) => http::bind(address).await,
         None => http::bind_or_free(DEFAULT_LISTEN).await,
     };
     bound.map_err(|unopened| {
-        let Unopened::InUse(address) = unopened else { return screen.fail(Exit::Unavailable, unopened) };
+        let HttpDoorFault::InUse(address) = unopened else {
+            return screen.fail(CommandExit::Unavailable, unopened);
+        };
         // If an organism on this very log listens there, that is the better message.
         if let Some(run) = RunFile::of(log).filter(|run| run.address == address) {
             let path = log.display().to_string();
             return here::log_fault(screen, &LogFault::InUse { path, pid: run.pid });
         }
-        let Some(run) = RunFile::at(address) else { return screen.fail(Exit::Unavailable, unopened) };
-        let exit = screen.fail(Exit::Unavailable, format!("{address} is in use by {}", run.who()));
+        let Some(run) = RunFile::at(address) else { return screen.fail(CommandExit::Unavailable, unopened) };
+        let exit = screen.fail(CommandExit::Unavailable, format!("{address} is in use by {}", run.who()));
         let stop = format!("systole stop -f {}", quoted(&run.file));
         screen.say(format!("  try: {stop}; or another address under `console.listen`"));
         exit
@@ -271,7 +279,7 @@ async fn bind(screen: Screen, listen: Option<SocketAddr>, log: &Path) -> Result<
 /// How a run ended.
 enum Left {
     /// Finally.
-    Over(Exit),
+    Over(CommandExit),
     /// Another pump has the log; this one stands by from here on.
     Ousted,
     /// Before it began: the broker does not answer, in words.
@@ -279,7 +287,7 @@ enum Left {
 }
 
 /// Reports each pump that has the log, once, and notes it beside the copy for other processes.
-fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
+fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&LifeSign) + Send {
     let (mut told, mut noted) = (None, None);
     move |sign| {
         if told.as_ref() == Some(sign) {
@@ -290,7 +298,7 @@ fn told_once(screen: Screen, log: PathBuf) -> impl FnMut(&Sign) + Send {
         screen.say(format!("stands by: {leader} has the log"));
         // The earlier note names a different pump.
         drop(noted.take());
-        match (StandingBy { pid: std::process::id(), leader }).note(&log) {
+        match (StandbyStatus { pid: std::process::id(), leader }).note(&log) {
             Ok(note) => noted = Some(note),
             Err(error) => {
                 screen.say(format!("  that cannot be noted beside the copy: {}", system::told(&error)));
@@ -303,7 +311,7 @@ struct Running {
     organism: Organism,
     door: HttpDoor,
     wire: Option<WireDoor>,
-    posted: Posted,
+    posted: PostedRunFile,
 }
 
 /// Shows the log until a signal comes, the pump fails or another pump has the log, then stops.
@@ -338,7 +346,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
         tokio::select! {
             stopped = &mut stopping => return match stopped {
                 Stopped::Ousted => exit.map_or(Left::Ousted, Left::Over),
-                Stopped::Well => Left::Over(exit.unwrap_or(Exit::Log)),
+                Stopped::Well => Left::Over(exit.unwrap_or(CommandExit::Log)),
                 Stopped::Failed(failed) => Left::Over(failed),
             },
             page = follower.next(), if shows => match page {
@@ -347,7 +355,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
             },
             _ = signals.next() => {
                 screen.say("stopped at once; open deliveries are taken up again at the next start");
-                return Left::Over(Exit::Stopped);
+                return Left::Over(CommandExit::Stopped);
             }
         }
     }
@@ -356,7 +364,7 @@ async fn watch(screen: Screen, mut running: Running, signals: &mut Signals) -> L
 /// How stopping went.
 enum Stopped {
     Well,
-    Failed(Exit),
+    Failed(CommandExit),
     /// Another pump already had the log, so nothing was left to write.
     Ousted,
 }
@@ -368,7 +376,7 @@ async fn stop(screen: Screen, running: Running) -> Stopped {
     if let Some(wire) = wire {
         wire.close().await;
     }
-    let inside: Task = door.close().await;
+    let inside: RunningTask = door.close().await;
     let lead = organism.lead();
     let is_ousted = || lead.as_ref().is_some_and(|lead| lead.lost().is_some());
     let grace = if is_ousted() { Duration::ZERO } else { here::GRACE };
@@ -391,7 +399,7 @@ async fn stop(screen: Screen, running: Running) -> Stopped {
 const COUNTS: Duration = Duration::from_secs(2);
 
 /// Reports how many workers each listener over NATS has once it is ready, and when a first one comes. It never ends.
-async fn workers_told(screen: Screen, front: Front, joined: Arc<Joined>) {
+async fn workers_told(screen: Screen, front: OrganismHandle, joined: Arc<Joined>) {
     // The listeners reported without a worker.
     let mut without = BTreeSet::new();
     let mut fresh = BTreeSet::new();
@@ -436,7 +444,7 @@ struct Joined {
 
 struct Watcher {
     screen: Screen,
-    front: Front,
+    front: OrganismHandle,
     forms: Forms,
     live: Live,
     over_nats: Vec<String>,
@@ -444,7 +452,7 @@ struct Watcher {
 }
 
 impl Watcher {
-    fn of(screen: Screen, front: &Front) -> Watcher {
+    fn of(screen: Screen, front: &OrganismHandle) -> Watcher {
         let listeners = front.composition().listeners.values();
         let over_nats: Vec<String> =
             listeners.filter(|one| one.reach.is_over_broker()).map(|one| one.name.to_string()).collect();
@@ -453,7 +461,7 @@ impl Watcher {
         Watcher { screen, front, forms, live, over_nats, joined: Arc::default() }
     }
 
-    fn show(&mut self, records: &[api_types::Record]) {
+    fn show(&mut self, records: &[api_types::ApiRecord]) {
         for record in records {
             if let Some(words) = live::fallen(record) {
                 // In full and at once: until it is fixed, nothing goes to that listener.

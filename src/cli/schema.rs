@@ -8,7 +8,7 @@ mod found;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use found::{Declared, Schemas};
@@ -54,7 +54,7 @@ struct Of {
 }
 
 impl Schema {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let done = match &self.what {
             What::Show(show) => show.run(),
             What::Eject(eject) => eject.run(),
@@ -67,7 +67,7 @@ impl Schema {
 }
 
 impl Show {
-    fn run(&self) -> Result<Exit, Exit> {
+    fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let schema = match &self.element {
@@ -78,19 +78,19 @@ impl Show {
         if screen.json {
             let xsd = String::from_utf8_lossy(&schema.text);
             screen.value(&json!({"schema": schema.name, "sha256": hash, "xsd": xsd}));
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         screen.say(format!("{}, SHA-256 {hash}", shown(schema)));
         screen.document(&schema.text);
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
-fn nothing(screen: Screen, schemas: &Schemas) -> Exit {
+fn nothing(screen: Screen, schemas: &Schemas) -> CommandExit {
     let names = schemas.names();
     let which = if names.is_empty() { "an element".to_owned() } else { names.join(", ") };
     let told = format!("the file declares no payloads; name an element or a schema: {which}");
-    screen.fail(Exit::Usage, told)
+    screen.fail(CommandExit::Usage, told)
 }
 
 /// The name of a schema for people.
@@ -105,14 +105,14 @@ fn shown(schema: &Text) -> String {
 }
 
 impl Of {
-    fn example(&self) -> Result<Exit, Exit> {
+    fn example(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
         let Some(example) = model.example(&local) else {
             let told =
                 [&local, " has no example: no value is known for one of its patterns, or it contains itself"];
-            return Err(screen.fail(Exit::Failed, told.concat()));
+            return Err(screen.fail(CommandExit::Failed, told.concat()));
         };
         let text = String::from_utf8_lossy(&example);
         if screen.json {
@@ -120,10 +120,10 @@ impl Of {
         } else {
             screen.show(&text);
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
-    fn prompt(&self) -> Result<Exit, Exit> {
+    fn prompt(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
@@ -133,6 +133,6 @@ impl Of {
         } else {
             screen.show(&prompt);
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

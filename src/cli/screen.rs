@@ -11,10 +11,10 @@ use systole_kit::writer::visible;
 
 use jiff::tz::TimeZone;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::pager;
 use crate::audit::columns::width;
-use crate::audit::layout::{self, Layout, Tone};
+use crate::audit::layout::{self, LineLayout, TextTone};
 
 /// Columns of a line that is cut to fit.
 pub(super) const COLUMNS: usize = 80;
@@ -25,8 +25,8 @@ const NARROWEST: usize = 20;
 static LOST: AtomicBool = AtomicBool::new(false);
 
 /// The exit of a command that may have lost some of its output: lost output means not done.
-pub(super) fn ended(exit: Exit) -> Exit {
-    if exit == Exit::Done && LOST.load(Ordering::Relaxed) { Exit::Unavailable } else { exit }
+pub(super) fn ended(exit: CommandExit) -> CommandExit {
+    if exit == CommandExit::Done && LOST.load(Ordering::Relaxed) { CommandExit::Unavailable } else { exit }
 }
 
 /// Sets the print layout of this process. Data for programs looks the same everywhere.
@@ -35,7 +35,7 @@ pub(super) fn lay_out(json: bool, utc: bool) {
         return;
     }
     let zone = if utc { TimeZone::UTC } else { TimeZone::system() };
-    layout::set(Layout {
+    layout::set(LineLayout {
         columns: columns_of(std::io::stdout()),
         talk: columns_of(std::io::stderr()),
         zone,
@@ -189,18 +189,18 @@ impl Screen {
     }
 
     /// Our own words in a colour, if output is coloured.
-    pub(super) fn ink(self, tone: Tone, words: &str) -> String {
+    pub(super) fn ink(self, tone: TextTone, words: &str) -> String {
         if self.colour { layout::ink(tone, words) } else { words.to_owned() }
     }
 
     /// Prints an error, and returns its exit.
-    pub(super) fn fail(self, exit: Exit, words: impl Display) -> Exit {
+    pub(super) fn fail(self, exit: CommandExit, words: impl Display) -> CommandExit {
         self.error_drawn(&visible(&words.to_string()));
         exit
     }
 
     /// Prints an error whose words were already made visible.
     pub(super) fn error_drawn(self, words: &str) {
-        self.say_drawn(&format!("{} {words}", self.for_talk().ink(Tone::Bad, "error:")));
+        self.say_drawn(&format!("{} {words}", self.for_talk().ink(TextTone::Bad, "error:")));
     }
 }

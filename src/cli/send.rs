@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::awaited::{Work, may_halt};
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::live::Live;
 use super::made;
@@ -19,13 +19,13 @@ use super::place::Place;
 use super::refused;
 use super::screen::Screen;
 use super::thread_name;
-use crate::console::api_types::{Receipt, Record, Refusal, Spoken};
-use crate::console::client::{Client, Letter, Unheard};
-use crate::console::ending::{Ending, ending};
+use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, ProgressReport};
+use crate::console::client::{DoorClient, DoorClientFault, OutgoingMessage};
+use crate::console::ending::{CallResult, ending};
 use crate::edges::system;
 use crate::runtime::runfile::{RunFile, random_hex};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Key, Malformed, Name};
+use systole_core::types::ids::{Key, MalformedId, Name};
 use systole_core::types::limits;
 use tail::Tail;
 use way::Way;
@@ -87,12 +87,12 @@ pub(super) struct Parcel {
 }
 
 impl Send {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen)?;
         let document = match &self.element {
             Some(element) => {
@@ -103,7 +103,7 @@ impl Send {
         };
         let key = match self.key {
             Some(key) => key,
-            None => drawn().map_err(|words| screen.fail(Exit::Unavailable, words))?,
+            None => drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?,
         };
         let thread = match self.thread.as_deref() {
             None | Some("new") => None,
@@ -120,7 +120,7 @@ impl Send {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.
-            if let Some(exit) = through::elsewhere(screen, Client::of(&run), &log, &parcel) {
+            if let Some(exit) = through::elsewhere(screen, DoorClient::of(&run), &log, &parcel) {
                 return Ok(exit);
             }
         }
@@ -148,8 +148,11 @@ impl Parcel {
         self.opened.get().cloned()
     }
 
-    pub(super) fn post(&self, client: &Client) -> Result<Result<Receipt, Box<Refusal>>, Unheard> {
-        client.send(&Letter {
+    pub(super) fn post(
+        &self,
+        client: &DoorClient,
+    ) -> Result<Result<ApiReceipt, Box<ApiRefusal>>, DoorClientFault> {
+        client.send(&OutgoingMessage {
             key: self.key.as_str(),
             to: self.to.as_ref().map(Name::as_str),
             thread: self.thread.as_deref(),
@@ -160,12 +163,12 @@ impl Parcel {
 
 /// Reads the payload from a file or from stdin. One byte more than any organism accepts is enough for
 /// the refusal as too large.
-pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, Exit> {
+pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, CommandExit> {
     let file = file.filter(|file| file.as_os_str() != "-");
     let stdin = std::io::stdin();
     if file.is_none() && stdin.is_terminal() {
         return Err(screen.fail(
-            Exit::Usage,
+            CommandExit::Usage,
             "no payload: name an element and its fields, give --file FILE, or a payload on stdin",
         ));
     }
@@ -176,13 +179,13 @@ pub(super) fn document(screen: Screen, file: Option<&Path>) -> Result<Vec<u8>, E
         None => stdin.lock().take(limit).read_to_end(&mut document),
     };
     let from = file.unwrap_or(Path::new("stdin"));
-    read.map_err(|error| hindered::unread(screen, Exit::Usage, from, "the payload", &error))?;
+    read.map_err(|error| hindered::unread(screen, CommandExit::Usage, from, "the payload", &error))?;
     Ok(document)
 }
 
 pub(super) fn drawn() -> Result<Key, String> {
     let hex = random_hex().map_err(|error| format!("the random bytes of a key: {}", system::told(&error)))?;
-    Key::parse(&hex).map_err(|malformed: Malformed| malformed.to_string())
+    Key::parse(&hex).map_err(|malformed: MalformedId| malformed.to_string())
 }
 
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
@@ -198,37 +201,37 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 #[derive(Serialize)]
 struct Came<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    receipt: Option<&'a Receipt>,
+    receipt: Option<&'a ApiReceipt>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     record: Option<serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<&'a Refusal>,
+    refusal: Option<&'a ApiRefusal>,
 }
 
 /// Follows a call on behalf of its sender.
 struct Waiter<'a> {
     screen: Screen,
-    receipt: &'a Receipt,
+    receipt: &'a ApiReceipt,
     spoken: bool,
     live: Live,
     /// The current progress line.
     tail: Tail,
     way: &'a Way<'a>,
     /// The last record that asked a person; only after one is the log read again.
-    asked: Option<Record>,
+    asked: Option<ApiRecord>,
 }
 
 impl<'a> Waiter<'a> {
-    fn new(screen: Screen, receipt: &'a Receipt, spoken: bool, way: &'a Way<'a>) -> Waiter<'a> {
+    fn new(screen: Screen, receipt: &'a ApiReceipt, spoken: bool, way: &'a Way<'a>) -> Waiter<'a> {
         let live = Live::new(screen.for_talk());
         let tail = Tail::new(screen);
         Waiter { screen, receipt, spoken, live, tail, way, asked: None }
     }
 
     /// Takes the next record. If it is the awaited one, prints it and returns the exit.
-    fn take(&mut self, record: &Record) -> Option<Exit> {
+    fn take(&mut self, record: &ApiRecord) -> Option<CommandExit> {
         self.tail.note();
         let Some(ending) = ending(self.receipt, record) else {
             if !self.screen.json && (!self.spoken || self.tail.is_inside(self.receipt, record)) {
@@ -242,10 +245,10 @@ impl<'a> Waiter<'a> {
         };
         self.tail.clear();
         let (outcome, exit) = match &ending {
-            Ending::Answered => ("answered", Exit::Done),
-            Ending::Handled => ("handled", Exit::Done),
-            Ending::Partial => ("partial", Exit::Failed),
-            Ending::Reported | Ending::Failed(_) => ("failed", Exit::Failed),
+            CallResult::Answered => ("answered", CommandExit::Done),
+            CallResult::Handled => ("handled", CommandExit::Done),
+            CallResult::Partial => ("partial", CommandExit::Failed),
+            CallResult::Reported | CallResult::Failed(_) => ("failed", CommandExit::Failed),
         };
         if self.screen.json {
             let (receipt, record) = (Some(self.receipt), Some(self.way.dressed(record)));
@@ -253,11 +256,11 @@ impl<'a> Waiter<'a> {
         } else if self.spoken {
             spoken::show(self.screen, &ending, record);
         } else {
-            if let Ending::Failed(_) = ending {
+            if let CallResult::Failed(_) = ending {
                 self.live.mention(record);
             }
             self.screen.show(&record.body);
-            if ending == Ending::Partial {
+            if ending == CallResult::Partial {
                 spoken::say_partial(self.screen, record);
             }
         }
@@ -267,7 +270,7 @@ impl<'a> Waiter<'a> {
 
 impl Waiter<'_> {
     /// Takes a listener's progress report, or its model's partial text.
-    fn hear(&mut self, spoken: &Spoken) {
+    fn hear(&mut self, spoken: &ProgressReport) {
         self.tail.hear(spoken);
     }
 
@@ -283,7 +286,7 @@ impl Waiter<'_> {
     }
 
     /// The exit, if only a person can continue.
-    fn halt(&mut self) -> Option<Exit> {
+    fn halt(&mut self) -> Option<CommandExit> {
         let up_to = self.way.waits_for_a_person(&self.receipt.thread)?;
         self.tail.clear();
         if self.screen.json {
@@ -297,12 +300,12 @@ impl Waiter<'_> {
                 self.screen.say(format!("  systole approve shows the question; {command} answers it"));
             }
         }
-        Some(Exit::Waits)
+        Some(CommandExit::Waits)
     }
 }
 
 /// Reports that the payload is on disk.
-fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
+fn taken(screen: Screen, receipt: &ApiReceipt, parcel: &Parcel) {
     // It is set only once.
     let _known_already = parcel.opened.set(receipt.thread.clone());
     if screen.json && !parcel.wait {
@@ -320,7 +323,7 @@ fn taken(screen: Screen, receipt: &Receipt, parcel: &Parcel) {
 }
 
 /// Reports that it was refused.
-fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
+fn not_taken(screen: Screen, refusal: &ApiRefusal) -> CommandExit {
     if screen.json {
         screen.value(&Came { receipt: None, outcome: None, record: None, refusal: Some(refusal) });
     } else {
@@ -328,14 +331,14 @@ fn not_taken(screen: Screen, refusal: &Refusal) -> Exit {
     }
     match Code::parse(&refusal.code) {
         Some(Code::IngressUnavailable | Code::IngressThrottled | Code::IngressUnauthorized) => {
-            Exit::Unavailable
+            CommandExit::Unavailable
         }
-        _ => Exit::Payload,
+        _ => CommandExit::Payload,
     }
 }
 
 /// Reports that the answer did not come in time.
-fn too_late(screen: Screen, receipt: &Receipt) -> Exit {
+fn too_late(screen: Screen, receipt: &ApiReceipt) -> CommandExit {
     let words = format!("no answer came in time; thread {} goes on", receipt.thread);
-    screen.fail(Exit::Unavailable, words)
+    screen.fail(CommandExit::Unavailable, words)
 }

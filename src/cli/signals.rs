@@ -5,7 +5,7 @@ use std::fs;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::screen::Screen;
 
@@ -18,7 +18,7 @@ pub(super) struct Signals {
 
 impl Signals {
     /// Listens for Ctrl-C and TERM.
-    pub(super) fn listen(screen: Screen) -> Result<Signals, Exit> {
+    pub(super) fn listen(screen: Screen) -> Result<Signals, CommandExit> {
         Ok(Signals {
             interrupt: heard(screen, SignalKind::interrupt())?,
             terminate: heard(screen, SignalKind::terminate())?,
@@ -28,22 +28,22 @@ impl Signals {
 
     /// The same for a server: it also stops when its terminal is closed. If it was started with that signal ignored,
     /// as `nohup` does, it goes on ignoring it.
-    pub(super) fn of_server(screen: Screen) -> Result<Signals, Exit> {
+    pub(super) fn of_server(screen: Screen) -> Result<Signals, CommandExit> {
         let hangup = if is_ignored(Number::HUP) { None } else { Some(heard(screen, SignalKind::hangup())?) };
         Ok(Signals { hangup, ..Signals::listen(screen)? })
     }
 
     /// The next signal, as the exit for it if all goes well.
-    pub(super) async fn next(&mut self) -> Exit {
+    pub(super) async fn next(&mut self) -> CommandExit {
         tokio::select! {
-            _ = self.interrupt.recv() => Exit::Stopped,
-            _ = self.terminate.recv() => Exit::Done,
-            () = first(&mut self.hangup) => Exit::Done,
+            _ = self.interrupt.recv() => CommandExit::Stopped,
+            _ = self.terminate.recv() => CommandExit::Done,
+            () = first(&mut self.hangup) => CommandExit::Done,
         }
     }
 }
 
-fn heard(screen: Screen, kind: SignalKind) -> Result<Signal, Exit> {
+fn heard(screen: Screen, kind: SignalKind) -> Result<Signal, CommandExit> {
     signal(kind).map_err(|error| hindered::machine(screen, "the signals that stop a command", &error))
 }
 

@@ -6,13 +6,13 @@
 use clap::Args;
 use systole_kit::{Payload, QName, namespaces};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::looking::Looking;
 use super::made::words_alone;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
-use crate::console::client::Client;
+use crate::console::client::DoorClient;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::{Name, ThreadId};
@@ -31,14 +31,14 @@ pub(super) struct Steer {
 }
 
 impl Steer {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.text.trim().is_empty() {
-            return Err(screen.fail(Exit::Usage, "no text: write it after the thread"));
+            return Err(screen.fail(CommandExit::Usage, "no text: write it after the thread"));
         }
         let looking = Looking::open(&self.place)?;
         let thread = looking.find(&self.thread)?;
@@ -46,16 +46,16 @@ impl Steer {
         let file = self.place.organism(screen)?;
         let Some(listener) = file.composition.listener(&named) else {
             let words = format!("{named} works on {thread}, but is no longer in the organism's file");
-            return Err(screen.fail(Exit::Configuration, words));
+            return Err(screen.fail(CommandExit::Configuration, words));
         };
         let payload = payload(screen, &file.composition, listener, &thread, &self.text)?;
         let steer = Payload::write(namespaces::CORE, "steer", |inside| inside.payload(&payload));
-        let key = drawn().map_err(|words| screen.fail(Exit::Unavailable, words))?;
+        let key = drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = Parcel::of(steer.bytes().to_vec(), key);
         (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
         if let Some(run) = RunFile::of(&file.log) {
             self.place.set_nothing(screen, &run)?;
-            if let Some(exit) = through::elsewhere(screen, Client::of(&run), &file.log, &parcel) {
+            if let Some(exit) = through::elsewhere(screen, DoorClient::of(&run), &file.log, &parcel) {
                 return Ok(exit);
             }
         }
@@ -64,14 +64,15 @@ impl Steer {
 }
 
 /// The listener of the open call in a thread.
-fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, Exit> {
+fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandExit> {
     let whole = looking.whole()?;
     let found = whole.thread(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
     let open =
         found.iter().flat_map(|thread| &thread.calls).filter(|(path, call)| path.depth() == 0 && !call.held);
     let first = open.min_by_key(|(path, _)| path.top_number()).map(|(_, call)| call.listener.clone());
     first.ok_or_else(|| {
-        let exit = looking.screen.fail(Exit::Payload, format!("thread.resting: no call is open in {thread}"));
+        let exit =
+            looking.screen.fail(CommandExit::Payload, format!("thread.resting: no call is open in {thread}"));
         looking.screen.say(format!("  try: systole ask --thread {thread}, which goes on with it"));
         exit
     })
@@ -85,7 +86,7 @@ fn payload(
     listener: &Listener,
     thread: &ThreadId,
     text: &str,
-) -> Result<Payload, Exit> {
+) -> Result<Payload, CommandExit> {
     if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
         return Ok(Payload::write(namespaces::TALK, "ask", |inside| inside.text(text)));
     }
@@ -96,7 +97,7 @@ fn payload(
     let names: Vec<String> = listener.accepts.iter().map(|taken| format!("<{}>", taken.name.local)).collect();
     let words =
         format!("{} takes {}, and none of them consists of text alone", listener.name, names.join(", "));
-    let exit = screen.fail(Exit::Usage, words);
+    let exit = screen.fail(CommandExit::Usage, words);
     screen.say(format!("  try: systole send --thread {thread} --file FILE, with <steer> around one of them"));
     Err(exit)
 }

@@ -11,14 +11,14 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::json;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
-use crate::runtime::standing_by::StandingBy;
+use crate::runtime::standing_by::StandbyStatus;
 
 /// Seconds that an organism may take to stop. It waits five for replies, and then writes its log.
 const PATIENCE: u32 = 30;
@@ -46,12 +46,12 @@ enum Told {
 }
 
 impl Stop {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.place.log(screen).inspect_err(|_| {
             screen.say("an organism can be stopped without that file: name its log with --log PATH");
         })?;
@@ -72,8 +72,8 @@ impl Stop {
         match told? {
             Told::Ended => Ok(stopped(screen, &name, pid)),
             Told::GoesOn => {
-                let exit =
-                    screen.fail(Exit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
+                let exit = screen
+                    .fail(CommandExit::Unavailable, format!("{name} (process {pid}) has not ended in time"));
                 screen.say(format!("  try: {} --now", self.place.command("stop")));
                 Err(exit)
             }
@@ -82,47 +82,47 @@ impl Stop {
 }
 
 /// The process that holds a log.
-fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, Exit> {
+fn holder(screen: Screen, log: &Path) -> Result<Option<u32>, CommandExit> {
     sqlite::holder(log).map_err(|fault| here::log_fault(screen, &fault))
 }
 
 /// The name of what the process runs. A process that only answers a question is not ended by this command.
-fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, Exit> {
+fn named(screen: Screen, log: &Path, pid: u32) -> Result<String, CommandExit> {
     if let Some(run) = RunFile::of(log).filter(|run| run.pid == pid) {
         return Ok(run.organism);
     }
-    if StandingBy::of(log, pid).is_some() {
+    if StandbyStatus::of(log, pid).is_some() {
         return Ok("the pump that stands by".to_owned());
     }
     let words = format!(
         "process {pid} uses the log, but is not a running organism: it is starting, or it is another command"
     );
-    let exit = screen.fail(Exit::Unavailable, words);
+    let exit = screen.fail(CommandExit::Unavailable, words);
     screen.say("  try: the same in a moment, or end that command where it runs");
     Err(exit)
 }
 
-fn nothing_runs(screen: Screen, log: &Path) -> Exit {
+fn nothing_runs(screen: Screen, log: &Path) -> CommandExit {
     if screen.json {
         screen.value(&json!({"stopped": false}));
     } else {
         screen.say(format!("no organism runs on {}", log.display()));
     }
-    Exit::Done
+    CommandExit::Done
 }
 
-fn stopped(screen: Screen, name: &str, pid: u32) -> Exit {
+fn stopped(screen: Screen, name: &str, pid: u32) -> CommandExit {
     if screen.json {
         screen.value(&json!({"stopped": true, "organism": name, "pid": pid}));
     } else {
         screen.say(format!("{name} has stopped"));
     }
-    Exit::Done
+    CommandExit::Done
 }
 
-fn unsent(screen: Screen, pid: u32, error: Errno) -> Exit {
+fn unsent(screen: Screen, pid: u32, error: Errno) -> CommandExit {
     if error == Errno::PERM {
-        let exit = screen.fail(Exit::Unavailable, format!("process {pid} belongs to another user"));
+        let exit = screen.fail(CommandExit::Unavailable, format!("process {pid} belongs to another user"));
         screen.say("  try: the same as that user");
         return exit;
     }
@@ -139,7 +139,7 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Lets it end normally.
-    fn gently(&self) -> Result<Told, Exit> {
+    fn gently(&self) -> Result<Told, CommandExit> {
         if self.send(Signal::TERM)? == Told::Ended {
             return Ok(Told::Ended);
         }
@@ -147,7 +147,7 @@ impl Ending<'_> {
     }
 
     /// A second signal makes it end at once. A process that ignores signals is killed.
-    fn at_once(&self) -> Result<Told, Exit> {
+    fn at_once(&self) -> Result<Told, CommandExit> {
         for _ in 0..IMPATIENCE * 5 {
             if self.send(Signal::TERM)? == Told::Ended || self.is_over(Duration::from_millis(200)) {
                 return Ok(Told::Ended);
@@ -157,7 +157,7 @@ impl Ending<'_> {
         Ok(self.wait(IMPATIENCE))
     }
 
-    fn send(&self, signal: Signal) -> Result<Told, Exit> {
+    fn send(&self, signal: Signal) -> Result<Told, CommandExit> {
         match pidfd_send_signal(&self.handle, signal) {
             Ok(()) => Ok(Told::GoesOn),
             Err(Errno::SRCH) => Ok(Told::Ended),

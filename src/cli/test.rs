@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::cast::Scripts;
 use super::check::tell;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::hindered;
 use super::screen::Screen;
@@ -64,16 +64,16 @@ struct Tally {
 }
 
 impl Test {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         if self.schema {
             screen.drawn(TEST_JSON_SCHEMA.trim_end());
-            return Exit::Done;
+            return CommandExit::Done;
         }
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let paths = self.found(screen)?;
         let (mut files, mut mistakes): (Vec<(PathBuf, TestFile)>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
         for path in paths {
@@ -88,7 +88,7 @@ impl Test {
         }
         if !mistakes.is_empty() {
             tell(screen, &mistakes);
-            return Err(Exit::Configuration);
+            return Err(CommandExit::Configuration);
         }
         Ok(here::with_runtime(screen, async {
             let mut signals = match Signals::listen(screen) {
@@ -103,10 +103,10 @@ impl Test {
     }
 
     /// The selected test files.
-    fn found(&self, screen: Screen) -> Result<Vec<PathBuf>, Exit> {
+    fn found(&self, screen: Screen) -> Result<Vec<PathBuf>, CommandExit> {
         let mut found = Vec::new();
         for path in &self.paths {
-            let told = |error| hindered::unread(screen, Exit::Usage, path, "the tests", &error);
+            let told = |error| hindered::unread(screen, CommandExit::Usage, path, "the tests", &error);
             if path.is_dir() {
                 let before = found.len();
                 collect(path, &mut found).map_err(told)?;
@@ -116,7 +116,7 @@ impl Test {
                 if !path.to_string_lossy().ends_with(ENDING) {
                     let words =
                         format!("{} is not a test file: its name does not end in {ENDING}", path.display());
-                    return Err(screen.fail(Exit::Usage, words));
+                    return Err(screen.fail(CommandExit::Usage, words));
                 }
                 found.push(path.clone());
             }
@@ -124,7 +124,7 @@ impl Test {
         found.dedup();
         if found.is_empty() {
             let shown: Vec<String> = self.paths.iter().map(|path| path.display().to_string()).collect();
-            let exit = screen.fail(Exit::Usage, format!("no tests found in {}", shown.join(", ")));
+            let exit = screen.fail(CommandExit::Usage, format!("no tests found in {}", shown.join(", ")));
             screen.say(format!(
                 "  try: a file whose name ends in {ENDING}; docs/reference/tests.md has an example"
             ));
@@ -152,7 +152,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     Ok(())
 }
 
-async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
+async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> CommandExit {
     let mut tally = Tally::default();
     for (path, file) in files {
         // Scripts shared by several tests are counted over all tests of the file.
@@ -178,7 +178,7 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> Exit {
             _ => format!("{failed} failed, {passed} passed"),
         });
     }
-    if tally.failed > 0 { Exit::Failed } else { Exit::Done }
+    if tally.failed > 0 { CommandExit::Failed } else { CommandExit::Done }
 }
 
 /// The shortest form of a path.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::here;
 use super::looking::{absent, not_found};
 use super::screen::Screen;
@@ -12,9 +12,9 @@ use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
 
 /// The thread for a text: a whole id, the beginning of one, or `@last`.
-pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, Exit> {
+pub(super) fn find(screen: Screen, log: &Path, text: &str) -> Result<ThreadId, CommandExit> {
     if !log.exists() {
-        return Err(screen.fail(Exit::Unavailable, absent(log)));
+        return Err(screen.fail(CommandExit::Unavailable, absent(log)));
     }
     let reader = sqlite::open_reading(log).map_err(|fault| here::log_fault(screen, &fault))?;
     finding::find(&reader, text).map_err(|why| not_found(screen, &why))

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::as_of::AsOf;
-use super::exit::Exit;
+use super::exit::CommandExit;
 use crate::audit::todo;
 
 /// Which thread, and when.
@@ -14,16 +14,16 @@ pub(super) struct Todo {
 }
 
 impl Todo {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self) -> Result<Exit, Exit> {
+    fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
         let read = todo::read(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(lists) = read else {
-            return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
+            return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
             screen.value(&todo::as_json(&id, seq, &lists));
@@ -32,6 +32,6 @@ impl Todo {
         } else {
             todo::lines(&lists).iter().for_each(|line| screen.drawn(line));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

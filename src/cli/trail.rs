@@ -1,16 +1,16 @@
 //! `systole trail`: why a record exists, or where a text comes from: the chain of causes back to the door.
 
 use clap::Args;
-use systole_agent::chain::{self, Read};
+use systole_agent::chain::{self, ParsedLink};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::{Looking, parted};
 use super::place::Place;
-use crate::audit::causes::{self, Placed};
+use crate::audit::causes::{self, PlacedRecord};
 use crate::audit::columns::wrapped;
-use crate::audit::texts::{self, Link, Wanted};
-use crate::audit::trail::{self, Telling};
+use crate::audit::texts::{self, PromptLink, SearchText};
+use crate::audit::trail::{self, LastShown};
 
 /// Of which record, or of which text.
 #[derive(Args, Debug)]
@@ -26,18 +26,19 @@ pub(super) struct Trail {
 }
 
 impl Trail {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self) -> Result<Exit, Exit> {
-        let wanted = self.text.as_ref().map(|text| (text, Wanted::new(text)));
+    fn show(&self) -> Result<CommandExit, CommandExit> {
+        let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
         let looking = Looking::open(&self.place)?;
         let start = match &wanted {
             None => named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
             Some((_, None)) => {
-                let exit = looking.screen.fail(Exit::Usage, "the text is empty, and would match everything");
+                let exit =
+                    looking.screen.fail(CommandExit::Usage, "the text is empty, and would match everything");
                 looking.screen.say("  try: --text with some words of it");
                 return Err(exit);
             }
@@ -47,13 +48,15 @@ impl Trail {
 }
 
 /// The named record.
-fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
+fn named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> {
     let (typed, seq) = parted(message);
     let thread = looking.find(typed)?;
     let fault = |fault| looking.fault(&fault);
     let last = causes::last(&looking.reader, &thread).map_err(fault)?;
     let Some(last) = last else {
-        return Err(looking.screen.fail(Exit::Usage, format!("thread {} has no record", thread.as_str())));
+        return Err(looking
+            .screen
+            .fail(CommandExit::Usage, format!("thread {} has no record", thread.as_str())));
     };
     let Some(seq) = seq else { return Ok(last) };
     match causes::at(&looking.reader, &thread, seq).map_err(fault)? {
@@ -61,7 +64,7 @@ fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
         _ => {
             let (seq, most) = (seq.to_string(), last.1.header.seq.to_string());
             let words = format!("thread {} has no record {seq}; its last is {most}", thread.as_str());
-            let exit = looking.screen.fail(Exit::Usage, words);
+            let exit = looking.screen.fail(CommandExit::Usage, words);
             looking.screen.say(format!("  try: systole log {}, which prints their numbers", thread.as_str()));
             Err(exit)
         }
@@ -69,7 +72,7 @@ fn named(looking: &Looking, message: &str) -> Result<Placed, Exit> {
 }
 
 /// The first record that contains a text, after reporting where else the text occurs.
-fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exit> {
+fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedRecord, CommandExit> {
     let screen = looking.screen;
     let found = texts::search(&looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
     if found.missing > 0 {
@@ -79,7 +82,7 @@ fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exi
         ));
     }
     let Some(first) = &found.first else {
-        let exit = screen.fail(Exit::Usage, "no record holds that text");
+        let exit = screen.fail(CommandExit::Usage, "no record holds that text");
         screen.say("  try: fewer words of it, as they were written: small and capital letters differ");
         return Err(exit);
     };
@@ -93,23 +96,23 @@ fn holding(looking: &Looking, text: &str, wanted: &Wanted) -> Result<Placed, Exi
 }
 
 /// A link of a prompt's chain, with its texts as the model read them.
-fn read_link(text: &str) -> Option<Link> {
+fn read_link(text: &str) -> Option<PromptLink> {
     let (before, parts): (Option<&str>, Vec<&str>) = match chain::read(text)? {
-        Read::Base { system, tools } => (None, vec![system, tools]),
-        Read::Segment { before, messages } => (Some(before), vec![messages]),
-        Read::Prompt { before, header } => (Some(before), vec![header]),
+        ParsedLink::Base { system, tools } => (None, vec![system, tools]),
+        ParsedLink::Segment { before, messages } => (Some(before), vec![messages]),
+        ParsedLink::Prompt { before, header } => (Some(before), vec![header]),
     };
     let texts = parts.iter().flat_map(|part| {
         let strings = texts::strings(part);
         if strings.is_empty() { vec![(*part).to_owned()] } else { strings }
     });
-    Some(Link { before: before.map(str::to_owned), texts: texts.collect() })
+    Some(PromptLink { before: before.map(str::to_owned), texts: texts.collect() })
 }
 
-fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
+fn follow(looking: &Looking, start: PlacedRecord) -> Result<CommandExit, CommandExit> {
     let screen = looking.screen;
     let read = |source: &[u8]| looking.configuration(source);
-    let (mut telling, forms) = (Telling::default(), Forms::default());
+    let (mut telling, forms) = (LastShown::default(), Forms::default());
     if !screen.json {
         let heading = "newest first; the reason is after each arrow, and the cause below it";
         wrapped("", 2, heading).iter().for_each(|line| screen.drawn(line));
@@ -125,5 +128,5 @@ fn follow(looking: &Looking, start: Placed) -> Result<Exit, Exit> {
             telling.lines(link).iter().for_each(|line| screen.drawn(line));
         }
     });
-    followed.map(|()| Exit::Done).map_err(|fault| looking.fault(&fault))
+    followed.map(|()| CommandExit::Done).map_err(|fault| looking.fault(&fault))
 }

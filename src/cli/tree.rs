@@ -3,17 +3,17 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::forms::Forms;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::wrapped;
-use crate::audit::pauses::Pause;
-use crate::audit::posts::Posts;
+use crate::audit::pauses::ThreadPause;
+use crate::audit::posts::DueCalls;
 use crate::audit::tree;
-use crate::audit::whole::Whole;
-use crate::audit::why::{Reason, Standing};
-use systole_core::pump::state::Life;
+use crate::audit::whole::LogState;
+use crate::audit::why::{ThreadWaits, WaitReason};
+use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::Millis;
@@ -29,18 +29,18 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
 
-    fn show(&self) -> Result<Exit, Exit> {
+    fn show(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let (reader, screen, now) = (&looking.reader, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;
         let found = read(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;
         let Some((tree, standing)) = found else {
-            return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
+            return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
             let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
@@ -48,15 +48,15 @@ impl Tree {
             if let Some(fields) = drawn.as_object_mut() {
                 fields.insert("state".to_owned(), standing.state().into());
                 let paused = standing.paused.as_ref();
-                fields.insert("paused".to_owned(), paused.map_or(Value::Null, Pause::as_json));
+                fields.insert("paused".to_owned(), paused.map_or(Value::Null, ThreadPause::as_json));
             }
             with_payloads(&Forms::default(), reader, &id, &mut drawn);
             screen.value(&drawn);
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         lines(&tree, &standing, &id, now).iter().for_each(|line| screen.drawn(line));
-        looking.say_if_still(standing.life == Life::Working || !standing.timers.is_empty());
-        Ok(Exit::Done)
+        looking.say_if_still(standing.life == ThreadState::Working || !standing.timers.is_empty());
+        Ok(CommandExit::Done)
     }
 }
 
@@ -88,20 +88,25 @@ fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value
 /// A thread as a tree, with what it waits for; `None` if it has no record.
 pub(super) fn read(
     reader: &dyn LogReader,
-    whole: &Whole,
+    whole: &LogState,
     id: &ThreadId,
     now: Millis,
-) -> Result<Option<(tree::Tree, Standing)>, LogFault> {
-    let posts = Posts::at(whole, now);
+) -> Result<Option<(tree::ThreadTree, ThreadWaits)>, LogFault> {
+    let posts = DueCalls::at(whole, now);
     let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, tree::read(reader, id)?) else {
         return Ok(None);
     };
-    Ok(Some((tree, Standing::of(reader, whole, &posts, &thread)?)))
+    Ok(Some((tree, ThreadWaits::of(reader, whole, &posts, &thread)?)))
 }
 
 /// The same in lines.
-pub(super) fn lines(tree: &tree::Tree, standing: &Standing, id: &ThreadId, now: Millis) -> Vec<String> {
-    let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&Reason> { standing.find(thread, call) };
+pub(super) fn lines(
+    tree: &tree::ThreadTree,
+    standing: &ThreadWaits,
+    id: &ThreadId,
+    now: Millis,
+) -> Vec<String> {
+    let reasons = |thread: &ThreadId, call: &CallPath| -> Option<&WaitReason> { standing.find(thread, call) };
     let mut lines = tree::draw(tree, standing.state(), &reasons, now);
     if let Some(pause) = &standing.paused {
         let held = wrapped("  ", 4, &format!("{}; {}", pause.sentence(id, now), pause.command()));

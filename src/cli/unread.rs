@@ -5,7 +5,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use systole_kit::schema::nearest;
 use systole_kit::writer::visible;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::help::GROUPS;
 use super::screen::Screen;
 
@@ -37,14 +37,14 @@ const KNOWN_ELSEWHERE: &[(&str, &str)] = &[
 ];
 
 /// Reports the error in the command line, and returns its exit.
-pub(super) fn say(error: &clap::Error) -> Exit {
+pub(super) fn say(error: &clap::Error) -> CommandExit {
     let screen = Screen::of_process(false);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
         // Below `listener` and `schema`, clap itself suggests the nearest one.
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
-        let exit = screen.fail(Exit::Usage, format!("there is no command `{typed}`"));
+        let exit = screen.fail(CommandExit::Usage, format!("there is no command `{typed}`"));
         screen.say(format!("  try: systole {}", meant(typed).unwrap_or("--help, which lists them")));
         return exit;
     }
@@ -53,7 +53,7 @@ pub(super) fn say(error: &clap::Error) -> Exit {
         error.exit();
     }
     screen.say(words.trim_end());
-    Exit::Usage
+    CommandExit::Usage
 }
 
 /// The probable command, if there is a similar one.

@@ -5,19 +5,20 @@ use std::collections::BTreeSet;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::Place;
 use super::workflow::steps;
 use crate::audit::columns::width;
 use crate::audit::layout;
-use crate::audit::pauses::Pause;
-use crate::audit::posts::Posts;
-use crate::audit::runs::{Goal, Progress, Runs};
+use crate::audit::pauses::ThreadPause;
+use crate::audit::posts::DueCalls;
+use crate::audit::runs::{RunStep, StepProgress, WorkflowRuns};
 use crate::audit::why::{
-    self, Asker, Bought, Cause, Kept, Reason, Standing, Timed, Wait, brief, ends, report,
+    self, Asker, CallWait, ListedWait, ModelUse, ThreadTimer, ThreadWaits, WaitReason, WorkingTime, brief,
+    ends, report,
 };
-use systole_core::pump::state::Life;
+use systole_core::pump::state::ThreadState;
 use systole_core::types::time::Millis;
 
 /// Which thread is asked about.
@@ -30,25 +31,25 @@ pub(super) struct Why {
 }
 
 impl Why {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         self.tell().unwrap_or_else(|exit| exit)
     }
 
-    fn tell(&self) -> Result<Exit, Exit> {
+    fn tell(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let whole = looking.whole()?;
-        let posts = Posts::at(&whole, looking.now);
+        let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&looking.reader, looking.screen);
-        let runs = Runs::new(reader, &whole, &steps::said);
+        let runs = WorkflowRuns::new(reader, &whole, &steps::said);
         let asker = Asker { now: looking.now, start: looking.start() };
         if let Some(typed) = &self.thread {
             let id = looking.find(typed)?;
             let found = whole.thread(reader, &id).map_err(|fault| looking.fault(&fault))?;
             let Some(thread) = found else {
-                return Err(screen.fail(Exit::Usage, format!("thread {} has no record", id.as_str())));
+                return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
             };
             let mut standing =
-                Standing::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
+                ThreadWaits::of(reader, &whole, &posts, &thread).map_err(|fault| looking.fault(&fault))?;
             standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
             if screen.json {
                 screen.value(&as_json(&standing, looking.running, looking.now));
@@ -56,11 +57,11 @@ impl Why {
                 report(&standing, &asker).iter().for_each(|line| screen.drawn(line));
                 say_who_is_missing(&looking, &[standing]);
             }
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         let standings =
-            whole.waiting().into_iter().map(|thread| Standing::of(reader, &whole, &posts, thread));
-        let mut standings: Vec<Standing> =
+            whole.waiting().into_iter().map(|thread| ThreadWaits::of(reader, &whole, &posts, thread));
+        let mut standings: Vec<ThreadWaits> =
             standings.collect::<Result<_, _>>().map_err(|fault| looking.fault(&fault))?;
         for standing in &mut standings {
             standing.name_goals(&runs).map_err(|fault| looking.fault(&fault))?;
@@ -69,9 +70,9 @@ impl Why {
         let paused = looking.all_paused(&whole)?;
         if screen.json {
             let waits: Vec<Value> = waits.iter().map(|wait| wait_json(wait, looking.now)).collect();
-            let paused = paused.as_ref().map(Pause::as_json);
+            let paused = paused.as_ref().map(ThreadPause::as_json);
             screen.value(&json!({"running": looking.running, "paused": paused, "waits": waits}));
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         let mut lines = why::in_lines(&waits, looking.now);
         if lines.iter().any(|line| width(line) > layout::columns()) {
@@ -84,16 +85,18 @@ impl Why {
         looking.say_if_paused(paused.as_ref());
         say_who_is_missing(&looking, &standings);
         looking.say_if_still(!waits.is_empty());
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
 /// Reports listeners over NATS that calls wait for but that have no worker. It asks the broker only if a call waits
 /// for a listener.
-fn say_who_is_missing(looking: &Looking, standings: &[Standing]) {
-    let leaves = standings.iter().flat_map(Standing::leaves);
+fn say_who_is_missing(looking: &Looking, standings: &[ThreadWaits]) {
+    let leaves = standings.iter().flat_map(ThreadWaits::leaves);
     let waited_for: BTreeSet<&str> = leaves
-        .filter(|leaf| matches!(leaf.cause, Cause::Out { .. } | Cause::Queued { .. } | Cause::BackOff { .. }))
+        .filter(|leaf| {
+            matches!(leaf.cause, CallWait::Out { .. } | CallWait::Queued { .. } | CallWait::BackOff { .. })
+        })
         .map(|leaf| leaf.listener.as_str())
         .collect();
     if waited_for.is_empty() {
@@ -105,26 +108,26 @@ fn say_who_is_missing(looking: &Looking, standings: &[Standing]) {
     }
 }
 
-fn wait_json(wait: &Wait, now: Millis) -> Value {
+fn wait_json(wait: &ListedWait, now: Millis) -> Value {
     json!({
         "thread": wait.thread.as_str(),
         "since": wait.since.to_string(),
         "waited_ms": now.since(wait.since),
         "cause": wait.cause,
         "words": wait.what,
-        "goal": wait.goal.as_ref().map(Goal::as_json),
+        "goal": wait.goal.as_ref().map(RunStep::as_json),
         "command": wait.command,
     })
 }
 
-fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
+fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Value {
     json!({
         "thread": standing.thread.as_str(),
         "state": standing.state(),
-        "paused": standing.paused.as_ref().map(Pause::as_json),
+        "paused": standing.paused.as_ref().map(ThreadPause::as_json),
         "running": running,
         "touched": standing.touched.to_string(),
-        "waits": standing.life == Life::Working,
+        "waits": standing.life == ThreadState::Working,
         "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
         "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
         "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
@@ -132,11 +135,11 @@ fn as_json(standing: &Standing, running: Option<u32>, now: Millis) -> Value {
     })
 }
 
-fn kept_json(timer: &Kept) -> Value {
+fn kept_json(timer: &ThreadTimer) -> Value {
     json!({"id": timer.id.as_str(), "listener": timer.listener.as_str(), "due": timer.due.to_string()})
 }
 
-fn bought_json(bought: &Bought) -> Value {
+fn bought_json(bought: &ModelUse) -> Value {
     json!({
         "call": bought.call.as_str(),
         "tokens": bought.used.tokens,
@@ -146,7 +149,7 @@ fn bought_json(bought: &Bought) -> Value {
     })
 }
 
-fn time_json(time: &Timed, now: Millis) -> Value {
+fn time_json(time: &WorkingTime, now: Millis) -> Value {
     json!({
         "call": time.call.as_str(),
         "runs": time.runs.is_some(),
@@ -155,7 +158,7 @@ fn time_json(time: &Timed, now: Millis) -> Value {
     })
 }
 
-fn reason_json(reason: &Reason, now: Millis) -> Value {
+fn reason_json(reason: &WaitReason, now: Millis) -> Value {
     let failures = reason.failures.iter().map(|failure| {
         let code = failure.code.map(|code| code.as_str());
         json!({"at": failure.at.to_string(), "code": code, "words": failure.words})
@@ -168,8 +171,8 @@ fn reason_json(reason: &Reason, now: Millis) -> Value {
         "cause": reason.cause.as_str(),
         "since": reason.since.to_string(),
         "words": brief(reason, now),
-        "goal": reason.goal.as_ref().map(Goal::as_json),
-        "steps": reason.steps.iter().map(Progress::as_json).collect::<Vec<_>>(),
+        "goal": reason.goal.as_ref().map(RunStep::as_json),
+        "steps": reason.steps.iter().map(StepProgress::as_json).collect::<Vec<_>>(),
         "ends": ends(reason, now),
         "attempt": reason.attempt,
         "attempts": reason.attempts,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 use crate::audit::persons;
 use crate::edges::log::sqlite;
@@ -32,7 +32,7 @@ pub(super) struct Words {
 }
 
 impl Words {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         let words = match self.sort {
             WordKind::Codes => Code::ALL.iter().map(|code| code.as_str().to_owned()).collect(),
@@ -43,7 +43,7 @@ impl Words {
             },
         };
         words.iter().for_each(|word| screen.show(word));
-        Exit::Done
+        CommandExit::Done
     }
 }
 

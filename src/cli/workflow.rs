@@ -7,10 +7,10 @@ pub(super) mod steps;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use systole_kit::schema::nearest;
-use systole_workflow::explain::{Sentence, sentences};
+use systole_workflow::explain::{StepSentence, sentences};
 use systole_workflow::spec::Workflow as Spec;
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
@@ -35,7 +35,7 @@ pub(super) struct Explain {
 }
 
 impl Workflow {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         match self {
             Workflow::Explain(explain) => explain.run(),
             Workflow::From(from) => from.run(),
@@ -49,19 +49,19 @@ impl Workflow {
 }
 
 impl Explain {
-    fn run(&self) -> Exit {
+    fn run(&self) -> CommandExit {
         let screen = self.place.screen();
         self.explain(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn explain(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn explain(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
         let meant: Vec<&Spec> = match &self.name {
             None => file.workflows.iter().collect(),
             Some(name) => vec![found(&file, name, screen)?],
         };
         if meant.is_empty() {
-            let exit = screen.fail(Exit::Usage, "the organism's file has no workflow");
+            let exit = screen.fail(CommandExit::Usage, "the organism's file has no workflow");
             screen.say("  try: a section `workflows`, as docs/reference/workflows.md describes it");
             return Err(exit);
         }
@@ -75,11 +75,11 @@ impl Explain {
             }
             lines(&file, workflow).iter().for_each(|line| screen.drawn(line));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
-fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f Spec, Exit> {
+fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f Spec, CommandExit> {
     if let Some(found) = file.workflows.iter().find(|workflow| workflow.name == name) {
         return Ok(found);
     }
@@ -89,7 +89,7 @@ fn found<'f>(file: &'f OrganismFile, name: &str, screen: Screen) -> Result<&'f S
         None if file.workflows.is_empty() => "; the file has none".to_owned(),
         None => format!("; there are {}", known().collect::<Vec<_>>().join(", ")),
     };
-    Err(screen.fail(Exit::Usage, format!("no workflow is called {name}{hint}")))
+    Err(screen.fail(CommandExit::Usage, format!("no workflow is called {name}{hint}")))
 }
 
 /// A workflow as lines for a terminal.
@@ -100,7 +100,7 @@ fn lines(file: &OrganismFile, workflow: &Spec) -> Vec<String> {
     if let Some(description) = &workflow.description {
         lines.extend(wrapped("  ", 2, &plain(description)));
     }
-    for Sentence { number, depth, text, .. } in sentences(workflow) {
+    for StepSentence { number, depth, text, .. } in sentences(workflow) {
         // Deeply nested steps keep room for their words.
         let lead = format!("{}{number}. ", "  ".repeat(depth.min(10).saturating_add(1)));
         lines.extend(wrapped(&lead, lead.len(), &plain(&text)));

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{
-    Agent, Contract, Dialect, Model, Output, Peer, Provider, Schema, Schemas, ToolChoice,
+    AgentSpec, Dialect, ElementContract, ModelSpec, NamedSchema, NamedSchemas, Output, Peer, Provider,
+    ToolChoice,
 };
 use systole_kit::money::Currency;
 use systole_kit::schema::nearest;
@@ -27,12 +28,12 @@ use super::value::At;
 use super::workflows;
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Element, Listener, Sees};
+use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 
 /// The data that agents are built from.
 pub(super) struct Thinking {
-    pub(super) agents: Vec<Agent>,
-    pub(super) models: Vec<Model>,
+    pub(super) agents: Vec<AgentSpec>,
+    pub(super) models: Vec<ModelSpec>,
     /// Warnings, each with its sort position.
     pub(super) warnings: Vec<(usize, Diagnostic)>,
 }
@@ -56,10 +57,10 @@ pub(super) fn resolve(
     let warnings = unscripted(diagnostics, declared, &scripts);
     circles(diagnostics, &declared.models);
     one_currency(diagnostics, declared);
-    let schema = |name: &str, text: Arc<[u8]>| Schema { name: name.to_owned(), text };
+    let schema = |name: &str, text: Arc<[u8]>| NamedSchema { name: name.to_owned(), text };
     let collected = composed.collected.schemas.iter();
     // In the order of the composition, so that its indexes are valid. The introspection schema comes last.
-    let schemas: Schemas = collected
+    let schemas: NamedSchemas = collected
         .map(|one| schema(&one.name, Arc::clone(&one.text)))
         .chain([schema("meta.xsd", META_XSD.into())])
         .collect();
@@ -114,7 +115,7 @@ fn unscripted(
     found
 }
 
-fn model(diagnostics: &mut Diagnostics, one: &ModelDeclaration, declared: &Declared) -> Model {
+fn model(diagnostics: &mut Diagnostics, one: &ModelDeclaration, declared: &Declared) -> ModelSpec {
     let path = format!("models.{}", one.key.value);
     let others: Vec<&str> = names(declared).filter(|name| *name != one.key.value).collect();
     // A model that names itself is reported as a circle.
@@ -128,7 +129,7 @@ fn model(diagnostics: &mut Diagnostics, one: &ModelDeclaration, declared: &Decla
 fn scripted(
     diagnostics: &mut Diagnostics,
     one: &ModelDeclaration,
-    model: &mut Model,
+    model: &mut ModelSpec,
     shelf: &dyn Shelf,
     scripts: &mut Vec<Answers>,
 ) {
@@ -256,11 +257,11 @@ struct Found<'d> {
     agent_config: &'d AgentConfig,
     declared: &'d Declared,
     composed: &'d Composed,
-    schemas: &'d Schemas,
+    schemas: &'d NamedSchemas,
 }
 
 impl Found<'_> {
-    fn agent(&self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf) -> Option<Agent> {
+    fn agent(&self, diagnostics: &mut Diagnostics, shelf: &dyn Shelf) -> Option<AgentSpec> {
         let Found { party, agent_config, .. } = self;
         let path = party.path();
         if let Some(named) = &agent_config.model {
@@ -284,14 +285,14 @@ impl Found<'_> {
         // The elements that only goals ask for come after the text output.
         let output = own.returns.iter().position(|one| workflows::is_own(&one.name));
         let (returns, gives) = own.returns.split_at(output.map_or(own.returns.len(), |at| at + 1));
-        Some(Agent {
+        Some(AgentSpec {
             name: own.name.to_string(),
             model: agent_config.model.as_ref()?.value.clone(),
             dialect: agent_config.dialect,
             thinking: agent_config.thinking,
             actions: agent_config.actions,
             stop_early: agent_config.stop_early,
-            sees_thread: agent_config.sees == Sees::Thread,
+            sees_thread: agent_config.sees == ViewScope::Thread,
             attempts: agent_config.attempts,
             turns: party.turns,
             tool_output_max: agent_config.tool_output_max,
@@ -313,7 +314,8 @@ impl Found<'_> {
         if self.party.task_takers.is_empty() || self.agent_config.dialect != Dialect::Xml {
             return;
         }
-        let is_task = |element: &Element| &*element.name.local == "task" && !workflows::is_own(&element.name);
+        let is_task =
+            |element: &ElementSchema| &*element.name.local == "task" && !workflows::is_own(&element.name);
         let peers = self.party.peers.iter().filter_map(|peer| self.listener(&peer.value));
         let taker =
             peers.filter(|peer| peer.accepts.iter().any(is_task)).map(|peer| peer.name.as_str()).next();
@@ -362,8 +364,8 @@ impl Found<'_> {
     }
 }
 
-fn contracts<'e>(elements: impl IntoIterator<Item = &'e Element>) -> Vec<Contract> {
-    let contract = |one: &Element| Contract { element: one.name.clone(), schema: one.schema.0 };
+fn contracts<'e>(elements: impl IntoIterator<Item = &'e ElementSchema>) -> Vec<ElementContract> {
+    let contract = |one: &ElementSchema| ElementContract { element: one.name.clone(), schema: one.schema.0 };
     elements.into_iter().map(contract).collect()
 }
 

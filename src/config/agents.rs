@@ -4,7 +4,7 @@
 //! Input: the node. Output: parties. This module opens no files and looks up no names: models, tools and schemas are
 //! looked up later, when all of them are known.
 
-use systole_agent::spec::{Actions, Dialect, Format, Thinking};
+use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::diagnostics::Diagnostics;
 use super::measure::{Bounds, size_bytes};
@@ -14,7 +14,7 @@ use super::prompt;
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields, joined};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{OnUnknown, Sees};
+use systole_core::types::composition::{OnUnknown, ViewScope};
 
 /// What an agent accepts and returns by default.
 pub(super) const ASK: &str = "ask";
@@ -31,14 +31,14 @@ impl AgentConfig {
         AgentConfig {
             model: None,
             dialect: Dialect::Xml,
-            thinking: Thinking::Required,
-            actions: Actions::One,
+            thinking: ThinkingRule::Required,
+            actions: ActionLimit::One,
             stop_early: false,
-            sees: Sees::Call,
+            sees: ViewScope::Call,
             attempts: 3,
             tool_output_max: 4096,
             tool_choice: None,
-            format: Format::Text,
+            format: OutputFormat::Text,
             schema: None,
             prompt: Vec::new(),
             takes_talk: false,
@@ -120,7 +120,7 @@ fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
             value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.dialect);
     }
     if let Some((node, path)) = own.get("thinking") {
-        let choices = [("required", Thinking::Required), ("free", Thinking::Free)];
+        let choices = [("required", ThinkingRule::Required), ("free", ThinkingRule::Free)];
         agent_config.thinking =
             value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.thinking);
     }
@@ -135,7 +135,7 @@ fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
         agent_config.tool_output_max = usize::try_from(bytes).unwrap_or(agent_config.tool_output_max);
     }
     if let Some((node, path)) = own.get("sees") {
-        let choices = [("call", Sees::Call), ("thread", Sees::Thread)];
+        let choices = [("call", ViewScope::Call), ("thread", ViewScope::Thread)];
         agent_config.sees = value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.sees);
     }
     if let Some((node, path)) = own.get("output") {
@@ -159,15 +159,15 @@ fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
 
 /// Reads how many actions a turn may have, and the tool choice. Both depend on the dialect.
 fn actions(diagnostics: &mut Diagnostics, own: &Fields<'_>, agent_config: &mut AgentConfig) {
-    agent_config.actions = if agent_config.is_native() { Actions::Many } else { Actions::One };
+    agent_config.actions = if agent_config.is_native() { ActionLimit::Many } else { ActionLimit::One };
     if let Some((node, path)) = own.get("actions")
         && let Some(wanted) =
-            value::word(diagnostics, node, &path, &[("one", Actions::One), ("many", Actions::Many)])
+            value::word(diagnostics, node, &path, &[("one", ActionLimit::One), ("many", ActionLimit::Many)])
     {
-        if agent_config.is_native() && wanted == Actions::One {
+        if agent_config.is_native() && wanted == ActionLimit::One {
             let message = format!("{path}: with native calls a model may make several at once");
             tell_by_dialect(diagnostics, own, node.span, &message, "actions: many, or dialect: xml");
-        } else if agent_config.dialect == Dialect::Plain && wanted == Actions::Many {
+        } else if agent_config.dialect == Dialect::Plain && wanted == ActionLimit::Many {
             let message = format!("{path}: with `dialect: plain` an agent only answers");
             tell_by_dialect(diagnostics, own, node.span, &message, "leave it out, or dialect: xml");
         }
@@ -205,7 +205,7 @@ fn ends_early(
         };
         let message = format!("{path}: only in `xml` an action ends before the answer does; here {why}");
         tell_by_dialect(diagnostics, own, at, &message, "leave it out, or dialect: xml");
-    } else if let (Actions::Many, Some((actions, _))) = (agent_config.actions, own.get("actions")) {
+    } else if let (ActionLimit::Many, Some((actions, _))) = (agent_config.actions, own.get("actions")) {
         let message = format!("{path}: with several actions a turn, it is unclear which is the last");
         let second = (actions.span, "the actions");
         diagnostics.report_beside(
@@ -232,12 +232,16 @@ fn tell_by_dialect(diagnostics: &mut Diagnostics, own: &Fields<'_>, at: Span, me
 fn output(diagnostics: &mut Diagnostics, node: &Node, path: &str, agent_config: &mut AgentConfig) {
     let Some(section) = fields(diagnostics, node, node.span, "agents.NAME.output", path) else { return };
     if let Some((node, path)) = section.get("format") {
-        let choices = [("json", Format::Json), ("markdown", Format::Markdown), ("text", Format::Text)];
-        agent_config.format = value::word(diagnostics, node, &path, &choices).unwrap_or(Format::Json);
+        let choices = [
+            ("json", OutputFormat::Json),
+            ("markdown", OutputFormat::Markdown),
+            ("text", OutputFormat::Text),
+        ];
+        agent_config.format = value::word(diagnostics, node, &path, &choices).unwrap_or(OutputFormat::Json);
     }
     if let Some((node, path)) = section.get("schema") {
         agent_config.schema = value::text(diagnostics, node, &path);
-        if agent_config.schema.is_some() && agent_config.format != Format::Json {
+        if agent_config.schema.is_some() && agent_config.format != OutputFormat::Json {
             let message = format!("{path}: only a final in `json` follows a JSON Schema");
             diagnostics.report(
                 Code::ConfigValue,

@@ -11,23 +11,23 @@ use super::names::one_of;
 use super::tree::Node;
 use super::value::{self, At};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, Element, Gather};
+use systole_core::types::composition::{Broadcast, ElementSchema, GatherRule};
 use systole_core::types::ids::Name;
 
 /// One declared element.
 pub(super) struct BroadcastDeclaration {
     element: At<String>,
-    gather: Gather,
+    gather: GatherRule,
 }
 
 /// Reads the section.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<BroadcastDeclaration> {
-    let choices = [("all", Gather::All), ("first", Gather::First)];
+    let choices = [("all", GatherRule::All), ("first", GatherRule::First)];
     let mut declared = Vec::new();
     for entry in value::map(diagnostics, node, node.span, path).unwrap_or_default() {
         let gather = value::word(diagnostics, &entry.value, &value::joined(path, &entry.key), &choices);
         let element = At { at: entry.at, value: entry.key.clone() };
-        declared.push(BroadcastDeclaration { element, gather: gather.unwrap_or(Gather::All) });
+        declared.push(BroadcastDeclaration { element, gather: gather.unwrap_or(GatherRule::All) });
     }
     declared
 }
@@ -35,7 +35,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Ve
 /// A listener as the look-up sees it: its name, its accepted elements and its peers.
 pub(super) struct Known<'d> {
     pub(super) name: Option<&'d Name>,
-    pub(super) accepts: &'d [At<Element>],
+    pub(super) accepts: &'d [At<ElementSchema>],
     pub(super) peers: &'d [At<String>],
 }
 

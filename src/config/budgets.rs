@@ -8,7 +8,7 @@ use super::diagnostics::Diagnostics;
 use super::measure::{self, Bounds};
 use super::tree::{Node, Span};
 use super::value::{self, At, fields};
-use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::codes::Code;
 use systole_core::types::limits;
 
@@ -97,8 +97,8 @@ pub(super) fn money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
 }
 
 /// Reads the section `loops`.
-pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Loops {
-    let mut loops = Loops::default();
+pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> LoopLimits {
+    let mut loops = LoopLimits::default();
     let Some(section) = fields(diagnostics, node, node.span, "loops", path) else { return loops };
     if let Some((node, path)) = section.get("repeated")
         && let Some(found) = value::text(diagnostics, node, &path)

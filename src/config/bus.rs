@@ -3,7 +3,7 @@
 //! This module does not connect: the program that runs the organism does. Input: the nodes. Output: an address
 //! without credentials, the variable that holds the pump's key, and the listeners without a program.
 
-use super::diagnostic::Place;
+use super::diagnostic::FilePlace;
 use super::diagnostics::Diagnostics;
 use super::names::variable;
 use super::secrets;
@@ -36,7 +36,7 @@ pub struct BusKey {
     /// The key of the file that names the variable, as `bus.key_env`.
     pub key: String,
     /// Where the file names it.
-    pub place: Place,
+    pub place: FilePlace,
 }
 
 /// Why the pump has no credentials for the broker. The error never contains the seed.
@@ -45,7 +45,7 @@ pub struct BusKey {
     "{file}:{line}: the variable {variable}, which {key} names, {what}: set it to the seed of the pump's nkey, \
      which begins with SU, or name another"
 )]
-pub struct Keyless {
+pub struct BusKeyFault {
     file: String,
     line: usize,
     variable: String,
@@ -56,7 +56,7 @@ pub struct Keyless {
 impl BusKey {
     /// The pump's credentials. `read` returns the value of a variable. Line breaks and spaces around the seed are
     /// removed, because they come from the file it was read from.
-    pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, Keyless> {
+    pub fn credentials(&self, read: impl FnOnce(&str) -> Option<String>) -> Result<Credentials, BusKeyFault> {
         let seed = read(&self.variable).map(|seed| seed.trim().to_owned()).filter(|seed| !seed.is_empty());
         match seed {
             Some(seed) if secrets::is_seed(&seed) => Ok(Credentials::Nkey(seed)),
@@ -65,9 +65,9 @@ impl BusKey {
         }
     }
 
-    fn without(&self, what: &'static str) -> Keyless {
+    fn without(&self, what: &'static str) -> BusKeyFault {
         let (file, line) = (self.place.file.clone(), self.place.line);
-        Keyless { file, line, variable: self.variable.clone(), key: self.key.clone(), what }
+        BusKeyFault { file, line, variable: self.variable.clone(), key: self.key.clone(), what }
     }
 }
 

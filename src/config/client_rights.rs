@@ -8,7 +8,7 @@ use systole_kit::schema::nearest;
 
 use super::bus;
 use super::declared::Declared;
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Diagnostic, FilePlace};
 use super::diagnostics::Diagnostics;
 use super::names::one_of;
 use super::value::At;
@@ -24,7 +24,7 @@ pub struct TokenSource {
     /// The environment variable that holds the credential.
     pub variable: String,
     /// Where the file names that variable.
-    pub place: Place,
+    pub place: FilePlace,
 }
 
 /// Looks up the names in the clients, and collects the sources of their credentials.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::key::{Form, Key};
+use super::key::{ConfigKey, KeyForm};
 use super::keys;
 
 /// The path of all steps in the table of keys.
@@ -56,7 +56,7 @@ fn map(table: &str) -> Value {
     json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required})
 }
 
-fn described(key: &Key) -> Value {
+fn described(key: &ConfigKey) -> Value {
     let mut schema = form(key);
     if let Value::Object(schema) = &mut schema {
         schema.insert("description".to_owned(), json!(format!("{}; default: {}", key.meaning, key.default)));
@@ -72,7 +72,7 @@ fn step() -> Value {
 }
 
 /// A map of any names, each with the keys below `NAME`.
-fn names(key: &Key, pattern: &str) -> Value {
+fn names(key: &ConfigKey, pattern: &str) -> Value {
     let below = keys::under(key.path).next().map_or(json!(true), |(_, below)| described(below));
     json!({"type": "object", "propertyNames": {"pattern": pattern}, "additionalProperties": below})
 }
@@ -83,36 +83,36 @@ fn lines() -> Value {
            "items": {"type": ["string", "number", "boolean", "null"]}})
 }
 
-fn form(key: &Key) -> Value {
+fn form(key: &ConfigKey) -> Value {
     // For the loader, a plain number or `true` is a text; for an editor it is not.
     let text = json!({"type": ["string", "number", "boolean"], "minLength": 1});
     match key.form {
-        Form::Later => json!(false),
-        Form::Map => map(key.path),
-        Form::Names(pattern) => names(key, pattern),
-        Form::TextOrNames => json!({"anyOf": [text, names(key, "")]}),
-        Form::WordOrNames(word) => json!({"anyOf": [{"const": word}, names(key, "")]}),
-        Form::TextOrMap => json!({"anyOf": [text, map(key.path)]}),
-        Form::Steps => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
-        Form::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
-        Form::Text { empty: false } => text,
-        Form::Compact => json!({"type": ["string", "array", "object"]}),
-        Form::List => json!({"type": "array", "items": text, "minItems": 1}),
-        Form::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
-        Form::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),
-        Form::Flag => json!({"type": "boolean"}),
-        Form::Count(least, most) => {
+        KeyForm::Later => json!(false),
+        KeyForm::Map => map(key.path),
+        KeyForm::Names(pattern) => names(key, pattern),
+        KeyForm::TextOrNames => json!({"anyOf": [text, names(key, "")]}),
+        KeyForm::WordOrNames(word) => json!({"anyOf": [{"const": word}, names(key, "")]}),
+        KeyForm::TextOrMap => json!({"anyOf": [text, map(key.path)]}),
+        KeyForm::Steps => json!({"type": "array", "minItems": 1, "items": {"$ref": "#/$defs/step"}}),
+        KeyForm::Text { empty: true } => json!({"type": ["string", "number", "boolean"]}),
+        KeyForm::Text { empty: false } => text,
+        KeyForm::Compact => json!({"type": ["string", "array", "object"]}),
+        KeyForm::List => json!({"type": "array", "items": text, "minItems": 1}),
+        KeyForm::Set => json!({"type": "array", "items": text, "uniqueItems": true}),
+        KeyForm::SetOf(words) => json!({"type": "array", "items": {"enum": words}, "uniqueItems": true}),
+        KeyForm::Flag => json!({"type": "boolean"}),
+        KeyForm::Count(least, most) => {
             json!({"type": ["integer", "string"], "minimum": least, "maximum": most, "pattern": "^[0-9]+$"})
         }
-        Form::Words(words) => json!({"enum": words}),
-        Form::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
-        Form::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
-        Form::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
-        Form::Lines => lines(),
-        Form::LinesOrMap => json!({"anyOf": [lines(), map(key.path)]}),
-        Form::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
-        Form::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
-        Form::Anything => json!({}),
-        Form::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
+        KeyForm::Words(words) => json!({"enum": words}),
+        KeyForm::Pattern(pattern) => json!({"type": "string", "pattern": pattern}),
+        KeyForm::Name(pattern) => json!({"type": ["string", "boolean"], "pattern": pattern}),
+        KeyForm::Amount(pattern) => json!({"type": ["string", "number"], "pattern": pattern, "minimum": 0}),
+        KeyForm::Lines => lines(),
+        KeyForm::LinesOrMap => json!({"anyOf": [lines(), map(key.path)]}),
+        KeyForm::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
+        KeyForm::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
+        KeyForm::Anything => json!({}),
+        KeyForm::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
     }
 }

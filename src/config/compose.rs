@@ -22,7 +22,9 @@ use super::value::At;
 use super::{budgets, workflows};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, Element, Listener, Program, Reach, Sees};
+use systole_core::types::composition::{
+    Broadcast, ElementSchema, Listener, ListenerProgram, Reach, ViewScope,
+};
 use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
@@ -172,7 +174,13 @@ fn peers(diagnostics: &mut Diagnostics, one: &Resolved<'_>, all: &[Resolved<'_>]
     }
 }
 
-fn overlap(diagnostics: &mut Diagnostics, path: &str, peer: &At<String>, taken: &At<Element>, also: &str) {
+fn overlap(
+    diagnostics: &mut Diagnostics,
+    path: &str,
+    peer: &At<String>,
+    taken: &At<ElementSchema>,
+    also: &str,
+) {
     let local = &*taken.value.name.local;
     let message = format!("{path}.peers: `{}` accepts `{local}`, which {also}", peer.value);
     let fix = Some("different elements for an answer, a call and a note");
@@ -262,7 +270,7 @@ fn reach(party: &Party, directory: &Path) -> Reach {
     if party.run.is_empty() {
         return Reach::Inline;
     }
-    Reach::Process(Program {
+    Reach::Process(ListenerProgram {
         run: party.run.clone(),
         directory: directory.to_owned(),
         env: party.env.clone(),
@@ -274,7 +282,7 @@ fn reach(party: &Party, directory: &Path) -> Reach {
 
 fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
     let party = one.party;
-    let bare = |all: Vec<At<Element>>| all.into_iter().map(|at| at.value).collect();
+    let bare = |all: Vec<At<ElementSchema>>| all.into_iter().map(|at| at.value).collect();
     // An invalid name is reported where it is declared or looked up.
     let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
     if party.workflow.is_some() {
@@ -303,6 +311,6 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
         timer_tell: party.timer_tell.iter().filter_map(|p| Name::parse(&p.value).ok()).collect(),
         entry: party.entry || open,
         describe: party.describe,
-        sees: party.agent_config.as_ref().map_or(Sees::Call, |agent_config| agent_config.sees),
+        sees: party.agent_config.as_ref().map_or(ViewScope::Call, |agent_config| agent_config.sees),
     }
 }

@@ -22,7 +22,7 @@ use super::payloads;
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields};
 use super::workflows;
-use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::limits;
@@ -46,7 +46,7 @@ pub(super) struct Declared {
     pub(super) budgets: Budgets,
     /// The currency of the money budget.
     pub(super) currency: Option<At<Currency>>,
-    pub(super) loops: Loops,
+    pub(super) loops: LoopLimits,
     /// Where the file sets budgets.
     pub(super) written: budgets::Written,
     /// Whether the file has any budgets.
@@ -79,7 +79,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declare
         message_bytes: limits::MESSAGE_BYTES,
         budgets: Budgets::default(),
         currency: None,
-        loops: Loops::default(),
+        loops: LoopLimits::default(),
         written: budgets::Written::default(),
         has_budgets: false,
         log: "./organism.db".to_owned(),

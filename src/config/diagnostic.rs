@@ -6,7 +6,7 @@ use systole_core::types::codes::Code;
 
 /// A span within a line of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct FilePlace {
     /// The file's name, for people.
     pub file: String,
     /// The line, from 1. 0 means the whole file.
@@ -40,9 +40,9 @@ impl Severity {
 
 /// A second place that explains the mistake.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Second {
+pub struct SecondPlace {
     /// The place.
-    pub place: Place,
+    pub place: FilePlace,
     /// A short description of what is there.
     pub words: String,
 }
@@ -53,26 +53,26 @@ pub struct Diagnostic {
     /// The kind of mistake: a `config.…` code.
     pub code: Code,
     /// Its place.
-    pub place: Place,
+    pub place: FilePlace,
     /// The message: the value, and what it must be.
     pub message: String,
     /// The fix, if there is one.
     pub fix: Option<String>,
     /// A second place that explains it, if there is one.
-    pub second: Option<Second>,
+    pub second: Option<SecondPlace>,
 }
 
 impl Diagnostic {
     /// A diagnostic about one place.
-    pub fn new(code: Code, place: Place, message: &str, fix: Option<&str>) -> Diagnostic {
+    pub fn new(code: Code, place: FilePlace, message: &str, fix: Option<&str>) -> Diagnostic {
         let (message, fix) = (message.to_owned(), fix.map(str::to_owned));
         Diagnostic { code, place, message, fix, second: None }
     }
 
     /// Adds a second place.
     #[must_use]
-    pub fn seeing(mut self, place: Place, words: &str) -> Diagnostic {
-        self.second = Some(Second { place, words: words.to_owned() });
+    pub fn seeing(mut self, place: FilePlace, words: &str) -> Diagnostic {
+        self.second = Some(SecondPlace { place, words: words.to_owned() });
         self
     }
 
@@ -98,6 +98,6 @@ impl Diagnostic {
 
 /// All mistakes in an organism's file, sorted by line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused(pub Vec<Diagnostic>);
+pub struct FileMistakes(pub Vec<Diagnostic>);
 
-impl std::error::Error for Refused {}
+impl std::error::Error for FileMistakes {}

@@ -7,7 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::diagnostic::{Diagnostic, Place, Refused};
+use super::diagnostic::{Diagnostic, FileMistakes, FilePlace};
 use super::tree::Span;
 use systole_core::types::codes::Code;
 
@@ -158,12 +158,12 @@ impl Diagnostics {
     }
 
     /// All mistakes, as the reason why the file is rejected.
-    pub(super) fn refused(self) -> Refused {
-        Refused(self.found())
+    pub(super) fn refused(self) -> FileMistakes {
+        FileMistakes(self.found())
     }
 
     /// A span as a place for people.
-    pub(super) fn place(&self, at: Span) -> Place {
+    pub(super) fn place(&self, at: Span) -> FilePlace {
         let line = self.line_of(at.start);
         let start = self.lines.get(line - 1).copied().unwrap_or(0);
         let end = self.lines.get(line).copied().unwrap_or(self.text.len());
@@ -177,12 +177,13 @@ impl Diagnostics {
         } else {
             (self.file.clone(), line)
         };
-        Place { file, line, column, span: span.to_owned(), text: text.to_owned() }
+        FilePlace { file, line, column, span: span.to_owned(), text: text.to_owned() }
     }
 }
 
 /// A diagnostic about a file as a whole.
 pub(super) fn about_file(file: &str, code: Code, message: &str, fix: Option<&str>) -> Diagnostic {
-    let place = Place { file: file.to_owned(), line: 0, column: 0, span: String::new(), text: String::new() };
+    let place =
+        FilePlace { file: file.to_owned(), line: 0, column: 0, span: String::new(), text: String::new() };
     Diagnostic::new(code, place, message, fix)
 }

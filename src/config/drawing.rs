@@ -9,7 +9,7 @@ use std::fmt;
 
 use systole_kit::writer::visible;
 
-use super::diagnostic::{Diagnostic, Place, Refused, Severity};
+use super::diagnostic::{Diagnostic, FileMistakes, FilePlace, Severity};
 use crate::audit::columns::width;
 use crate::audit::layout;
 use systole_core::types::codes::Code;
@@ -45,7 +45,7 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
     page
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for FileMistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&page(&self.0, false))
     }
@@ -111,7 +111,7 @@ struct Mark<'a> {
     words: &'a str,
 }
 
-fn excerpt(out: &mut String, pen: &Pen, place: &Place, digits: usize, mark: Mark<'_>) {
+fn excerpt(out: &mut String, pen: &Pen, place: &FilePlace, digits: usize, mark: Mark<'_>) {
     let gutter = " ".repeat(digits);
     let file = shown(&place.file);
     if place.line == 0 {
@@ -187,7 +187,7 @@ struct Excerpt {
 }
 
 impl Excerpt {
-    fn of(place: &Place) -> Excerpt {
+    fn of(place: &FilePlace) -> Excerpt {
         let line: Vec<char> = place.text.chars().collect();
         let start = place.column.saturating_sub(1).min(line.len());
         let length = place.span.chars().count();
@@ -286,7 +286,7 @@ mod tests {
 
     fn render(text: &str, column: usize, span: &str) -> String {
         let place =
-            Place { file: "organism.yaml".into(), line: 7, column, span: span.into(), text: text.into() };
+            FilePlace { file: "organism.yaml".into(), line: 7, column, span: span.into(), text: text.into() };
         let words = "many words ".repeat(12);
         Diagnostic::new(Code::ConfigValue, place, words.trim_end(), None).to_string()
     }
@@ -327,7 +327,7 @@ mod tests {
     #[test]
     fn colour_changes_no_column() {
         let place =
-            |line| Place { file: "f".into(), line, column: 3, span: "b".into(), text: "a b c".into() };
+            |line| FilePlace { file: "f".into(), line, column: 3, span: "b".into(), text: "a b c".into() };
         let told = Diagnostic::new(Code::ConfigValue, place(9), &"word ".repeat(30), Some("repair"));
         let told = told.seeing(place(12), "here");
         let (plain, coloured) = (drawn(&told, false), drawn(&told, true));

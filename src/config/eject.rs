@@ -8,17 +8,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::diagnostic::Refused;
+use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use super::source::Era;
 use super::tree::{Entry, Node, Value};
 use super::{Page, check, folder, load, yaml};
-use systole_core::types::composition::{Composition, Element, Schema};
+use systole_core::types::composition::{Composition, ElementSchema, Schema};
 
 /// The result: two texts to write.
 #[derive(Clone, Debug)]
-pub struct Ejected {
+pub struct EjectedTexts {
     /// The schema, with the name that the file then uses for it.
     pub schema: Schema,
     /// The file without its payloads and with that schema.
@@ -31,7 +31,7 @@ pub struct Ejected {
 #[derive(Clone, Debug)]
 pub enum NotEjected {
     /// The file is rejected.
-    Refused(Refused),
+    Refused(FileMistakes),
     /// It declares no payloads.
     Nothing,
     /// Its layout is one that only a person should edit. Contains the schema.
@@ -39,7 +39,7 @@ pub enum NotEjected {
 }
 
 /// Computes the result. Writes nothing.
-pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
+pub fn eject(path: &Path) -> Result<EjectedTexts, NotEjected> {
     let organism = load(path).map_err(NotEjected::Refused)?.composition;
     let made = organism.schemas.iter().find(|schema| schema.name == PAYLOADS);
     let text = Arc::clone(&made.ok_or(NotEjected::Nothing)?.text);
@@ -59,7 +59,7 @@ pub fn eject(path: &Path) -> Result<Ejected, NotEjected> {
     if !again.is_ok_and(|again| mean_the_same(&organism, &again.composition)) {
         return Err(by_hand());
     }
-    Ok(Ejected { schema, file: edited.text, comments: edited.comments })
+    Ok(EjectedTexts { schema, file: edited.text, comments: edited.comments })
 }
 
 /// The text of a file without its payloads.
@@ -244,7 +244,7 @@ impl Shelf for With<'_> {
 /// Whether two compositions accept and return the same elements, judged by the same schema texts.
 fn mean_the_same(one: &Composition, other: &Composition) -> bool {
     let words = |composition: &Composition| {
-        let text = |element: &Element| {
+        let text = |element: &ElementSchema| {
             let schema = composition.schemas.get(element.schema.0);
             (element.name.clone(), schema.map(|schema| Arc::clone(&schema.text)))
         };

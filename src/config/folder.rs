@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::diagnostic::{Diagnostic, Refused};
+use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
@@ -92,9 +92,10 @@ impl Shelf for Folder {
 }
 
 /// The text of the organism's file, without a byte order mark.
-pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
+pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, FileMistakes> {
     let file = path.display().to_string();
-    let whole = |code, message: &str, fix: Option<&str>| Refused(vec![about_file(&file, code, message, fix)]);
+    let whole =
+        |code, message: &str, fix: Option<&str>| FileMistakes(vec![about_file(&file, code, message, fix)]);
     let bytes = bounded(path).map_err(|unread| {
         let most = limits::CONFIG_FILE_BYTES.to_string();
         let fix = match unread.is_large {
@@ -108,7 +109,7 @@ pub(super) fn organism_text(path: &Path) -> Result<Arc<str>, Refused> {
         Err(_) if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) => {
             return Err(whole(Code::ConfigUnreadable, "the file is UTF-16", Some("save it as UTF-8")));
         }
-        Err(error) => return Err(Refused(vec![no_utf8(&file, &bytes, error.valid_up_to())])),
+        Err(error) => return Err(FileMistakes(vec![no_utf8(&file, &bytes, error.valid_up_to())])),
     };
     if text.trim_start().starts_with('<') {
         let fix = "an organism.yaml; a schema is named below listeners.NAME.schema";

@@ -2,7 +2,7 @@
 
 /// A key of the organism's file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Key {
+pub struct ConfigKey {
     /// Its path; `NAME` is any name.
     pub path: &'static str,
     /// The default: a value, `required` or `none`. A value that is one of these two words is in backticks.
@@ -12,13 +12,13 @@ pub struct Key {
     /// Whether this version supports it. An unsupported key is rejected, never ignored.
     pub built: bool,
     /// The form of its value, as far as an editor can know it.
-    pub form: Form,
+    pub form: KeyForm,
 }
 
 /// The form of a key's value: the part of the loader's checks that an editor can do. A test makes sure that
 /// it rejects nothing that the loader accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub enum KeyForm {
     /// Nothing yet: the key is not built.
     Later,
     /// A map of the keys below it.
@@ -72,12 +72,12 @@ pub enum Form {
     Anything,
 }
 
-pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> Key {
-    Key { path, default, meaning, built: true, form: Form::Later }
+pub(super) const fn key(path: &'static str, default: &'static str, meaning: &'static str) -> ConfigKey {
+    ConfigKey { path, default, meaning, built: true, form: KeyForm::Later }
 }
 
-impl Key {
-    pub(super) const fn of(self, form: Form) -> Key {
-        Key { form, ..self }
+impl ConfigKey {
+    pub(super) const fn of(self, form: KeyForm) -> ConfigKey {
+        ConfigKey { form, ..self }
     }
 }

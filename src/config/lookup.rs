@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use systole_kit::QName;
-use systole_kit::schema::{Model, nearest};
+use systole_kit::schema::{SchemaModel, nearest};
 
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
@@ -19,7 +19,7 @@ use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
 use super::workflows;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Element, Listener, Schema, SchemaId};
+use systole_core::types::composition::{ElementSchema, Listener, Schema, SchemaId};
 
 /// A built-in vocabulary. It joins the composition when it is used.
 struct Vocabulary {
@@ -58,7 +58,7 @@ impl Lookup {
         let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
         let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
             // Built-in vocabularies are readable, which a test checks.
-            let outline = outlined(&Model::read(&schema.text).ok()?, SchemaId::CORE);
+            let outline = outlined(&SchemaModel::read(&schema.text).ok()?, SchemaId::CORE);
             Some(Vocabulary { schema, outline })
         });
         let vocabularies = vocabularies.collect();
@@ -88,7 +88,7 @@ impl Lookup {
         party: &Party,
         named: &[At<String>],
         path: &str,
-    ) -> Vec<At<Element>> {
+    ) -> Vec<At<ElementSchema>> {
         named.iter().filter_map(|one| self.element(diagnostics, party, one, path)).collect()
     }
 
@@ -98,7 +98,7 @@ impl Lookup {
         party: &Party,
         named: &At<String>,
         path: &str,
-    ) -> Option<At<Element>> {
+    ) -> Option<At<ElementSchema>> {
         let own = party.schema.as_ref();
         let own_outline = own.and_then(|own| self.collected.outline(&own.value));
         let is_own_read = own.is_none() || own_outline.is_some();
@@ -119,7 +119,7 @@ impl Lookup {
         None
     }
 
-    fn shared(&self, diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<Element> {
+    fn shared(&self, diagnostics: &mut Diagnostics, named: &At<String>, path: &str) -> Option<ElementSchema> {
         let all = self.shared.iter().filter_map(|name| Some((name, self.collected.outline(name)?)));
         let mut found = all.filter_map(|(name, outline)| Some((name, declared_in(outline, &named.value)?)));
         let (first_name, first) = found.next()?;
@@ -140,12 +140,16 @@ impl Lookup {
 
     /// An element that is accepted or returned although the file does not name it: always the one of this vocabulary,
     /// even if others have the same name.
-    pub(super) fn of_vocabulary(&mut self, vocabulary: &str, named: &At<String>) -> Option<At<Element>> {
+    pub(super) fn of_vocabulary(
+        &mut self,
+        vocabulary: &str,
+        named: &At<String>,
+    ) -> Option<At<ElementSchema>> {
         let meant = |one: &Vocabulary| one.schema.name == vocabulary;
         self.shipped(&named.value, meant).map(|value| At { at: named.at, value })
     }
 
-    fn shipped(&mut self, local: &str, is_meant: impl Fn(&Vocabulary) -> bool) -> Option<Element> {
+    fn shipped(&mut self, local: &str, is_meant: impl Fn(&Vocabulary) -> bool) -> Option<ElementSchema> {
         let meant = self.vocabularies.iter().filter(|vocabulary| is_meant(vocabulary));
         let (vocabulary, mut element) =
             meant.filter_map(|one| Some((one, declared_in(&one.outline, local)?))).next()?;
@@ -301,15 +305,15 @@ fn names(outline: &Outline) -> impl Iterator<Item = &str> {
     outline.elements.iter().map(AsRef::as_ref)
 }
 
-fn declared_in(outline: &Outline, local: &str) -> Option<Element> {
+fn declared_in(outline: &Outline, local: &str) -> Option<ElementSchema> {
     let local = Arc::clone(outline.element(local)?);
-    Some(Element { name: QName { ns: Arc::clone(&outline.namespace), local }, schema: outline.id })
+    Some(ElementSchema { name: QName { ns: Arc::clone(&outline.namespace), local }, schema: outline.id })
 }
 
 /// A listener with resolved elements and the places that named them.
 pub(super) struct Resolved<'d> {
     pub(super) party: &'d Party,
-    pub(super) accepts: Vec<At<Element>>,
-    pub(super) returns: Vec<At<Element>>,
+    pub(super) accepts: Vec<At<ElementSchema>>,
+    pub(super) returns: Vec<At<ElementSchema>>,
     pub(super) note: Option<SchemaId>,
 }

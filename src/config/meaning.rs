@@ -21,7 +21,7 @@ use super::tree::Span;
 use super::value::At;
 use super::workflows;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Element, Listener};
+use systole_core::types::composition::{ElementSchema, Listener};
 
 /// All warnings. `found` are the earlier ones.
 pub(super) fn warnings(
@@ -274,7 +274,7 @@ impl<'a> Warnings<'a> {
                 let by_name = |party: &&Party| party.schema.as_ref().is_none_or(|own| own.value != name);
                 let named = self.declared.parties.iter().filter(by_name).find_map(|party| {
                     let listener = self.listener(party)?;
-                    let is_meant = |e: &&Element| e.schema == outline.id && e.name.local == *local;
+                    let is_meant = |e: &&ElementSchema| e.schema == outline.id && e.name.local == *local;
                     listener.accepts.iter().chain(&listener.returns).find(is_meant)?;
                     let written = party.accepts.iter().chain(&party.returns);
                     Some((party, written.into_iter().find(|written| *written.value == **local)?))

@@ -58,26 +58,26 @@ use std::net::SocketAddr;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use systole_agent::spec::{Agent, Model};
+use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_workflow::spec::Workflow;
 
 use diagnostics::{Diagnostics, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Section};
+use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Digest, Name};
 
-pub use bus::{BusKey, Keyless, named_key};
+pub use bus::{BusKey, BusKeyFault, named_key};
 pub use client_rights::TokenSource;
 pub use completion::{ORGANISM_JSON_SCHEMA, TEST_JSON_SCHEMA, organism_json_schema, test_json_schema};
 pub use declared::DEFAULT_LISTEN;
-pub use diagnostic::{Diagnostic, Place, Refused, Second, Severity};
+pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{counted, page};
-pub use eject::{Ejected, NotEjected, eject};
+pub use eject::{EjectedTexts, NotEjected, eject};
 pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::grown;
-pub use key::{Form, Key};
+pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
 pub use log_kept::{Durability, LogKept};
 pub use schemas::PAYLOADS;
@@ -90,11 +90,11 @@ pub struct OrganismFile {
     /// The data for the pump.
     pub composition: Composition,
     /// The agents. In the composition, their listeners are Rust values.
-    pub agents: Vec<Agent>,
+    pub agents: Vec<AgentSpec>,
     /// The workflows. In the composition, their listeners are Rust values.
     pub workflows: Vec<Workflow>,
     /// The models that the agents may call.
-    pub models: Vec<Model>,
+    pub models: Vec<ModelSpec>,
     /// The purpose of the organism, in its author's words.
     pub description: Option<String>,
     /// The path of the log, or of the local copy of one in NATS: next to the file, unless the file gives an
@@ -117,28 +117,28 @@ pub struct OrganismFile {
 }
 
 /// Reads and checks an organism's file and the schemas it names.
-pub fn load(path: &Path) -> Result<OrganismFile, Refused> {
+pub fn load(path: &Path) -> Result<OrganismFile, FileMistakes> {
     load_set(path, &[])
 }
 
 /// Like `load`, with settings of the form `PATH=VALUE` that replace values of the file.
-pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
+pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
     whole(path, settings, &[], Reads::All)
 }
 
 /// Like `load_set`, for a test that has the answers of all models: no script is read.
-fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, Refused> {
+fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
     whole(path, settings, &[], Reads::NoScripts)
 }
 
 /// The log path of a file, for commands that only read the log. All mistakes are reported, but schemas are not
 /// compiled.
-pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, Refused> {
+pub fn log_of(path: &Path, settings: &[String]) -> Result<PathBuf, FileMistakes> {
     whole(path, settings, &[], Reads::NoProof).map(|organism| organism.log)
 }
 
 /// Like `load`, for a program that supplies some listeners as Rust values. These need no `run`.
-pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, Refused> {
+pub fn load_given(path: &Path, given: &[&str]) -> Result<OrganismFile, FileMistakes> {
     whole(path, &[], given, Reads::All)
 }
 
@@ -152,7 +152,12 @@ enum Reads {
     NoScripts,
 }
 
-fn whole(path: &Path, settings: &[String], given: &[&str], reads: Reads) -> Result<OrganismFile, Refused> {
+fn whole(
+    path: &Path,
+    settings: &[String],
+    given: &[&str],
+    reads: Reads,
+) -> Result<OrganismFile, FileMistakes> {
     let given = Given::These(given.iter().map(|name| (*name).to_owned()).collect());
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
@@ -172,7 +177,7 @@ fn whole(path: &Path, settings: &[String], given: &[&str], reads: Reads) -> Resu
 }
 
 /// Reads and checks a text as if it were in this file. For an organism that is not stored in a file.
-pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
+pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, FileMistakes> {
     let file = path.display().to_string();
     let as_typed = path.parent().unwrap_or(Path::new("")).to_owned();
     let directory = std::path::absolute(as_typed.join(".")).unwrap_or_else(|_| as_typed.clone());
@@ -183,7 +188,7 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, Refused> {
 
 /// Reads a composition back from its source. A source stores no folder, because the same organism may be in
 /// different ones: `directory` is the folder of the organism that runs now.
-pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refused> {
+pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, FileMistakes> {
     let stored = source::read(source).map_err(|why| stored_badly(&why))?;
     let page = Page {
         file: "stored configuration",
@@ -195,14 +200,14 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, Refus
     check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
 }
 
-fn stored_badly(why: &str) -> Refused {
+fn stored_badly(why: &str) -> FileMistakes {
     let fix = Some("the version that wrote it, or a backup of the log");
-    Refused(vec![about_file("stored configuration", Code::ConfigSource, why, fix)])
+    FileMistakes(vec![about_file("stored configuration", Code::ConfigSource, why, fix)])
 }
 
-fn empty(file: &str) -> Refused {
+fn empty(file: &str) -> FileMistakes {
     let fix = Some("organism: {name: hello} and a listener below `listeners:`");
-    Refused(vec![about_file(file, Code::ConfigMissing, "the file is empty", fix)])
+    FileMistakes(vec![about_file(file, Code::ConfigMissing, "the file is empty", fix)])
 }
 
 /// The path for people, without `.` parts.
@@ -229,7 +234,7 @@ fn check(
     directory: &Path,
     given: Given,
     era: Era,
-) -> Result<OrganismFile, Refused> {
+) -> Result<OrganismFile, FileMistakes> {
     let is_stored = matches!(given, Given::Any);
     let mut diagnostics = Diagnostics::new(file, &text, settings, given);
     let stretch = diagnostics.file();
@@ -321,11 +326,11 @@ fn reached(broker: Option<bus::BusDeclaration>) -> (Option<String>, bool, Option
 }
 
 /// The section of each listener. The listener of a workflow parses the workflow from it again.
-fn sections_of(root: &tree::Node, workflows: &[Workflow]) -> BTreeMap<Name, Section> {
+fn sections_of(root: &tree::Node, workflows: &[Workflow]) -> BTreeMap<Name, ListenerSection> {
     let section = |workflow: &Workflow| {
         let name = Name::parse(&workflow.name).ok()?;
         let text = workflow.to_text().ok()?;
-        Some((name, Section { path: format!("workflows.{}", workflow.name), text }))
+        Some((name, ListenerSection { path: format!("workflows.{}", workflow.name), text }))
     };
     let mut all = sections::of_listeners(root);
     all.extend(workflows.iter().filter_map(section));

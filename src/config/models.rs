@@ -4,7 +4,7 @@
 //! This module reads no environment and opens no files. It never repeats anything that looks like a key: not in a
 //! message, and not in the shown lines around it.
 
-use systole_agent::spec::{Model, Price, Provider, Retry, Timeout};
+use systole_agent::spec::{ModelSpec, ModelTimeouts, Price, Provider, RequestRetry};
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
@@ -21,7 +21,7 @@ use systole_core::types::limits;
 pub(super) struct ModelDeclaration {
     /// Its key, even if that is not a valid name.
     pub(super) key: At<String>,
-    pub(super) model: Model,
+    pub(super) model: ModelSpec,
     pub(super) fallback: Vec<At<String>>,
     /// The currency of its prices.
     pub(super) currency: Option<At<Currency>>,
@@ -105,8 +105,8 @@ fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
 }
 
 /// A model with every default.
-fn bare(name: &str) -> Model {
-    Model {
+fn bare(name: &str) -> ModelSpec {
+    ModelSpec {
         name: name.to_owned(),
         provider: Provider::Script,
         model: String::new(),
@@ -114,21 +114,21 @@ fn bare(name: &str) -> Model {
         key_env: None,
         headers_env: Vec::new(),
         stream: true,
-        timeout: Timeout::default(),
+        timeout: ModelTimeouts::default(),
         file: None,
         window: WINDOW,
         max_output: MAX_OUTPUT,
         params: serde_json::Map::new(),
         price: None,
         at_once: usize::try_from(AT_ONCE).unwrap_or(1),
-        retry: Retry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
+        retry: RequestRetry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
         fallback: Vec::new(),
     }
 }
 
 /// Reads the provider's model name, the address and the key. For a script model, all of them are read but not used,
 /// so that changing one word is enough for a rehearsal.
-fn asked(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut Model, provider: Option<Provider>) {
+fn asked(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec, provider: Option<Provider>) {
     let name = if provider.is_some_and(|provider| provider != Provider::Script) {
         own.need(diagnostics, "model", "model: NAME, as its provider calls it")
     } else {
@@ -160,7 +160,7 @@ fn script(
 }
 
 /// Reads the sizes of input and output.
-fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut Model) {
+fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec) {
     let window = own.get("window").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
     let output = own.get("max_output").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
     model.window = window.as_ref().map_or(WINDOW, |window| window.value);
@@ -177,15 +177,15 @@ fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut Model) {
 }
 
 /// Reads the timeouts.
-fn timeout(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Timeout {
+fn timeout(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> ModelTimeouts {
     let Some(section) = fields(diagnostics, node, node.span, "models.NAME.timeout", path) else {
-        return Timeout::default();
+        return ModelTimeouts::default();
     };
     let mut wait = |key| {
         let (node, path) = section.get(key)?;
         between_ms(diagnostics, node, &path, &WAIT)
     };
-    Timeout { first_ms: wait("first"), between_ms: wait("between") }
+    ModelTimeouts { first_ms: wait("first"), between_ms: wait("between") }
 }
 
 fn price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> (Option<Price>, Option<At<Currency>>) {
@@ -236,7 +236,7 @@ fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64>
     money.map(|money| money.micros)
 }
 
-fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut Retry) {
+fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut RequestRetry) {
     let Some(section) = fields(diagnostics, node, node.span, "models.NAME.retry", path) else { return };
     if let Some((node, path)) = section.get("attempts") {
         retry.attempts = value::count(diagnostics, node, &path, 1, 100).unwrap_or(retry.attempts);
@@ -244,6 +244,6 @@ fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut Ret
     if let Some((node, path)) = section.get("backoff")
         && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
     {
-        *retry = Retry { first_ms, longest_ms, ..*retry };
+        *retry = RequestRetry { first_ms, longest_ms, ..*retry };
     }
 }

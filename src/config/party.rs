@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_agent::spec::{Actions, Dialect, Format, Thinking};
+use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
@@ -15,7 +15,7 @@ use super::value::{self, At, Fields, fields};
 use super::workflows::WorkflowDeclaration;
 use super::{budgets, prompt};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Describe, OnUnknown, Retry, Sees};
+use systole_core::types::composition::{DeliveryRetry, DescribeScope, OnUnknown, ViewScope};
 use systole_core::types::ids::Name;
 use systole_core::types::limits;
 
@@ -42,12 +42,12 @@ pub(super) struct Party {
     pub(super) timeout_ms: u64,
     pub(super) idle_ms: Option<u64>,
     pub(super) in_flight: usize,
-    pub(super) retry: Retry,
+    pub(super) retry: DeliveryRetry,
     pub(super) on_unknown: OnUnknown,
     pub(super) approval: Approval,
     pub(super) timer_tell: Vec<At<String>>,
     pub(super) entry: bool,
-    pub(super) describe: Describe,
+    pub(super) describe: DescribeScope,
     /// The agent's part. `None` for a listener.
     pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
@@ -92,12 +92,12 @@ impl Party {
             timeout_ms: 30_000,
             idle_ms: None,
             in_flight: 1,
-            retry: Retry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
+            retry: DeliveryRetry { attempts: 3, first_ms: 1000, longest_ms: 30_000 },
             on_unknown: OnUnknown::Retry,
             approval: Approval::default(),
             timer_tell: Vec::new(),
             entry: false,
-            describe: Describe::Peers,
+            describe: DescribeScope::Peers,
             agent_config: None,
             workflow: None,
             nats: None,
@@ -150,7 +150,7 @@ pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &
         if let Some((node, path)) = retry.get("backoff")
             && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
         {
-            party.retry = Retry { first_ms, longest_ms, ..party.retry };
+            party.retry = DeliveryRetry { first_ms, longest_ms, ..party.retry };
         }
     }
     if let Some((node, path)) = own.get("on_unknown") {
@@ -171,8 +171,9 @@ pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &
         party.entry = value::flag(diagnostics, node, &path).unwrap_or(false);
     }
     if let Some((node, path)) = own.get("describe") {
-        let choices = [("none", Describe::None), ("peers", Describe::Peers), ("all", Describe::All)];
-        party.describe = value::word(diagnostics, node, &path, &choices).unwrap_or(Describe::None);
+        let choices =
+            [("none", DescribeScope::None), ("peers", DescribeScope::Peers), ("all", DescribeScope::All)];
+        party.describe = value::word(diagnostics, node, &path, &choices).unwrap_or(DescribeScope::None);
     }
 }
 
@@ -186,14 +187,14 @@ fn on_unknown(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> OnUnkno
 pub(super) struct AgentConfig {
     pub(super) model: Option<At<String>>,
     pub(super) dialect: Dialect,
-    pub(super) thinking: Thinking,
-    pub(super) actions: Actions,
+    pub(super) thinking: ThinkingRule,
+    pub(super) actions: ActionLimit,
     pub(super) stop_early: bool,
-    pub(super) sees: Sees,
+    pub(super) sees: ViewScope,
     pub(super) attempts: u32,
     pub(super) tool_output_max: usize,
     pub(super) tool_choice: Option<At<String>>,
-    pub(super) format: Format,
+    pub(super) format: OutputFormat,
     /// The JSON Schema of its final, by file name.
     pub(super) schema: Option<At<String>>,
     pub(super) prompt: Vec<prompt::Section>,

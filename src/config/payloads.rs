@@ -3,7 +3,9 @@
 //! Input: the node. Output: an XSD, or all mistakes with their exact places. The kit knows the types; this module
 //! knows how they are written in YAML, and what YAML did to them.
 
-use systole_kit::compact::{self, Body, Field, List, Payload, Type, Wrong};
+use systole_kit::compact::{
+    self, DeclaredPayload, ElementBody, GroupField, ItemList, TypeTextError, ValueType,
+};
 use systole_kit::name::is_ncname;
 use systole_kit::schema::nearest;
 
@@ -47,7 +49,8 @@ impl Section {
     pub(super) fn schema(&self, diagnostics: &mut Diagnostics, organism: Option<&Name>) -> Option<Vec<u8>> {
         let before = diagnostics.mistakes();
         let mut reading = Reading { diagnostics };
-        let payloads: Vec<Payload> = self.entries.iter().filter_map(|entry| reading.payload(entry)).collect();
+        let payloads: Vec<DeclaredPayload> =
+            self.entries.iter().filter_map(|entry| reading.payload(entry)).collect();
         reading.twice(&self.entries, "payloads");
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
@@ -96,7 +99,7 @@ struct Reading<'d> {
 }
 
 impl Reading<'_> {
-    fn payload(&mut self, entry: &Entry) -> Option<Payload> {
+    fn payload(&mut self, entry: &Entry) -> Option<DeclaredPayload> {
         let path = joined("payloads", &entry.key);
         let (name, optional) = self.name(entry, "payloads")?;
         if optional {
@@ -104,7 +107,7 @@ impl Reading<'_> {
             self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(&name));
         }
         let (body, dangerous) = self.body(&entry.value, entry.at, &path, Stands::Alone)?;
-        Some(Payload { name, dangerous, body })
+        Some(DeclaredPayload { name, dangerous, body })
     }
 
     /// The name of an element, and whether it is optional.
@@ -123,13 +126,13 @@ impl Reading<'_> {
     }
 
     /// The body below a key, and whether it is marked as dangerous.
-    fn body(&mut self, node: &Node, at: Span, path: &str, stands: Stands) -> Option<(Body, bool)> {
+    fn body(&mut self, node: &Node, at: Span, path: &str, stands: Stands) -> Option<(ElementBody, bool)> {
         match &node.value {
             Value::Text { text, .. } => {
-                self.type_of(node, text, path, stands).map(|of| (Body::Type(of), false))
+                self.type_of(node, text, path, stands).map(|of| (ElementBody::Type(of), false))
             }
             Value::Map(entries) => self.group(node, entries, path, stands),
-            Value::List(items) => self.list(node, items, path).map(|list| (Body::List(list), false)),
+            Value::List(items) => self.list(node, items, path).map(|list| (ElementBody::List(list), false)),
             Value::Nothing => {
                 let message = format!("{path} has no type");
                 let fix = "a type, as text; {} for an element without content";
@@ -140,11 +143,11 @@ impl Reading<'_> {
         }
     }
 
-    fn type_of(&mut self, node: &Node, text: &str, path: &str, stands: Stands) -> Option<Type> {
+    fn type_of(&mut self, node: &Node, text: &str, path: &str, stands: Stands) -> Option<ValueType> {
         if traps::cut_words(self.diagnostics, node, path) {
             return None;
         }
-        let read = match Type::read(text) {
+        let read = match ValueType::read(text) {
             Ok(read) => read,
             Err(wrong) => {
                 self.report(node, text, path, &wrong);
@@ -154,19 +157,30 @@ impl Reading<'_> {
         if let (Some(at), true) = (&read.default_at, stands != Stands::AsField) {
             let what = if stands == Stands::Alone { "a payload" } else { "an item of a list" };
             let words = format!("{what} cannot be left out, so its default would never apply");
-            self.report(node, text, path, &Wrong { at: at.clone(), words, fix: "leave it out".to_owned() });
+            self.report(
+                node,
+                text,
+                path,
+                &TypeTextError { at: at.clone(), words, fix: "leave it out".to_owned() },
+            );
         }
         Some(read.of)
     }
 
     /// Reports a mistake inside a scalar.
-    fn report(&mut self, node: &Node, text: &str, path: &str, wrong: &Wrong) {
+    fn report(&mut self, node: &Node, text: &str, path: &str, wrong: &TypeTextError) {
         let at = stretch::within(&self.diagnostics.text(), node.span, text, &wrong.at);
         let message = format!("{path}: {}", wrong.words);
         self.diagnostics.report(Code::ConfigValue, at, &message, Some(&wrong.fix));
     }
 
-    fn group(&mut self, node: &Node, entries: &[Entry], path: &str, stands: Stands) -> Option<(Body, bool)> {
+    fn group(
+        &mut self,
+        node: &Node,
+        entries: &[Entry],
+        path: &str,
+        stands: Stands,
+    ) -> Option<(ElementBody, bool)> {
         let before = self.diagnostics.mistakes();
         let (mut about, mut dangerous, mut fields) = (None, false, Vec::new());
         for (place, entry) in entries.iter().enumerate() {
@@ -184,13 +198,13 @@ impl Reading<'_> {
         }
         self.twice(entries, path);
         let about = about.map(|about| about.value.split_whitespace().collect::<Vec<_>>().join(" "));
-        (self.diagnostics.mistakes() == before).then_some((Body::Group { about, fields }, dangerous))
+        (self.diagnostics.mistakes() == before).then_some((ElementBody::Group { about, fields }, dangerous))
     }
 
-    fn field(&mut self, entry: &Entry, path: &str) -> Option<Field> {
+    fn field(&mut self, entry: &Entry, path: &str) -> Option<GroupField> {
         let (name, optional) = self.name(entry, path)?;
         let (body, _) = self.body(&entry.value, entry.at, &joined(path, &name), Stands::AsField)?;
-        Some(Field { name, optional, body })
+        Some(GroupField { name, optional, body })
     }
 
     fn danger(&mut self, entry: &Entry, path: &str, stands: Stands) -> bool {
@@ -239,7 +253,7 @@ impl Reading<'_> {
         [&before, &first.key, behind].concat()
     }
 
-    fn list(&mut self, node: &Node, items: &[Node], path: &str) -> Option<List> {
+    fn list(&mut self, node: &Node, items: &[Node], path: &str) -> Option<ItemList> {
         let shape = "[T] or [T, MIN..MAX], as [word, 1..10]";
         let (first, count) = match items {
             [] => {
@@ -264,7 +278,7 @@ impl Reading<'_> {
         }
         let item = self.body(first, first.span, &joined(path, "item"), Stands::AsItem).map(|(body, _)| body);
         let (least, most) = count.map_or(Some((0, None)), |count| self.range(count, path))?;
-        Some(List { item: Box::new(item?), least, most })
+        Some(ItemList { item: Box::new(item?), least, most })
     }
 
     fn range(&mut self, node: &Node, path: &str) -> Option<(u32, Option<u32>)> {
@@ -273,7 +287,7 @@ impl Reading<'_> {
             self.diagnostics.report(Code::ConfigKind, node.span, &message, Some("1..10"));
             return None;
         };
-        match List::range(text) {
+        match ItemList::range(text) {
             Ok(range) => Some(range),
             Err(wrong) => {
                 self.report(node, text, path, &wrong);

@@ -99,9 +99,9 @@ impl Section {
     }
 
     /// The section in the form for agents. `None` if it is empty.
-    pub(super) fn spec(&self) -> Option<spec::Section> {
+    pub(super) fn spec(&self) -> Option<spec::PromptSection> {
         let lines = self.lines.iter().map(|line| line.value.clone());
-        (!self.is_empty()).then(|| spec::Section {
+        (!self.is_empty()).then(|| spec::PromptSection {
             name: self.key.value.clone(),
             lines: lines.filter(|line| !line.trim().is_empty()).collect(),
             is_list: self.is_list,

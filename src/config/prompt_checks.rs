@@ -65,8 +65,8 @@ pub(super) fn fetch(
 }
 
 /// Rejects sections that a model would take for something else, or that do not end where they seem to.
-pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: &[spec::Agent]) {
-    let agents: HashMap<&str, &spec::Agent> = agents.iter().map(|agent| (&*agent.name, agent)).collect();
+pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, agents: &[spec::AgentSpec]) {
+    let agents: HashMap<&str, &spec::AgentSpec> = agents.iter().map(|agent| (&*agent.name, agent)).collect();
     for party in &declared.parties {
         let Some(agent_config) = &party.agent_config else { continue };
         let Some(agent) = agents.get(&*party.key.value).copied() else { continue };

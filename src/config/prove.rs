@@ -4,9 +4,9 @@
 //! rejects or cannot compile within its limits. Without the program that tries schemas, they are compiled in
 //! this process, after the model's own checks.
 
-use super::diagnostic::{Diagnostic, Place};
-use crate::edges::schemas::trial::{Caps, Failed, Trial, Why};
-use crate::edges::schemas::{Judge, Refused, Source};
+use super::diagnostic::{Diagnostic, FilePlace};
+use crate::edges::schemas::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
+use crate::edges::schemas::{LibxmlJudge, SchemaSetError, SchemaSource};
 use systole_core::types::codes::Code;
 
 const SMALLER: &str = "write the type more plainly: fewer elements in one content, shorter enumerations and \
@@ -14,38 +14,38 @@ const SMALLER: &str = "write the type more plainly: fewer elements in one conten
 
 /// The first schema that does not compile. A schema outside the profile does not count: its reader reports it
 /// in more detail.
-pub(super) fn prove(sources: &[Source]) -> Option<Failed> {
+pub(super) fn prove(sources: &[SchemaSource]) -> Option<FailedTrial> {
     if sources.is_empty() {
         return None;
     }
-    let tried = Trial::beside().and_then(|trial| trial.compile(sources));
+    let tried = SchemaTrial::beside().and_then(|trial| trial.compile(sources));
     tried.unwrap_or_else(|| here(sources)).err()
 }
 
 /// Compiles them in this process.
-fn here(sources: &[Source]) -> Result<(), Failed> {
-    match Judge::compile(sources) {
-        Ok(_) | Err(Refused::Unfit { .. }) => Ok(()),
-        Err(Refused::Uncompiled { name, line, words }) => {
+fn here(sources: &[SchemaSource]) -> Result<(), FailedTrial> {
+    match LibxmlJudge::compile(sources) {
+        Ok(_) | Err(SchemaSetError::Unfit { .. }) => Ok(()),
+        Err(SchemaSetError::Uncompiled { name, line, words }) => {
             let at = sources.iter().position(|source| source.name == name).unwrap_or_default();
-            Err(Failed { at, line, why: Why::Refused(words) })
+            Err(FailedTrial { at, line, why: TrialOutcome::Refused(words) })
         }
     }
 }
 
 /// The diagnostic, with the schema's name for people.
-pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
-    let Caps { memory_bytes, processor_s, wall_ms } = Caps::USUAL;
+pub(super) fn told(file: &str, text: &[u8], failed: FailedTrial) -> Diagnostic {
+    let TrialLimits { memory_bytes, processor_s, wall_ms } = TrialLimits::USUAL;
     let (message, fix) = match failed.why {
-        Why::Refused(words) => {
+        TrialOutcome::Refused(words) => {
             let first = first_line(&words);
             (format!("libxml2 does not compile it: {first}"), fix_of(first))
         }
-        Why::Processor => {
+        TrialOutcome::Processor => {
             (format!("compiling it takes more than {processor_s} s of processor time"), SMALLER)
         }
-        Why::Wall => (format!("compiling it takes longer than {} s", (wall_ms / 1000)), SMALLER),
-        Why::Memory => {
+        TrialOutcome::Wall => (format!("compiling it takes longer than {} s", (wall_ms / 1000)), SMALLER),
+        TrialOutcome::Memory => {
             let most = (memory_bytes >> 20).to_string();
             (format!("compiling it takes more than {most} MiB of memory, or breaks libxml2"), SMALLER)
         }
@@ -56,7 +56,7 @@ pub(super) fn told(file: &str, text: &[u8], failed: Failed) -> Diagnostic {
     let indent = content.chars().take_while(|c| c.is_whitespace()).count();
     let span = content.trim_start().chars().take_while(|c| !c.is_whitespace() && *c != '>').collect();
     let column = indent.saturating_add(1);
-    let place = Place { file: file.to_owned(), line, column, span, text: content.to_owned() };
+    let place = FilePlace { file: file.to_owned(), line, column, span, text: content.to_owned() };
     Diagnostic::new(Code::ConfigSchema, place, &message, Some(fix))
 }
 

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use systole_kit::schema::{Model, Unfit};
+use systole_kit::schema::{ProfileViolation, SchemaModel};
 
-use super::diagnostic::{Diagnostic, Place};
+use super::diagnostic::{Diagnostic, FilePlace};
 use super::diagnostics::Diagnostics;
 use super::prove;
 use super::tree::Span;
 use super::value::At;
-use crate::edges::schemas::Source;
-use crate::edges::schemas::trial::{Failed, Why};
+use crate::edges::schemas::SchemaSource;
+use crate::edges::schemas::trial::{FailedTrial, TrialOutcome};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Schema, SchemaId};
 use systole_core::types::ids::Name;
@@ -79,12 +79,12 @@ pub(super) struct Outline {
     /// The place in the file that names it or stands for it.
     pub(super) named: Span,
     /// The places of its root elements.
-    declared: BTreeMap<Arc<str>, Place>,
+    declared: BTreeMap<Arc<str>, FilePlace>,
 }
 
 impl Outline {
     /// The place of a root element. `None` for a built-in vocabulary.
-    pub(super) fn declared(&self, element: &str) -> Option<&Place> {
+    pub(super) fn declared(&self, element: &str) -> Option<&FilePlace> {
         self.declared.get(element)
     }
 
@@ -160,7 +160,7 @@ impl Collected {
             && let Some(unproved) = prove(&taken)
             && let Some(one) = taken.get(unproved.at)
         {
-            let dies = !matches!(unproved.why, Why::Refused(_));
+            let dies = !matches!(unproved.why, TrialOutcome::Refused(_));
             let told = prove::told(&one.shown, &one.text, unproved)
                 .seeing(diagnostics.place(one.name.at), "named here");
             diagnostics.tell_at(one.name.at.start, told);
@@ -180,7 +180,7 @@ impl Collected {
     }
 
     /// Sets the places of the file's payloads.
-    pub(super) fn place_payloads(&mut self, place: impl Fn(&str) -> Place) {
+    pub(super) fn place_payloads(&mut self, place: impl Fn(&str) -> FilePlace) {
         if let Some(Some(outline)) = self.outlines.get_mut(PAYLOADS) {
             let places = outline.elements.iter().map(|element| (Arc::clone(element), place(element)));
             outline.declared = places.collect();
@@ -202,14 +202,14 @@ impl Collected {
     }
 }
 
-fn prove(taken: &[Taken]) -> Option<Failed> {
-    let source = |one: &Taken| Source { name: one.name.value.clone(), xsd: one.text.to_vec() };
+fn prove(taken: &[Taken]) -> Option<FailedTrial> {
+    let source = |one: &Taken| SchemaSource { name: one.name.value.clone(), xsd: one.text.to_vec() };
     prove::prove(&taken.iter().map(source).collect::<Vec<_>>())
 }
 
 fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) -> Option<Outline> {
     let Taken { name, shown, id, text } = one;
-    let model = match Model::read_among(text, among) {
+    let model = match SchemaModel::read_among(text, among) {
         Ok(model) => model,
         Err(all) => {
             // Mistakes in an imported schema are reported when that schema is read.
@@ -240,7 +240,7 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
 }
 
 /// The outline of a schema.
-pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
+pub(super) fn outlined(model: &SchemaModel, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
     let namespace = model.target_namespace().into();
     let imports = model.imports().map(Arc::from).collect();
@@ -248,17 +248,17 @@ pub(super) fn outlined(model: &Model, id: SchemaId) -> Outline {
 }
 
 /// A place in a schema. The span is the start of the construct, up to the next space or the end of a tag.
-fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> Place {
+fn place_in(file: &str, text: &[u8], line: u64, column: u64) -> FilePlace {
     let line = usize::try_from(line).unwrap_or(usize::MAX);
     let column = usize::try_from(column).unwrap_or(usize::MAX);
     let content =
         String::from_utf8_lossy(text).lines().nth(line.saturating_sub(1)).unwrap_or_default().to_owned();
     let from_column = content.chars().skip(column.saturating_sub(1));
     let span = from_column.take_while(|c| !c.is_whitespace() && *c != '>').collect();
-    Place { file: file.to_owned(), line, column, span, text: content }
+    FilePlace { file: file.to_owned(), line, column, span, text: content }
 }
 
-fn unfit_diagnostic(file: &str, text: &[u8], unfit: Unfit) -> Diagnostic {
+fn unfit_diagnostic(file: &str, text: &[u8], unfit: ProfileViolation) -> Diagnostic {
     let message = format!("{}: {}", unfit.construct, unfit.message);
     let place = place_in(file, text, unfit.line, unfit.column);
     Diagnostic::new(Code::ConfigSchema, place, &message, Some(unfit.fix.as_str()).filter(|m| !m.is_empty()))

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use systole_core::types::composition::Section;
+use systole_core::types::composition::ListenerSection;
 use systole_core::types::ids::Name;
 
 use super::tree::{Entry, Node, Value};
@@ -16,7 +16,7 @@ use super::tree::{Entry, Node, Value};
 const OF_LISTENERS: [&str; 2] = ["listeners", "agents"];
 
 /// The section of each listener of the file.
-pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, Section> {
+pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, ListenerSection> {
     let mut sections = BTreeMap::new();
     for of in OF_LISTENERS {
         let Some(Value::Map(listeners)) = child(root, of) else { continue };
@@ -24,7 +24,7 @@ pub(super) fn of_listeners(root: &Node) -> BTreeMap<Name, Section> {
             if let Ok(name) = Name::parse(key) {
                 let mut text = String::new();
                 block(&mut text, value, 0);
-                sections.insert(name, Section { path: format!("{of}.{key}"), text });
+                sections.insert(name, ListenerSection { path: format!("{of}.{key}"), text });
             }
         }
     }

@@ -6,20 +6,20 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::pauses::Pause;
-use crate::runtime::broker::{self, Reachable};
-use crate::runtime::front::Front;
+use crate::audit::pauses::ThreadPause;
+use crate::runtime::broker::{self, BrokerAddress};
+use crate::runtime::front::OrganismHandle;
 use crate::runtime::spoken;
 use systole_core::rules::core_payload;
 use systole_core::types::flow;
-use systole_core::types::person::{PersonRequestId, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId};
 use systole_core::types::ports::Position;
 use systole_core::types::record;
 use systole_core::types::refusal;
 
 /// A message is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Receipt {
+pub struct ApiReceipt {
     /// The record's id.
     pub id: String,
     /// The thread that it opened or joined.
@@ -41,10 +41,10 @@ pub struct Receipt {
     pub repeated: bool,
 }
 
-impl Receipt {
+impl ApiReceipt {
     /// The receipt of a message at that position under that key.
-    pub fn of(receipt: &flow::Receipt, position: Position, key: &str) -> Receipt {
-        Receipt {
+    pub fn of(receipt: &flow::Receipt, position: Position, key: &str) -> ApiReceipt {
+        ApiReceipt {
             id: receipt.id.to_string(),
             thread: receipt.thread.to_string(),
             seq: receipt.seq,
@@ -60,7 +60,7 @@ impl Receipt {
 
 /// The outcome of a message, for a waiting sender.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct CameOf {
+pub struct MessageOutcome {
     /// `answered`, `partial` (by a report that marks itself as partial), `reported` (by a report that marks itself as
     /// a failure), `handled`, `failed`, or `open`: not in the given time.
     pub outcome: String,
@@ -79,7 +79,7 @@ pub struct CameOf {
     pub payload: Option<String>,
 }
 
-impl Refusal {
+impl ApiRefusal {
     /// The kind of the last event of a stream that ends because the log cannot be read.
     pub const EVENT: &str = "fault";
 }
@@ -87,7 +87,7 @@ impl Refusal {
 /// A refused message or order. `message`, `expected` and the like are for people and models; `told` is the payload
 /// that an agent would receive.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Refusal {
+pub struct ApiRefusal {
     /// The code.
     pub code: String,
     /// One sentence.
@@ -125,9 +125,9 @@ pub struct Refusal {
     pub told: String,
 }
 
-impl From<&refusal::Refusal> for Refusal {
-    fn from(refusal: &refusal::Refusal) -> Refusal {
-        Refusal {
+impl From<&refusal::Refusal> for ApiRefusal {
+    fn from(refusal: &refusal::Refusal) -> ApiRefusal {
+        ApiRefusal {
             code: refusal.code.as_str().to_owned(),
             message: refusal.message.to_string(),
             element: refusal.element.clone(),
@@ -147,7 +147,7 @@ impl From<&refusal::Refusal> for Refusal {
 
 /// A record for display: its header and its body.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct ApiRecord {
     /// Its position in the log.
     pub position: u64,
     /// The chain it belongs to.
@@ -186,11 +186,11 @@ pub struct Record {
     pub body: String,
 }
 
-impl Record {
+impl ApiRecord {
     /// A record of the log at its position.
-    pub fn of(position: Position, record: &record::Record) -> Record {
+    pub fn of(position: Position, record: &record::Record) -> ApiRecord {
         let header = &record.header;
-        Record {
+        ApiRecord {
             position: position.0,
             thread: header.thread.to_string(),
             seq: header.seq,
@@ -215,7 +215,7 @@ impl Record {
 
 /// A listener's progress report. It is not in the log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Spoken {
+pub struct ProgressReport {
     /// The listener.
     pub listener: String,
     /// The thread.
@@ -235,9 +235,9 @@ pub struct Spoken {
     pub attempt: u32,
 }
 
-impl From<spoken::Spoken> for Spoken {
-    fn from(said: spoken::Spoken) -> Spoken {
-        Spoken {
+impl From<spoken::LiveMessage> for ProgressReport {
+    fn from(said: spoken::LiveMessage) -> ProgressReport {
+        ProgressReport {
             listener: said.listener.to_string(),
             thread: said.thread.to_string(),
             call: said.call.to_string(),
@@ -249,23 +249,23 @@ impl From<spoken::Spoken> for Spoken {
     }
 }
 
-impl Spoken {
+impl ProgressReport {
     /// The name of the event, which no kind of record has.
     pub const EVENT: &str = "spoken";
 }
 
 /// An event for a follower of the log that also wants progress reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Heard {
+pub enum FollowerEvent {
     /// A record of the log.
-    Record(Box<Record>),
+    Record(Box<ApiRecord>),
     /// A progress report.
-    Spoken(Spoken),
+    Spoken(ProgressReport),
 }
 
 /// The status of a running organism.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Status {
+pub struct OrganismStatus {
     /// The organism's name.
     pub organism: String,
     /// Its process.
@@ -278,11 +278,11 @@ pub struct Status {
     pub version: String,
 }
 
-impl Status {
+impl OrganismStatus {
     /// The status of the organism in this process.
-    pub fn of(front: &Front) -> Status {
+    pub fn of(front: &OrganismHandle) -> OrganismStatus {
         let composition = front.composition();
-        Status {
+        OrganismStatus {
             organism: composition.organism.to_string(),
             pid: std::process::id(),
             config: composition.hash.to_string(),
@@ -301,10 +301,10 @@ pub struct Workers {
 
 /// The output of a command that started an organism.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Started<'a> {
+pub struct StartReport<'a> {
     /// The status.
     #[serde(flatten)]
-    pub status: Status,
+    pub status: OrganismStatus,
     /// The address of its door.
     pub listen: String,
     /// Its log.
@@ -323,14 +323,14 @@ pub struct OwnBroker<'a> {
     /// Its address.
     pub address: &'a str,
     /// The listeners that may connect.
-    pub listeners: Vec<Entrance<'a>>,
+    pub listeners: Vec<ApiLogin<'a>>,
     /// The clients that may connect.
-    pub clients: Vec<Entrance<'a>>,
+    pub clients: Vec<ApiLogin<'a>>,
 }
 
 /// The credentials of a listener or a client for a broker. The key itself is only in the file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Entrance<'a> {
+pub struct ApiLogin<'a> {
     /// The listener, if it is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub listener: Option<&'a str>,
@@ -345,9 +345,9 @@ pub struct Entrance<'a> {
 
 impl<'a> OwnBroker<'a> {
     /// The broker of that organism, if it started one.
-    pub fn of(reachable: Option<&'a Reachable>) -> Option<OwnBroker<'a>> {
+    pub fn of(reachable: Option<&'a BrokerAddress>) -> Option<OwnBroker<'a>> {
         let reachable = reachable?;
-        let entrance = |one: &'a broker::Entrance| Entrance {
+        let entrance = |one: &'a broker::BrokerLogin| ApiLogin {
             listener: (!one.is_client).then_some(one.who.as_str()),
             client: one.is_client.then_some(one.who.as_str()),
             key: &one.key,
@@ -361,14 +361,14 @@ impl<'a> OwnBroker<'a> {
 
 /// A root at rest was ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Ended {
+pub struct ThreadEnded {
     /// Its id.
     pub ended: String,
 }
 
 /// A thread was ended with all that was open in it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Cancelled {
+pub struct ThreadCancelled {
     /// Its id.
     pub cancelled: String,
 }
@@ -376,9 +376,9 @@ pub struct Cancelled {
 /// A person's decision on a request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ruling {
+pub struct ApiRuling {
     /// The decision.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// The reason. A rejection must have one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
@@ -396,7 +396,7 @@ pub struct Ruling {
 /// The possible outcomes of a person's decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Outcome {
+pub enum DecisionOutcome {
     /// The payload may be delivered.
     Approved,
     /// The payload may not be delivered.
@@ -407,56 +407,56 @@ pub enum Outcome {
     Chosen,
 }
 
-impl Outcome {
+impl DecisionOutcome {
     /// The outcome of that decision.
-    pub fn of<A>(says: &Says<A>) -> Outcome {
+    pub fn of<A>(says: &PersonDecision<A>) -> DecisionOutcome {
         match says {
-            Says::Approve => Outcome::Approved,
-            Says::Reject => Outcome::Rejected,
-            Says::Amend(_) => Outcome::Amended,
-            Says::Choose(_) => Outcome::Chosen,
+            PersonDecision::Approve => DecisionOutcome::Approved,
+            PersonDecision::Reject => DecisionOutcome::Rejected,
+            PersonDecision::Amend(_) => DecisionOutcome::Amended,
+            PersonDecision::Choose(_) => DecisionOutcome::Chosen,
         }
     }
 }
 
 /// A person's decision was accepted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Ruled {
+pub struct DecisionAccepted {
     /// The request.
     pub approval: String,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// The choice that answers a question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub choice: Option<String>,
 }
 
-impl Ruled {
+impl DecisionAccepted {
     /// The result for that decision on a request.
-    pub fn of<A>(request: PersonRequestId, says: &Says<A>) -> Ruled {
+    pub fn of<A>(request: PersonRequestId, says: &PersonDecision<A>) -> DecisionAccepted {
         let choice = match says {
-            Says::Choose(choice) => choice.clone(),
+            PersonDecision::Choose(choice) => choice.clone(),
             _ => None,
         };
-        Ruled { approval: request.to_string(), outcome: Outcome::of(says), choice }
+        DecisionAccepted { approval: request.to_string(), outcome: DecisionOutcome::of(says), choice }
     }
 }
 
 /// A thread, or everything, was paused or resumed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Steered {
+pub struct PauseChanged {
     /// The thread; `None` for everything.
     pub thread: Option<String>,
     /// Whether it is now paused.
     pub paused: bool,
     /// The pause that still holds it after its own has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<Held>,
+    pub held: Option<HoldingPause>,
 }
 
 /// A pause that holds a thread that is not itself paused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Held {
+pub struct HoldingPause {
     /// The paused thread above it; `None` for everything.
     pub thread: Option<String>,
     /// Who paused it.
@@ -467,11 +467,11 @@ pub struct Held {
     pub note: Option<String>,
 }
 
-impl From<Pause> for Held {
-    fn from(pause: Pause) -> Held {
-        let Pause { of, by, since, note } = pause;
+impl From<ThreadPause> for HoldingPause {
+    fn from(pause: ThreadPause) -> HoldingPause {
+        let ThreadPause { of, by, since, note } = pause;
         let thread = (!of.is_sys()).then(|| of.to_string());
-        Held { thread, by, since: since.to_string(), note }
+        HoldingPause { thread, by, since: since.to_string(), note }
     }
 }
 

@@ -17,7 +17,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Unheard {
+pub enum DoorClientFault {
     /// Nothing answers at the address.
     #[error("nothing answers at {address}: {words}")]
     Unreachable {
@@ -48,10 +48,10 @@ pub enum Unheard {
 }
 
 /// The organism's decision.
-pub type Decided<T> = Result<Result<T, Box<api_types::Refusal>>, Unheard>;
+pub type DoorResult<T> = Result<Result<T, Box<api_types::ApiRefusal>>, DoorClientFault>;
 
 /// A message to send.
-pub struct Letter<'a> {
+pub struct OutgoingMessage<'a> {
     /// Its idempotency key.
     pub key: &'a str,
     /// The receiver.
@@ -63,15 +63,15 @@ pub struct Letter<'a> {
 }
 
 /// A running organism, for a command.
-pub struct Client {
+pub struct DoorClient {
     agent: Agent,
     address: String,
     authorization: String,
 }
 
-impl Client {
+impl DoorClient {
     /// The client of the organism in a run file.
-    pub fn of(run: &RunFile) -> Client {
+    pub fn of(run: &RunFile) -> DoorClient {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -81,11 +81,11 @@ impl Client {
             .timeout_recv_response(Some(ANSWER))
             .build();
         let authorization = format!("Bearer {}", run.token.secret());
-        Client { agent: Agent::new_with_config(config), address: run.address.to_string(), authorization }
+        DoorClient { agent: Agent::new_with_config(config), address: run.address.to_string(), authorization }
     }
 
     /// Sends a message.
-    pub fn send(&self, letter: &Letter<'_>) -> Decided<api_types::Receipt> {
+    pub fn send(&self, letter: &OutgoingMessage<'_>) -> DoorResult<api_types::ApiReceipt> {
         let mut request = self
             .agent
             .post(self.url("/v1/messages"))
@@ -104,14 +104,18 @@ impl Client {
     }
 
     /// Ends a thread.
-    pub fn cancel(&self, thread: &str) -> Decided<api_types::Cancelled> {
+    pub fn cancel(&self, thread: &str) -> DoorResult<api_types::ThreadCancelled> {
         let url = self.url(&format!("/v1/threads/{thread}/cancel"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
     /// Decides a request that waits for a person.
-    pub fn rule(&self, approval: &str, ruling: &api_types::Ruling) -> Decided<api_types::Ruled> {
+    pub fn rule(
+        &self,
+        approval: &str,
+        ruling: &api_types::ApiRuling,
+    ) -> DoorResult<api_types::DecisionAccepted> {
         let url = self.url(&format!("/v1/approvals/{approval}"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         let body = serde_json::to_vec(ruling).unwrap_or_default();
@@ -124,7 +128,7 @@ impl Client {
         thread: Option<&str>,
         halts: bool,
         note: Option<&str>,
-    ) -> Decided<api_types::Steered> {
+    ) -> DoorResult<api_types::PauseChanged> {
         let order = if halts { "/pause" } else { "/resume" };
         let path = match thread {
             Some(thread) => format!("/v1/threads/{thread}{order}"),
@@ -138,33 +142,43 @@ impl Client {
     }
 
     /// Ends a root at rest.
-    pub fn end(&self, thread: &str) -> Decided<api_types::Ended> {
+    pub fn end(&self, thread: &str) -> DoorResult<api_types::ThreadEnded> {
         let url = self.url(&format!("/v1/threads/{thread}/end"));
         let request = self.agent.post(url).header("authorization", &self.authorization);
         self.decided(request.send_empty(), StatusCode::OK)
     }
 
     /// The status of the organism.
-    pub fn status(&self) -> Decided<api_types::Status> {
+    pub fn status(&self) -> DoorResult<api_types::OrganismStatus> {
         let request = self.agent.get(self.url("/v1/status")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
 
     /// The number of NATS workers for each listener.
-    pub fn workers(&self) -> Decided<api_types::Workers> {
+    pub fn workers(&self) -> DoorResult<api_types::Workers> {
         let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);
         self.decided(request.call(), StatusCode::OK)
     }
 
     /// The records of a thread and those below it after a position, as they are written. With `within`, for at most
     /// that long.
-    pub fn events(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Events, Unheard> {
-        Ok(Events(self.stream(after, thread, false, within)?))
+    pub fn events(
+        &self,
+        after: u64,
+        thread: &str,
+        within: Option<Duration>,
+    ) -> Result<RecordEvents, DoorClientFault> {
+        Ok(RecordEvents(self.stream(after, thread, false, within)?))
     }
 
     /// The same, with what listeners report while they work.
-    pub fn voices(&self, after: u64, thread: &str, within: Option<Duration>) -> Result<Voices, Unheard> {
-        Ok(Voices(self.stream(after, thread, true, within)?))
+    pub fn voices(
+        &self,
+        after: u64,
+        thread: &str,
+        within: Option<Duration>,
+    ) -> Result<VoiceEvents, DoorClientFault> {
+        Ok(VoiceEvents(self.stream(after, thread, true, within)?))
     }
 
     fn stream(
@@ -173,7 +187,7 @@ impl Client {
         thread: &str,
         voice: bool,
         within: Option<Duration>,
-    ) -> Result<Frames, Unheard> {
+    ) -> Result<Frames, DoorClientFault> {
         let voice = voice.then_some(("voice", "true"));
         let request = self
             .agent
@@ -198,7 +212,7 @@ impl Client {
         &self,
         answered: Result<Response<Body>, ureq::Error>,
         good: StatusCode,
-    ) -> Decided<T> {
+    ) -> DoorResult<T> {
         let mut response = answered.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
         let text = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
@@ -213,26 +227,30 @@ impl Client {
         format!("http://{}{path}", self.address)
     }
 
-    fn unreachable(&self, error: &ureq::Error) -> Unheard {
-        Unheard::Unreachable { address: self.address.clone(), words: error.to_string() }
+    fn unreachable(&self, error: &ureq::Error) -> DoorClientFault {
+        DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 
-    fn strange(&self, status: StatusCode, words: &str) -> Unheard {
-        Unheard::Strange { address: self.address.clone(), status: status.as_u16(), words: words.to_owned() }
+    fn strange(&self, status: StatusCode, words: &str) -> DoorClientFault {
+        DoorClientFault::Strange {
+            address: self.address.clone(),
+            status: status.as_u16(),
+            words: words.to_owned(),
+        }
     }
 }
 
 /// Records as they are written. It ends when the organism stops.
-pub struct Events(Frames);
+pub struct RecordEvents(Frames);
 
-impl Iterator for Events {
-    type Item = Result<api_types::Record, Unheard>;
+impl Iterator for RecordEvents {
+    type Item = Result<api_types::ApiRecord, DoorClientFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             match self.0.next()? {
-                Ok(api_types::Heard::Record(record)) => return Some(Ok(*record)),
-                Ok(api_types::Heard::Spoken(_)) => {}
+                Ok(api_types::FollowerEvent::Record(record)) => return Some(Ok(*record)),
+                Ok(api_types::FollowerEvent::Spoken(_)) => {}
                 Err(unheard) => return Some(Err(unheard)),
             }
         }
@@ -240,10 +258,10 @@ impl Iterator for Events {
 }
 
 /// Records and listener output as they come. It ends when the organism stops.
-pub struct Voices(Frames);
+pub struct VoiceEvents(Frames);
 
-impl Iterator for Voices {
-    type Item = Result<api_types::Heard, Unheard>;
+impl Iterator for VoiceEvents {
+    type Item = Result<api_types::FollowerEvent, DoorClientFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.next()
@@ -257,7 +275,7 @@ struct Frames {
 }
 
 impl Frames {
-    fn next(&mut self) -> Option<Result<api_types::Heard, Unheard>> {
+    fn next(&mut self) -> Option<Result<api_types::FollowerEvent, DoorClientFault>> {
         let (mut line, mut kind) = (String::new(), String::new());
         loop {
             line.clear();
@@ -276,28 +294,30 @@ impl Frames {
         }
     }
 
-    fn read(&self, json: &str, kind: &str) -> Result<api_types::Heard, Unheard> {
-        let strange = |words: String| Unheard::Strange {
+    fn read(&self, json: &str, kind: &str) -> Result<api_types::FollowerEvent, DoorClientFault> {
+        let strange = |words: String| DoorClientFault::Strange {
             address: self.address.clone(),
             status: StatusCode::OK.as_u16(),
             words,
         };
         let read = match kind {
-            api_types::Spoken::EVENT => serde_json::from_str(json).map(api_types::Heard::Spoken),
-            api_types::Refusal::EVENT => match serde_json::from_str::<api_types::Refusal>(json) {
-                Ok(refusal) => return Err(Unheard::Broken { words: refusal.message }),
+            api_types::ProgressReport::EVENT => {
+                serde_json::from_str(json).map(api_types::FollowerEvent::Spoken)
+            }
+            api_types::ApiRefusal::EVENT => match serde_json::from_str::<api_types::ApiRefusal>(json) {
+                Ok(refusal) => return Err(DoorClientFault::Broken { words: refusal.message }),
                 Err(error) => Err(error),
             },
-            _ => serde_json::from_str(json).map(|record| api_types::Heard::Record(Box::new(record))),
+            _ => serde_json::from_str(json).map(|record| api_types::FollowerEvent::Record(Box::new(record))),
         };
         read.map_err(|error| strange(error.to_string()))
     }
 
-    fn broken(&self, error: &std::io::Error) -> Unheard {
+    fn broken(&self, error: &std::io::Error) -> DoorClientFault {
         let late = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
         if matches!(late, Some(ureq::Error::Timeout(_))) || error.kind() == std::io::ErrorKind::TimedOut {
-            return Unheard::TooLate;
+            return DoorClientFault::TooLate;
         }
-        Unheard::Unreachable { address: self.address.clone(), words: error.to_string() }
+        DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 }

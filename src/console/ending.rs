@@ -1,13 +1,13 @@
 //! The record that a sender waits for: the one that closes the call of its message. Records come in, in order, from
 //! any reader of the log; their meaning goes out.
 
-use super::api_types::{Receipt, Record};
+use super::api_types::{ApiReceipt, ApiRecord};
 use systole_core::rules::core_payload::{is_no_answer, is_partial};
-use systole_core::types::record::{Kind, Mark, Role};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// How a call ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum CallResult {
     /// With an answer.
     Answered,
     /// With a report instead of an answer: it marks itself as a failure, or it was made for a listener that gave no
@@ -22,30 +22,33 @@ pub enum Ending {
 }
 
 /// Whether a record closes the call of a receipt, and how.
-pub fn ending(receipt: &Receipt, record: &Record) -> Option<Ending> {
+pub fn ending(receipt: &ApiReceipt, record: &ApiRecord) -> Option<CallResult> {
     if record.thread != receipt.thread || record.seq <= receipt.seq {
         return None;
     }
     let code = record.code.as_deref().unwrap_or_default();
-    let kind = Kind::parse(&record.kind);
-    if kind == Some(Kind::Terminal) {
-        return Some(Ending::Failed(code.to_owned()));
+    let kind = RecordKind::parse(&record.kind);
+    if kind == Some(RecordKind::Terminal) {
+        return Some(CallResult::Failed(code.to_owned()));
     }
     if record.call.as_deref() != Some(&receipt.call) {
         return None;
     }
-    match (kind, Mark::parse(code)) {
-        (Some(Kind::Message), Some(Mark::Role(Role::Final))) => {
+    match (kind, RecordCode::parse(code)) {
+        (Some(RecordKind::Message), Some(RecordCode::Role(MessageRole::Final))) => {
             let body = record.body.as_bytes();
             Some(match (is_no_answer(body), is_partial(body)) {
-                (true, _) => Ending::Reported,
-                (false, true) => Ending::Partial,
-                (false, false) => Ending::Answered,
+                (true, _) => CallResult::Reported,
+                (false, true) => CallResult::Partial,
+                (false, false) => CallResult::Answered,
             })
         }
-        (Some(Kind::Outcome), Some(Mark::DeadLetter | Mark::ChildrenOpen | Mark::TodoOpen)) => None,
-        (Some(Kind::Outcome), Some(Mark::Handled)) => Some(Ending::Handled),
-        (Some(Kind::Outcome), _) => Some(Ending::Failed(code.to_owned())),
+        (
+            Some(RecordKind::Outcome),
+            Some(RecordCode::DeadLetter | RecordCode::ChildrenOpen | RecordCode::TodoOpen),
+        ) => None,
+        (Some(RecordKind::Outcome), Some(RecordCode::Handled)) => Some(CallResult::Handled),
+        (Some(RecordKind::Outcome), _) => Some(CallResult::Failed(code.to_owned())),
         _ => None,
     }
 }

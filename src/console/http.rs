@@ -19,17 +19,17 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::events::{Events, Follower, Watching};
+use super::events::{Events, Follower, ProgressFollower};
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::inbound;
 use super::request_refusals::{plain, refused, stopping};
 use super::strangers::{Doorway, Visitor};
 use super::{api_types, steering, waiting};
 use crate::edges::clock::WallClock;
-use crate::edges::tasks::{self, Kind, Task};
-use crate::runtime::front::Front;
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -43,7 +43,7 @@ const FOLLOWERS: usize = 64;
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Unopened {
+pub enum HttpDoorFault {
     /// Another program listens at the address.
     #[error("{0} is in use by another program: stop it, or name another address under `console.listen`")]
     InUse(SocketAddr),
@@ -58,24 +58,24 @@ const TRIES: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(100);
 
 /// Binds the address first, so that a taken one is known before anything starts.
-pub async fn bind(address: SocketAddr) -> Result<TcpListener, Unopened> {
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
     for _ in 0..TRIES {
         match TcpListener::bind(address).await {
             Ok(listener) => return Ok(listener),
             Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => tokio::time::sleep(AGAIN).await,
-            Err(error) => return Err(Unopened::Machine(address, error)),
+            Err(error) => return Err(HttpDoorFault::Machine(address, error)),
         }
     }
-    Err(Unopened::InUse(address))
+    Err(HttpDoorFault::InUse(address))
 }
 
 /// Binds that address, or a free port if another program listens there.
-pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> {
+pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, HttpDoorFault> {
     match TcpListener::bind(address).await {
         Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             bind(SocketAddr::new(address.ip(), 0)).await
         }
-        taken => taken.map_err(|error| Unopened::Machine(address, error)),
+        taken => taken.map_err(|error| HttpDoorFault::Machine(address, error)),
     }
 }
 
@@ -83,12 +83,12 @@ pub async fn bind_or_free(address: SocketAddr) -> Result<TcpListener, Unopened> 
 pub struct HttpDoor {
     state: Arc<HttpState>,
     close: oneshot::Sender<()>,
-    task: Task,
+    task: RunningTask,
 }
 
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
-    pub fn open(listener: TcpListener, front: Front, keyring: Keyring) -> HttpDoor {
+    pub fn open(listener: TcpListener, front: OrganismHandle, keyring: Keyring) -> HttpDoor {
         let state = Arc::new(HttpState {
             front,
             keyring,
@@ -122,13 +122,13 @@ impl HttpDoor {
                 tracing::error!(%error, "the HTTP door stopped by itself");
             }
         };
-        let task = tasks::start(Kind::Door, work, async |_| ());
+        let task = tasks::start(TaskKind::Door, work, async |_| ());
         HttpDoor { state, close, task }
     }
 
     /// Admits no new clients, and records the failed logins that were not reported yet. Connected clients
     /// continue until the pump ends; the returned task ends with the last of them.
-    pub async fn close(self) -> Task {
+    pub async fn close(self) -> RunningTask {
         // If the door has already shut, no task receives this.
         let _shut_before = self.close.send(());
         let rest = self.state.failed_logins.lock().unwrap_or_else(PoisonError::into_inner).rest();
@@ -208,13 +208,14 @@ async fn events(
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
     let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
-    let events = Events::start(Watching::new(Follower::after(&state.front, from, thread), hearing), seat);
+    let events =
+        Events::start(ProgressFollower::new(Follower::after(&state.front, from, thread), hearing), seat);
     Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
 }
 
 /// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
 /// reported as not found.
-async fn may_read(front: &Front, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
+async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
     if front.composition().has_role(client, Role::Read) {
         return Ok(());
     }
@@ -252,14 +253,14 @@ impl futures_core::Stream for Frames {
 }
 
 /// Progress reports and a fault have no id, so that a client's last id remains its position in the log.
-fn frame(heard: &Result<api_types::Heard, api_types::Refusal>) -> Result<Event, axum::Error> {
+fn frame(heard: &Result<api_types::FollowerEvent, api_types::ApiRefusal>) -> Result<Event, axum::Error> {
     match heard {
-        Ok(api_types::Heard::Record(record)) => {
+        Ok(api_types::FollowerEvent::Record(record)) => {
             Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
         }
-        Err(refusal) => Event::default().event(api_types::Refusal::EVENT).json_data(refusal),
-        Ok(api_types::Heard::Spoken(spoken)) => {
-            Event::default().event(api_types::Spoken::EVENT).json_data(spoken)
+        Err(refusal) => Event::default().event(api_types::ApiRefusal::EVENT).json_data(refusal),
+        Ok(api_types::FollowerEvent::Spoken(spoken)) => {
+            Event::default().event(api_types::ProgressReport::EVENT).json_data(spoken)
         }
     }
 }
@@ -269,8 +270,12 @@ async fn cancel(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.cancel(client, id), |cancelled| Json(api_types::Cancelled { cancelled }))
-        .await
+    over(
+        &thread,
+        |id| state.front.cancel(client, id),
+        |cancelled| Json(api_types::ThreadCancelled { cancelled }),
+    )
+    .await
 }
 
 async fn end(
@@ -278,13 +283,13 @@ async fn end(
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
 ) -> Response {
-    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::Ended { ended })).await
+    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::ThreadEnded { ended })).await
 }
 
 /// Ends a thread by an order, and reports the result.
 async fn over<T: IntoResponse>(
     thread: &str,
-    order: impl AsyncFnOnce(ThreadId) -> Option<Reply>,
+    order: impl AsyncFnOnce(ThreadId) -> Option<SenderReply>,
     done: impl FnOnce(String) -> T,
 ) -> Response {
     let id = match ThreadId::parse(thread) {
@@ -294,8 +299,8 @@ async fn over<T: IntoResponse>(
         }
     };
     match order(id).await {
-        Some(Reply::Done | Reply::Receipt(..)) => done(thread.to_owned()).into_response(),
-        Some(Reply::Refused(refusal)) => refused(&refusal),
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => done(thread.to_owned()).into_response(),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
     }
 }
@@ -320,5 +325,5 @@ async fn workers(
 }
 
 async fn status(State(state): State<Arc<HttpState>>) -> Response {
-    Json(api_types::Status::of(&state.front)).into_response()
+    Json(api_types::OrganismStatus::of(&state.front)).into_response()
 }

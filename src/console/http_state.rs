@@ -7,13 +7,13 @@ use axum::extract::rejection::QueryRejection;
 use tokio::sync::Semaphore;
 
 use super::failed_logins::FailedLogins;
-use crate::runtime::front::Front;
+use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use systole_core::types::ids::Name;
 
 /// The state that serves every request.
 pub(super) struct HttpState {
-    pub(super) front: Front,
+    pub(super) front: OrganismHandle,
     pub(super) bodies: Semaphore,
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,

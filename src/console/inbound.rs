@@ -18,9 +18,9 @@ use serde::Deserialize;
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::request_refusals::{plain, refused, stopping};
-use crate::runtime::front::{Front, Message};
+use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::runfile::random_hex;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{self, Refused};
 use systole_core::types::ids::{Key, Name};
@@ -62,18 +62,18 @@ pub(super) async fn messages(
             return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
         }
     };
-    let message = Message { client, key: key.clone(), document, to, thread };
+    let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask(message).await {
-        Some(Reply::Receipt(receipt, position)) => {
+        Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            let told = api_types::Receipt::of(&receipt, position, key.as_str());
+            let told = api_types::ApiReceipt::of(&receipt, position, key.as_str());
             (StatusCode::ACCEPTED, Json(told)).into_response()
         }
-        Some(Reply::Refused(refusal)) => refused(&refusal),
-        Some(Reply::Done) | None => stopping(),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
+        Some(SenderReply::Done) | None => stopping(),
     }
 }
 
@@ -133,16 +133,16 @@ pub(super) fn larger(limit: usize, announced: Option<u64>, came: &[u8]) -> Refus
 }
 
 /// Refuses an oversized message and closes the connection: the rest of the body is not read.
-async fn too_large(front: &Front, client: Name, key: Key, too_large: Refused) -> Response {
+async fn too_large(front: &OrganismHandle, client: Name, key: Key, too_large: Refused) -> Response {
     let response = match front.refuse(client, key, too_large).await {
-        Some(Reply::Refused(refusal)) => refused(&refusal),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
         _ => stopping(),
     };
     ([(header::CONNECTION, "close")], response).into_response()
 }
 
 /// The position of the first of two equal messages.
-pub(super) async fn earlier(front: &Front, receipt: &flow::Receipt, key: &Key) -> Position {
+pub(super) async fn earlier(front: &OrganismHandle, receipt: &flow::Receipt, key: &Key) -> Position {
     let (front, receipt, key) = (front.clone(), receipt.clone(), key.clone());
     let looked = tokio::task::spawn_blocking(move || front.position_of(&receipt, &key)).await;
     match looked {

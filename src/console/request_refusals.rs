@@ -11,7 +11,7 @@ use systole_core::types::refusal::Refusal;
 /// A refusal of the request itself, not of a payload: nothing of it is recorded.
 pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());
-    (status, Json(api_types::Refusal::from(&refusal))).into_response()
+    (status, Json(api_types::ApiRefusal::from(&refusal))).into_response()
 }
 
 /// A refusal by the pump.
@@ -27,7 +27,7 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
     };
-    let response = (status, Json(api_types::Refusal::from(refusal))).into_response();
+    let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.
         return ([(header::RETRY_AFTER, "1")], response).into_response();

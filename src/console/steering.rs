@@ -16,11 +16,11 @@ use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::request_refusals::{plain, refused, stopping};
 use crate::audit::pauses;
 use crate::runtime::validators::PersonOrder;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::limits;
-use systole_core::types::person::{PersonRequestId, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId};
 
 /// Decides a request that waits for a person.
 pub(super) async fn approvals(
@@ -42,31 +42,31 @@ pub(super) async fn approvals(
         Ok(order) => order,
         Err(words) => return bad(&words),
     };
-    let ruled = api_types::Ruled::of(request, &order.says);
+    let ruled = api_types::DecisionAccepted::of(request, &order.says);
     match state.front.rule(order).await {
-        Some(Reply::Done | Reply::Receipt(..)) => Json(ruled).into_response(),
-        Some(Reply::Refused(refusal)) => refused(&refusal),
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => Json(ruled).into_response(),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
     }
 }
 
 /// The order in a body, or the error in it.
-fn order(by: Name, request: PersonRequestId, ruling: api_types::Ruling) -> Result<PersonOrder, String> {
-    let api_types::Ruling { outcome, note, hash, payload, choice } = ruling;
+fn order(by: Name, request: PersonRequestId, ruling: api_types::ApiRuling) -> Result<PersonOrder, String> {
+    let api_types::ApiRuling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
     let says = match (outcome, payload) {
-        (api_types::Outcome::Approved, None) => Says::Approve,
-        (api_types::Outcome::Rejected, None) if note.is_none() => {
+        (api_types::DecisionOutcome::Approved, None) => PersonDecision::Approve,
+        (api_types::DecisionOutcome::Rejected, None) if note.is_none() => {
             return Err("a rejection needs a note: it tells the caller what to fix".to_owned());
         }
-        (api_types::Outcome::Rejected, None) => Says::Reject,
-        (api_types::Outcome::Amended, Some(payload)) => Says::Amend(payload.into_bytes()),
-        (api_types::Outcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
-        (api_types::Outcome::Chosen, None) => Says::Choose(choice.clone()),
+        (api_types::DecisionOutcome::Rejected, None) => PersonDecision::Reject,
+        (api_types::DecisionOutcome::Amended, Some(payload)) => PersonDecision::Amend(payload.into_bytes()),
+        (api_types::DecisionOutcome::Amended, None) => return Err("an amendment needs a payload".to_owned()),
+        (api_types::DecisionOutcome::Chosen, None) => PersonDecision::Choose(choice.clone()),
         (_, Some(_)) => return Err("only the outcome `amended` takes a payload".to_owned()),
     };
-    if choice.is_some() && outcome != api_types::Outcome::Chosen {
+    if choice.is_some() && outcome != api_types::DecisionOutcome::Chosen {
         return Err("only the outcome `chosen` takes a choice".to_owned());
     }
     Ok(PersonOrder { by, request, hash, note, says })
@@ -127,10 +127,10 @@ pub(super) async fn resume_all(
 
 /// The pause that holds a thread in addition to its own. If the log cannot be read, there is no
 /// answer.
-async fn held(state: &HttpState, thread: ThreadId) -> Option<api_types::Held> {
+async fn held(state: &HttpState, thread: ThreadId) -> Option<api_types::HoldingPause> {
     let reader = state.front.reader().clone();
     let looked = tokio::task::spawn_blocking(move || pauses::above(&*reader, &thread)).await;
-    looked.ok()?.ok()?.map(api_types::Held::from)
+    looked.ok()?.ok()?.map(api_types::HoldingPause::from)
 }
 
 async fn steer(
@@ -151,15 +151,15 @@ async fn steer(
         Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
     match state.front.pause(by, thread.clone(), halts, note).await {
-        Some(Reply::Done | Reply::Receipt(..)) => {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
             let held = match &thread {
                 Some(id) => held(state, id.clone()).await,
                 None => None,
             };
-            Json(api_types::Steered { thread: thread.map(|id| id.to_string()), paused: halts, held })
+            Json(api_types::PauseChanged { thread: thread.map(|id| id.to_string()), paused: halts, held })
                 .into_response()
         }
-        Some(Reply::Refused(refusal)) => refused(&refusal),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
         None => stopping(),
     }
 }

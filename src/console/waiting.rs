@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::refused;
-use crate::audit::persons::{self, Waiting};
+use crate::audit::persons::{self, WaitingRequest};
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
@@ -51,7 +51,7 @@ fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Res
 }
 
 /// Whether a client opened the tree of an approval.
-fn is_own(client: &Name, one: &Waiting, reader: &dyn LogReader) -> Result<bool, LogFault> {
+fn is_own(client: &Name, one: &WaitingRequest, reader: &dyn LogReader) -> Result<bool, LogFault> {
     let first = reader.of_thread(&one.thread.root_of(), 1, 1)?;
     Ok(first.first().is_some_and(|(_, record)| record.header.from == *client))
 }

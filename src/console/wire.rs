@@ -13,14 +13,14 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use super::api_types;
-use super::ending::{Ending, ending};
+use super::ending::{CallResult, ending};
 use super::events::Follower;
 use super::inbound::{earlier, key_of, larger};
 use super::request_refusals::going;
-use crate::edges::nats::{Back, Broker, FailedLogins, Knock, token};
-use crate::edges::tasks::{self, Kind, Task};
-use crate::runtime::front::{Front, Message};
-use crate::runtime::waiting::Reply;
+use crate::edges::nats::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use crate::runtime::front::{ClientMessage, OrganismHandle};
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::Position;
@@ -36,11 +36,11 @@ const LONGEST_WAIT: u64 = 300;
 /// The open door.
 pub struct WireDoor {
     close: watch::Sender<bool>,
-    task: Task,
+    task: RunningTask,
 }
 
 struct WireState {
-    front: Front,
+    front: OrganismHandle,
     /// Clients by their name in a subject.
     clients: BTreeMap<String, Seated>,
     closed: watch::Receiver<bool>,
@@ -55,7 +55,7 @@ struct Seated {
 impl WireDoor {
     /// Opens it; `None` if no client uses a broker. If the broker does not answer now, the door opens as soon as it
     /// does.
-    pub async fn open(front: &Front) -> Option<WireDoor> {
+    pub async fn open(front: &OrganismHandle) -> Option<WireDoor> {
         let clients = front.composition().clients.iter().filter(|(_, client)| client.over_nats);
         let seated = |name: &Name| Seated { name: name.clone(), seats: Arc::new(Semaphore::new(MESSAGES)) };
         let clients: BTreeMap<String, Seated> =
@@ -67,7 +67,7 @@ impl WireDoor {
             Some(broker) => broker.failed_logins().await,
             None => return None,
         };
-        let task = tasks::start(Kind::Wire, serve(state, broker, first), async |_| ());
+        let task = tasks::start(TaskKind::Wire, serve(state, broker, first), async |_| ());
         Some(WireDoor { close, task })
     }
 
@@ -125,7 +125,7 @@ async fn takes(
             continue;
         };
         let (client, back) = (name.clone(), knock.back.take());
-        let (state, kind) = (state.clone(), Kind::Message(client.clone()));
+        let (state, kind) = (state.clone(), TaskKind::Message(client.clone()));
         let work = async move {
             if let Err(refusal) = taken(&state, client, knock, back.as_ref()).await {
                 refuse(&back, &refusal).await;
@@ -137,14 +137,14 @@ async fn takes(
     }
 }
 
-async fn refuse(back: &Option<Back>, refusal: &Refusal) {
+async fn refuse(back: &Option<ReplyRoute>, refusal: &Refusal) {
     // A sender without a reply path hears nothing; the log has the refusals of payloads.
     if let Some(back) = back {
-        say(back, &api_types::Refusal::from(refusal), Some(refusal.code)).await;
+        say(back, &api_types::ApiRefusal::from(refusal), Some(refusal.code)).await;
     }
 }
 
-async fn say(back: &Back, words: &impl Serialize, code: Option<Code>) {
+async fn say(back: &ReplyRoute, words: &impl Serialize, code: Option<Code>) {
     let body = serde_json::to_vec(words).unwrap_or_default();
     back.say(body, code.map(Code::as_str)).await;
 }
@@ -153,31 +153,31 @@ async fn say(back: &Back, words: &impl Serialize, code: Option<Code>) {
 async fn taken(
     state: &WireState,
     client: Name,
-    knock: Knock,
-    back: Option<&Back>,
+    knock: UnreadMessage,
+    back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
-    let Knock { key, to, thread, wait, document, .. } = knock;
+    let UnreadMessage { key, to, thread, wait, document, .. } = knock;
     let key = key_of(key).map_err(|words| Box::new(Refusal::new(Code::Invalid, words)))?;
     let wait = wait.as_deref().map(waited).transpose()?;
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {
         let too_large = larger(limit, None, &document);
         return match state.front.refuse(client, key, too_large).await {
-            Some(Reply::Refused(refusal)) => Err(refusal),
+            Some(SenderReply::Refused(refusal)) => Err(refusal),
             _ => Err(Box::new(going())),
         };
     }
-    let message = Message { client, key: key.clone(), document, to, thread };
+    let message = ClientMessage { client, key: key.clone(), document, to, thread };
     let receipt = match state.front.ask(message).await {
-        Some(Reply::Receipt(receipt, position)) => {
+        Some(SenderReply::Receipt(receipt, position)) => {
             let position = match position {
                 Some(position) => position,
                 None => earlier(&state.front, &receipt, &key).await,
             };
-            api_types::Receipt::of(&receipt, position, key.as_str())
+            api_types::ApiReceipt::of(&receipt, position, key.as_str())
         }
-        Some(Reply::Refused(refusal)) => return Err(refusal),
-        Some(Reply::Done) | None => return Err(Box::new(going())),
+        Some(SenderReply::Refused(refusal)) => return Err(refusal),
+        Some(SenderReply::Done) | None => return Err(Box::new(going())),
     };
     let Some(back) = back else { return Ok(()) };
     say(back, &receipt, None).await;
@@ -198,8 +198,12 @@ fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
 }
 
 /// The outcome of a message within that time.
-async fn came_of(state: &WireState, receipt: &api_types::Receipt, wait: Duration) -> api_types::CameOf {
-    let open = api_types::CameOf {
+async fn came_of(
+    state: &WireState,
+    receipt: &api_types::ApiReceipt,
+    wait: Duration,
+) -> api_types::MessageOutcome {
+    let open = api_types::MessageOutcome {
         outcome: "open".to_owned(),
         code: None,
         thread: receipt.thread.clone(),
@@ -226,21 +230,21 @@ async fn came_of(state: &WireState, receipt: &api_types::Receipt, wait: Duration
     };
     let Some((ending, record)) = ended else { return open };
     let (outcome, code) = match ending {
-        Ending::Answered => ("answered", None),
-        Ending::Partial => ("partial", None),
-        Ending::Reported => ("reported", None),
-        Ending::Handled => ("handled", None),
-        Ending::Failed(code) => ("failed", Some(code)),
+        CallResult::Answered => ("answered", None),
+        CallResult::Partial => ("partial", None),
+        CallResult::Reported => ("reported", None),
+        CallResult::Handled => ("handled", None),
+        CallResult::Failed(code) => ("failed", Some(code)),
     };
     let (outcome, position) = (outcome.to_owned(), Some(record.position));
-    api_types::CameOf { outcome, code, position, payload: Some(record.body), ..open }
+    api_types::MessageOutcome { outcome, code, position, payload: Some(record.body), ..open }
 }
 
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.
-async fn tell(back: &Back, came: api_types::CameOf) {
+async fn tell(back: &ReplyRoute, came: api_types::MessageOutcome) {
     let body = serde_json::to_vec(&came).unwrap_or_default();
     if back.fits(&body) {
         return back.say(body, None).await;
     }
-    say(back, &api_types::CameOf { payload: None, ..came }, None).await;
+    say(back, &api_types::MessageOutcome { payload: None, ..came }, None).await;
 }

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use nkeys::{KeyPair, KeyPairType};
 
-use super::system::{self, Hindered};
+use super::system::{self, FileFault};
 
 /// More bytes than the file of a seed has.
 const MOST: u64 = 256;
 
 /// The public halves, in the order of the names.
-pub struct Found {
+pub struct PublicKeys {
     /// Those that belong to the names.
     pub public: Vec<String>,
     /// How many are new.
@@ -26,9 +26,9 @@ pub struct Found {
 
 /// Why there are no keys.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Keyless {
+pub enum KeyFilesFault {
     /// A file was not read, or not written.
-    Hindered(Hindered),
+    Hindered(FileFault),
     /// The file contains no key. Its content is not repeated.
     NoSeed(PathBuf),
     /// No key was made.
@@ -41,14 +41,14 @@ pub fn path(folder: &Path, name: &str) -> PathBuf {
 }
 
 /// Reads the keys of that folder, and makes the missing ones. If a key cannot be read, none is made.
-pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<Found, Keyless> {
+pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<PublicKeys, KeyFilesFault> {
     let paths: Vec<PathBuf> = names.iter().map(|name| path(folder, name)).collect();
     let mut open = Vec::new();
     let found = paths.iter().map(|path| read(path, &mut open)).collect::<Result<Vec<_>, _>>()?;
     let made = found.iter().filter(|key| key.is_none()).count();
     if made > 0 {
         let no_folder =
-            |error| Keyless::Hindered(system::no_folder(folder, "the folder of the keys", &error));
+            |error| KeyFilesFault::Hindered(system::no_folder(folder, "the folder of the keys", &error));
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(no_folder)?;
     }
     let keys = paths.iter().zip(found).map(|(path, key)| match key {
@@ -56,22 +56,22 @@ pub fn found_or_made(folder: &Path, names: &[&str]) -> Result<Found, Keyless> {
         None => make(path),
     });
     let public = keys.map(|key| key.map(|key| key.public_key())).collect::<Result<_, _>>()?;
-    Ok(Found { public, made, open })
+    Ok(PublicKeys { public, made, open })
 }
 
 /// The secret half of an existing key.
-pub fn seed(path: &Path) -> Result<String, Keyless> {
+pub fn seed(path: &Path) -> Result<String, KeyFilesFault> {
     let absent = || std::io::Error::from(ErrorKind::NotFound);
     let key = read(path, &mut Vec::new())?.ok_or_else(|| unread(path, &absent()))?;
-    key.seed().map_err(|error| Keyless::Unmade(error.to_string()))
+    key.seed().map_err(|error| KeyFilesFault::Unmade(error.to_string()))
 }
 
-fn unread(path: &Path, error: &std::io::Error) -> Keyless {
-    Keyless::Hindered(system::unread(path, "a key", error))
+fn unread(path: &Path, error: &std::io::Error) -> KeyFilesFault {
+    KeyFilesFault::Hindered(system::unread(path, "a key", error))
 }
 
 /// The key of a file, if the file is there.
-fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Keyless> {
+fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, KeyFilesFault> {
     let told = |error: &std::io::Error| unread(path, error);
     let file = match fs::File::open(path) {
         Ok(file) => file,
@@ -86,14 +86,14 @@ fn read(path: &Path, open: &mut Vec<PathBuf>) -> Result<Option<KeyPair>, Keyless
     let mut text = String::new();
     file.take(MOST).read_to_string(&mut text).map_err(|error| told(&error))?;
     let key = KeyPair::from_seed(text.trim()).ok().filter(|key| key.key_pair_type() == KeyPairType::User);
-    key.map(Some).ok_or_else(|| Keyless::NoSeed(path.to_owned()))
+    key.map(Some).ok_or_else(|| KeyFilesFault::NoSeed(path.to_owned()))
 }
 
 /// Makes a key. A file with the name of a key is complete at any moment, and an existing file stays.
-fn make(path: &Path) -> Result<KeyPair, Keyless> {
-    let told = |error: std::io::Error| Keyless::Hindered(system::unwritten(path, "a new key", &error));
+fn make(path: &Path) -> Result<KeyPair, KeyFilesFault> {
+    let told = |error: std::io::Error| KeyFilesFault::Hindered(system::unwritten(path, "a new key", &error));
     let key = KeyPair::new_user();
-    let seed = key.seed().map_err(|error| Keyless::Unmade(error.to_string()))?;
+    let seed = key.seed().map_err(|error| KeyFilesFault::Unmade(error.to_string()))?;
     let draft = path.with_extension(format!("new-{}", std::process::id()));
     let written = write(&draft, &seed).and_then(|()| fs::hard_link(&draft, path));
     // If the file was not written, there is nothing to remove.

@@ -8,7 +8,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use systole_core::types::ids::{CallPath, ThreadId};
-use systole_core::types::ports::{CallMark, Lease, Leases, Token, Tokens};
+use systole_core::types::ports::{CallMark, Lease, LeaseToken, Leases, TokenMaker};
 
 /// How many leases are remembered after they are over, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;
@@ -21,8 +21,8 @@ pub struct LeaseTable {
 
 #[derive(Default)]
 struct Inside {
-    leases: HashMap<Token, Arc<Lease>>,
-    over: VecDeque<Token>,
+    leases: HashMap<LeaseToken, Arc<Lease>>,
+    over: VecDeque<LeaseToken>,
 }
 
 impl LeaseTable {
@@ -40,7 +40,7 @@ impl Leases for LeaseTable {
         self.with(|inside| inside.leases.get(token).cloned())
     }
 
-    fn retire(&self, token: &Token) {
+    fn retire(&self, token: &LeaseToken) {
         self.with(|inside| {
             inside.over.push_back(token.clone());
             if inside.over.len() > REMEMBERED
@@ -80,11 +80,11 @@ impl HmacTokens {
     }
 }
 
-impl Tokens for HmacTokens {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+impl TokenMaker for HmacTokens {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
         let hash = self.code(&[thread.as_str(), call.as_str(), &turn.to_string(), &attempt.to_string()]);
         let hex = hash.iter().take(16).flat_map(|b| [b >> 4, b & 15]).map(|d| char::from_digit(d.into(), 16));
-        Token(hex.flatten().collect::<String>().into())
+        LeaseToken(hex.flatten().collect::<String>().into())
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// Why something could not be done with a file, and what to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Hindered {
+pub struct FileFault {
     /// The path, what was wanted there, and why not.
     pub words: String,
     /// The fix.
@@ -18,7 +18,7 @@ pub struct Hindered {
 }
 
 /// Why a file was not read; `what` says what it should have been, as `the payload`.
-pub fn unread(path: &Path, what: &str, error: &Error) -> Hindered {
+pub fn unread(path: &Path, what: &str, error: &Error) -> FileFault {
     let fix = match error.kind() {
         ErrorKind::PermissionDenied => "the right to read it, or another file",
         ErrorKind::IsADirectory => "the path of a file in it",
@@ -26,13 +26,13 @@ pub fn unread(path: &Path, what: &str, error: &Error) -> Hindered {
         ErrorKind::NotFound | ErrorKind::NotADirectory => "the path of a file that is there",
         _ => "another file, or a disk that can be read",
     };
-    Hindered { words: sentence(path, what, &told(error)), fix }
+    FileFault { words: sentence(path, what, &told(error)), fix }
 }
 
 /// Why a file was not written; `what` says what it should have become.
-pub fn unwritten(path: &Path, what: &str, error: &Error) -> Hindered {
+pub fn unwritten(path: &Path, what: &str, error: &Error) -> FileFault {
     if let Some(words) = path.parent().and_then(in_the_way) {
-        return Hindered { words, fix: "another path, or move it out of the way" };
+        return FileFault { words, fix: "another path, or move it out of the way" };
     }
     let (why, fix) = match error.kind() {
         ErrorKind::NotFound => ("there is no such folder".to_owned(), "a path in a folder that is there"),
@@ -43,13 +43,13 @@ pub fn unwritten(path: &Path, what: &str, error: &Error) -> Hindered {
         }
         _ => (told(error), "a path where this user may write"),
     };
-    Hindered { words: sentence(path, what, &why), fix }
+    FileFault { words: sentence(path, what, &why), fix }
 }
 
 /// Why a folder was not made.
-pub fn no_folder(path: &Path, what: &str, error: &Error) -> Hindered {
+pub fn no_folder(path: &Path, what: &str, error: &Error) -> FileFault {
     match in_the_way(path) {
-        Some(words) => Hindered { words, fix: "another path, or move it out of the way" },
+        Some(words) => FileFault { words, fix: "another path, or move it out of the way" },
         None => unwritten(path, what, error),
     }
 }

@@ -17,11 +17,11 @@ pub const LOOK: Duration = Duration::from_secs(1);
 
 /// Gets the reports of what the broker refused, and of its death. `false` means that there was no room for the report
 /// just now.
-pub type Tell = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
+pub type BrokerReporter = Arc<dyn Fn(Code, String) -> bool + Send + Sync>;
 
 /// An event, without the parts that differ each time.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Event {
+pub struct TalliedEvent {
     /// The kind of event.
     pub code: Code,
     /// Whose event, and what happened. There are only as many as parties and kinds, no matter what anyone sends.
@@ -30,7 +30,7 @@ pub struct Event {
     pub example: String,
 }
 
-impl Event {
+impl TalliedEvent {
     /// For a client that a broker does not know.
     pub const NOT_LET_IN: &str =
         "the broker refused a login without a key, or with one that it does not know";
@@ -44,12 +44,12 @@ struct Count {
 
 /// The counts of all events.
 #[derive(Default)]
-pub struct Tally(BTreeMap<(Code, String), Count>);
+pub struct EventTally(BTreeMap<(Code, String), Count>);
 
-impl Tally {
+impl EventTally {
     /// Counts one.
-    pub fn count(&mut self, event: Event) {
-        let Event { code, what, example } = event;
+    pub fn count(&mut self, event: TalliedEvent) {
+        let TalliedEvent { code, what, example } = event;
         let known = self.0.entry((code, what));
         let known = known.or_insert_with(|| Count { told: None, untold: 0, example: String::new() });
         known.untold += 1;
@@ -81,13 +81,13 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    fn event(what: &str, example: &str) -> Event {
-        Event { code: Code::BusViolation, what: what.to_owned(), example: example.to_owned() }
+    fn event(what: &str, example: &str) -> TalliedEvent {
+        TalliedEvent { code: Code::BusViolation, what: what.to_owned(), example: example.to_owned() }
     }
 
     #[test]
     fn the_first_event_is_reported_at_once_and_later_ones_once_a_minute_as_a_count() {
-        let (mut tally, told, begin) = (Tally::default(), RefCell::new(Vec::new()), Instant::now());
+        let (mut tally, told, begin) = (EventTally::default(), RefCell::new(Vec::new()), Instant::now());
         let takes = |_, words| {
             told.borrow_mut().push(words);
             true
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_was_not_taken_is_told_later() {
-        let (mut tally, begin) = (Tally::default(), Instant::now());
+        let (mut tally, begin) = (EventTally::default(), Instant::now());
         tally.count(event("a may not", ""));
         tally.tell(begin, false, |_, _| false);
         tally.count(event("a may not", ""));

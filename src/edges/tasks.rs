@@ -18,7 +18,7 @@ use systole_core::types::ids::Name;
 
 /// The purpose of a task, which also says when it ends.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub enum TaskKind {
     /// The pump's loop, and what feeds it: ends when the organism is stopped, or with the log.
     Pump,
     /// Keeps a managed broker: ends when the organism is stopped, after everything that uses the broker.
@@ -43,20 +43,20 @@ pub enum Kind {
     Report(Name),
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for TaskKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Pump => f.write_str("the pump"),
-            Kind::Broker => f.write_str("the keeper of the broker"),
-            Kind::Host => f.write_str("the host of listeners"),
-            Kind::Door => f.write_str("the HTTP door"),
-            Kind::Wire => f.write_str("the door over the broker"),
-            Kind::Message(name) => write!(f, "a message of {name}"),
-            Kind::Tail => f.write_str("the reader of the log's end"),
-            Kind::Events => f.write_str("a stream of events"),
-            Kind::Listener(name) => write!(f, "the task of listener {name}"),
-            Kind::Delivery(name) => write!(f, "a delivery to {name}"),
-            Kind::Report(name) => write!(f, "a report on {name}"),
+            TaskKind::Pump => f.write_str("the pump"),
+            TaskKind::Broker => f.write_str("the keeper of the broker"),
+            TaskKind::Host => f.write_str("the host of listeners"),
+            TaskKind::Door => f.write_str("the HTTP door"),
+            TaskKind::Wire => f.write_str("the door over the broker"),
+            TaskKind::Message(name) => write!(f, "a message of {name}"),
+            TaskKind::Tail => f.write_str("the reader of the log's end"),
+            TaskKind::Events => f.write_str("a stream of events"),
+            TaskKind::Listener(name) => write!(f, "the task of listener {name}"),
+            TaskKind::Delivery(name) => write!(f, "a delivery to {name}"),
+            TaskKind::Report(name) => write!(f, "a report on {name}"),
         }
     }
 }
@@ -64,21 +64,21 @@ impl fmt::Display for Kind {
 /// The message of a panic.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
-pub struct Panicked(pub String);
+pub struct PanicMessage(pub String);
 
-impl Panicked {
-    fn from_payload(payload: &(dyn Any + Send)) -> Panicked {
+impl PanicMessage {
+    fn from_payload(payload: &(dyn Any + Send)) -> PanicMessage {
         let words = payload
             .downcast_ref::<&str>()
             .map(|s| (*s).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned());
-        Panicked(words.unwrap_or_else(|| "a panic without words".to_owned()))
+        PanicMessage(words.unwrap_or_else(|| "a panic without words".to_owned()))
     }
 }
 
 /// A running task. Dropping this does not stop it.
 #[must_use = "a task is drained only if a caller waits for it"]
-pub struct Task(Over);
+pub struct RunningTask(Over);
 
 /// How the end of a task is noticed.
 enum Over {
@@ -87,7 +87,7 @@ enum Over {
     Apart(oneshot::Receiver<Infallible>),
 }
 
-impl Task {
+impl RunningTask {
     /// Waits until the task is over, however it ended.
     pub async fn over(self) {
         match self.0 {
@@ -107,22 +107,22 @@ impl Task {
 
 /// Starts a task. If `work` panics, `fallen` gets the words of the panic and is run to its end; it must
 /// tell everyone who waits for the work.
-pub fn start<W, F, G>(kind: Kind, work: W, fallen: F) -> Task
+pub fn start<W, F, G>(kind: TaskKind, work: W, fallen: F) -> RunningTask
 where
     W: Future<Output = ()> + Send + 'static,
-    F: FnOnce(Panicked) -> G + Send + 'static,
+    F: FnOnce(PanicMessage) -> G + Send + 'static,
     G: Future<Output = ()> + Send + 'static,
 {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where tasks start")]
-    Task(Over::Among(tokio::spawn(whole(kind, work, fallen))))
+    RunningTask(Over::Among(tokio::spawn(whole(kind, work, fallen))))
 }
 
 /// Starts a task on a separate thread, so that it may block on the disk without delaying other tasks. The
 /// tasks that it starts run among all others.
-pub fn start_apart<W, F, G>(name: &str, kind: Kind, work: W, fallen: F) -> io::Result<Task>
+pub fn start_apart<W, F, G>(name: &str, kind: TaskKind, work: W, fallen: F) -> io::Result<RunningTask>
 where
     W: Future<Output = ()> + Send + 'static,
-    F: FnOnce(Panicked) -> G + Send + 'static,
+    F: FnOnce(PanicMessage) -> G + Send + 'static,
     G: Future<Output = ()> + Send + 'static,
 {
     let (running, over) = oneshot::channel();
@@ -145,13 +145,13 @@ where
         anchor.abort();
         drop(running);
     })?;
-    Ok(Task(Over::Apart(over)))
+    Ok(RunningTask(Over::Apart(over)))
 }
 
-async fn whole<W, F, G>(kind: Kind, work: W, fallen: F)
+async fn whole<W, F, G>(kind: TaskKind, work: W, fallen: F)
 where
     W: Future<Output = ()> + Send + 'static,
-    F: FnOnce(Panicked) -> G + Send + 'static,
+    F: FnOnce(PanicMessage) -> G + Send + 'static,
     G: Future<Output = ()> + Send,
 {
     match Caught::new(Box::pin(work)).await {
@@ -175,13 +175,13 @@ impl<T> Caught<T> {
 }
 
 impl<T> Future for Caught<T> {
-    type Output = Result<T, Panicked>;
+    type Output = Result<T, PanicMessage>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let inner = &mut self.0;
         match std::panic::catch_unwind(AssertUnwindSafe(|| inner.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
-            Err(payload) => Poll::Ready(Err(Panicked::from_payload(payload.as_ref()))),
+            Err(payload) => Poll::Ready(Err(PanicMessage::from_payload(payload.as_ref()))),
         }
     }
 }
@@ -194,8 +194,8 @@ mod tests {
 
     use super::*;
 
-    fn kind() -> Kind {
-        Kind::Report(Name::core())
+    fn kind() -> TaskKind {
+        TaskKind::Report(Name::core())
     }
 
     #[tokio::test]
@@ -210,7 +210,7 @@ mod tests {
             };
             let task = start(kind(), work, async move |panicked| tell.send(panicked).await.unwrap());
             task.over().await;
-            assert_eq!(told.recv().await, Some(Panicked(words.to_owned())));
+            assert_eq!(told.recv().await, Some(PanicMessage(words.to_owned())));
         }
     }
 

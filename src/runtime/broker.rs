@@ -10,19 +10,19 @@ use tokio::sync::mpsc;
 
 use super::permissions::{self, Party};
 use super::plan::StartFault;
-use crate::edges::delivery::Surroundings;
-use crate::edges::keyfiles::{self, Keyless};
-use crate::edges::managed::{Folder, Known, Managed, Server, Unstarted};
+use crate::edges::delivery::InheritedVariables;
+use crate::edges::keyfiles::{self, KeyFilesFault};
+use crate::edges::managed::{BrokerFolder, BrokerStartFault, KnownParty, ManagedBroker, ServerProgram};
 use crate::edges::nats::{Broker, Credentials, PATIENCE};
-use crate::edges::system::Hindered;
-use crate::edges::tally::Tell;
-use systole_core::pump::engine::Input;
+use crate::edges::system::FileFault;
+use crate::edges::tally::BrokerReporter;
+use systole_core::pump::engine::PumpInput;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
 /// The credentials of a listener or a client at the broker.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Entrance {
+pub struct BrokerLogin {
     /// The listener or client.
     pub who: Name,
     /// Whether it is a client.
@@ -35,20 +35,20 @@ pub struct Entrance {
 
 /// How to reach a broker that was started here.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Reachable {
+pub struct BrokerAddress {
     /// The address it listens on.
     pub address: String,
     /// The file that holds the address.
     pub address_file: PathBuf,
     /// Who may connect, apart from the pump.
-    pub entrances: Vec<Entrance>,
+    pub entrances: Vec<BrokerLogin>,
 }
 
 /// A broker that was started here, and the pump's connection to it.
 pub(super) struct Own {
-    server: Managed,
+    server: ManagedBroker,
     broker: Arc<Broker>,
-    reachable: Reachable,
+    reachable: BrokerAddress,
 }
 
 impl Own {
@@ -58,7 +58,7 @@ impl Own {
     }
 
     /// How to reach it.
-    pub(super) fn reachable(&self) -> &Reachable {
+    pub(super) fn reachable(&self) -> &BrokerAddress {
         &self.reachable
     }
 
@@ -79,22 +79,22 @@ impl Own {
 pub(super) async fn start(
     log: Option<PathBuf>,
     composition: &Composition,
-    surroundings: &Surroundings,
-    pump: &mpsc::Sender<Input>,
+    surroundings: &InheritedVariables,
+    pump: &mpsc::Sender<PumpInput>,
 ) -> Result<Option<Own>, StartFault> {
     let Some(log) = log.filter(|_| composition.uses_broker()) else { return Ok(None) };
-    let folder = Folder::beside(&log);
+    let folder = BrokerFolder::beside(&log);
     // A missing server is an error before anything is written or ended.
-    let server = Server::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
+    let server = ServerProgram::on(surroundings.get(OsStr::new("PATH")).map(OsString::as_os_str)).await?;
     let room = folder.clone();
-    let listen = match tokio::task::spawn_blocking(move || Managed::make_room(&room)).await {
+    let listen = match tokio::task::spawn_blocking(move || ManagedBroker::make_room(&room)).await {
         Ok(room) => room?,
         Err(panic) => return Err(StartFault::Machine(panic.to_string())),
     };
     // The log is a file next to its folder.
     let parties = permissions::parties(composition, false);
     let (known, credentials) = configured(composition, &folder, listen, &parties)?;
-    let server = Managed::start(server, &folder, known, telling(pump)).await?;
+    let server = ManagedBroker::start(server, &folder, known, telling(pump)).await?;
     let reachable = reachable(&folder, listen, &parties);
     let connected =
         Broker::connect(&composition.organism, &reachable.address, Some(&credentials), PATIENCE).await;
@@ -108,15 +108,15 @@ pub(super) async fn start(
 }
 
 /// Reports to the pump. It holds the pump only weakly, so a broker does not keep the pump alive.
-pub(super) fn telling(pump: &mpsc::Sender<Input>) -> Tell {
+pub(super) fn telling(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
     let pump = pump.downgrade();
     Arc::new(move |code, words| {
-        let told = |pump: mpsc::Sender<Input>| pump.try_send(Input::Broker { code, words }).is_ok();
+        let told = |pump: mpsc::Sender<PumpInput>| pump.try_send(PumpInput::Broker { code, words }).is_ok();
         pump.upgrade().is_some_and(told)
     })
 }
 
-fn reachable(folder: &Folder, listen: SocketAddr, parties: &[Party]) -> Reachable {
+fn reachable(folder: &BrokerFolder, listen: SocketAddr, parties: &[Party]) -> BrokerAddress {
     let named = parties.iter().filter_map(|party| match (&party.listener, &party.client) {
         (Some(name), _) => Some((name.clone(), false, party)),
         (None, Some(name)) => Some((name.clone(), true, party)),
@@ -124,33 +124,36 @@ fn reachable(folder: &Folder, listen: SocketAddr, parties: &[Party]) -> Reachabl
     });
     let entrances = named.map(|(who, is_client, party)| {
         let key = keyfiles::path(&folder.keys(), &party.key);
-        Entrance { who, is_client, key, inbox: party.inbox.clone() }
+        BrokerLogin { who, is_client, key, inbox: party.inbox.clone() }
     });
     let address = format!("nats://{listen}");
-    Reachable { address, address_file: folder.address_file(), entrances: entrances.collect() }
+    BrokerAddress { address, address_file: folder.address_file(), entrances: entrances.collect() }
 }
 
 /// Makes missing keys and writes the configuration.
 fn configured(
     composition: &Composition,
-    folder: &Folder,
+    folder: &BrokerFolder,
     listen: SocketAddr,
     parties: &[Party],
-) -> Result<(Vec<Known>, Credentials), Unstarted> {
+) -> Result<(Vec<KnownParty>, Credentials), BrokerStartFault> {
     let store = folder.store();
     let shown = store.display().to_string();
     let Some(store) = store.to_str().filter(|store| !store.contains(char::is_control)) else {
         let words = format!("{shown}: a configuration cannot contain this path");
-        return Err(Unstarted::Hindered(Hindered { words, fix: "the log in a folder of plain UTF-8" }));
+        return Err(BrokerStartFault::Hindered(FileFault {
+            words,
+            fix: "the log in a folder of plain UTF-8",
+        }));
     };
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
     let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(keyless)?;
     let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
-    let server = permissions::Server { organism: &composition.organism, listen, store };
+    let server = permissions::ServerSettings { organism: &composition.organism, listen, store };
     folder.configure(&permissions::written(&server, &with_keys))?;
     let known = with_keys.into_iter().map(|(party, key)| {
         let (shown, account) = (party.shown.clone(), party.account.clone());
-        Known { shown, account, key }
+        KnownParty { shown, account, key }
     });
     let known = known.collect();
     let pump = parties.first().map_or("_pump", |party| party.key.as_str());
@@ -158,14 +161,17 @@ fn configured(
     Ok((known, Credentials::Nkey(seed)))
 }
 
-fn keyless(keyless: Keyless) -> Unstarted {
+fn keyless(keyless: KeyFilesFault) -> BrokerStartFault {
     match keyless {
-        Keyless::Hindered(hindered) => Unstarted::Hindered(hindered),
-        Keyless::NoSeed(path) => {
+        KeyFilesFault::Hindered(hindered) => BrokerStartFault::Hindered(hindered),
+        KeyFilesFault::NoSeed(path) => {
             let shown = path.display().to_string();
             let words = format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU");
-            Unstarted::Hindered(Hindered { words, fix: "move that file away: a new key is made then" })
+            BrokerStartFault::Hindered(FileFault {
+                words,
+                fix: "move that file away: a new key is made then",
+            })
         }
-        Keyless::Unmade(words) => Unstarted::Unstartable(format!("a new key: {words}")),
+        KeyFilesFault::Unmade(words) => BrokerStartFault::Unstartable(format!("a new key: {words}")),
     }
 }

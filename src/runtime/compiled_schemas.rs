@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use systole_kit::Payload;
-use systole_kit::schema::Model;
+use systole_kit::schema::SchemaModel;
 
-use crate::edges::schemas::{self, Source};
+use crate::edges::schemas::{self, SchemaSource};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, SchemaId};
@@ -17,17 +17,17 @@ use systole_core::types::refusal::Refusal;
 
 /// Why the schemas cannot be set up. This is our fault, because the file was checked before.
 #[derive(Debug, thiserror::Error)]
-pub enum Unfit {
+pub enum SchemaSetupFault {
     /// libxml2 rejects a schema that our model accepted.
     #[error(transparent)]
-    Judge(schemas::Refused),
+    Judge(schemas::SchemaSetError),
     /// Our model rejects a schema that was checked before.
     #[error("schema {name}, line {}: {}", first.line, first.message)]
     Model {
         /// The schema.
         name: String,
         /// The first unsupported construct.
-        first: systole_kit::schema::Unfit,
+        first: systole_kit::schema::ProfileViolation,
     },
     /// libxml2 gives no reason.
     #[error("schema {0} cannot be read")]
@@ -39,8 +39,8 @@ const META: &str = "meta.xsd";
 
 /// The schemas of one configuration.
 struct Page {
-    judge: schemas::Judge,
-    ids: Vec<schemas::SchemaId>,
+    judge: schemas::LibxmlJudge,
+    ids: Vec<schemas::CompiledSchemaId>,
 }
 
 /// The compiled schemas. Not `Send`: each thread builds its own.
@@ -52,7 +52,7 @@ impl CompiledSchemas {
     /// Compiles the schemas of these configurations.
     pub fn set_up<'a>(
         compositions: impl Iterator<Item = &'a Arc<Composition>>,
-    ) -> Result<CompiledSchemas, Unfit> {
+    ) -> Result<CompiledSchemas, SchemaSetupFault> {
         let mut pages = HashMap::new();
         for composition in compositions {
             pages.insert(composition.hash, Page::compile(composition)?);
@@ -62,16 +62,16 @@ impl CompiledSchemas {
 }
 
 impl Page {
-    fn compile(composition: &Composition) -> Result<Page, Unfit> {
-        let mut sources: Vec<Source> = composition
+    fn compile(composition: &Composition) -> Result<Page, SchemaSetupFault> {
+        let mut sources: Vec<SchemaSource> = composition
             .schemas
             .iter()
-            .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
+            .map(|schema| SchemaSource { name: schema.name.clone(), xsd: schema.text.to_vec() })
             .collect();
-        sources.push(Source { name: META.to_owned(), xsd: META_XSD.to_vec() });
-        let judge = schemas::Judge::compile(&sources).map_err(|refused| match refused {
-            schemas::Refused::Unfit { name, unfit } => outside(&name, unfit),
-            other => Unfit::Judge(other),
+        sources.push(SchemaSource { name: META.to_owned(), xsd: META_XSD.to_vec() });
+        let judge = schemas::LibxmlJudge::compile(&sources).map_err(|refused| match refused {
+            schemas::SchemaSetError::Unfit { name, unfit } => outside(&name, unfit),
+            other => SchemaSetupFault::Judge(other),
         })?;
         // By position, as in the composition: a file of the author may have the same name as a built-in
         // one.
@@ -80,11 +80,11 @@ impl Page {
     }
 }
 
-fn outside(name: &str, unfit: Vec<systole_kit::schema::Unfit>) -> Unfit {
+fn outside(name: &str, unfit: Vec<systole_kit::schema::ProfileViolation>) -> SchemaSetupFault {
     let name = name.to_owned();
     match unfit.into_iter().next() {
-        Some(first) => Unfit::Model { name, first },
-        None => Unfit::Unread(name),
+        Some(first) => SchemaSetupFault::Model { name, first },
+        None => SchemaSetupFault::Unread(name),
     }
 }
 
@@ -103,13 +103,13 @@ impl Judge for CompiledSchemas {
             return Err(Refused { refusal, kept: Some(payload.bytes().clone()) });
         };
         let refusal = match judge.judge(id, payload.bytes()) {
-            schemas::Verdict::Valid => {
+            schemas::SchemaVerdict::Valid => {
                 let model = judge.model(id);
                 let dangerous = model.is_none_or(|model| model.is_dangerous(&payload.name().local));
                 return Ok(Verdict::sworn(payload).of_dangerous_element(dangerous));
             }
-            schemas::Verdict::Invalid { words } => explain(judge.model(id), &payload, &words),
-            schemas::Verdict::Broken { words } => {
+            schemas::SchemaVerdict::Invalid { words } => explain(judge.model(id), &payload, &words),
+            schemas::SchemaVerdict::Broken { words } => {
                 Refusal::new(Code::Invalid, format!("the judge gave no verdict: {words}"))
                     .fixed_by("send it again; if it is refused again, tell the operator")
             }
@@ -120,7 +120,7 @@ impl Judge for CompiledSchemas {
 
 /// The refusal in our own words. If the model finds no fault, in libxml2's words, with a note that they
 /// are.
-fn explain(model: Option<&Model>, payload: &Payload, theirs: &str) -> Refusal {
+fn explain(model: Option<&SchemaModel>, payload: &Payload, theirs: &str) -> Refusal {
     let Some(finding) = model.and_then(|model| model.explain_refused(payload.bytes())) else {
         return Refusal::new(Code::Invalid, format!("in the words of libxml2: {theirs}"))
             .of_element(&*payload.name().local);

@@ -5,15 +5,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::plan::StartFault;
-use crate::edges::log::nats::{self, Brought, Tell};
+use crate::edges::log::nats::{self, CurrentCopy, StageReporter};
 use crate::edges::log::sqlite;
-use crate::edges::nats::{Caller, Credentials, LogSource, PATIENCE, Subjects, Unusable};
+use crate::edges::nats::{BrokerFault, BrokerSubjects, Credentials, LogCaller, LogSource, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::LogFault;
 
 /// A log in NATS, and who asks for a copy of it.
-pub struct Asked<'a> {
+pub struct CopyRequest<'a> {
     /// The organism.
     pub organism: &'a Name,
     /// The broker.
@@ -26,18 +26,18 @@ pub struct Asked<'a> {
 
 /// Updates the copy at that path, or makes a new one.
 pub async fn copy(
-    asked: &Asked<'_>,
+    asked: &CopyRequest<'_>,
     copy: &Path,
     again: bool,
-    tell: Tell<'_>,
-) -> Result<Brought, StartFault> {
-    let Asked { organism, url, credentials, by_auditor } = asked;
-    let first = if *by_auditor { Caller::Auditor } else { Caller::Pump };
+    tell: StageReporter<'_>,
+) -> Result<CurrentCopy, StartFault> {
+    let CopyRequest { organism, url, credentials, by_auditor } = asked;
+    let first = if *by_auditor { LogCaller::Auditor } else { LogCaller::Pump };
     let source = match LogSource::find(organism, url, credentials.as_ref(), first, PATIENCE).await {
         Ok(source) => Arc::new(source),
         // A copy with records proves that a stream existed.
-        Err(Unusable::Absent { .. }) if sqlite::followed(copy)?.is_some() => {
-            let (path, copy) = (Subjects::of(organism).log_stream(), copy.display().to_string());
+        Err(BrokerFault::Absent { .. }) if sqlite::followed(copy)?.is_some() => {
+            let (path, copy) = (BrokerSubjects::of(organism).log_stream(), copy.display().to_string());
             let why = format!("it is not there any more, and the copy {copy} is not empty");
             return Err(LogFault::Apart { path, why }.into());
         }

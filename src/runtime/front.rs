@@ -8,19 +8,19 @@ use std::sync::{Arc, Weak};
 
 use tokio::sync::{mpsc, watch};
 
-use super::spoken::{Hearing, Voice};
-use super::tail::{Following, Tail};
-use super::validators::{Door, Raw};
-use super::waiting::{Reply, WaitingRoom};
+use super::spoken::{LiveObserver, Voice};
+use super::tail::{FollowPosition, LogTail};
+use super::validators::{Raw, ValidatorQueue};
+use super::waiting::{SenderReply, WaitingRoom};
 use crate::edges::nats::Broker;
-use systole_core::pump::engine::Input;
+use systole_core::pump::engine::PumpInput;
 use systole_core::types::composition::Composition;
-use systole_core::types::flow::{Asked, Receipt, Refused};
+use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
 /// A message from outside.
-pub struct Message {
+pub struct ClientMessage {
     /// The sender, from its credential.
     pub client: Name,
     /// Its idempotency key.
@@ -35,34 +35,34 @@ pub struct Message {
 
 /// The ways in. The organism holds the only lasting strong reference; a call holds one only while it runs.
 pub(super) struct Ways {
-    pub(super) door: Door,
-    pub(super) pump: mpsc::Sender<Input>,
+    pub(super) door: ValidatorQueue,
+    pub(super) pump: mpsc::Sender<PumpInput>,
 }
 
 /// The handle for doors and commands. Cheap to clone.
 #[derive(Clone)]
-pub struct Front {
+pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
     pub(super) tail: watch::Receiver<Position>,
-    pub(super) followed: Tail,
+    pub(super) followed: LogTail,
     pub(super) ways: Weak<Ways>,
-    pub(super) seats: mpsc::WeakSender<Reading>,
+    pub(super) seats: mpsc::WeakSender<ReaderToken>,
     pub(super) voice: Voice,
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
 }
 
 /// A token for readers that follow the log to its end, so that it is not closed before.
-pub enum Reading {}
+pub enum ReaderToken {}
 
-impl Front {
+impl OrganismHandle {
     /// Sends in a message from outside and waits for its receipt. `None` if the organism has stopped.
-    pub async fn ask(&self, message: Message) -> Option<Reply> {
+    pub async fn ask(&self, message: ClientMessage) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        let Message { client, key, document, to, thread } = message;
+        let ClientMessage { client, key, document, to, thread } = message;
         let raw = Raw::Asked { ticket, client, key, document, to, thread };
         // The way in is held while the message is passed in, not while waiting for its receipt.
         let handed = self.ways.upgrade()?.door.hand(raw).await;
@@ -71,24 +71,24 @@ impl Front {
     }
 
     /// Records a refusal that a door decided on before it had the whole message.
-    pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<Reply> {
+    pub async fn refuse(&self, client: Name, key: Key, refused: Refused) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        let asked = Asked { ticket, client, key, thread: None, payload: Err(refused), claimed: None };
-        self.send(Input::Asked(asked)).await?;
+        let asked = DoorMessage { ticket, client, key, thread: None, payload: Err(refused), claimed: None };
+        self.send(PumpInput::Asked(asked)).await?;
         reply.await.ok()
     }
 
     /// Ends an idle root.
-    pub async fn end(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+    pub async fn end(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(Input::End { ticket, by, thread }).await?;
+        self.send(PumpInput::End { ticket, by, thread }).await?;
         reply.await.ok()
     }
 
     /// Ends a thread and everything that is open in it.
-    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(Input::Cancel { ticket, by, thread }).await?;
+        self.send(PumpInput::Cancel { ticket, by, thread }).await?;
         reply.await.ok()
     }
 
@@ -110,12 +110,12 @@ impl Front {
     /// Records `count` attempts to connect without a credential.
     pub async fn knocked(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.
-        let _recorded = self.send(Input::Knocked { source, count }).await;
+        let _recorded = self.send(PumpInput::Knocked { source, count }).await;
     }
 
     /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With
     /// `from`, it starts with the kept messages since that log position; without it, it starts now.
-    pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
+    pub fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
         self.voice.hear(from, thread)
     }
 
@@ -125,7 +125,7 @@ impl Front {
         Ok(found.map(|(position, _)| position))
     }
 
-    pub(super) async fn send(&self, input: Input) -> Option<()> {
+    pub(super) async fn send(&self, input: PumpInput) -> Option<()> {
         self.ways.upgrade()?.pump.send(input).await.ok()
     }
 
@@ -145,12 +145,12 @@ impl Front {
     }
 
     /// A token for a reader that follows the log. `None` after the organism has stopped.
-    pub fn seat(&self) -> Option<mpsc::Sender<Reading>> {
+    pub fn seat(&self) -> Option<mpsc::Sender<ReaderToken>> {
         self.seats.upgrade()
     }
 
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
-    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
+    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> FollowPosition {
         self.followed.follow(at, thread)
     }
 

@@ -4,28 +4,28 @@
 
 use std::sync::Arc;
 
-use super::plan::{LogPlace, Plan, StandsBy, StartFault};
+use super::plan::{LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::config::Durability;
-use crate::edges::log::nats::{self, Lead, Manner, Unopened};
+use crate::edges::log::nats::{self, LogOwnership, NatsLogFault, TakeOverMode};
 use crate::edges::log::sqlite;
 use crate::edges::nats::{Broker, LogStream, PATIENCE};
 use crate::edges::system;
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{GivenUp, LogFault, LogReader, LogWriter};
+use systole_core::types::ports::{LogFault, LogReader, LogWriter, LostRange};
 
-impl From<Unopened> for StartFault {
-    fn from(unopened: Unopened) -> StartFault {
+impl From<NatsLogFault> for StartFault {
+    fn from(unopened: NatsLogFault) -> StartFault {
         match unopened {
-            Unopened::Log(fault) => StartFault::Log(fault),
-            Unopened::Broker(unusable) => StartFault::Broker(unusable),
-            Unopened::Led { stream, address, by } => StartFault::Led { stream, address, by },
+            NatsLogFault::Log(fault) => StartFault::Log(fault),
+            NatsLogFault::Broker(unusable) => StartFault::Broker(unusable),
+            NatsLogFault::Led { stream, address, by } => StartFault::Led { stream, address, by },
         }
     }
 }
 
 /// The broker, if the log is stored there or a listener or client uses it.
-pub(super) async fn connected(plan: &Plan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
+pub(super) async fn connected(plan: &RunPlan, still: bool) -> Result<Option<Arc<Broker>>, StartFault> {
     let composition = &plan.composition;
     let is_used = matches!(plan.log, LogPlace::Stream { .. }) || (!still && composition.uses_broker());
     let Some(bus) = plan.bus.as_ref().filter(|_| is_used) else { return Ok(None) };
@@ -45,7 +45,7 @@ pub(super) struct OpenLog {
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) secret: [u8; 32],
     /// Whether this process may still write it, if that can change.
-    pub(super) lead: Option<Lead>,
+    pub(super) lead: Option<LogOwnership>,
     /// Notes for a person about the state of the log when it was opened.
     pub(super) notes: Vec<String>,
 }
@@ -55,7 +55,7 @@ pub(super) async fn open(
     place: LogPlace,
     broker: Option<&Arc<Broker>>,
     organism: &Name,
-    (stands_by, given_up): (Option<StandsBy>, Option<GivenUp>),
+    (stands_by, given_up): (Option<StandbyReporter>, Option<LostRange>),
 ) -> Result<OpenLog, StartFault> {
     match place {
         LogPlace::File(path) => {
@@ -82,7 +82,7 @@ pub(super) async fn open(
             }
             let stream = LogStream::find_or_make(broker.clone(), organism, kept.replicas);
             let stream = Box::pin(stream).await?;
-            let manner = stands_by.map_or(Manner::AtOnce, Manner::StandBy);
+            let manner = stands_by.map_or(TakeOverMode::AtOnce, TakeOverMode::StandBy);
             let opened = Box::pin(nats::open(stream, copy, manner, Box::new(wake::checkpoint))).await?;
             let (writer, reader) = (Box::new(opened.writer), Arc::new(opened.reader));
             Ok(OpenLog {

@@ -5,7 +5,7 @@
 //! Credentials go in and never come out: this module prints none to a terminal or a trace.
 
 use super::runfile::Credential;
-use crate::config::{Diagnostic, Refused, TokenSource};
+use crate::config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 
@@ -29,7 +29,7 @@ impl Keyring {
         mut self,
         sources: &[TokenSource],
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Keyring, Refused> {
+    ) -> Result<Keyring, FileMistakes> {
         let mut refused = Vec::new();
         for source in sources {
             match self.fit(source, variable(&source.variable)) {
@@ -40,7 +40,7 @@ impl Keyring {
             }
         }
         refused.sort_by_key(|diagnostic| (diagnostic.place.line, diagnostic.place.column));
-        if refused.is_empty() { Ok(self) } else { Err(Refused(refused)) }
+        if refused.is_empty() { Ok(self) } else { Err(FileMistakes(refused)) }
     }
 
     fn fit(
@@ -81,10 +81,10 @@ impl Keyring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Place;
+    use crate::config::FilePlace;
 
     fn source(client: &str, variable: &str, line: usize) -> TokenSource {
-        let place = Place {
+        let place = FilePlace {
             file: "organism.yaml".to_owned(),
             line,
             column: 3,

@@ -1,33 +1,33 @@
 //! A person's orders about running work: a decision on a waiting request, or a pause. The front passes
 //! them to the pump. An amendment goes through the door, where its schema judges it first.
 
-use super::front::Front;
+use super::front::OrganismHandle;
 use super::validators::{PersonOrder, Raw};
-use super::waiting::Reply;
+use super::waiting::SenderReply;
 use crate::audit::persons;
-use systole_core::pump::engine::Input;
-use systole_core::pump::event::Pause;
+use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PauseOrder;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, Refused, Ticket};
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::person::{Ruling, Says};
+use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::refusal::Refusal;
 
 /// A decision in which the door has judged the amendment.
-type Judged = Says<Box<Result<Admitted, Refused>>>;
+type Judged = PersonDecision<Box<Result<Admitted, Refused>>>;
 
-impl Front {
+impl OrganismHandle {
     /// Carries out a person's decision on a waiting request.
-    pub async fn rule(&self, order: PersonOrder) -> Option<Reply> {
+    pub async fn rule(&self, order: PersonOrder) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
         match order.says {
-            Says::Approve => self.ruled(ticket, order, Says::Approve).await?,
-            Says::Reject => self.ruled(ticket, order, Says::Reject).await?,
-            Says::Choose(ref choice) => {
-                let says = Says::Choose(choice.clone());
+            PersonDecision::Approve => self.ruled(ticket, order, PersonDecision::Approve).await?,
+            PersonDecision::Reject => self.ruled(ticket, order, PersonDecision::Reject).await?,
+            PersonDecision::Choose(ref choice) => {
+                let says = PersonDecision::Choose(choice.clone());
                 self.ruled(ticket, order, says).await?;
             }
-            Says::Amend(ref document) => {
+            PersonDecision::Amend(ref document) => {
                 let document = document.clone();
                 self.amended(ticket, order, document).await?;
             }
@@ -37,7 +37,7 @@ impl Front {
 
     async fn ruled(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
         let PersonOrder { by, request, hash, note, .. } = order;
-        self.send(Input::Ruled(Ruling { ticket, by, request, hash, note, says })).await
+        self.send(PumpInput::Ruled(Ruling { ticket, by, request, hash, note, says })).await
     }
 
     /// The log says which schema judges an amendment. If the request no longer waits, the pump reports
@@ -56,7 +56,7 @@ impl Front {
             },
             Err(fault) => Refusal::new(Code::IngressUnavailable, fault.to_string()),
         };
-        self.ruled(ticket, order, Says::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
+        self.ruled(ticket, order, PersonDecision::Amend(Box::new(Err(Refused { refusal, kept: None })))).await
     }
 
     /// Pauses a thread or everything, or lets it continue.
@@ -66,9 +66,9 @@ impl Front {
         thread: Option<ThreadId>,
         halts: bool,
         note: Option<String>,
-    ) -> Option<Reply> {
+    ) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(Input::Pause(Pause { ticket, by, thread, halts, note })).await?;
+        self.send(PumpInput::Pause(PauseOrder { ticket, by, thread, halts, note })).await?;
         reply.await.ok()
     }
 }

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::config::LogKept;
-use crate::edges::delivery::{Answering, Surroundings};
-use crate::edges::log::memory::Memory;
-use crate::edges::log::nats::Sign;
-use crate::edges::managed::Unstarted;
-use crate::edges::nats::{Credentials, Unusable};
+use crate::edges::delivery::{InheritedVariables, InlineListener};
+use crate::edges::log::memory::MemoryLog;
+use crate::edges::log::nats::LifeSign;
+use crate::edges::managed::BrokerStartFault;
+use crate::edges::nats::{BrokerFault, Credentials};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::{GivenUp, LogFault, Steps};
+use systole_core::types::ports::{LogFault, LostRange, StepObserver};
 
 /// The plan of a run.
-pub struct Plan {
+pub struct RunPlan {
     /// The organism.
     pub composition: Composition,
     /// The folder of its file, where its programs run.
@@ -23,29 +23,29 @@ pub struct Plan {
     /// The place of its log.
     pub log: LogPlace,
     /// The Rust listeners, by name.
-    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    pub inline: BTreeMap<Name, Arc<dyn InlineListener>>,
     /// Threads that judge payloads.
     pub validators: usize,
     /// The variables that programs see.
-    pub surroundings: Surroundings,
+    pub surroundings: InheritedVariables,
     /// The observer of steps.
-    pub steps: Arc<dyn Steps>,
+    pub steps: Arc<dyn StepObserver>,
     /// The broker, if listeners are reached over it or it stores the log.
-    pub bus: Option<Bus>,
+    pub bus: Option<BusAccess>,
     /// If the organism starts its own broker: the log. The broker's folder is next to it.
     pub managed: Option<PathBuf>,
     /// If another pump writes the log: called with that pump's sign. The log is then followed until the other pump is
     /// silent. If `None`, such a log is not opened.
-    pub stands_by: Option<StandsBy>,
+    pub stands_by: Option<StandbyReporter>,
     /// Missing positions, once acknowledged, of a log in a file. The log continues without them.
-    pub given_up: Option<GivenUp>,
+    pub given_up: Option<LostRange>,
 }
 
 /// Called with the sign of the pump that writes the log.
-pub type StandsBy = Box<dyn FnMut(&Sign) + Send>;
+pub type StandbyReporter = Box<dyn FnMut(&LifeSign) + Send>;
 
 /// The broker's address and the pump's credentials.
-pub struct Bus {
+pub struct BusAccess {
     /// Its address.
     pub url: String,
     /// `None` if the broker needs no credentials.
@@ -60,13 +60,13 @@ pub enum StartFault {
     Log(#[from] LogFault),
     /// A listener has no program and no Rust value.
     #[error(transparent)]
-    Listener(#[from] crate::edges::delivery::NoWay),
+    Listener(#[from] crate::edges::delivery::NoCarrier),
     /// The broker cannot be used.
     #[error(transparent)]
-    Broker(#[from] Unusable),
+    Broker(#[from] BrokerFault),
     /// The organism's own broker does not start.
     #[error(transparent)]
-    Unstarted(#[from] Unstarted),
+    Unstarted(#[from] BrokerStartFault),
     /// Another pump writes the log.
     #[error("the log {stream} at {address} is written by {by}")]
     Led {
@@ -75,7 +75,7 @@ pub enum StartFault {
         /// The broker's address.
         address: String,
         /// The other pump.
-        by: Sign,
+        by: LifeSign,
     },
     /// The configuration of a call that is still open cannot be read back.
     #[error("call of thread {thread} began with configuration {config}, which cannot be read: {words}")]
@@ -98,7 +98,7 @@ pub enum LogPlace {
     /// In this file.
     File(PathBuf),
     /// In memory: gone with the process. For tests and for programs that want no file.
-    Memory(Memory),
+    Memory(MemoryLog),
     /// In a stream of the broker, with a copy in this file.
     Stream {
         /// The copy.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
-use systole_core::pump::engine::{Engine, Input, Lookup, Written};
-use systole_core::types::ports::{Batch, Clock, Position};
+use systole_core::pump::engine::{Engine, Lookup, PumpInput, WriteReport};
+use systole_core::types::ports::{Clock, LogBatch, Position};
 use systole_core::types::time::Millis;
 
 /// How many inputs are decided on before the writer is checked again: enough to fill a batch.
@@ -24,14 +24,14 @@ const IDLE_MS: u64 = 1_000;
 const LAST_WRITE: Duration = Duration::from_secs(5);
 
 /// The channels around the loop.
-pub struct Lines {
+pub struct LoopChannels {
     /// The inputs.
-    pub inputs: mpsc::Receiver<Input>,
+    pub inputs: mpsc::Receiver<PumpInput>,
     /// The writer's reports. They have their own channel, so that they are heard even when no other
     /// input is taken.
-    pub written: mpsc::Receiver<Written>,
+    pub written: mpsc::Receiver<WriteReport>,
     /// Hands a batch to the writer, one at a time.
-    pub batches: Box<dyn Fn(Batch, Hand) -> Taken + Send>,
+    pub batches: Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send>,
     /// To the reader.
     pub lookups: SyncSender<Lookup>,
     /// Tells readers of the log how far the log goes.
@@ -44,7 +44,7 @@ pub struct Lines {
 
 /// How a batch is handed to the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Hand {
+pub enum HandoverMode {
     /// The pump continues during the write.
     Over,
     /// The pump has nothing else to do and waits for the write.
@@ -53,7 +53,7 @@ pub enum Hand {
 
 /// What happened to a batch that was handed to the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Taken {
+pub enum BatchHandover {
     /// The writer has the batch and will report the result.
     Over,
     /// The batch is on disk; the position of its last record.
@@ -64,7 +64,7 @@ pub enum Taken {
 
 /// Why the loop ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Ended {
+pub enum LoopEnd {
     /// It ended as asked, with everything on disk; this many deliveries were still out.
     Drained(usize),
     /// The log can no longer be trusted.
@@ -73,7 +73,7 @@ pub enum Ended {
 
 /// What the pump waits for, as it reports to a test that skips time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Rest {
+pub struct RestReport {
     /// Counts the reports.
     pub turn: u64,
     /// Whether the pump itself has nothing to decide, to read or to write.
@@ -85,20 +85,20 @@ pub struct Rest {
 }
 
 /// How the loop and a test that skips time talk to each other. A running organism has none of these.
-pub struct RestLines {
+pub struct RestChannels {
     /// Reports what the pump waits for, once in each round of the loop.
-    pub rest: watch::Sender<Rest>,
+    pub rest: watch::Sender<RestReport>,
     /// Starts a round: the clock was moved, or the test wants a new report.
     pub look: Arc<Notify>,
 }
 
 /// Runs until it is asked to stop or the log breaks.
-pub async fn run(engine: Engine, lines: Lines) -> Ended {
+pub async fn run(engine: Engine, lines: LoopChannels) -> LoopEnd {
     run_with(engine, lines, None).await
 }
 
 /// Like `run`, for a test that skips time.
-pub async fn run_with(mut engine: Engine, mut lines: Lines, rests: Option<RestLines>) -> Ended {
+pub async fn run_with(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
     engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {
@@ -149,15 +149,15 @@ pub async fn run_with(mut engine: Engine, mut lines: Lines, rests: Option<RestLi
 }
 
 /// Reports to a test what the pump waits for.
-fn report(engine: &Engine, lines: &Lines, rests: Option<&RestLines>) {
+fn report(engine: &Engine, lines: &LoopChannels, rests: Option<&RestChannels>) {
     let Some(rests) = rests else { return };
     let is_quiet = engine.is_idle() && lines.inputs.is_empty();
     let (out, next) = (engine.out_count(), engine.next_moment());
-    rests.rest.send_modify(|rest| *rest = Rest { turn: rest.turn + 1, is_quiet, out, next });
+    rests.rest.send_modify(|rest| *rest = RestReport { turn: rest.turn + 1, is_quiet, out, next });
 }
 
 /// Waits until a test asks for another round; forever if there is no test.
-async fn asked_to_look(rests: Option<&RestLines>) {
+async fn asked_to_look(rests: Option<&RestChannels>) {
     match rests {
         Some(rests) => rests.look.notified().await,
         None => std::future::pending().await,
@@ -166,9 +166,9 @@ async fn asked_to_look(rests: Option<&RestLines>) {
 
 /// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
-fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
+fn settle(engine: &mut Engine, lines: &LoopChannels, at_rest: bool) -> Option<LoopEnd> {
     if let Some(words) = engine.broken() {
-        return Some(Ended::Broken(words.to_owned()));
+        return Some(LoopEnd::Broken(words.to_owned()));
     }
     if let Some(ended) = ask_reader(engine, lines) {
         return Some(ended);
@@ -176,10 +176,10 @@ fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
     while let Some(batch) = engine.next_batch() {
         let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
         let alone = at_rest && small && lines.inputs.is_empty();
-        match (lines.batches)(batch, if alone { Hand::AndWait } else { Hand::Over }) {
-            Taken::Over => break,
-            Taken::Stored(position) => {
-                engine.hear_writer(Written::Committed(position));
+        match (lines.batches)(batch, if alone { HandoverMode::AndWait } else { HandoverMode::Over }) {
+            BatchHandover::Over => break,
+            BatchHandover::Stored(position) => {
+                engine.hear_writer(WriteReport::Committed(position));
                 // Readers learn the new tail before anyone is handed a record, so that an answer to
                 // a record is always behind the tail.
                 tell_tail(engine, lines);
@@ -189,7 +189,7 @@ fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
                     return Some(ended);
                 }
             }
-            Taken::Gone => return Some(gone("writer")),
+            BatchHandover::Gone => return Some(gone("writer")),
         }
     }
     tell_tail(engine, lines);
@@ -197,7 +197,7 @@ fn settle(engine: &mut Engine, lines: &Lines, at_rest: bool) -> Option<Ended> {
 }
 
 /// Tells the followers of the log how far the log goes.
-fn tell_tail(engine: &Engine, lines: &Lines) {
+fn tell_tail(engine: &Engine, lines: &LoopChannels) {
     lines.tail.send_if_modified(|tail| {
         let moved = *tail != engine.last();
         *tail = engine.last();
@@ -206,7 +206,7 @@ fn tell_tail(engine: &Engine, lines: &Lines) {
 }
 
 /// Hands the reader as many questions as it has room for.
-fn ask_reader(engine: &mut Engine, lines: &Lines) -> Option<Ended> {
+fn ask_reader(engine: &mut Engine, lines: &LoopChannels) -> Option<LoopEnd> {
     while let Some(lookup) = engine.next_lookup() {
         match lines.lookups.try_send(lookup) {
             Ok(()) => {}
@@ -224,8 +224,8 @@ fn ask_reader(engine: &mut Engine, lines: &Lines) -> Option<Ended> {
 }
 
 /// A thread that the pump cannot do without ended early.
-fn gone(who: &str) -> Ended {
-    Ended::Broken(format!("the {who} of the log is gone"))
+fn gone(who: &str) -> LoopEnd {
+    LoopEnd::Broken(format!("the {who} of the log is gone"))
 }
 
 /// How long nothing needs to be done if no input comes.
@@ -236,13 +236,13 @@ fn pause(engine: &Engine, clock: &dyn Clock) -> Duration {
 }
 
 /// The end: nothing new is taken or sent, replies may come for a while, everything goes to disk.
-async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended {
+async fn drain(engine: &mut Engine, lines: &mut LoopChannels, grace: Duration) -> LoopEnd {
     // Inputs that were sent before the request to stop are taken first.
     for _ in 0..lines.inputs.len() {
         let Ok(input) = lines.inputs.try_recv() else { break };
         engine.input(input);
     }
-    engine.input(Input::Stop);
+    engine.input(PumpInput::Stop);
     // One deadline for all: a client that keeps talking must not delay the end.
     let mut over = pin!(tokio::time::sleep(grace));
     while !engine.is_quiet() {
@@ -253,7 +253,7 @@ async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended
             biased;
             () = &mut over => break,
             written = lines.written.recv() => match written {
-                Some(written) => engine.input(Input::Written(written)),
+                Some(written) => engine.input(PumpInput::Written(written)),
                 None => return gone("writer"),
             },
             input = lines.inputs.recv(), if engine.has_room() => match input {
@@ -263,7 +263,7 @@ async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended
         }
     }
     let out = engine.out_count();
-    engine.input(Input::Farewell);
+    engine.input(PumpInput::Farewell);
     engine.checkpoint_soon();
     let mut too_long = pin!(tokio::time::sleep(grace.max(LAST_WRITE)));
     while !engine.is_flushed() {
@@ -273,10 +273,10 @@ async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended
         tokio::select! {
             biased;
             () = &mut too_long => {
-                return Ended::Broken("the writer of the log did not finish".to_owned());
+                return LoopEnd::Broken("the writer of the log did not finish".to_owned());
             }
             written = lines.written.recv() => match written {
-                Some(written) => engine.input(Input::Written(written)),
+                Some(written) => engine.input(PumpInput::Written(written)),
                 None => return gone("writer"),
             },
             // An asker that comes now gets a refusal at once: it is too late.
@@ -286,5 +286,5 @@ async fn drain(engine: &mut Engine, lines: &mut Lines, grace: Duration) -> Ended
     if let Some(ended) = settle(engine, lines, false) {
         return ended;
     }
-    Ended::Drained(out)
+    LoopEnd::Drained(out)
 }

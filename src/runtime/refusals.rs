@@ -10,10 +10,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, interval};
 
 use super::broker::telling;
-use crate::edges::nats::{Broker, Refusal, Refusals};
-use crate::edges::tally::{Event, LOOK, Tally, Tell};
-use crate::edges::tasks::{self, Kind, Task};
-use systole_core::pump::engine::Input;
+use crate::edges::nats::{Broker, RefusedConnection, RefusedConnections};
+use crate::edges::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use systole_core::pump::engine::PumpInput;
 use systole_core::types::codes::Code;
 
 /// Requests to report everything: one, at the end.
@@ -22,12 +22,12 @@ const ORDERS: usize = 1;
 /// Receives the broker's reports.
 pub(super) struct Ear {
     orders: mpsc::Sender<oneshot::Sender<()>>,
-    task: Task,
+    task: RunningTask,
 }
 
 impl Ear {
     /// Starts to receive them. `None` if this broker reports none.
-    pub(super) async fn open(broker: Option<&Arc<Broker>>, pump: &mpsc::Sender<Input>) -> Option<Ear> {
+    pub(super) async fn open(broker: Option<&Arc<Broker>>, pump: &mpsc::Sender<PumpInput>) -> Option<Ear> {
         let refusals = match broker?.refusals().await {
             Ok(refusals) => refusals?,
             Err(words) => {
@@ -36,7 +36,7 @@ impl Ear {
             }
         };
         let (orders, ordered) = mpsc::channel(ORDERS);
-        let task = tasks::start(Kind::Pump, hear(refusals, ordered, telling(pump)), async |_| ());
+        let task = tasks::start(TaskKind::Pump, hear(refusals, ordered, telling(pump)), async |_| ());
         Some(Ear { orders, task })
     }
 
@@ -56,8 +56,12 @@ impl Ear {
     }
 }
 
-async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sender<()>>, tell: Tell) {
-    let (mut tally, mut look) = (Tally::default(), interval(LOOK));
+async fn hear(
+    mut refusals: RefusedConnections,
+    mut ordered: mpsc::Receiver<oneshot::Sender<()>>,
+    tell: BrokerReporter,
+) {
+    let (mut tally, mut look) = (EventTally::default(), interval(LOOK));
     loop {
         let is_asked = tokio::select! {
             // Count refusals that have already arrived before reporting the count.
@@ -81,7 +85,7 @@ async fn hear(mut refusals: Refusals, mut ordered: mpsc::Receiver<oneshot::Sende
     }
 }
 
-fn event(refusal: Refusal) -> Event {
+fn event(refusal: RefusedConnection) -> TalliedEvent {
     let example = refusal.from.map_or_else(String::new, |from| format!(": from {from}"));
-    Event { code: Code::BusViolation, what: Event::NOT_LET_IN.to_owned(), example }
+    TalliedEvent { code: Code::BusViolation, what: TalliedEvent::NOT_LET_IN.to_owned(), example }
 }

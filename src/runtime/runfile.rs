@@ -85,9 +85,9 @@ pub struct RunFile {
 /// A run file of this process, removed when it is dropped.
 #[must_use = "the file is removed when this is dropped"]
 #[derive(Debug)]
-pub struct Posted(PathBuf);
+pub struct PostedRunFile(PathBuf);
 
-impl Drop for Posted {
+impl Drop for PostedRunFile {
     fn drop(&mut self) {
         // A file that stays behind names a dead process, so it is ignored.
         let _left = std::fs::remove_file(&self.0);
@@ -105,7 +105,7 @@ impl RunFile {
     }
 
     /// Writes it next to the log and replaces an older one.
-    pub fn post(&self, log: &Path) -> std::io::Result<Posted> {
+    pub fn post(&self, log: &Path) -> std::io::Result<PostedRunFile> {
         let path = RunFile::path(log);
         let fresh = path.with_extension("run.new");
         // Only the organism that holds the log gets here. An existing file was left by a killed one.
@@ -120,7 +120,7 @@ impl RunFile {
             let _left = std::fs::remove_file(&fresh);
             return Err(error);
         }
-        Ok(Posted(path))
+        Ok(PostedRunFile(path))
     }
 
     /// The run file of the process that holds this log. `None` if no organism runs on it.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// Locks a log as an organism does.
-    fn held(log: &Path) -> sqlite::Opened {
+    fn held(log: &Path) -> sqlite::OpenSqliteLog {
         sqlite::open(log).unwrap()
     }
 

@@ -9,37 +9,39 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::broker::{self, Own, Reachable};
-pub use super::front::Message;
-use super::front::{Front, Reading, Ways};
+use super::broker::{self, BrokerAddress, Own};
+pub use super::front::ClientMessage;
+use super::front::{OrganismHandle, ReaderToken, Ways};
 use super::keeping;
 use super::refusals::Ear;
-use super::skipping::Rehearsed;
+use super::skipping::RehearsalParts;
 use super::spoken::Voice;
-use super::tail::Tail;
-use super::validators::{Door, Pages, Raw, TellsOfItsFall, Validators};
-use super::waiting::{Reply, WaitingRoom};
+use super::tail::LogTail;
+use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
+use super::waiting::{SenderReply, WaitingRoom};
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{Carriers, Deaf, Equipment, Pace};
+use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar};
 use crate::edges::leases::{HmacTokens, LeaseTable};
-use crate::edges::log::nats::Lead;
-pub use crate::edges::log::nats::Sign;
-use crate::edges::log::writer::{Outcome, Writer};
+pub use crate::edges::log::nats::LifeSign;
+use crate::edges::log::nats::LogOwnership;
+use crate::edges::log::writer::{BatchResult, WriterHandle};
 use crate::edges::system;
-use crate::edges::tasks::{self, Kind, Task};
-use crate::runtime::plan::{Plan, StartFault};
-use crate::runtime::pump_loop::{self, Ended, Hand, Lines, RestLines, Taken};
-use systole_core::pump::engine::{Engine, Input, Lookup, Ports, Written, answer};
-use systole_core::pump::state::{Book, State};
-use systole_core::pump::view::Begun;
-use systole_core::pump::wake::{self, Recovered};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use crate::runtime::plan::{RunPlan, StartFault};
+use crate::runtime::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels};
+use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::state::{CompositionBook, PumpState};
+use systole_core::pump::view::BegunViews;
+use systole_core::pump::wake::{self, RecoveredLog};
 use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
-use systole_core::types::flow::Unconnected;
+use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{Batch, Clock, Heard, Leases, LogReader, LogWriter, Position, Steps};
+use systole_core::types::ports::{
+    CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, Position, StepObserver,
+};
 
 /// Inputs that may wait for the pump. It decides some hundred thousand per second, so a full queue waits only a few
 /// milliseconds. Senders to a full queue are slowed down.
@@ -57,20 +59,20 @@ const LAST_READS: Duration = Duration::from_secs(1);
 
 /// A running organism.
 pub struct Organism {
-    front: Front,
+    front: OrganismHandle,
     ways: Arc<Ways>,
-    seats: mpsc::Sender<Reading>,
-    seated: mpsc::Receiver<Reading>,
+    seats: mpsc::Sender<ReaderToken>,
+    seated: mpsc::Receiver<ReaderToken>,
     stop: oneshot::Sender<Duration>,
-    ended: oneshot::Receiver<Ended>,
+    ended: oneshot::Receiver<LoopEnd>,
     /// The pump's result, after it was received.
-    over: Option<Ended>,
+    over: Option<LoopEnd>,
     carriers: Arc<Carriers>,
-    writer: Arc<Writer>,
-    lead: Option<Lead>,
+    writer: Arc<WriterHandle>,
+    lead: Option<LogOwnership>,
     notes: Vec<String>,
     validators: Validators,
-    tasks: Vec<Task>,
+    tasks: Vec<RunningTask>,
     /// The organism's own broker.
     own: Option<Own>,
     /// Receives the refused connections of another broker.
@@ -84,7 +86,7 @@ fn ports(
     secret: &[u8; 32],
     leases: Arc<dyn Leases>,
     (carrier, askers): (Arc<Carriers>, Arc<WaitingRoom>),
-    (steps, clock): (Arc<dyn Steps>, Arc<dyn Clock>),
+    (steps, clock): (Arc<dyn StepObserver>, Arc<dyn Clock>),
 ) -> Result<Ports, StartFault> {
     let seeds = Arc::new(KernelSeeds::new().map_err(unmade)?);
     let tokens = Arc::new(HmacTokens::new(secret));
@@ -93,11 +95,11 @@ fn ports(
 
 /// The configurations of open calls, and the current one.
 fn pages(
-    state: &State,
+    state: &PumpState,
     current: &Arc<Composition>,
     reader: &dyn LogReader,
     directory: &Path,
-) -> Result<Pages, StartFault> {
+) -> Result<CompositionPages, StartFault> {
     let mut all = HashMap::from([(current.hash, current.clone())]);
     for thread in state.threads.values() {
         let begun = thread.calls.values().map(|call| call.config);
@@ -114,7 +116,7 @@ fn pages(
             all.insert(config, Arc::new(page));
         }
     }
-    Ok(Pages { current: current.clone(), all })
+    Ok(CompositionPages { current: current.clone(), all })
 }
 
 /// The state from the log, all configurations that it needs, and the last log position.
@@ -122,20 +124,20 @@ fn recovered(
     reader: &dyn LogReader,
     composition: &Arc<Composition>,
     directory: &Path,
-    steps: &dyn Steps,
-) -> Result<(Recovered, Arc<Pages>, Position), StartFault> {
+    steps: &dyn StepObserver,
+) -> Result<(RecoveredLog, Arc<CompositionPages>, Position), StartFault> {
     let mut recovered = wake::recover(reader, steps)?;
     let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
-    let mut book = Book::open_at(composition.clone());
+    let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
     recovered.state.book = book;
     Ok((recovered, pages, reader.last()?))
 }
 
 /// The system's clock, or a test's clock.
-fn clock_of(rehearsed: Option<Rehearsed>) -> (Arc<dyn Clock>, Option<RestLines>) {
+fn clock_of(rehearsed: Option<RehearsalParts>) -> (Arc<dyn Clock>, Option<RestChannels>) {
     match rehearsed {
-        Some(Rehearsed { clock, lines }) => (clock, Some(lines)),
+        Some(RehearsalParts { clock, lines }) => (clock, Some(lines)),
         None => (Arc::new(WallClock), None),
     }
 }
@@ -147,21 +149,25 @@ fn unmade(error: std::io::Error) -> StartFault {
 
 impl Organism {
     /// Opens the log, continues from its state, and starts all listeners.
-    pub async fn start(plan: Plan) -> Result<Organism, StartFault> {
+    pub async fn start(plan: RunPlan) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, false, None)).await
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
-    pub async fn start_still(plan: Plan) -> Result<Organism, StartFault> {
+    pub async fn start_still(plan: RunPlan) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, true, None)).await
     }
 
     /// Starts it for a test, on a clock that the test moves.
-    pub async fn start_rehearsed(plan: Plan, rehearsed: Rehearsed) -> Result<Organism, StartFault> {
+    pub async fn start_rehearsed(plan: RunPlan, rehearsed: RehearsalParts) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, false, Some(rehearsed))).await
     }
 
-    async fn begin(plan: Plan, still: bool, rehearsed: Option<Rehearsed>) -> Result<Organism, StartFault> {
+    async fn begin(
+        plan: RunPlan,
+        still: bool,
+        rehearsed: Option<RehearsalParts>,
+    ) -> Result<Organism, StartFault> {
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
         let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
         let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
@@ -182,11 +188,11 @@ impl Organism {
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
-        let (pace, room) = (Pace::default(), Arc::new(WaitingRoom::default()));
-        let (ear, receipts) = (Arc::new(Deaf), room.clone());
+        let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
+        let (ear, receipts) = (Arc::new(NoEar), room.clone());
         let reached = broker.as_ref().map(Arc::downgrade);
         let equipment =
-            Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
+            CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(unmade)?;
         let told = (carriers.clone(), room.clone());
@@ -194,15 +200,15 @@ impl Organism {
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
-        let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
+        let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(recovered, ports, last).kept_still(still).without(plan.given_up);
-        let (tail_of_log, reads) = Tail::of(log.reader.clone(), followed.clone());
+        let (tail_of_log, reads) = LogTail::of(log.reader.clone(), followed.clone());
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (seats, seated) = mpsc::channel(1);
-        let front = Front {
+        let front = OrganismHandle {
             composition,
             reader: log.reader,
             room,
@@ -240,17 +246,17 @@ impl Organism {
     }
 
     /// The handle for doors and commands.
-    pub fn front(&self) -> &Front {
+    pub fn front(&self) -> &OrganismHandle {
         &self.front
     }
 
     /// Sends in a message from outside and waits for its receipt.
-    pub async fn ask(&self, message: Message) -> Option<Reply> {
+    pub async fn ask(&self, message: ClientMessage) -> Option<SenderReply> {
         self.front.ask(message).await
     }
 
     /// Ends a thread.
-    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<Reply> {
+    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         self.front.cancel(by, thread).await
     }
 
@@ -265,7 +271,7 @@ impl Organism {
     }
 
     /// How to reach the organism's own broker, if it has one.
-    pub fn reachable(&self) -> Option<&Reachable> {
+    pub fn reachable(&self) -> Option<&BrokerAddress> {
         self.own.as_ref().map(Own::reachable)
     }
 
@@ -280,7 +286,7 @@ impl Organism {
     }
 
     /// Waits until the pump ends by itself. That happens only if the log breaks.
-    pub async fn broke(&mut self) -> Ended {
+    pub async fn broke(&mut self) -> LoopEnd {
         let ended = match self.over.take() {
             Some(ended) => ended,
             None => word(&mut self.ended).await,
@@ -301,12 +307,12 @@ impl Organism {
     }
 
     /// Whether this organism may still write the log. `None` if the log cannot be taken over.
-    pub fn lead(&self) -> Option<Lead> {
+    pub fn lead(&self) -> Option<LogOwnership> {
         self.lead.clone()
     }
 
     /// Stops: takes nothing new, waits `grace` for replies, flushes the log, ends all programs.
-    pub async fn stop(mut self, grace: Duration) -> Ended {
+    pub async fn stop(mut self, grace: Duration) -> LoopEnd {
         if let Some(own) = &self.own {
             own.settle().await;
         }
@@ -339,24 +345,26 @@ impl Organism {
         });
         match joined.await {
             Ok(()) => ended,
-            Err(panic) => Ended::Broken(panic.to_string()),
+            Err(panic) => LoopEnd::Broken(panic.to_string()),
         }
     }
 }
 
 /// The pump's result. It can be received once.
-async fn word(ended: &mut oneshot::Receiver<Ended>) -> Ended {
-    ended.await.unwrap_or_else(|_| Ended::Broken("the pump ended without a reason".to_owned()))
+async fn word(ended: &mut oneshot::Receiver<LoopEnd>) -> LoopEnd {
+    ended.await.unwrap_or_else(|_| LoopEnd::Broken("the pump ended without a reason".to_owned()))
 }
 
 /// Starts the writer's thread. Returns it with the channel of its reports.
-fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::Receiver<Written>)> {
+fn start_writer(
+    log: Box<dyn LogWriter>,
+) -> std::io::Result<(Arc<WriterHandle>, mpsc::Receiver<WriteReport>)> {
     let (pump, settled) = mpsc::channel(OUTCOMES);
-    let writer = Writer::start(log, move |outcome| {
+    let writer = WriterHandle::start(log, move |outcome| {
         let written = match outcome {
-            Outcome::Committed(position) => Written::Committed(position),
-            Outcome::Stalled { words } => Written::Stalled(words),
-            Outcome::Broken { words } => Written::Broken(words),
+            BatchResult::Committed(position) => WriteReport::Committed(position),
+            BatchResult::Stalled { words } => WriteReport::Stalled(words),
+            BatchResult::Broken { words } => WriteReport::Broken(words),
         };
         // If the pump is gone, it has already reported why, and no one is left to notify.
         drop(pump.blocking_send(written));
@@ -365,27 +373,27 @@ fn start_writer(log: Box<dyn LogWriter>) -> std::io::Result<(Arc<Writer>, mpsc::
 }
 
 /// Passes the pump's batches to the writer.
-fn hand_to(writer: Arc<Writer>) -> Box<dyn Fn(Batch, Hand) -> Taken + Send> {
+fn hand_to(writer: Arc<WriterHandle>) -> Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send> {
     Box::new(move |batch, hand| {
         let taken = match hand {
-            Hand::Over => writer.hand(batch).map(|()| None),
-            Hand::AndWait => writer.commit_here(batch),
+            HandoverMode::Over => writer.hand(batch).map(|()| None),
+            HandoverMode::AndWait => writer.commit_here(batch),
         };
-        taken.map_or(Taken::Gone, |stored| stored.map_or(Taken::Over, Taken::Stored))
+        taken.map_or(BatchHandover::Gone, |stored| stored.map_or(BatchHandover::Over, BatchHandover::Stored))
     })
 }
 
 /// Starts the thread that reads the log for the pump.
 fn start_reader(
     reader: Arc<dyn LogReader>,
-    pump: mpsc::Sender<Input>,
+    pump: mpsc::Sender<PumpInput>,
 ) -> std::io::Result<std::sync::mpsc::SyncSender<Lookup>> {
     let (lookups, asked) = std::sync::mpsc::sync_channel(LOOKUPS);
     std::thread::Builder::new().name("log-reader".into()).spawn(move || {
         let _tells = TellsOfItsFall(pump.clone());
-        let mut begun = Begun::default();
+        let mut begun = BegunViews::default();
         for lookup in asked {
-            if pump.blocking_send(Input::Found(answer(&*reader, &mut begun, lookup))).is_err() {
+            if pump.blocking_send(PumpInput::Found(answer(&*reader, &mut begun, lookup))).is_err() {
                 return;
             }
         }
@@ -395,10 +403,10 @@ fn start_reader(
 
 fn start_pump(
     engine: Engine,
-    (lines, rests): (Lines, Option<RestLines>),
-    end: oneshot::Sender<Ended>,
+    (lines, rests): (LoopChannels, Option<RestChannels>),
+    end: oneshot::Sender<LoopEnd>,
     room: Arc<WaitingRoom>,
-) -> std::io::Result<Task> {
+) -> std::io::Result<RunningTask> {
     let to_close = room.clone();
     let work = async move {
         // The code that stops the organism receives this result. If no one does, the process is ending.
@@ -406,28 +414,32 @@ fn start_pump(
         room.close();
     };
     // Everyone still waiting for a receipt learns that no answer will come.
-    tasks::start_apart("pump", Kind::Pump, work, async move |_| to_close.close())
+    tasks::start_apart("pump", TaskKind::Pump, work, async move |_| to_close.close())
 }
 
 /// Routes carriers' reports: documents to the validators, everything else directly to the pump.
-fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender<Input>) -> Task {
+fn start_sorter(
+    mut heard: mpsc::Receiver<CarrierReport>,
+    door: ValidatorQueue,
+    pump: mpsc::Sender<PumpInput>,
+) -> RunningTask {
     let work = async move {
         while let Some(report) = heard.recv().await {
             let taken = match report {
-                Heard::Said { listener, speech, ticket } => {
+                CarrierReport::Said { listener, speech, ticket } => {
                     door.hand(Raw::Said { listener, speech, ticket }).await
                 }
-                Heard::Misplaced { listener, speech, ticket } => {
-                    let stray = Unconnected { ticket, ..admit::misplaced(&listener, &speech) };
-                    pump.send(Input::Stray(stray)).await.is_ok()
+                CarrierReport::Misplaced { listener, speech, ticket } => {
+                    let stray = UnmatchedDocument { ticket, ..admit::misplaced(&listener, &speech) };
+                    pump.send(PumpInput::Stray(stray)).await.is_ok()
                 }
-                Heard::Gone { token, code, words } => {
-                    pump.send(Input::Gone { token, code, words }).await.is_ok()
+                CarrierReport::Gone { token, code, words } => {
+                    pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
-                Heard::NotNow { token, .. } => pump.send(Input::NotNow { token }).await.is_ok(),
-                Heard::Joined { listener } => pump.send(Input::Joined(listener)).await.is_ok(),
-                Heard::Left { listener, words, .. } => {
-                    pump.send(Input::Left { listener, words }).await.is_ok()
+                CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
+                CarrierReport::Joined { listener } => pump.send(PumpInput::Joined(listener)).await.is_ok(),
+                CarrierReport::Left { listener, words, .. } => {
+                    pump.send(PumpInput::Left { listener, words }).await.is_ok()
                 }
             };
             if !taken {
@@ -435,5 +447,5 @@ fn start_sorter(mut heard: mpsc::Receiver<Heard>, door: Door, pump: mpsc::Sender
             }
         }
     };
-    tasks::start(Kind::Pump, work, async |_| ())
+    tasks::start(TaskKind::Pump, work, async |_| ())
 }

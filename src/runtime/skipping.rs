@@ -9,27 +9,27 @@ use std::sync::Arc;
 use tokio::sync::{Notify, watch};
 
 use crate::edges::clock::SkippingClock;
-use crate::runtime::pump_loop::{Rest, RestLines};
+use crate::runtime::pump_loop::{RestChannels, RestReport};
 use systole_core::types::ports::Clock as _;
 use systole_core::types::time::Millis;
 
 /// The parts that an organism needs to run on a test's clock.
-pub struct Rehearsed {
+pub struct RehearsalParts {
     pub(super) clock: Arc<SkippingClock>,
-    pub(super) lines: RestLines,
+    pub(super) lines: RestChannels,
 }
 
 /// The time of one organism under test.
 pub struct SkippedTime {
     clock: Arc<SkippingClock>,
-    rest: watch::Receiver<Rest>,
+    rest: watch::Receiver<RestReport>,
     sleepers: watch::Receiver<u64>,
     look: Arc<Notify>,
 }
 
 /// The current activity of an organism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Activity {
+pub enum OrganismActivity {
     /// A listener, a model or the pump is at work.
     Works,
     /// Nothing happens before this tick.
@@ -42,12 +42,12 @@ pub enum Activity {
 
 impl SkippedTime {
     /// A new clock, and the parts that the organism needs of it.
-    pub fn new() -> (SkippedTime, Rehearsed) {
+    pub fn new() -> (SkippedTime, RehearsalParts) {
         let (clock, look) = (Arc::new(SkippingClock::default()), Arc::new(Notify::new()));
-        let (report, rest) = watch::channel(Rest::default());
-        let lines = RestLines { rest: report, look: look.clone() };
+        let (report, rest) = watch::channel(RestReport::default());
+        let lines = RestChannels { rest: report, look: look.clone() };
         let sleepers = clock.changes();
-        (SkippedTime { clock: clock.clone(), rest, sleepers, look }, Rehearsed { clock, lines })
+        (SkippedTime { clock: clock.clone(), rest, sleepers, look }, RehearsalParts { clock, lines })
     }
 
     /// The clock.
@@ -61,12 +61,12 @@ impl SkippedTime {
     }
 
     /// Returns the activity. It includes everything that the pump received before.
-    pub async fn activity(&mut self) -> Activity {
+    pub async fn activity(&mut self) -> OrganismActivity {
         let before = self.rest.borrow_and_update().turn;
         self.look.notify_one();
         let rest = loop {
             if self.rest.changed().await.is_err() {
-                return Activity::Ended;
+                return OrganismActivity::Ended;
             }
             let rest = *self.rest.borrow_and_update();
             if rest.turn > before {
@@ -77,12 +77,12 @@ impl SkippedTime {
         let (asleep, first) = self.clock.sleepers();
         // A delivery whose listener sleeps on this clock also counts as waiting.
         if !rest.is_quiet || rest.out > asleep {
-            return Activity::Works;
+            return OrganismActivity::Works;
         }
         match rest.next.into_iter().chain(first).min() {
-            Some(tick) if tick <= self.ticks() => Activity::Works,
-            Some(tick) => Activity::WaitsUntil(tick),
-            None => Activity::Rests,
+            Some(tick) if tick <= self.ticks() => OrganismActivity::Works,
+            Some(tick) => OrganismActivity::WaitsUntil(tick),
+            None => OrganismActivity::Rests,
         }
     }
 

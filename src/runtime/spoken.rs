@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-use systole_core::types::flow::{Judged, Said};
+use systole_core::types::flow::{JudgedContent, JudgedDocument};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::Position;
 
@@ -16,7 +16,7 @@ const KEPT: usize = 256;
 
 /// One live message.
 #[derive(Clone, Debug)]
-pub struct Spoken {
+pub struct LiveMessage {
     /// The listener.
     pub listener: Name,
     /// The thread.
@@ -40,7 +40,7 @@ pub struct Spoken {
 struct Kept {
     /// How many messages came before them.
     before: u64,
-    words: VecDeque<Spoken>,
+    words: VecDeque<LiveMessage>,
 }
 
 impl Kept {
@@ -70,16 +70,25 @@ impl Voice {
     }
 
     /// Passes on a message if it is for the live view only.
-    pub(super) fn pass(&self, judged: &Judged, whole: bool) {
-        if let Said::Progress { words } = &judged.said {
+    pub(super) fn pass(&self, judged: &JudgedDocument, whole: bool) {
+        if let JudgedContent::Progress { words } = &judged.said {
             let lease = &judged.lease;
             let (listener, thread, call) = (lease.listener.clone(), lease.thread.clone(), lease.call.clone());
             let (turn, attempt, words) = (lease.turn, lease.attempt, words.clone());
-            self.say(Spoken { listener, thread, call, words, whole, turn, attempt, at: *self.tail.borrow() });
+            self.say(LiveMessage {
+                listener,
+                thread,
+                call,
+                words,
+                whole,
+                turn,
+                attempt,
+                at: *self.tail.borrow(),
+            });
         }
     }
 
-    fn say(&self, spoken: Spoken) {
+    fn say(&self, spoken: LiveMessage) {
         let mut kept = locked(&self.kept);
         if kept.words.len() == KEPT {
             kept.words.pop_front();
@@ -93,16 +102,16 @@ impl Voice {
 
     /// Listens to a thread and the threads below it, or to all. With `from`, it starts with the kept messages since
     /// that log position; without it, it starts now.
-    pub(super) fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> Hearing {
+    pub(super) fn hear(&self, from: Option<Position>, thread: Option<ThreadId>) -> LiveObserver {
         let next = if from.is_some() { 0 } else { locked(&self.kept).end() };
         let said = self.said.subscribe();
-        Hearing { kept: self.kept.clone(), said, next, from: from.unwrap_or_default(), thread }
+        LiveObserver { kept: self.kept.clone(), said, next, from: from.unwrap_or_default(), thread }
     }
 }
 
 /// An observer. No one waits for it.
 #[derive(Debug)]
-pub struct Hearing {
+pub struct LiveObserver {
     kept: Arc<Mutex<Kept>>,
     said: watch::Receiver<u64>,
     /// How many messages came before its next one.
@@ -111,9 +120,9 @@ pub struct Hearing {
     thread: Option<ThreadId>,
 }
 
-impl Hearing {
+impl LiveObserver {
     /// The next message. `None` when no listener can send any more. Cancel-safe: dropping it loses nothing.
-    pub async fn next(&mut self) -> Option<Spoken> {
+    pub async fn next(&mut self) -> Option<LiveMessage> {
         loop {
             if let Some(spoken) = self.kept() {
                 return Some(spoken);
@@ -123,10 +132,10 @@ impl Hearing {
     }
 
     /// The next kept message.
-    fn kept(&mut self) -> Option<Spoken> {
+    fn kept(&mut self) -> Option<LiveMessage> {
         let kept = locked(&self.kept);
         let first = usize::try_from(self.next.saturating_sub(kept.before)).unwrap_or(usize::MAX);
-        let wanted = |spoken: &Spoken| {
+        let wanted = |spoken: &LiveMessage| {
             spoken.at >= self.from && self.thread.as_ref().is_none_or(|own| spoken.thread.is_within(own))
         };
         let found = kept.words.iter().enumerate().skip(first).find(|(_, spoken)| wanted(spoken));
@@ -149,10 +158,10 @@ mod tests {
     const ONE: &str = "sess-0000000000a1";
     const TWO: &str = "sess-0000000000b2";
 
-    fn spoken(thread: &str, words: &str, at: u64) -> Spoken {
+    fn spoken(thread: &str, words: &str, at: u64) -> LiveMessage {
         let (listener, call) = (Name::parse("helper").unwrap(), CallPath::parse("1").unwrap());
         let thread = ThreadId::parse(thread).unwrap();
-        Spoken {
+        LiveMessage {
             listener,
             thread,
             call,
@@ -168,7 +177,7 @@ mod tests {
         Voice::beside(watch::channel(Position(0)).1)
     }
 
-    fn heard(hearing: &mut Hearing) -> Vec<String> {
+    fn heard(hearing: &mut LiveObserver) -> Vec<String> {
         std::iter::from_fn(|| hearing.kept()).map(|spoken| spoken.words).collect()
     }
 

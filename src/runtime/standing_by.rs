@@ -12,7 +12,7 @@ const BYTES: u64 = 4096;
 
 /// Who writes the log, as the standby pump sees it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StandingBy {
+pub struct StandbyStatus {
     /// The standby process.
     pub pid: u32,
     /// Who writes the log, as text.
@@ -22,9 +22,9 @@ pub struct StandingBy {
 /// A note of this process, removed when it is dropped.
 #[must_use = "the note is removed when this is dropped"]
 #[derive(Debug)]
-pub struct Noted(PathBuf);
+pub struct StandbyNote(PathBuf);
 
-impl Drop for Noted {
+impl Drop for StandbyNote {
     fn drop(&mut self) {
         // A note that stays behind names a process that does not hold the copy.
         let _left = std::fs::remove_file(&self.0);
@@ -38,21 +38,21 @@ fn path(log: &Path) -> PathBuf {
     path.into()
 }
 
-impl StandingBy {
+impl StandbyStatus {
     /// Writes the note next to the copy and replaces an older one.
-    pub fn note(&self, log: &Path) -> std::io::Result<Noted> {
+    pub fn note(&self, log: &Path) -> std::io::Result<StandbyNote> {
         let path = path(log);
         let mut fresh = path.clone().into_os_string();
         fresh.push(".new");
         std::fs::write(&fresh, serde_json::to_vec(self)?)?;
         std::fs::rename(&fresh, &path)?;
-        Ok(Noted(path))
+        Ok(StandbyNote(path))
     }
 
     /// The note of the process that holds the copy. `None` if that process is not on standby.
-    pub fn of(log: &Path, pid: u32) -> Option<StandingBy> {
+    pub fn of(log: &Path, pid: u32) -> Option<StandbyStatus> {
         let file = std::fs::File::open(path(log)).ok()?;
-        let read: StandingBy = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
+        let read: StandbyStatus = serde_json::from_reader(std::io::Read::take(file, BYTES)).ok()?;
         (read.pid == pid).then_some(read)
     }
 }
@@ -66,15 +66,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("hello.db");
         std::fs::write(&log, "").unwrap();
-        let note = |leader: &str| StandingBy { pid: 7, leader: leader.to_owned() };
+        let note = |leader: &str| StandbyStatus { pid: 7, leader: leader.to_owned() };
         let first = note("process 1 on a").note(&log).unwrap();
-        assert_eq!(StandingBy::of(&log, 7), Some(note("process 1 on a")));
-        assert_eq!(StandingBy::of(&log, 8), None);
+        assert_eq!(StandbyStatus::of(&log, 7), Some(note("process 1 on a")));
+        assert_eq!(StandbyStatus::of(&log, 8), None);
         drop(first);
-        assert_eq!(StandingBy::of(&log, 7), None);
+        assert_eq!(StandbyStatus::of(&log, 7), None);
         let _second = note("process 2 on b").note(&log).unwrap();
         std::fs::write(path(&log), "{").unwrap();
-        assert_eq!(StandingBy::of(&log, 7), None, "half a note says nothing");
+        assert_eq!(StandbyStatus::of(&log, 7), None, "half a note says nothing");
         let names = std::fs::read_dir(folder.path()).unwrap().count();
         assert_eq!(names, 2, "the log and its note");
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::edges::tasks::{self, Kind, Task};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
@@ -23,13 +23,13 @@ const INBOX: usize = 256;
 const INBOX_BYTES: usize = 4 << 20;
 
 /// A record and its log position.
-pub type Placed = (Position, Arc<Record>);
+pub type SharedRecord = (Position, Arc<Record>);
 /// A page of the log that is being read from disk.
 type Page = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
 
 /// The end of a log. Cheap to clone.
 #[derive(Clone)]
-pub struct Tail {
+pub struct LogTail {
     reader: Arc<dyn LogReader>,
     end: watch::Receiver<Position>,
     board: Arc<Mutex<Board>>,
@@ -52,7 +52,7 @@ struct Inbox {
 
 #[derive(Default)]
 struct Letters {
-    records: VecDeque<Placed>,
+    records: VecDeque<SharedRecord>,
     bytes: usize,
     /// The last position before the records that did not fit.
     full_at: Option<Position>,
@@ -66,7 +66,7 @@ fn locked<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Inbox {
     /// Adds a record. `before` is the position given out before it.
-    fn put(&self, before: Position, placed: &Placed) {
+    fn put(&self, before: Position, placed: &SharedRecord) {
         let mut letters = locked(&self.letters);
         if letters.full_at.is_some() {
             return;
@@ -99,7 +99,7 @@ impl Board {
     }
 
     /// Gives a record to the followers of its thread, of a thread above it, and of all threads.
-    fn hand(&mut self, placed: &Placed) {
+    fn hand(&mut self, placed: &SharedRecord) {
         if placed.0 <= self.handed {
             return;
         }
@@ -115,13 +115,13 @@ impl Board {
     }
 }
 
-impl Tail {
+impl LogTail {
     /// The tail of a log whose last position is `end`. The returned task reads the log and ends when `end` closes.
-    pub fn of(reader: Arc<dyn LogReader>, end: watch::Receiver<Position>) -> (Tail, Task) {
+    pub fn of(reader: Arc<dyn LogReader>, end: watch::Receiver<Position>) -> (LogTail, RunningTask) {
         let board = Board { handed: *end.borrow(), ..Board::default() };
-        let tail = Tail { reader, end, board: Arc::new(Mutex::new(board)) };
+        let tail = LogTail { reader, end, board: Arc::new(Mutex::new(board)) };
         let (reading, fallen) = (tail.clone(), tail.clone());
-        let task = tasks::start(Kind::Tail, reading.read(), async move |_| fallen.ends());
+        let task = tasks::start(TaskKind::Tail, reading.read(), async move |_| fallen.ends());
         (tail, task)
     }
 
@@ -175,8 +175,8 @@ impl Tail {
     }
 
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
-    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> Following {
-        Following { tail: self.clone(), at, thread, place: None, reading: None }
+    pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> FollowPosition {
+        FollowPosition { tail: self.clone(), at, thread, place: None, reading: None }
     }
 
     /// Adds a follower. It gets all records after `from` of the returned place.
@@ -199,7 +199,7 @@ impl Tail {
 
 /// A follower's registration, removed when it is dropped.
 struct Place {
-    tail: Tail,
+    tail: LogTail,
     thread: Option<ThreadId>,
     inbox: Arc<Inbox>,
     from: Position,
@@ -207,7 +207,7 @@ struct Place {
 
 /// The content of an inbox.
 enum Taken {
-    Records(Vec<Placed>),
+    Records(Vec<SharedRecord>),
     /// The inbox had no room for records after this position.
     Full(Position),
     Ended,
@@ -248,8 +248,8 @@ impl Drop for Place {
 }
 
 /// A position in the log and the thread to follow from there.
-pub struct Following {
-    tail: Tail,
+pub struct FollowPosition {
+    tail: LogTail,
     at: Position,
     thread: Option<ThreadId>,
     place: Option<Place>,
@@ -257,10 +257,10 @@ pub struct Following {
     reading: Option<Page>,
 }
 
-impl Following {
+impl FollowPosition {
     /// The next records, as soon as there are any. `None` when the log has ended and everything is read. Cancel-safe:
     /// dropping it loses nothing and repeats nothing.
-    pub async fn next(&mut self) -> Result<Option<Vec<Placed>>, LogFault> {
+    pub async fn next(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         loop {
             let place = self.place.get_or_insert_with(|| self.tail.place(&self.thread));
             let from = place.from;
@@ -291,7 +291,7 @@ impl Following {
     }
 
     /// Reads a page of the records up to `from`, which the inbox will not get.
-    async fn read_to(&mut self, from: Position) -> Result<Vec<Placed>, LogFault> {
+    async fn read_to(&mut self, from: Position) -> Result<Vec<SharedRecord>, LogFault> {
         let (reader, at) = (self.tail.reader.clone(), self.at);
         let reading =
             self.reading.get_or_insert_with(|| tokio::task::spawn_blocking(move || reader.after(at, PAGE)));

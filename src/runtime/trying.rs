@@ -19,15 +19,17 @@ use tokio::time::Instant;
 use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
-use crate::edges::delivery::{Carriers, Ear, Equipment, NoWay, Pace, Surroundings, Unreceipted};
+use crate::edges::delivery::{
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
+};
 use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
-use systole_core::types::flow::{Admitted, Item, Judged, Said, What};
+use systole_core::types::flow::{Admitted, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
 use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
-    CallBack, Carrier as _, Clock as _, Delivery, Heard, Lease, Token, Unwatched,
+    CallBack, Carrier as _, CarrierReport, Clock as _, Delivery, Lease, LeaseToken, NoObserver,
 };
 use systole_core::types::refusal::Refusal;
 
@@ -35,7 +37,7 @@ use systole_core::types::refusal::Refusal;
 const REPORTS: usize = 64;
 
 /// A trial's settings.
-pub struct Trial {
+pub struct ListenerTrial {
     /// The organism that the listener belongs to.
     pub composition: Composition,
     /// The listener to try.
@@ -45,14 +47,14 @@ pub struct Trial {
     /// Timeout, if it differs from the listener's own.
     pub timeout_ms: Option<u64>,
     /// The variables of this process's environment.
-    pub surroundings: Surroundings,
+    pub surroundings: InheritedVariables,
     /// Receives the program's side output.
-    pub ear: Arc<dyn Ear>,
+    pub ear: Arc<dyn ProgramEar>,
 }
 
 /// Why a trial was impossible.
 #[derive(Debug, thiserror::Error)]
-pub enum Untried {
+pub enum TrialFault {
     /// The request was refused, so the listener would never see it.
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
@@ -66,11 +68,11 @@ pub enum Untried {
 
 /// The result of a trial.
 #[derive(Debug)]
-pub struct Tried {
+pub struct TrialResult {
     /// Remarks before the reply, in order.
-    pub before: Vec<Remark>,
+    pub before: Vec<TrialRemark>,
     /// The reply, or why there is none.
-    pub end: End,
+    pub end: TurnEnd,
     /// Whether the call may go on with another turn.
     pub goes_on: bool,
     /// Time from the delivery to its end, in milliseconds.
@@ -81,7 +83,7 @@ pub struct Tried {
 
 /// A message apart from the reply.
 #[derive(Debug)]
-pub enum Remark {
+pub enum TrialRemark {
     /// Progress.
     Progress(String),
     /// Feedback for the next turn: code and text.
@@ -98,11 +100,11 @@ pub enum Remark {
 
 /// The end of the turn.
 #[derive(Debug)]
-pub enum End {
+pub enum TurnEnd {
     /// With a reply.
-    Reply(Vec<Verdict>),
+    Reply(Vec<ItemVerdict>),
     /// A reply without the answer it owes, with the refusal that the caller would get.
-    Silent(Vec<Verdict>, Refusal),
+    Silent(Vec<ItemVerdict>, Refusal),
     /// The listener reports a failure: its code, whether a retry may help, its message.
     Failure(String, bool, String),
     /// The listener reports that its output was unusable: code and text.
@@ -113,18 +115,18 @@ pub enum End {
 
 /// The result of an item in an organism.
 #[derive(Debug)]
-pub struct Verdict {
+pub struct ItemVerdict {
     /// The payload, if it could be read.
     pub payload: Option<Arc<[u8]>>,
     /// Its kind.
-    pub case: Case,
+    pub case: ItemKind,
     /// Whether it would need a person's approval.
     pub needs_person: bool,
 }
 
 /// The kind of an item.
 #[derive(Debug)]
-pub enum Case {
+pub enum ItemKind {
     /// A note of its own.
     Note,
     /// The answer.
@@ -139,14 +141,17 @@ pub enum Case {
     Refused(Box<Refusal>),
 }
 
-impl Tried {
+impl TrialResult {
     /// Whether the trial succeeded: an organism would accept at least one item and refuse nothing.
     pub fn is_well(&self) -> bool {
-        let refuses = |remark: &Remark| {
-            matches!(remark, Remark::Stray(_) | Remark::Journal(Some(_)) | Remark::Ask(Some(_)))
+        let refuses = |remark: &TrialRemark| {
+            matches!(
+                remark,
+                TrialRemark::Stray(_) | TrialRemark::Journal(Some(_)) | TrialRemark::Ask(Some(_))
+            )
         };
         let taken = match &self.end {
-            End::Reply(verdicts) => verdicts.iter().all(|v| !matches!(v.case, Case::Refused(_))),
+            TurnEnd::Reply(verdicts) => verdicts.iter().all(|v| !matches!(v.case, ItemKind::Refused(_))),
             _ => false,
         };
         taken && self.late == 0 && !self.before.iter().any(refuses)
@@ -154,31 +159,31 @@ impl Tried {
 }
 
 /// Runs the trial on the calling thread, because the judge is bound to one thread.
-pub async fn run(trial: Trial) -> Result<Tried, Untried> {
+pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
     let (composition, listener) = prepared(&trial)?;
     let composition = Arc::new(composition);
-    let machine = |words: String| Untried::Machine(words);
+    let machine = |words: String| TrialFault::Machine(words);
     let mut compiled_schemas =
         CompiledSchemas::set_up(std::iter::once(&composition)).map_err(|unfit| machine(unfit.to_string()))?;
     let client = Name::operator();
     let to = trial.listener.as_str();
     let asked = admit::message(&composition, &client, &trial.document, Some(to), None, &mut compiled_schemas);
-    let admitted = asked.payload.map_err(|refused| Untried::Refused(Box::new(refused.refusal)))?;
+    let admitted = asked.payload.map_err(|refused| TrialFault::Refused(Box::new(refused.refusal)))?;
     let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
-    let equipment = Equipment {
+    let equipment = CarrierEquipment {
         inline: BTreeMap::new(),
         surroundings: trial.surroundings,
-        pace: Pace::default(),
-        steps: Arc::new(Unwatched),
+        pace: CarrierWaits::default(),
+        steps: Arc::new(NoObserver),
         ear: trial.ear,
-        receipts: Arc::new(Unreceipted),
+        receipts: Arc::new(NoReceipts),
         broker: None,
         is_still: false,
     };
     let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
         |no_way| match no_way {
-            NoWay::Value(name) | NoWay::Broker(name) => Untried::NoProgram(name),
+            NoCarrier::Value(name) | NoCarrier::Broker(name) => TrialFault::NoProgram(name),
         },
     )?;
     let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };
@@ -190,13 +195,13 @@ pub async fn run(trial: Trial) -> Result<Tried, Untried> {
     let took_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let Hearing { carriers, heard, before, .. } = hearing;
     let late = stop(carriers, heard).await;
-    Ok(Tried { before, end, goes_on: listener.turns > 1, took_ms, late })
+    Ok(TrialResult { before, end, goes_on: listener.turns > 1, took_ms, late })
 }
 
 /// The composition, with the listener open to the tester.
-fn prepared(trial: &Trial) -> Result<(Composition, Listener), Untried> {
+fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault> {
     let mut composition = trial.composition.clone();
-    let absent = || Untried::NoProgram(trial.listener.clone());
+    let absent = || TrialFault::NoProgram(trial.listener.clone());
     let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
     listener.entry = true;
     let listener = listener.clone();
@@ -242,7 +247,7 @@ fn delivery(
         ..Stamp::default()
     };
     let lease = Lease {
-        token: Token(token.into()),
+        token: LeaseToken(token.into()),
         listener: listener.name.clone(),
         thread: thread.clone(),
         call: CallPath::top(1),
@@ -265,14 +270,14 @@ struct Room<'t> {
 struct Hearing<'t> {
     room: Room<'t>,
     carriers: Carriers,
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<CarrierReport>,
     compiled_schemas: CompiledSchemas,
-    before: Vec<Remark>,
+    before: Vec<TrialRemark>,
 }
 
 impl Hearing<'_> {
     /// Listens to the program until its reply, or until it is clear that none will come.
-    async fn out(&mut self, timeout_ms: u64) -> End {
+    async fn out(&mut self, timeout_ms: u64) -> TurnEnd {
         let hard = Instant::now() + Duration::from_millis(timeout_ms);
         let idle = self.room.listener.idle_ms.map(Duration::from_millis);
         let mut due = idle.map_or(hard, |idle| hard.min(Instant::now() + idle));
@@ -287,16 +292,16 @@ impl Hearing<'_> {
                 }
             };
             let speech = match report {
-                None => return End::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
-                Some(Heard::Gone { code, words, .. }) => return End::Gone(code, words),
-                Some(Heard::NotNow { words, .. }) => return End::Gone(Code::ListenerDown, words),
-                Some(Heard::Joined { .. } | Heard::Left { .. }) => continue,
-                Some(Heard::Misplaced { speech, .. }) => {
+                None => return TurnEnd::Gone(Code::ListenerLost, "its carrier ended".to_owned()),
+                Some(CarrierReport::Gone { code, words, .. }) => return TurnEnd::Gone(code, words),
+                Some(CarrierReport::NotNow { words, .. }) => return TurnEnd::Gone(Code::ListenerDown, words),
+                Some(CarrierReport::Joined { .. } | CarrierReport::Left { .. }) => continue,
+                Some(CarrierReport::Misplaced { speech, .. }) => {
                     let stray = admit::misplaced(&self.room.listener.name, &speech);
-                    self.before.push(Remark::Stray(stray.refused.refusal));
+                    self.before.push(TrialRemark::Stray(stray.refused.refusal));
                     continue;
                 }
-                Some(Heard::Said { speech, .. }) => speech,
+                Some(CarrierReport::Said { speech, .. }) => speech,
             };
             let limits = admit::gate_limits(self.room.composition);
             let lease = |token: &str| (*token == *self.room.lease.token.0).then(|| self.room.lease.clone());
@@ -304,7 +309,7 @@ impl Hearing<'_> {
             {
                 Ok(read) => read,
                 Err(stray) => {
-                    self.before.push(Remark::Stray(stray.refused.refusal));
+                    self.before.push(TrialRemark::Stray(stray.refused.refusal));
                     continue;
                 }
             };
@@ -320,24 +325,26 @@ impl Hearing<'_> {
     }
 
     /// Handles one message. Returns the end of the turn if the message ends it.
-    fn take(&mut self, judged: Judged) -> Option<End> {
-        self.before.extend(judged.claimed.map(Remark::FalseSender));
+    fn take(&mut self, judged: JudgedDocument) -> Option<TurnEnd> {
+        self.before.extend(judged.claimed.map(TrialRemark::FalseSender));
         match judged.said {
-            Said::Items(items) => return Some(self.room.reply(items)),
-            Said::Failure { code, retry, words } => return Some(End::Failure(code, retry, words)),
-            Said::Again { code, words } => return Some(End::Again(code, words)),
-            Said::Progress { words } => self.before.push(Remark::Progress(words)),
-            Said::Notice { code, words } => self.before.push(Remark::Notice(code, words)),
-            Said::Journal { id, entry } => {
+            JudgedContent::Items(items) => return Some(self.room.reply(items)),
+            JudgedContent::Failure { code, retry, words } => {
+                return Some(TurnEnd::Failure(code, retry, words));
+            }
+            JudgedContent::Again { code, words } => return Some(TurnEnd::Again(code, words)),
+            JudgedContent::Progress { words } => self.before.push(TrialRemark::Progress(words)),
+            JudgedContent::Notice { code, words } => self.before.push(TrialRemark::Notice(code, words)),
+            JudgedContent::Journal { id, entry } => {
                 let refusal = entry.err().map(|refused| refused.refusal);
                 self.answer(id, refusal.as_ref());
-                self.before.push(Remark::Journal(refusal));
+                self.before.push(TrialRemark::Journal(refusal));
             }
-            Said::Ask { id, question } => {
+            JudgedContent::Ask { id, question } => {
                 let refusal = question.err().map(|refused| refused.refusal);
                 let none = || Refusal::new(Code::Unavailable, "a trial has no log to answer from");
                 self.answer(id, Some(&refusal.clone().unwrap_or_else(none)));
-                self.before.push(Remark::Ask(refusal));
+                self.before.push(TrialRemark::Ask(refusal));
             }
         }
         None
@@ -347,56 +354,57 @@ impl Hearing<'_> {
         let body = refusal.map(core_payload::system_error);
         let payload = body.and_then(|body| Payload::trusted(body).ok());
         let delivery = self.room.lease.token.0.to_string();
-        self.carriers.answer(&self.room.listener.name, told::Answer { delivery, id, payload });
+        self.carriers.answer(&self.room.listener.name, told::PumpAnswer { delivery, id, payload });
     }
 }
 
 impl Room<'_> {
     /// The items of the reply, and what they mean for the call.
-    fn reply(&self, items: Vec<Item>) -> End {
-        let is_step = |item: &&Item| !matches!(item, Item::Admitted(a) if replying::is_kept(a));
+    fn reply(&self, items: Vec<JudgedItem>) -> TurnEnd {
+        let is_step = |item: &&JudgedItem| !matches!(item, JudgedItem::Admitted(a) if replying::is_kept(a));
         let steps = items.iter().filter(is_step).count();
         let owes = !self.listener.returns.is_empty() && (items.is_empty() || self.listener.turns <= 1);
-        let verdicts: Vec<Verdict> = items.into_iter().map(|item| self.verdict(item, steps)).collect();
-        let settled = verdicts.iter().any(|v| matches!(v.case, Case::Final | Case::Refused(_)));
+        let verdicts: Vec<ItemVerdict> = items.into_iter().map(|item| self.verdict(item, steps)).collect();
+        let settled = verdicts.iter().any(|v| matches!(v.case, ItemKind::Final | ItemKind::Refused(_)));
         if owes && !settled {
-            return End::Silent(verdicts, replying::silence(&self.listener.name, Some(self.listener)));
+            return TurnEnd::Silent(verdicts, replying::silence(&self.listener.name, Some(self.listener)));
         }
-        End::Reply(verdicts)
+        TurnEnd::Reply(verdicts)
     }
 
-    fn verdict(&self, item: Item, steps: usize) -> Verdict {
+    fn verdict(&self, item: JudgedItem, steps: usize) -> ItemVerdict {
         match item {
-            Item::Admitted(admitted) => {
+            JudgedItem::Admitted(admitted) => {
                 let case = match admitted.what() {
-                    What::Note => Case::Note,
-                    What::Final if steps > 1 => Case::Refused(Box::new(replying::not_alone())),
-                    What::Final => Case::Final,
-                    What::For(peer) => Case::Call(vec![peer.clone()]),
-                    What::ForEach { takers, .. } => {
-                        Case::Call(takers.iter().map(|(peer, _)| peer.clone()).collect())
+                    PayloadKind::Note => ItemKind::Note,
+                    PayloadKind::Final if steps > 1 => ItemKind::Refused(Box::new(replying::not_alone())),
+                    PayloadKind::Final => ItemKind::Final,
+                    PayloadKind::For(peer) => ItemKind::Call(vec![peer.clone()]),
+                    PayloadKind::ForEach { takers, .. } => {
+                        ItemKind::Call(takers.iter().map(|(peer, _)| peer.clone()).collect())
                     }
-                    What::Steer { .. } | What::Primitive(_) => Case::ForPump,
+                    PayloadKind::Steer { .. } | PayloadKind::Primitive(_) => ItemKind::ForPump,
                 };
-                let needs_person = admitted.is_dangerous() && !matches!(case, Case::Note | Case::Final);
-                Verdict { payload: Some(admitted.bytes().clone()), case, needs_person }
+                let needs_person =
+                    admitted.is_dangerous() && !matches!(case, ItemKind::Note | ItemKind::Final);
+                ItemVerdict { payload: Some(admitted.bytes().clone()), case, needs_person }
             }
-            Item::Refused(refused) => Verdict {
+            JudgedItem::Refused(refused) => ItemVerdict {
                 payload: refused.kept,
-                case: Case::Refused(Box::new(refused.refusal)),
+                case: ItemKind::Refused(Box::new(refused.refusal)),
                 needs_person: false,
             },
-            Item::ForThread { thread, payload, .. } => {
-                Verdict { payload: Some(payload), case: Case::ForThread(thread), needs_person: false }
+            JudgedItem::ForThread { thread, payload, .. } => {
+                ItemVerdict { payload: Some(payload), case: ItemKind::ForThread(thread), needs_person: false }
             }
         }
     }
 }
 
 /// Stops the program as an organism would. Returns the number of documents that still arrived.
-async fn stop(carriers: Carriers, mut heard: mpsc::Receiver<Heard>) -> usize {
+async fn stop(carriers: Carriers, mut heard: mpsc::Receiver<CarrierReport>) -> usize {
     let mut late = 0;
-    let is_late = |report: &Heard| usize::from(matches!(report, Heard::Said { .. }));
+    let is_late = |report: &CarrierReport| usize::from(matches!(report, CarrierReport::Said { .. }));
     {
         let mut stopping = pin!(carriers.stop());
         loop {

@@ -9,16 +9,16 @@ use std::thread::{self, JoinHandle};
 
 use tokio::sync::mpsc;
 
-use super::compiled_schemas::{CompiledSchemas, Unfit};
+use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::spoken::Voice;
-use systole_core::pump::engine::Input;
+use systole_core::pump::engine::PumpInput;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::composition::{Composition, Reach};
-use systole_core::types::flow::{Asked, Judged, Ticket, Unconnected};
+use systole_core::types::flow::{DoorMessage, JudgedDocument, Ticket, UnmatchedDocument};
 use systole_core::types::ids::{Digest, Key, Name};
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
-use systole_core::types::ports::{Leases, Speech, Step, Steps};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
+use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
 
 /// Documents that may wait for one thread: a few batches of the pump. At 1 MiB each, they still fit into memory.
 const WAITING: usize = 1024;
@@ -37,7 +37,7 @@ pub struct PersonOrder {
     /// The reason.
     pub note: Option<String>,
     /// The decision.
-    pub says: Says<Vec<u8>>,
+    pub says: PersonDecision<Vec<u8>>,
 }
 
 /// A raw document and its sender.
@@ -47,7 +47,7 @@ pub enum Raw {
         /// The listener, from its connection.
         listener: Name,
         /// The message.
-        speech: Speech,
+        speech: ArrivedDocument,
         /// The place that waits for the receipt, if any.
         ticket: Option<Ticket>,
     },
@@ -82,7 +82,7 @@ pub enum Raw {
 }
 
 /// Configurations by hash, with the current one.
-pub struct Pages {
+pub struct CompositionPages {
     /// The configuration for messages from outside.
     pub current: Arc<Composition>,
     /// The configurations of all open calls, and the current one.
@@ -96,24 +96,24 @@ pub struct Validators {
 }
 
 /// Notifies the pump if its thread panics. Otherwise the pump would wait forever for the thread's unfinished work.
-pub(super) struct TellsOfItsFall(pub(super) mpsc::Sender<Input>);
+pub(super) struct TellsOfItsFall(pub(super) mpsc::Sender<PumpInput>);
 
 impl Drop for TellsOfItsFall {
     fn drop(&mut self) {
         if thread::panicking() {
             let who = thread::current().name().unwrap_or("a thread").to_owned();
             // If the pump is gone, no one needs the notice.
-            drop(self.0.blocking_send(Input::Fallen { who }));
+            drop(self.0.blocking_send(PumpInput::Fallen { who }));
         }
     }
 }
 
 /// The data that each thread works with.
 struct Desk {
-    pages: Arc<Pages>,
+    pages: Arc<CompositionPages>,
     leases: Arc<dyn Leases>,
-    steps: Arc<dyn Steps>,
-    pump: mpsc::Sender<Input>,
+    steps: Arc<dyn StepObserver>,
+    pump: mpsc::Sender<PumpInput>,
     voice: Voice,
 }
 
@@ -121,10 +121,10 @@ impl Validators {
     /// Starts `count` threads. Each compiles its own schemas before this returns.
     pub(super) fn start(
         count: usize,
-        pages: &Arc<Pages>,
+        pages: &Arc<CompositionPages>,
         leases: &Arc<dyn Leases>,
-        steps: &Arc<dyn Steps>,
-        pump: &mpsc::Sender<Input>,
+        steps: &Arc<dyn StepObserver>,
+        pump: &mpsc::Sender<PumpInput>,
         voice: &Voice,
     ) -> Result<Validators, String> {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
@@ -156,11 +156,11 @@ impl Validators {
     }
 
     /// The entrance to the threads.
-    pub fn door(&self) -> Door {
-        Door { doors: self.doors.clone().into() }
+    pub fn door(&self) -> ValidatorQueue {
+        ValidatorQueue { doors: self.doors.clone().into() }
     }
 
-    /// Waits for the threads to end. They end when every `Door` is dropped.
+    /// Waits for the threads to end. They end when every `ValidatorQueue` is dropped.
     pub fn stop(self) {
         drop(self.doors);
         for thread in self.threads {
@@ -172,11 +172,11 @@ impl Validators {
 
 /// The entrance to the validator threads.
 #[derive(Clone)]
-pub struct Door {
+pub struct ValidatorQueue {
     doors: Arc<[mpsc::Sender<Raw>]>,
 }
 
-impl Door {
+impl ValidatorQueue {
     /// Passes in a document. Waits while the queue of its thread is full. Returns false if the thread is gone.
     pub async fn hand(&self, raw: Raw) -> bool {
         let mut hasher = DefaultHasher::new();
@@ -195,7 +195,11 @@ impl Door {
 }
 
 impl Desk {
-    fn work(self, mut raws: mpsc::Receiver<Raw>, ready: &std::sync::mpsc::SyncSender<Result<(), Unfit>>) {
+    fn work(
+        self,
+        mut raws: mpsc::Receiver<Raw>,
+        ready: &std::sync::mpsc::SyncSender<Result<(), SchemaSetupFault>>,
+    ) {
         let mut compiled_schemas = match CompiledSchemas::set_up(self.pages.all.values()) {
             Ok(compiled_schemas) => compiled_schemas,
             // The starting thread waits for exactly this result.
@@ -204,36 +208,36 @@ impl Desk {
         drop(ready.send(Ok(())));
         let mut came = Vec::with_capacity(AT_ONCE);
         while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
-            let judged: Vec<Input> =
+            let judged: Vec<PumpInput> =
                 came.drain(..).map(|raw| self.judge(raw, &mut compiled_schemas)).collect();
-            if self.pump.blocking_send(Input::Many(judged)).is_err() {
+            if self.pump.blocking_send(PumpInput::Many(judged)).is_err() {
                 return;
             }
         }
     }
 
-    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Input {
-        self.steps.passed(Step::Received);
+    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> PumpInput {
+        self.steps.passed(PumpStep::Received);
         match raw {
             Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, compiled_schemas) {
-                Ok(judged) => Input::Judged(Judged { ticket, ..judged }),
-                Err(stray) => Input::Stray(Unconnected { ticket, ..*stray }),
+                Ok(judged) => PumpInput::Judged(JudgedDocument { ticket, ..judged }),
+                Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
             },
             Raw::Asked { ticket, client, key, document, to, thread } => {
                 let page = &self.pages.current;
                 let (to, thread) = (to.as_deref(), thread.as_deref());
                 let message = admit::message(page, &client, &document, to, thread, compiled_schemas);
                 self.passed_door(message.payload.is_ok());
-                let admit::Message { thread, payload, claimed } = message;
-                Input::Asked(Asked { ticket, client, key, thread, payload, claimed })
+                let admit::JudgedMessage { thread, payload, claimed } = message;
+                PumpInput::Asked(DoorMessage { ticket, client, key, thread, payload, claimed })
             }
             Raw::Amended { ticket, order, to, config, document } => {
                 let page = self.pages.all.get(&config).unwrap_or(&self.pages.current);
                 let amended = admit::amendment(page, &to, &document, compiled_schemas);
                 self.passed_door(amended.is_ok());
                 let PersonOrder { by, request, hash, note, .. } = order;
-                let says = Says::Amend(Box::new(amended));
-                Input::Ruled(Ruling { ticket, by, request, hash, note, says })
+                let says = PersonDecision::Amend(Box::new(amended));
+                PumpInput::Ruled(Ruling { ticket, by, request, hash, note, says })
             }
         }
     }
@@ -241,10 +245,10 @@ impl Desk {
     fn said(
         &self,
         listener: &Name,
-        speech: &Speech,
+        speech: &ArrivedDocument,
         compiled_schemas: &mut CompiledSchemas,
-    ) -> Result<Judged, Box<Unconnected>> {
-        self.steps.passed(Step::Replied);
+    ) -> Result<JudgedDocument, Box<UnmatchedDocument>> {
+        self.steps.passed(PumpStep::Replied);
         let limits = admit::gate_limits(&self.pages.current);
         let find = |token: &str| self.leases.find(token);
         let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
@@ -260,9 +264,9 @@ impl Desk {
     }
 
     fn passed_door(&self, admitted: bool) {
-        self.steps.passed(Step::GatePassed);
+        self.steps.passed(PumpStep::GatePassed);
         if admitted {
-            self.steps.passed(Step::SchemaPassed);
+            self.steps.passed(PumpStep::SchemaPassed);
         }
     }
 }

@@ -9,13 +9,13 @@ use tokio::sync::oneshot;
 
 use crate::edges::delivery::{self, NoReceipt, Receipts};
 use systole_core::rules::core_payload;
-use systole_core::types::flow::{Receipt, Taken, Ticket};
-use systole_core::types::ports::{Askers, Position};
+use systole_core::types::flow::{Receipt, TakenReply, Ticket};
+use systole_core::types::ports::{Position, WaitingSenders};
 use systole_core::types::refusal::Refusal;
 
 /// The answer to a waiting sender.
 #[derive(Debug)]
-pub enum Reply {
+pub enum SenderReply {
     /// The message is on disk.
     Receipt(Receipt, Option<Position>),
     /// It was refused.
@@ -34,9 +34,9 @@ pub struct WaitingRoom {
 /// A waiting sender.
 enum Asker {
     /// A sender outside.
-    Outside(oneshot::Sender<Reply>),
+    Outside(oneshot::Sender<SenderReply>),
     /// A listener that waits for its receipt.
-    Listener(oneshot::Sender<Result<Taken, NoReceipt>>),
+    Listener(oneshot::Sender<Result<TakenReply, NoReceipt>>),
 }
 
 /// The waiting senders, and whether new ones may come.
@@ -48,7 +48,7 @@ struct Waiting {
 
 impl WaitingRoom {
     /// A ticket, and the channel for its answer.
-    pub fn enter(&self) -> (Ticket, oneshot::Receiver<Reply>) {
+    pub fn enter(&self) -> (Ticket, oneshot::Receiver<SenderReply>) {
         let (sender, receiver) = oneshot::channel();
         (self.seat(Asker::Outside(sender)), receiver)
     }
@@ -74,14 +74,14 @@ impl WaitingRoom {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, ticket: Ticket, reply: Reply) {
+    fn answer(&self, ticket: Ticket, reply: SenderReply) {
         let waiting = self.lock().askers.remove(&ticket);
         // A sender that hung up loses nothing: a repeat of the same key or delivery gets the receipt again.
         match waiting {
             Some(Asker::Outside(sender)) => drop(sender.send(reply)),
             Some(Asker::Listener(sender)) => drop(sender.send(match reply {
-                Reply::Done | Reply::Receipt(..) => Ok(Taken::default()),
-                Reply::Refused(refusal) => {
+                SenderReply::Done | SenderReply::Receipt(..) => Ok(TakenReply::default()),
+                SenderReply::Refused(refusal) => {
                     Err(NoReceipt::Refused(refusal.code, core_payload::system_error(&refusal)))
                 }
             })),
@@ -91,31 +91,31 @@ impl WaitingRoom {
 }
 
 impl Receipts for WaitingRoom {
-    fn draw(&self) -> (Ticket, delivery::Receipt) {
+    fn draw(&self) -> (Ticket, delivery::ReceiptFuture) {
         let (sender, receiver) = oneshot::channel();
         let receipt = async move { receiver.await.unwrap_or(Err(NoReceipt::Unknown)) };
         (self.seat(Asker::Listener(sender)), Box::pin(receipt))
     }
 }
 
-impl Askers for WaitingRoom {
+impl WaitingSenders for WaitingRoom {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
-        self.answer(ticket, Reply::Receipt(receipt, position));
+        self.answer(ticket, SenderReply::Receipt(receipt, position));
     }
 
     fn refused(&self, ticket: Ticket, refusal: Refusal) {
-        self.answer(ticket, Reply::Refused(Box::new(refusal)));
+        self.answer(ticket, SenderReply::Refused(Box::new(refusal)));
     }
 
     fn done(&self, ticket: Ticket) {
-        self.answer(ticket, Reply::Done);
+        self.answer(ticket, SenderReply::Done);
     }
 
-    fn taken(&self, ticket: Ticket, taken: Taken) {
+    fn taken(&self, ticket: Ticket, taken: TakenReply) {
         let waiting = self.lock().askers.remove(&ticket);
         match waiting {
             Some(Asker::Listener(sender)) => drop(sender.send(Ok(taken))),
-            Some(Asker::Outside(sender)) => drop(sender.send(Reply::Done)),
+            Some(Asker::Outside(sender)) => drop(sender.send(SenderReply::Done)),
             None => {}
         }
     }
@@ -135,7 +135,7 @@ mod tests {
         room.done(first);
         // No one receives a second answer.
         room.done(second);
-        assert_eq!(taken.await, Ok(Taken::default()));
+        assert_eq!(taken.await, Ok(TakenReply::default()));
         let told = core_payload::system_error(&refusal);
         assert_eq!(refused.await, Err(NoReceipt::Refused(refusal.code, told)));
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use systole::config;
-use systole::config::agentfile::{Surroundings, convert};
+use systole::config::agentfile::{ConversionServices, convert};
 
 use crate::organism::folder;
 use crate::program::{Ran, systole};
@@ -220,7 +220,7 @@ fn f9_programs_get_the_result_and_the_lines_as_json() {
 /// No file is next to the Agentfile, and the model needs no key.
 struct Nothing;
 
-impl Surroundings for Nothing {
+impl ConversionServices for Nothing {
     fn read(&self, _path: &str) -> Result<String, String> {
         Err("there is none".to_owned())
     }

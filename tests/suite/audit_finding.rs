@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use systole::audit::chains;
 use systole::audit::finding::{NotFound, find};
-use systole::audit::posts::{Post, Posts};
+use systole::audit::posts::{DueCallState, DueCalls};
 use systole::audit::roll;
-use systole::audit::whole::Whole;
-use systole::edges::log::memory::Memory;
+use systole::audit::whole::LogState;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{Commit, LogWriter as _, Position};
-use systole_core::types::record::{Header, Mark, Record, Role, head_zero};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, head_zero};
 use systole_core::types::time::Millis;
 
 use crate::log_records::{bare, batch};
@@ -25,20 +25,20 @@ fn next(thread: &ThreadId, before: Option<&Record>) -> Record {
     let header = Header {
         from: Name::operator(),
         time: Millis(0),
-        code: Some(Mark::Role(Role::Told)),
+        code: Some(RecordCode::Role(MessageRole::Told)),
         ..bare(thread, before.map_or(0, |r| r.header.seq) + 1)
     };
     header.seal(Arc::from(&b"<a/>"[..]), [0; 16], before.map_or_else(|| head_zero(thread), |r| r.head))
 }
 
-fn log_of(records: Vec<Record>) -> Memory {
-    let mut memory = Memory::default();
+fn log_of(records: Vec<Record>) -> MemoryLog {
+    let mut memory = MemoryLog::default();
     let committed = memory.commit(&batch(records));
     assert!(matches!(committed, Commit::Committed(_)), "{committed:?}");
     memory
 }
 
-fn log_with(threads: &[&str]) -> Memory {
+fn log_with(threads: &[&str]) -> MemoryLog {
     log_of(threads.iter().map(|thread| next(&id(thread), None)).collect())
 }
 
@@ -105,8 +105,8 @@ fn a_chain_is_sound_up_to_its_first_bad_record() {
 }
 
 /// A log whose configurations are unreadable.
-fn look(log: &Memory) -> Whole {
-    Whole::look(log, &|_| Err("not kept".to_owned()), Some(1)).unwrap()
+fn look(log: &MemoryLog) -> LogState {
+    LogState::look(log, &|_| Err("not kept".to_owned()), Some(1)).unwrap()
 }
 
 #[test]
@@ -116,15 +116,15 @@ fn what_became_due_in_one_millisecond_is_taken_in_the_order_of_the_log() {
         let mut header = next(thread, None).header;
         header.to = Some(Name::parse("search").unwrap());
         header.call = Some(CallPath::top(1));
-        header.code = Some(Mark::Role(Role::Request));
+        header.code = Some(RecordCode::Role(MessageRole::Request));
         header.seal(Arc::from(&b"<a/>"[..]), [0; 16], head_zero(thread))
     };
     let log = log_of(threads.iter().map(request).collect());
-    let posts = Posts::at(&look(&log), Millis(0));
+    let posts = DueCalls::at(&look(&log), Millis(0));
     let post = |n: usize| posts.of(&threads[n], &CallPath::top(1)).unwrap().clone();
-    assert_eq!(post(0), Post::Out { since: Millis(0) });
-    assert_eq!(post(1), Post::Queued { place: 1, slots: 1 });
-    assert_eq!(post(2), Post::Queued { place: 2, slots: 1 });
+    assert_eq!(post(0), DueCallState::Out { since: Millis(0) });
+    assert_eq!(post(1), DueCallState::Queued { place: 1, slots: 1 });
+    assert_eq!(post(2), DueCallState::Queued { place: 2, slots: 1 });
 }
 
 #[test]

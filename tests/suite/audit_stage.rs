@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use systole::audit::columns::width;
 use systole::audit::layout::COLUMNS;
-use systole::audit::posts::Posts;
-use systole::audit::whole::Whole;
-use systole::audit::why::{Asker, Standing, broken, report, waits};
+use systole::audit::posts::DueCalls;
+use systole::audit::whole::LogState;
+use systole::audit::why::{Asker, ThreadWaits, broken, report, waits};
 use systole::config;
 use systole::edges::clock::WallClock;
-use systole::runtime::pump_loop::Ended;
+use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogReader, Position};
@@ -84,28 +84,28 @@ pub(crate) async fn until(organism: &Organism, like: impl Fn(&Record) -> bool) {
 }
 
 /// Reads a log as a command does.
-pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> Whole {
+pub(crate) fn look(reader: &dyn LogReader, running: Option<u32>) -> LogState {
     let read = |source: &[u8]| {
         config::read_source(source, std::path::Path::new("/")).map_err(|refused| refused.to_string())
     };
-    Whole::look(reader, &read, running).unwrap()
+    LogState::look(reader, &read, running).unwrap()
 }
 
 /// The state of a thread in a running organism.
-pub(crate) fn standing(organism: &Organism, thread: &ThreadId) -> Standing {
+pub(crate) fn standing(organism: &Organism, thread: &ThreadId) -> ThreadWaits {
     standing_in(&**organism.reader(), Some(std::process::id()), thread)
 }
 
-pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: &ThreadId) -> Standing {
+pub(crate) fn standing_in(reader: &dyn LogReader, running: Option<u32>, thread: &ThreadId) -> ThreadWaits {
     let whole = look(reader, running);
-    let posts = Posts::at(&whole, WallClock.now());
+    let posts = DueCalls::at(&whole, WallClock.now());
     let found = whole.thread(reader, thread).unwrap().unwrap();
-    Standing::of(reader, &whole, &posts, &found).unwrap()
+    ThreadWaits::of(reader, &whole, &posts, &found).unwrap()
 }
 
 /// The full text about a thread, with a check that each line fits; and its entries in the list, on one
 /// line.
-pub(crate) fn words(standing: &Standing, start: Option<&str>) -> (String, String) {
+pub(crate) fn words(standing: &ThreadWaits, start: Option<&str>) -> (String, String) {
     let asker = Asker { now: WallClock.now(), start };
     let list = broken(&waits(std::slice::from_ref(standing), asker.now), asker.now);
     (narrow(&report(standing, &asker)), flat(&narrow(&list)))
@@ -130,7 +130,7 @@ pub(crate) fn flat(text: &str) -> String {
 
 /// Stops the organism at once.
 pub(crate) async fn stop(organism: Organism) {
-    assert!(matches!(organism.stop(Duration::ZERO).await, Ended::Drained(_)));
+    assert!(matches!(organism.stop(Duration::ZERO).await, LoopEnd::Drained(_)));
 }
 
 /// The text with replacements for what differs from run to run: times, durations, thread ids.

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use systole::audit::narrate::{as_json, narrate};
-use systole::audit::posts::Posts;
+use systole::audit::posts::DueCalls;
 use systole::audit::tree::{draw, read, to_json};
-use systole::audit::why::{Reason, Standing};
+use systole::audit::why::{ThreadWaits, WaitReason};
 use systole::edges::clock::WallClock;
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole::runtime::running::Organism;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogWriter as _, Position};
-use systole_core::types::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 
@@ -44,10 +44,10 @@ fn drawn(organism: &Organism, thread: &ThreadId, life: &str) -> (String, serde_j
     let reader = &**organism.reader();
     let whole = look(reader, Some(std::process::id()));
     let now = WallClock.now();
-    let posts = Posts::at(&whole, now);
+    let posts = DueCalls::at(&whole, now);
     let found = whole.thread(reader, thread).unwrap().unwrap();
-    let standing = Standing::of(reader, &whole, &posts, &found).unwrap();
-    let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call) as Option<&Reason>;
+    let standing = ThreadWaits::of(reader, &whole, &posts, &found).unwrap();
+    let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call) as Option<&WaitReason>;
     let tree = read(reader, thread).unwrap().unwrap();
     (narrow(&draw(&tree, life, &reasons, now)), to_json(&tree, &reasons, now))
 }
@@ -121,7 +121,7 @@ async fn a_tree_tells_of_open_calls_what_they_wait_for() {
 }
 
 /// A record of a thread, with any body.
-fn record(thread: &ThreadId, before: &[Record], kind: Kind, mark: Mark, body: &[u8]) -> Record {
+fn record(thread: &ThreadId, before: &[Record], kind: RecordKind, mark: RecordCode, body: &[u8]) -> Record {
     let header = Header {
         kind,
         from: Name::parse(&"a".repeat(63)).unwrap(),
@@ -151,27 +151,27 @@ fn hostile(thread: &ThreadId) -> Vec<Record> {
         let next = record(thread, &records, kind, mark, body);
         records.push(next);
     };
-    add(Kind::Message, Mark::Role(Role::Request), payload.as_bytes());
-    add(Kind::Message, Mark::Role(Role::Call), evil.as_bytes());
-    add(Kind::Message, Mark::Role(Role::Note), long_element.as_bytes());
-    add(Kind::Refusal, Mark::Code(Code::Invalid), &core_payload::system_error(&refusal));
+    add(RecordKind::Message, RecordCode::Role(MessageRole::Request), payload.as_bytes());
+    add(RecordKind::Message, RecordCode::Role(MessageRole::Call), evil.as_bytes());
+    add(RecordKind::Message, RecordCode::Role(MessageRole::Note), long_element.as_bytes());
+    add(RecordKind::Refusal, RecordCode::Code(Code::Invalid), &core_payload::system_error(&refusal));
     add(
-        Kind::Refusal,
-        Mark::Code(Code::UnknownThread),
+        RecordKind::Refusal,
+        RecordCode::Code(Code::UnknownThread),
         &core_payload::system_thread_error(&evil, false, &evil),
     );
-    let attempt = core_payload::Attempt {
+    let attempt = core_payload::AttemptRecord {
         number: 2,
         due: Millis(u64::MAX),
         code: Some(Code::ListenerFailed),
         with_pump: true,
         words: evil.clone(),
     };
-    add(Kind::Attempt, Mark::Code(Code::ListenerFailed), &core_payload::attempt(&attempt));
-    add(Kind::Outcome, Mark::DeadLetter, &core_payload::dead_letter(&evil, 3));
-    add(Kind::Outcome, Mark::Code(Code::ListenerFailed), &core_payload::system_error(&refusal));
-    add(Kind::Message, Mark::Role(Role::Final), b"");
-    add(Kind::Terminal, Mark::Code(Code::CancelledThread), b"\xff\xfe");
+    add(RecordKind::Attempt, RecordCode::Code(Code::ListenerFailed), &core_payload::attempt(&attempt));
+    add(RecordKind::Outcome, RecordCode::DeadLetter, &core_payload::dead_letter(&evil, 3));
+    add(RecordKind::Outcome, RecordCode::Code(Code::ListenerFailed), &core_payload::system_error(&refusal));
+    add(RecordKind::Message, RecordCode::Role(MessageRole::Final), b"");
+    add(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), b"\xff\xfe");
     records
 }
 
@@ -192,7 +192,7 @@ fn row_20_no_line_of_the_log_is_too_wide_or_obeyed_whatever_a_record_holds() {
 #[test]
 fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
-    let mut memory = Memory::default();
+    let mut memory = MemoryLog::default();
     let batch = batch(hostile(&thread));
     assert!(matches!(memory.commit(&batch), systole_core::types::ports::Commit::Committed(_)));
     let tree = read(&memory, &thread).unwrap().unwrap();
@@ -208,7 +208,7 @@ async fn a_refusal_from_outside_is_reported_with_its_place_and_its_fix() {
     until(&organism, |r| String::from_utf8_lossy(&r.body).contains("<listener-joined")).await;
     ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();
     let records = organism.reader().after(Position(0), 100).unwrap();
-    let refused = records.iter().find(|(_, r)| r.header.kind == Kind::Refusal);
+    let refused = records.iter().find(|(_, r)| r.header.kind == RecordKind::Refusal);
     let (_, refused) = refused.unwrap_or_else(|| panic!("{}", told(&organism)));
     insta::assert_snapshot!(steady(&narrow(&narrate(refused, None))), @r"
 12:00:00  sys  #3 refused to operator: payload.invalid
@@ -310,8 +310,8 @@ fn a_cancelled_timer_is_reported_with_the_call_that_set_it() {
     let thread = ThreadId::parse("sess-0123456789ab").unwrap();
     let mut record = hostile(&thread).remove(0);
     let timer = systole_core::types::ids::TimerId::parse("tea").unwrap();
-    record.header.kind = systole_core::types::record::Kind::Timer;
-    record.header.code = Some(Mark::Timing(systole_core::types::record::Timing::Cancelled));
+    record.header.kind = systole_core::types::record::RecordKind::Timer;
+    record.header.code = Some(RecordCode::Timing(systole_core::types::record::TimerEffect::Cancelled));
     record.header.call = Some(CallPath::top(1));
     (record.header.from, record.header.to) = (Name::core(), None);
     record.body = systole_core::rules::core_payload::timer_cancelled(&timer);

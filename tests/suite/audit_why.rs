@@ -1,13 +1,15 @@
 //! C7: `why` names the leaf cause of a wait, since when it lasts, what ends it, and the command.
 
 use systole::audit::layout::{clock, moment};
-use systole::audit::posts::Posts;
-use systole::audit::whole::Whole;
-use systole::audit::why::{Cause, Failure, Reason, Standing, Then, broken, in_lines, waits};
-use systole_core::pump::state::Life;
-use systole_core::types::composition::Program;
+use systole::audit::posts::DueCalls;
+use systole::audit::whole::LogState;
+use systole::audit::why::{
+    AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, broken, in_lines, waits,
+};
+use systole_core::pump::state::ThreadState;
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
-use systole_core::types::record::{Kind, Mark, Role, Timing};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
 
 use super::audit_stage::{
@@ -27,10 +29,10 @@ async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_w
     assert_eq!((leaf.listener.as_str(), leaf.call.as_str(), leaf.turn), ("search", "1", 1));
     let request = organism.reader().of_thread(&receipt.thread, 1, 1).unwrap().remove(0).1;
     assert_eq!(leaf.since, request.header.time, "it is out since it was asked");
-    let Cause::Out { deadline: Some(deadline), idle_ms: None, then: Then::Attempt(2) } = leaf.cause else {
+    let CallWait::Out { deadline: Some(deadline), idle_ms: None, then } = leaf.cause else {
         panic!("{leaf:?}")
     };
-    assert_eq!(deadline, request.header.time.plus(3_600_000));
+    assert_eq!((deadline, then), (request.header.time.plus(3_600_000), AfterAttempt::Attempt(2)));
 
     let (report, line) = words(&found, None);
     assert!(report.contains("search attempt 1 of 3 out for"), "{report}");
@@ -59,10 +61,10 @@ async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_fix() {
     )]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
-    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
     let found = standing(&organism, &receipt.thread);
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
-    let Cause::BackOff { until } = leaf.cause else { panic!("{leaf:?}") };
+    let CallWait::BackOff { until } = leaf.cause else { panic!("{leaf:?}") };
     let (report, line) = words(&found, None);
     assert!(report.contains("search attempt 2 of 3 in back-off for"), "{report}");
     assert!(report.contains("before: exited 1 after"), "{report}");
@@ -104,7 +106,7 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
         let thread = thread.clone();
         move |r: &systole_core::types::record::Record| {
             r.header.thread == thread
-                && r.header.code == Some(Mark::Role(Role::Call))
+                && r.header.code == Some(RecordCode::Role(MessageRole::Call))
                 && r.header.to == Some(Name::parse("dig").unwrap())
         }
     };
@@ -112,7 +114,7 @@ async fn c7_the_leaves_are_found_through_a_call_and_through_a_child_thread() {
     until(&organism, dug(&child)).await;
     let found = standing(&organism, &receipt.thread);
     let [planner] = &found.reasons[..] else { panic!("{found:?}") };
-    assert!(matches!(planner.cause, Cause::Joining { answered: 1, items: 2 }), "{planner:?}");
+    assert!(matches!(planner.cause, CallWait::Joining { answered: 1, items: 2 }), "{planner:?}");
     let leaves: Vec<(&str, &str)> =
         found.leaves().iter().map(|l| (l.thread.as_str(), l.call.as_str())).collect();
     assert_eq!(leaves, [(receipt.thread.as_str(), "1/1.1"), (child.as_str(), "1/1.0")]);
@@ -139,10 +141,10 @@ async fn c7_a_wait_for_children_shows_how_many_are_missing_and_the_open_child() 
     let folder = cast(&[Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [search]"]), HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
-    until(&organism, |r| r.header.code == Some(Mark::Role(Role::Await))).await;
+    until(&organism, |r| r.header.code == Some(RecordCode::Role(MessageRole::Await))).await;
     let found = standing(&organism, &receipt.thread);
     let [planner] = &found.reasons[..] else { panic!("{found:?}") };
-    assert_eq!(planner.cause, Cause::Awaiting { finished: 0, enough: 1, timer: None });
+    assert_eq!(planner.cause, CallWait::Awaiting { finished: 0, enough: 1, timer: None });
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
     assert_eq!(leaf.thread, receipt.thread.child("heat").unwrap(), "the child is what ends the wait");
     let (report, line) = words(&found, None);
@@ -163,10 +165,12 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     ]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
-    until(&organism, |r| r.header.code == Some(Mark::Role(Role::Await))).await;
+    until(&organism, |r| r.header.code == Some(RecordCode::Role(MessageRole::Await))).await;
     let found = standing(&organism, &receipt.thread);
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
-    let Cause::Awaiting { enough: 0, timer: Some((id, due)), .. } = &leaf.cause else { panic!("{leaf:?}") };
+    let CallWait::Awaiting { enough: 0, timer: Some((id, due)), .. } = &leaf.cause else {
+        panic!("{leaf:?}")
+    };
     assert_eq!((id.as_str(), *due), ("tea", leaf.since.plus(3_600_000)));
     let (report, line) = words(&found, None);
     assert!(report.contains("planner is in turn 1, awaits timer tea, due in 59 m"), "{report}");
@@ -178,7 +182,7 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     let receipt = ask(&organism, "k2", &payload("search", "x"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     let found = standing(&organism, &receipt.thread);
-    assert_eq!((found.life, found.timers.len()), (Life::Resting, 1));
+    assert_eq!((found.life, found.timers.len()), (ThreadState::Resting, 1));
     let (report, _) = words(&found, Some("systole run"));
     let told = format!("timer tea at {}, in 59 m", moment(found.timers[0].due, since));
     assert!(report.contains(&told) && report.contains("opens a call of search"), "{report}");
@@ -198,7 +202,7 @@ async fn c7_the_time_of_a_message_is_reported_with_whether_it_runs() {
     let organism = start(folder.path()).await;
     let works = ask(&organism, "k1", &payload("search", "login"), None).await.unwrap();
     let waits = ask(&organism, "k2", &payload("plan", "all"), None).await.unwrap();
-    until(&organism, |r| r.header.code == Some(Mark::Timing(Timing::Wall))).await;
+    until(&organism, |r| r.header.code == Some(RecordCode::Timing(TimerEffect::Wall))).await;
     let mut found = standing(&organism, &works.thread);
     found.times[0].runs = found.times[0].runs.map(|since| Millis(since.0 - 300_000));
     let (report, _) = words(&found, None);
@@ -217,9 +221,9 @@ async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
     let second = ask(&organism, "k2", &payload("search", "two"), None).await.unwrap();
     let third = ask(&organism, "k3", &payload("search", "three"), None).await.unwrap();
     let cause = |thread: &ThreadId| standing(&organism, thread).leaves()[0].cause.clone();
-    assert!(matches!(cause(&first.thread), Cause::Out { .. }));
-    assert!(matches!(cause(&second.thread), Cause::Queued { place: 1, slots: 1 }));
-    assert!(matches!(cause(&third.thread), Cause::Queued { place: 2, slots: 1 }));
+    assert!(matches!(cause(&first.thread), CallWait::Out { .. }));
+    assert!(matches!(cause(&second.thread), CallWait::Queued { place: 1, slots: 1 }));
+    assert!(matches!(cause(&third.thread), CallWait::Queued { place: 2, slots: 1 }));
     let (report, line) = words(&standing(&organism, &third.thread), None);
     assert!(report.contains("waits for a slot, number 2 behind 1 out"), "{report}");
     assert!(report.contains("in_flight of search"), "{report}");
@@ -236,10 +240,8 @@ async fn c7_as_many_are_out_as_the_listener_has_slots() {
         let receipt = ask(&organism, key, &payload("search", key), None).await.unwrap();
         causes.push(standing(&organism, &receipt.thread).leaves()[0].cause.clone());
     }
-    assert!(
-        matches!(causes[..], [Cause::Out { .. }, Cause::Out { .. }, Cause::Queued { place: 1, slots: 2 }]),
-        "{causes:?}"
-    );
+    assert_eq!(causes.pop(), Some(CallWait::Queued { place: 1, slots: 2 }));
+    assert!(causes.iter().all(|cause| matches!(cause, CallWait::Out { .. })), "{causes:?}");
     stop(organism).await;
 }
 
@@ -254,12 +256,12 @@ async fn c7_who_waited_for_the_one_slot_is_out_since_it_was_free() {
     let organism = start(folder.path()).await;
     let first = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     let second = ask(&organism, "k2", &payload("search", "two"), None).await.unwrap();
-    assert!(matches!(standing(&organism, &second.thread).leaves()[0].cause, Cause::Queued { .. }));
+    assert!(matches!(standing(&organism, &second.thread).leaves()[0].cause, CallWait::Queued { .. }));
     tokio::task::spawn_blocking(move || std::fs::write(go, "go").unwrap()).await.unwrap();
     let over = outcome(&organism, &first).await;
     let found = standing(&organism, &second.thread);
     let leaf = found.leaves()[0];
-    assert!(matches!(leaf.cause, Cause::Out { then: Then::Fails, .. }), "{leaf:?}");
+    assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Fails, .. }), "{leaf:?}");
     assert_eq!(leaf.since, over.header.time);
     stop(organism).await;
 }
@@ -271,10 +273,10 @@ async fn c7_after_a_restart_the_attempt_that_was_lost_with_the_pump_is_reported(
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     stop(organism).await;
     let organism = start(folder.path()).await;
-    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
     let found = standing(&organism, &receipt.thread);
     let leaf = found.leaves()[0];
-    assert!(matches!(leaf.cause, Cause::Out { then: Then::Attempt(3), .. }), "{leaf:?}");
+    assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Attempt(3), .. }), "{leaf:?}");
     let (report, _) = words(&found, None);
     assert!(
         flat(&report).contains("before: the pump stopped while the delivery may have been out"),
@@ -289,10 +291,10 @@ async fn c7_an_unreadable_configuration_is_reported_without_guesses() {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     let reader = organism.reader();
-    let whole = Whole::look(&**reader, &|_| Err("it is in another tongue".to_owned()), Some(1)).unwrap();
-    let posts = Posts::at(&whole, Millis(0));
+    let whole = LogState::look(&**reader, &|_| Err("it is in another tongue".to_owned()), Some(1)).unwrap();
+    let posts = DueCalls::at(&whole, Millis(0));
     let thread = whole.thread(&**reader, &receipt.thread).unwrap().unwrap();
-    let found = Standing::of(&**reader, &whole, &posts, &thread).unwrap();
+    let found = ThreadWaits::of(&**reader, &whole, &posts, &thread).unwrap();
     let (report, _) = words(&found, None);
     assert!(report.contains("its configuration cannot be read"), "{report}");
     assert!(report.contains("it is in another tongue"), "{report}");
@@ -321,7 +323,7 @@ async fn c7_resting_and_ended_threads_say_so() {
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     outcome(&organism, &receipt).await;
     let found = standing(&organism, &receipt.thread);
-    assert_eq!(found.life, Life::Resting);
+    assert_eq!(found.life, ThreadState::Resting);
     let (report, _) = words(&found, None);
     assert!(report.contains("rests since 0."), "{report}");
     assert!(report.contains("systole send --thread sess-"), "{report}");
@@ -339,7 +341,7 @@ async fn c7_without_an_organism_why_shows_no_open_delivery_and_the_start_command
     stop(organism).await;
     let reader = systole::edges::log::sqlite::open_reading(&folder.path().join("hello.db")).unwrap();
     let found = standing_in(&reader, None, &receipt.thread);
-    assert!(matches!(found.leaves()[0].cause, Cause::Stopped), "{found:?}");
+    assert!(matches!(found.leaves()[0].cause, CallWait::Stopped), "{found:?}");
     let (report, line) = words(&found, Some("systole run -f organism.yaml"));
     assert!(report.contains("search attempt 1 of 3 (call 1)"), "{report}");
     assert!(
@@ -356,7 +358,7 @@ async fn c7_a_program_that_cannot_be_started_is_named() {
     let folder = cast(&[Part("search", "search", "found", &keys)]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
-    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
     let (report, _) = words(&standing(&organism, &receipt.thread), None);
     assert!(report.contains("program: ./no-such-program"), "{report}");
     assert!(report.contains("before: cannot start "), "{report}");
@@ -370,17 +372,17 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     let folder = cast(&[Part("search", "search", "found", &keys)]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
-    until(&organism, |r| r.header.kind == Kind::Attempt).await;
+    until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
     let repeat = organism.reader().of_thread(&receipt.thread, 2, 1).unwrap().remove(0).1;
     // The pause is a millisecond; the test reads the state until it is over.
     let found = loop {
         let found = standing(&organism, &receipt.thread);
-        if !matches!(found.leaves()[0].cause, Cause::BackOff { .. }) {
+        if !matches!(found.leaves()[0].cause, CallWait::BackOff { .. }) {
             break found;
         }
     };
     let leaf = found.leaves()[0];
-    assert!(matches!(leaf.cause, Cause::Out { then: Then::Fails, .. }), "{leaf:?}");
+    assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Fails, .. }), "{leaf:?}");
     assert_eq!((leaf.attempt, leaf.failures.len()), (2, 1));
     assert_eq!(leaf.since, repeat.header.time.plus(1), "since the pause after the first attempt");
     let (report, _) = words(&found, None);
@@ -390,12 +392,12 @@ async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
 }
 
 /// A reason of the greatest length and hostility, with others below it.
-fn hostile(depth: u32) -> Reason {
+fn hostile(depth: u32) -> WaitReason {
     let evil =
         "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
     let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
     let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
-    let program = Program {
+    let program = ListenerProgram {
         run: vec!["./x".to_owned(), evil.clone()],
         directory: "/".into(),
         env: std::collections::BTreeMap::new(),
@@ -404,17 +406,17 @@ fn hostile(depth: u32) -> Reason {
         by_length: false,
     };
     let words = format!("exited 1{evil}; last words on stderr: {evil}KeyError: {}", "X_".repeat(900));
-    let cause = Cause::Out {
+    let cause = CallWait::Out {
         deadline: Some(Millis(u64::MAX)),
         idle_ms: Some(u64::MAX),
-        then: Then::Attempt(u32::MAX),
+        then: AfterAttempt::Attempt(u32::MAX),
     };
-    Reason {
+    WaitReason {
         call,
         listener: Name::parse(&"n".repeat(63)).unwrap(),
         turn: u32::MAX,
         attempt: u32::MAX,
-        failures: vec![Failure { code: None, words, at: Millis(0) }],
+        failures: vec![FailedAttempt { code: None, words, at: Millis(0) }],
         program: Some(program),
         away: Some(evil),
         told_from: u64::MAX,
@@ -427,9 +429,9 @@ fn hostile(depth: u32) -> Reason {
 fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
     let root = hostile(0);
     let thread = root.thread.clone();
-    let standing = Standing {
+    let standing = ThreadWaits {
         thread,
-        life: Life::Working,
+        life: ThreadState::Working,
         paused: None,
         touched: Millis(0),
         seq: 1,
@@ -444,8 +446,8 @@ fn row_20_no_line_of_why_is_too_wide_or_obeyed() {
 }
 
 /// A reason of `search` in a thread of that name, since that moment.
-fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
-    Reason {
+fn waiting(thread: &str, since: u64, cause: CallWait) -> WaitReason {
+    WaitReason {
         thread: ThreadId::parse(thread).unwrap(),
         call: CallPath::top(1),
         listener: Name::parse("search").unwrap(),
@@ -465,11 +467,11 @@ fn waiting(thread: &str, since: u64, cause: Cause) -> Reason {
     }
 }
 
-fn of_one(reason: Reason) -> Standing {
+fn of_one(reason: WaitReason) -> ThreadWaits {
     let (thread, touched) = (reason.thread.root_of(), reason.since);
-    Standing {
+    ThreadWaits {
         thread,
-        life: Life::Working,
+        life: ThreadState::Working,
         paused: None,
         touched,
         seq: 1,
@@ -480,10 +482,10 @@ fn of_one(reason: Reason) -> Standing {
     }
 }
 
-fn person(expires: u64) -> Cause {
+fn person(expires: u64) -> CallWait {
     let id = systole_core::types::person::PersonRequestId(1);
     let hash = systole_core::types::ids::Digest([0; 32]);
-    Cause::Person {
+    CallWait::Person {
         id,
         element: "shell".to_owned(),
         fields: String::new(),
@@ -498,11 +500,11 @@ fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
     let now = Millis(1_000_000_000);
     let mut asks = waiting("sess-1f0c9a2b77d1", now.0 - 252_000, person(now.0 + 3_312_000));
     asks.listener = Name::parse("workspace").unwrap();
-    let queue = Cause::Queued { place: 2, slots: 1 };
+    let queue = CallWait::Queued { place: 2, slots: 1 };
     let standings = [
         of_one(waiting("sess-77b000000000.research", now.0 - 7_000, queue)),
         of_one(asks),
-        of_one(waiting("sess-0123456789ab", now.0 - 8_000, Cause::Stopped)),
+        of_one(waiting("sess-0123456789ab", now.0 - 8_000, CallWait::Stopped)),
     ];
     let found = waits(&standings, now);
     assert_eq!(
@@ -530,20 +532,20 @@ fn c7_every_wait_is_one_line_in_its_form_the_longest_first() {
 #[test]
 fn c7_a_message_that_is_held_and_a_timer_of_a_resting_thread_are_waits() {
     let now = Millis(1_000_000_000);
-    let out = Cause::Out { deadline: None, idle_ms: None, then: Then::Fails };
+    let out = CallWait::Out { deadline: None, idle_ms: None, then: AfterAttempt::Fails };
     let mut standing = of_one(waiting("sess-0123456789ab", now.0 - 9_000, out));
-    let held = Cause::Held { behind: CallPath::top(1) };
+    let held = CallWait::Held { behind: CallPath::top(1) };
     standing.reasons.push(waiting("sess-0123456789ab", now.0 - 5_000, held));
     let (id, listener) =
         (systole_core::types::ids::TimerId::parse("tea").unwrap(), Name::parse("dig").unwrap());
-    let rests = Standing {
+    let rests = ThreadWaits {
         thread: ThreadId::parse("sess-ffffffffffff").unwrap(),
-        life: Life::Resting,
+        life: ThreadState::Resting,
         paused: None,
         touched: Millis(now.0 - 1_000),
         seq: 3,
         reasons: Vec::new(),
-        timers: vec![systole::audit::why::Kept { id, listener, due: now.plus(60_000) }],
+        timers: vec![systole::audit::why::ThreadTimer { id, listener, due: now.plus(60_000) }],
         models: Vec::new(),
         times: Vec::new(),
     };
@@ -578,14 +580,14 @@ async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_fo
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
     let child = receipt.thread.child("heat").unwrap();
     let grandchild = child.child("deeper").unwrap();
-    let (deepest, awaits) = (grandchild.clone(), Some(Mark::Role(Role::Await)));
+    let (deepest, awaits) = (grandchild.clone(), Some(RecordCode::Role(MessageRole::Await)));
     until(&organism, |r| r.header.thread == deepest).await;
     until(&organism, |r| r.header.thread == child && r.header.code == awaits).await;
     until(&organism, |r| r.header.thread == receipt.thread && r.header.code == awaits).await;
     let found = standing(&organism, &receipt.thread);
     let [leaf] = found.leaves()[..] else { panic!("{found:?}") };
     assert_eq!((&leaf.thread, leaf.listener.as_str()), (&grandchild, "dig"));
-    assert!(matches!(leaf.cause, Cause::Out { then: Then::Attempt(2), .. }), "{leaf:?}");
+    assert!(matches!(leaf.cause, CallWait::Out { then: AfterAttempt::Attempt(2), .. }), "{leaf:?}");
     let list = waits(std::slice::from_ref(&found), leaf.since.plus(9_000));
     let [wait] = &list[..] else { panic!("{list:?}") };
     assert_eq!((&wait.thread, wait.what.as_str()), (&grandchild, "for dig: attempt 1 of 3 out for 9.0 s"));

@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::ConnectOptions;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, Info, RetentionPolicy};
 use async_nats::jetstream::{self, Context};
-use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::edges::nats::{Broker, BrokerFault, Credentials};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 
@@ -36,7 +36,7 @@ async fn connect(
     url: &str,
     credentials: Option<Credentials>,
     patience: Duration,
-) -> Result<Broker, Unusable> {
+) -> Result<Broker, BrokerFault> {
     Broker::connect(&name("hello"), url, credentials.as_ref(), patience).await
 }
 
@@ -45,7 +45,7 @@ async fn fit(server: &Server) -> Broker {
 }
 
 /// The refusal, which must have this code, these words and this in its fix, and no secret.
-pub(crate) fn refused(tried: Result<Broker, Unusable>, code: Code, words: &str, fix: &str) -> Unusable {
+pub(crate) fn refused(tried: Result<Broker, BrokerFault>, code: Code, words: &str, fix: &str) -> BrokerFault {
     let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
     assert_eq!(refusal.code(), code, "{refusal:?}");
     assert!(refusal.to_string().contains(words), "wanted {words:?}: {refusal}");

@@ -8,7 +8,7 @@ use serde_json::Value;
 use systole::runtime::running::Organism;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};
@@ -337,7 +337,7 @@ async fn a_refusal_reads_with_its_place_and_its_fix() {
     let folder = cast(&[QUICK]);
     let organism = start(folder.path()).await;
     ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();
-    until(&organism, |r| r.header.kind == Kind::Refusal).await;
+    until(&organism, |r| r.header.kind == RecordKind::Refusal).await;
     let log = systole(folder.path(), &["log"]);
     for part in ["refused to operator: payload.invalid", "at: /dig/b, line 1, column 20", "try: "] {
         assert!(log.out.contains(part), "{}", log.out);

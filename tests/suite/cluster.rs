@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use rustix::process::Signal;
-use systole::edges::log::nats::{Manner, Unopened};
+use systole::edges::log::nats::{NatsLogFault, TakeOverMode};
 use systole_core::types::ports::{Commit, LogFault, LogWriter as _, Position};
-use systole_soak::dice::Dice;
-use systole_soak::life::{self, Omen};
+use systole_soak::dice::SeededDice;
+use systole_soak::life::{self, LifeSettings};
 use tokio::time::Instant;
 
 use crate::broker::{JETSTREAM, Server};
@@ -152,8 +152,8 @@ enum Fate {
 fn nodes_in_turn(seed: u64, blows: &[(bool, Fate)]) {
     let mut cluster = Cluster::start();
     let trial = Trial::set(seed, &over(&cluster));
-    let mut dice = Dice::new(seed).apart(2);
-    let (mut life, runs) = trial.begin(&Omen::default());
+    let mut dice = SeededDice::new(seed).apart(2);
+    let (mut life, runs) = trial.begin(&LifeSettings::default());
     assert!(runs, "{}", life::last_words(&trial.house));
     let board = trial.crowd.board();
     assert!(board.acknowledges(5, life::PATIENCE), "{}", life::last_words(&trial.house));
@@ -190,7 +190,7 @@ fn d7_nodes_of_a_cluster_that_are_killed_and_held_lose_and_double_nothing() {
 #[test]
 #[ignore = "minutes; part of make soak"]
 fn d7_sixty_nodes_that_are_killed_and_held_in_turn_lose_and_double_nothing() {
-    let mut dice = Dice::new(62).apart(3);
+    let mut dice = SeededDice::new(62).apart(3);
     let blow = |_| (dice.below(2) == 0, if dice.below(3) == 0 { Fate::Held } else { Fate::Killed });
     nodes_in_turn(62, &(0..60).map(blow).collect::<Vec<_>>());
 }
@@ -292,7 +292,7 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let urls = cluster.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",");
     let (folder, mut author) = (Folder::new(), Author::default());
-    let open = || far::open_copies(runtime.handle(), &urls, &folder.log(), Manner::AtOnce, 3);
+    let open = || far::open_copies(runtime.handle(), &urls, &folder.log(), TakeOverMode::AtOnce, 3);
     let mut log = open().unwrap();
     let mut next = || batch([author.note(&root(1), 10)]);
     assert_eq!(log.writer.commit(&next()), Commit::Committed(Position(1)));
@@ -325,6 +325,8 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
         "{lost:?}"
     );
     drop(log);
-    let Err(Unopened::Log(LogFault::Apart { why, .. })) = open().map(drop) else { panic!("it was taken") };
+    let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = open().map(drop) else {
+        panic!("it was taken")
+    };
     assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
 }

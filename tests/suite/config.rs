@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use systole::config::{self, KEYS, Refused};
-use systole_core::types::budget::{Budgets, Loops};
-use systole_core::types::composition::{ApprovalRule, Composition, Gather, OnUnknown, Reach, SchemaId};
+use systole::config::{self, FileMistakes, KEYS};
+use systole_core::types::budget::{Budgets, LoopLimits};
+use systole_core::types::composition::{ApprovalRule, Composition, GatherRule, OnUnknown, Reach, SchemaId};
 use systole_core::types::ids::{Digest, Name};
 
 const GOLDEN: &str = "tests/suite/golden/config";
@@ -47,14 +47,14 @@ fn folder(test: &str) -> PathBuf {
     folder
 }
 
-fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<config::OrganismFile, Refused> {
+fn load_text(test: &str, text: impl AsRef<[u8]>) -> Result<config::OrganismFile, FileMistakes> {
     let path = folder(test).join("organism.yaml");
     fs::write(&path, text).unwrap();
     config::load(&path)
 }
 
 /// The same in a folder that the test has prepared.
-fn load_text_there(test: &str, text: &str) -> Result<config::OrganismFile, Refused> {
+fn load_text_there(test: &str, text: &str) -> Result<config::OrganismFile, FileMistakes> {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test).join("organism.yaml");
     fs::write(&path, text).unwrap();
     config::load(&path)
@@ -83,7 +83,7 @@ fn the_smallest_file_gets_every_default() {
     assert_eq!(search.on_unknown, OnUnknown::Retry);
     assert_eq!(
         (search.share_percent, budgets, loops),
-        (50, Some(Budgets::default()), Some(Loops::default()))
+        (50, Some(Budgets::default()), Some(LoopLimits::default()))
     );
     assert_eq!(&*search.accepts[0].name.ns, "https://xml-pipeline.org/ns/search/v1");
     assert_eq!((&*search.accepts[0].name.local, &*search.returns[0].name.local), ("find", "found"));
@@ -131,7 +131,7 @@ broadcast: {find: first}
     let composition = load_text("broadcast", text).unwrap().composition;
     let [broadcast] = composition.broadcasts.as_slice() else { panic!("{:?}", composition.broadcasts) };
     assert_eq!(broadcast.takers, [name("zoe"), name("ann")]);
-    assert_eq!((&*broadcast.element.local, broadcast.gather), ("find", Gather::First));
+    assert_eq!((&*broadcast.element.local, broadcast.gather), ("find", GatherRule::First));
     let again = config::read_source(&composition.source, Path::new("/")).unwrap();
     assert_eq!(again.broadcasts, composition.broadcasts);
 }
@@ -306,7 +306,7 @@ fn the_reference_has_every_key() {
 #[test]
 fn no_key_is_accepted_and_ignored() {
     // A parameter of a model may have any value.
-    for key in KEYS.iter().filter(|key| key.built && key.form != config::Form::Anything) {
+    for key in KEYS.iter().filter(|key| key.built && key.form != config::KeyForm::Anything) {
         let path = key.path.replace("NAME", "x1");
         if let Some(inside) = key.path.strip_prefix(STEP) {
             step_refuses(inside, key);
@@ -345,7 +345,7 @@ fn no_key_is_accepted_and_ignored() {
 const STEP: &str = "workflows.NAME.goals.NAME";
 
 /// The same for a key of a step, which is in a list and next to the step's action.
-fn step_refuses(inside: &str, key: &config::Key) {
+fn step_refuses(inside: &str, key: &config::ConfigKey) {
     let inside = inside.replace("NAME", "x1");
     let is_map = KEYS.iter().any(|k| k.path.starts_with(&format!("{}.", key.path)));
     let wrong = if is_map { "[wrong]" } else { "{wrong: kind}" };

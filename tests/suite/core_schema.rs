@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use systole::config::{CORE_XSD, ENVELOPE_XSD};
-use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_core::rules::budget_payload;
-use systole_core::rules::core_payload::{self, Attempt};
-use systole_core::rules::view_payload::{self, Cleared, Part};
-use systole_core::types::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
+use systole_core::rules::core_payload::{self, AttemptRecord};
+use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
+use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Digest, Name, ThreadId, TimerId};
-use systole_core::types::ports::{GivenUp, Position};
+use systole_core::types::ports::{LostRange, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
@@ -91,8 +91,9 @@ fn taken() -> Vec<String> {
     shapes.iter().map(spell).collect()
 }
 
-fn judge(name: &str, xsd: &[u8], payload: &str) -> Verdict {
-    let mut judge = Judge::compile(&[Source { name: name.to_owned(), xsd: xsd.to_vec() }]).unwrap();
+fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {
+    let mut judge =
+        LibxmlJudge::compile(&[SchemaSource { name: name.to_owned(), xsd: xsd.to_vec() }]).unwrap();
     let id = judge.schema(name).unwrap();
     judge.judge(id, payload.as_bytes())
 }
@@ -100,7 +101,7 @@ fn judge(name: &str, xsd: &[u8], payload: &str) -> Verdict {
 #[test]
 fn every_core_payload_is_taken() {
     for payload in taken() {
-        assert_eq!(judge("core", CORE_XSD, &payload), Verdict::Valid, "{payload}");
+        assert_eq!(judge("core", CORE_XSD, &payload), SchemaVerdict::Valid, "{payload}");
     }
 }
 
@@ -137,7 +138,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
             }
             let attribute = attribute.trim_end_matches('/');
             let less = payload.replacen(attribute, "", 1);
-            assert!(matches!(judge("core", CORE_XSD, &less), Verdict::Invalid { .. }), "{less}");
+            assert!(matches!(judge("core", CORE_XSD, &less), SchemaVerdict::Invalid { .. }), "{less}");
         }
     }
 }
@@ -146,7 +147,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
 fn a_core_payload_with_something_more_is_refused() {
     for payload in taken() {
         let more = payload.replacen(" xmlns=", " surplus='x' xmlns=", 1);
-        assert!(matches!(judge("core", CORE_XSD, &more), Verdict::Invalid { .. }), "{more}");
+        assert!(matches!(judge("core", CORE_XSD, &more), SchemaVerdict::Invalid { .. }), "{more}");
     }
 }
 
@@ -161,7 +162,7 @@ fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
         message("<from>a</from><thread>sys</thread><stamp xmlns='urn:systole:stamp:v1' id='x'/>", payload),
     ];
     for envelope in good {
-        assert_eq!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Valid, "{envelope}");
+        assert_eq!(judge("envelope", ENVELOPE_XSD, &envelope), SchemaVerdict::Valid, "{envelope}");
     }
     let bad = [
         message("<thread>new</thread>", payload),
@@ -173,14 +174,17 @@ fn a1_the_older_envelope_is_taken_and_what_is_no_envelope_is_refused() {
         message("<from>a</from><thread>new</thread>", payload).replace("envelope/v1", "envelope/v2"),
     ];
     for envelope in bad {
-        assert!(matches!(judge("envelope", ENVELOPE_XSD, &envelope), Verdict::Invalid { .. }), "{envelope}");
+        assert!(
+            matches!(judge("envelope", ENVELOPE_XSD, &envelope), SchemaVerdict::Invalid { .. }),
+            "{envelope}"
+        );
     }
 }
 
-fn part(next: Option<u64>, text: &str) -> Part {
+fn part(next: Option<u64>, text: &str) -> RecallPart {
     let messages =
         vec![(2, Name::core(), text.to_owned()), (3, Name::parse("calc.add").unwrap(), String::new())];
-    Part { range: (2, 3), total: u64::MAX, offset: 0, next, messages }
+    RecallPart { range: (2, 3), total: u64::MAX, offset: 0, next, messages }
 }
 
 /// Everything that the pump itself writes, with the odd values that could reach it.
@@ -199,24 +203,24 @@ fn written() -> Vec<Arc<[u8]>> {
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
     let refusal = refusal.expecting(odd).receiving(odd);
-    let limit = Exceeded { what: Measure::Messages, used: 400, limit: 500 };
-    let attempt = |number, code: Option<Code>| Attempt {
+    let limit = ExceededLimit { what: Measure::Messages, used: 400, limit: 500 };
+    let attempt = |number, code: Option<Code>| AttemptRecord {
         number,
         due: Millis(0),
         code,
         with_pump: code.is_some(),
         words: odd.to_owned(),
     };
-    let money = Spent::of(Money::parse("0.5 USD"));
+    let money = MoneySpent::of(Money::parse("0.5 USD"));
     let ceiling = Ceiling { messages: Some(249), tokens: Some(100_000), spent: Some(money) };
-    let used = Use { tokens: 12, spent: money, ..Use::SPAWN };
-    let dear = Exceeded { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
-    let clocked = Clocked { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
+    let used = UsedAmounts { tokens: 12, spent: money, ..UsedAmounts::SPAWN };
+    let dear = ExceededLimit { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
+    let clocked = RecordedTime { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
     vec![
         budget_payload::time(&clocked),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
-        core_payload::loss_accepted(GivenUp { first: Position(32), last: Position(60) }),
+        core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
         core_payload::listener_joined(&name),
@@ -226,7 +230,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), &Ceiling::default()),
         core_payload::thread_spawned(&child, &root, Digest([2; 32]), &ceiling),
         core_payload::thread_finished(&child, "answered", Digest([2; 32]), used, Some(b"<a xmlns='urn:a'/>")),
-        core_payload::thread_finished(&child, "handled", Digest([2; 32]), Use::default(), None),
+        core_payload::thread_finished(&child, "handled", Digest([2; 32]), UsedAmounts::default(), None),
         budget_payload::warning(&limit),
         budget_payload::warning(&dear),
         budget_payload::exceeded(&limit),
@@ -240,8 +244,8 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::timer_fired(&timer, u64::MAX, true, odd),
         core_payload::timer_cancelled(&timer),
         core_payload::todo_open(2, u64::MAX),
-        view_payload::view_cleared(&Cleared { kept: 4, range: (2, 7), digest: Digest([2; 32]) }),
-        view_payload::view_cleared(&Cleared { kept: u64::MAX, range: (0, 0), digest: Digest([2; 32]) }),
+        view_payload::view_cleared(&ClearedView { kept: 4, range: (2, 7), digest: Digest([2; 32]) }),
+        view_payload::view_cleared(&ClearedView { kept: u64::MAX, range: (0, 0), digest: Digest([2; 32]) }),
         view_payload::recalled(&part(None, odd)),
         view_payload::recalled(&part(Some(u64::MAX), "]]>\r\u{fffe}")),
         core_payload::system_thread_error("../x >", false, odd),
@@ -260,7 +264,7 @@ fn written() -> Vec<Arc<[u8]>> {
 fn a2_what_the_pump_writes_is_valid_under_its_own_schema() {
     for payload in written() {
         let text = String::from_utf8(payload.to_vec()).unwrap();
-        assert_eq!(judge("core", CORE_XSD, &text), Verdict::Valid, "{text}");
+        assert_eq!(judge("core", CORE_XSD, &text), SchemaVerdict::Valid, "{text}");
     }
 }
 
@@ -272,9 +276,12 @@ fn f1_every_form_of_a_goal_request_is_valid() {
         folder.map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap()).collect();
     assert!(forms.len() >= 8, "{}", forms.len());
     for form in &forms {
-        assert_eq!(judge("workflow", WORKFLOW_XSD, form), Verdict::Valid, "{form}");
+        assert_eq!(judge("workflow", WORKFLOW_XSD, form), SchemaVerdict::Valid, "{form}");
         let forged = form.replace("</current-goal>", "</current-goal><current-goal id='x'/>");
         let forged = forged.replace("</task>", "</task><task/>");
-        assert!(matches!(judge("workflow", WORKFLOW_XSD, &forged), Verdict::Invalid { .. }), "{forged}");
+        assert!(
+            matches!(judge("workflow", WORKFLOW_XSD, &forged), SchemaVerdict::Invalid { .. }),
+            "{forged}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! An organism that dies again and again before it writes a checkpoint: the next organism must not
 //! have to fold more and more.
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::types::limits;
 use systole_core::types::ports::{LogReader as _, LogWriter as _};
 
@@ -11,7 +11,7 @@ use crate::stalled;
 
 #[tokio::test]
 async fn what_was_folded_at_the_start_counts_towards_the_next_checkpoint() {
-    let (mut log, mut author) = (Memory::new(), Author::default());
+    let (mut log, mut author) = (MemoryLog::new(), Author::default());
     // As many lives as needed, each with fewer records than trigger a checkpoint.
     let lives = limits::RECORDS_TO_FOLD / 1_000 + 1;
     for _ in 0..lives {

@@ -4,37 +4,42 @@
 use std::sync::Arc;
 
 use systole::edges::delivery::conversing;
-use systole_core::types::composition::{Program, Reach};
+use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::Carrier as _;
-use systole_kit::ask::Question;
-use systole_kit::journal::{Entry, Started};
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::{JournalEntry, ModelStarted};
 use systole_kit::line::{Line, NotTaken};
-use systole_kit::reply::{Item, Said, Word};
-use systole_kit::told::Answer;
-use systole_kit::{Limits, Payload};
+use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use systole_kit::told::PumpAnswer;
+use systole_kit::{DocumentLimits, Payload};
 use tokio::sync::Notify;
 
 use crate::stage::{Cast, Stage, cast, name, program, shell_once};
 
-fn answer(delivery: &str, id: u64, document: Option<&str>) -> Answer {
-    let payload = document.map(|it| Payload::read(it.as_bytes(), &Limits::default()).unwrap());
-    Answer { delivery: delivery.to_owned(), id, payload }
+fn answer(delivery: &str, id: u64, document: Option<&str>) -> PumpAnswer {
+    let payload = document.map(|it| Payload::read(it.as_bytes(), &DocumentLimits::default()).unwrap());
+    PumpAnswer { delivery: delivery.to_owned(), id, payload }
 }
 
-fn answers(stage: &Stage, answer: Answer) {
+fn answers(stage: &Stage, answer: PumpAnswer) {
     stage.carriers.answer(&name("echo"), answer);
 }
 
-fn start() -> Entry {
+fn start() -> JournalEntry {
     let prompt = "0".repeat(64);
-    Entry::Started(Started { model: "m".into(), prompt, reserve_tokens: None, reserve_money: None })
+    JournalEntry::Started(ModelStarted {
+        model: "m".into(),
+        prompt,
+        reserve_tokens: None,
+        reserve_money: None,
+    })
 }
 
-fn said(words: &str) -> Said {
-    Said::Failure { code: "told".into(), retry: false, words: words.to_owned() }
+fn said(words: &str) -> ReplyContent {
+    ReplyContent::Failure { code: "told".into(), retry: false, words: words.to_owned() }
 }
 
-fn inline(listener: Arc<dyn systole::edges::delivery::Answering>) -> Cast {
+fn inline(listener: Arc<dyn systole::edges::delivery::InlineListener>) -> Cast {
     Cast { inline: Some(listener), in_flight: 2, ..cast(Reach::Inline) }
 }
 
@@ -46,7 +51,7 @@ async fn a_rust_listener_goes_on_when_its_entry_is_answered() {
     let listener = conversing(|_, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
         let refused = line.journal(start()).await.unwrap_err();
-        let asked = line.ask(Question::View { from_seq: 0, words: false, items: true }).await.unwrap();
+        let asked = line.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }).await.unwrap();
         said(&format!("{number}; {refused}; {}", asked.unwrap().name().local))
     });
     let mut stage = inline(listener).start().joined().await;
@@ -104,7 +109,7 @@ async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
 async fn two_deliveries_of_a_rust_listener_have_a_line_each() {
     let listener = conversing(|asked, line: Arc<dyn Line>| async move {
         let number = line.journal(start()).await.unwrap();
-        Said::Items(if number == 1 { vec![Item::plain(asked.payload)] } else { Vec::new() })
+        ReplyContent::Items(if number == 1 { vec![Item::plain(asked.payload)] } else { Vec::new() })
     });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
@@ -126,7 +131,7 @@ async fn a_line_is_dead_once_its_delivery_is_over() {
         let told = told.clone();
         async move {
             told.notified().await;
-            Said::Items(Vec::new())
+            ReplyContent::Items(Vec::new())
         }
     });
     let mut stage = inline(listener).start().joined().await;
@@ -170,7 +175,7 @@ async fn a_program_reads_answers_on_its_stdin_in_either_framing() {
     for by_length in [false, true] {
         let run: &[&str] =
             if by_length { &["python3", "-c", PROGRAM, "length"] } else { &["python3", "-c", PROGRAM] };
-        let program = Program { by_length, ..program(run, "/".into()) };
+        let program = ListenerProgram { by_length, ..program(run, "/".into()) };
         let mut stage = cast(Reach::Process(program)).start().joined().await;
         stage.hand("d1");
         stage.expect("said <journal", "id=\"8\"").await;
@@ -189,8 +194,11 @@ async fn a_program_that_runs_once_cannot_be_answered_and_is_told_so() {
     let mut stage = shell_once(&format!("echo '{journal}<pong xmlns=\"urn:t\"/>'")).start().joined().await;
     stage.hand("d1");
     let said = stage.expect("said ", "").await;
-    let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());
-    let Ok(Word::Reply { said: Said::Items(items), .. }) = word else { panic!("{word:?}") };
+    let word =
+        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+    let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = word else {
+        panic!("{word:?}")
+    };
     let [refused, pong] = items.as_slice() else { panic!("two items") };
     let fault = refused.payload.as_ref().unwrap_err();
     assert_eq!(&*fault.message, "<journal> of the listener protocol is inside a reply");

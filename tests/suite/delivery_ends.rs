@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use systole::edges::delivery::Pace;
+use systole::edges::delivery::CarrierWaits;
 use systole_core::types::composition::Reach;
-use systole_core::types::ports::{CallBack, Heard};
+use systole_core::types::ports::{CallBack, CarrierReport};
 
 use crate::script::{LOOP, each, pong, said};
 use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell, until};
@@ -196,7 +196,7 @@ async fn a_stop_ends_the_program_that_ignores_it_and_all_it_started() {
 #[tokio::test]
 async fn a_reply_within_the_grace_of_a_stop_lands() {
     let script = LOOP.replace("CASE", "held=$d; say progress $d held") + "answer $held";
-    let patient = Pace { eof_ms: 60_000, ..QUICK };
+    let patient = CarrierWaits { eof_ms: 60_000, ..QUICK };
     let mut stage = shell(&script).paced(patient).start().joined().await;
     stage.hand("d1");
     assert_eq!(stage.report().await, said("progress", "d1", "held"));
@@ -204,10 +204,10 @@ async fn a_reply_within_the_grace_of_a_stop_lands() {
 }
 
 /// The delivery that a report settles, if any.
-fn settled(report: &Heard) -> Option<String> {
+fn settled(report: &CarrierReport) -> Option<String> {
     match report {
-        Heard::Gone { token, .. } => Some(token.0.to_string()),
-        Heard::Said { speech, .. } => {
+        CarrierReport::Gone { token, .. } => Some(token.0.to_string()),
+        CarrierReport::Said { speech, .. } => {
             let document = speech.document();
             let text = String::from_utf8_lossy(&document);
             Some(text.split('"').nth(3).unwrap().to_owned())
@@ -225,7 +225,7 @@ async fn every_delivery_has_one_report_whatever_happens() {
     let case = "n=${d#d}
         case $line in '<cancel '*) continue;; esac
         if [ $((n % 7)) = 3 ]; then exit 1; elif [ $((n % 11)) != 5 ]; then answer $d; fi";
-    let restless = Pace { called_back_ms: 1, deaths: 1_000, longest_pause_ms: 2, ..QUICK };
+    let restless = CarrierWaits { called_back_ms: 1, deaths: 1_000, longest_pause_ms: 2, ..QUICK };
     let mut stage = each(case).in_flight(OUT).paced(restless).start();
     let mut reports = BTreeMap::<String, usize>::new();
     let mut handed = 0;

@@ -3,32 +3,32 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use systole::edges::delivery::{Answering, Pace, Word, answering};
+use systole::edges::delivery::{CarrierWaits, InlineListener, ReplyFuture, answering};
 use systole_core::types::composition::Reach;
-use systole_core::types::ports::{CallBack, Carrier as _, Delivery, Heard};
+use systole_core::types::ports::{CallBack, Carrier as _, CarrierReport, Delivery};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{Fault, Place};
 use tokio::sync::Notify;
 
 use crate::stage::{Cast, QUICK, cast, delivery};
 
-fn inline(listener: Arc<dyn Answering>) -> Cast {
+fn inline(listener: Arc<dyn InlineListener>) -> Cast {
     Cast { inline: Some(listener), in_flight: 2, ..cast(Reach::Inline) }
 }
 
 /// Echoes its input.
 struct Echo;
 
-impl Answering for Echo {
-    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
-        Box::pin(async move { Said::Items(vec![Item::plain(asked.payload)]) })
+impl InlineListener for Echo {
+    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
+        Box::pin(async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) })
     }
 }
 
-fn nothing() -> Said {
-    Said::Items(Vec::new())
+fn nothing() -> ReplyContent {
+    ReplyContent::Items(Vec::new())
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_panic_is_one_failed_delivery() {
 
 #[tokio::test]
 async fn a_panic_before_the_first_await_is_caught_too() {
-    let listener = answering(|_| -> std::future::Ready<Said> { panic!("at once") });
+    let listener = answering(|_| -> std::future::Ready<ReplyContent> { panic!("at once") });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
     stage.expect("gone d1 listener.failed: panicked: at once", "").await;
@@ -125,7 +125,7 @@ async fn a_called_back_answer_is_dropped() {
 async fn an_item_that_is_refused_already_is_a_failure() {
     let listener = answering(|_| async {
         let fault = Fault::new("payload.malformed", "no good", Place::START);
-        Said::Items(vec![Item { from: None, to: None, thread: None, payload: Err(fault) }])
+        ReplyContent::Items(vec![Item { from: None, to: None, thread: None, payload: Err(fault) }])
     });
     let mut stage = inline(listener).start().joined().await;
     stage.hand("d1");
@@ -146,7 +146,7 @@ async fn a_stop_waits_for_what_is_at_work() {
             }
         })
     };
-    let patient = Pace { eof_ms: 60_000, ..QUICK };
+    let patient = CarrierWaits { eof_ms: 60_000, ..QUICK };
     let mut stage = inline(listener).paced(patient).start().joined().await;
     stage.hand("d1");
     at_work.notified().await;
@@ -186,7 +186,7 @@ async fn calls_a_second_through_one_listener() {
         stage.carriers.hand(next.clone());
         if next.lease.token == deliveries[OUT - 1].lease.token {
             for _ in 0..OUT {
-                assert!(matches!(stage.reports.recv().await, Some(Heard::Said { .. })));
+                assert!(matches!(stage.reports.recv().await, Some(CarrierReport::Said { .. })));
                 answered += 1;
             }
         }

@@ -1,18 +1,21 @@
 //! Programs that start once for each message.
 
-use systole::edges::delivery::Pace;
-use systole_core::types::composition::{Program, Reach};
+use systole::edges::delivery::CarrierWaits;
+use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::CallBack;
-use systole_kit::Limits;
-use systole_kit::reply::{Said, Word};
+use systole_kit::DocumentLimits;
+use systole_kit::reply::{ListenerDocument, ReplyContent};
 
 use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell_once, until};
 
 /// The local names of the items in the reply to `d1`, or in place of an item the code of its fault.
 async fn items(stage: &mut Stage) -> Vec<String> {
     let said = stage.expect("said ", "").await;
-    let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());
-    let Ok(Word::Reply { delivery, said: Said::Items(items) }) = word else { panic!("{word:?}") };
+    let word =
+        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+    let Ok(ListenerDocument::Reply { delivery, said: ReplyContent::Items(items) }) = word else {
+        panic!("{word:?}")
+    };
     assert_eq!(delivery, "d1");
     let name = |item: systole_kit::reply::Item| match item.payload {
         Ok(payload) => payload.name().to_string(),
@@ -85,7 +88,7 @@ async fn several_run_beside_each_other() {
         r#"d=$(sed 's/.*delivery="\([^"]*\)".*/\1/'); touch $d; until test -e d1 -a -e d2; do :; done"#;
     let reach = program(&["/bin/sh", "-c", script], folder("beside_each_other"));
     let mut stage =
-        cast(Reach::Process(Program { stays: false, ..reach })).in_flight(2).start().joined().await;
+        cast(Reach::Process(ListenerProgram { stays: false, ..reach })).in_flight(2).start().joined().await;
     stage.hand("d1");
     stage.hand("d2");
     for _ in 0..2 {
@@ -99,7 +102,7 @@ async fn b10_a_called_back_one_is_killed_with_all_it_started() {
     let script =
         "trap '' TERM; sleep 1000 & echo $$ $! > pids.new; mv pids.new pids; while :; do sleep 1000; done";
     let reach = program(&["/bin/sh", "-c", script], folder.clone());
-    let mut stage = cast(Reach::Process(Program { stays: false, ..reach })).start().joined().await;
+    let mut stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start().joined().await;
     stage.hand("d1");
     until("it runs", || folder.join("pids").exists()).await;
     stage.call_back("d1", CallBack::TimedOut);
@@ -125,7 +128,7 @@ async fn row_13_output_without_end_is_ended_with_reason() {
 async fn a_program_that_is_not_there_is_down_until_it_is() {
     let folder = folder("not_there_yet");
     let reach = program(&["./answer.sh"], folder.clone());
-    let mut stage = cast(Reach::Process(Program { stays: false, ..reach })).start();
+    let mut stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start();
     stage.expect("down: cannot start ./answer.sh from /", ": there is no such program").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: cannot start ./answer.sh", "").await;
@@ -141,8 +144,8 @@ async fn what_ends_within_the_grace_of_a_stop_counts() {
     let folder = folder("stopped_in_time");
     let script = "touch runs; until test -e go; do :; done; echo '<pong xmlns=\"urn:t\"/>'";
     let reach = program(&["/bin/sh", "-c", script], folder.clone());
-    let patient = Pace { eof_ms: 60_000, ..QUICK };
-    let reach = Reach::Process(Program { stays: false, ..reach });
+    let patient = CarrierWaits { eof_ms: 60_000, ..QUICK };
+    let reach = Reach::Process(ListenerProgram { stays: false, ..reach });
     let mut stage = cast(reach).paced(patient).start().joined().await;
     stage.hand("d1");
     until("it runs", || folder.join("runs").exists()).await;
@@ -155,7 +158,7 @@ async fn what_ends_within_the_grace_of_a_stop_counts() {
 async fn a_stop_ends_what_runs() {
     let folder = folder("stopped_once");
     let reach = program(&["/bin/sh", "-c", "touch runs; sleep 1000"], folder.clone());
-    let stage = cast(Reach::Process(Program { stays: false, ..reach })).start().joined().await;
+    let stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start().joined().await;
     stage.hand("d1");
     until("it runs", || folder.join("runs").exists()).await;
     let rest = stage.stop().await;

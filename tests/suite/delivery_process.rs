@@ -1,7 +1,7 @@
 //! Programs that stay running: real shell and Python processes, their input and their output.
 
-use systole::edges::delivery::Pace;
-use systole_core::types::composition::{Program, Reach};
+use systole::edges::delivery::CarrierWaits;
+use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::CallBack;
 
 use crate::script::{LOOP, each, pong, said};
@@ -49,7 +49,7 @@ sys.stdout.flush()
 sys.stdin.read()
 "#;
     let reach = program(&["python3", "-c", script], "/".into());
-    let mut stage = cast(Reach::Process(Program { by_length: true, ..reach })).start().joined().await;
+    let mut stage = cast(Reach::Process(ListenerProgram { by_length: true, ..reach })).start().joined().await;
     stage.hand_words("d1", "one\ntwo");
     stage.expect("said <reply", "delivery=\"d1\">\n<pong").await;
 }
@@ -91,7 +91,7 @@ async fn what_begins_like_a_reply_goes_up_however_broken() {
 async fn the_environment_is_exactly_as_promised() {
     let script = "tr '\\0' '\\n' < /proc/$$/environ >&2; read -r line; exit 1";
     let reach = program(&["/bin/sh", "-c", script], "/".into());
-    let reach = Program {
+    let reach = ListenerProgram {
         env: [("REGION".to_owned(), "eu".to_owned())].into(),
         pass: vec!["SMTP_HOST".to_owned(), "NOT_SET".to_owned()],
         ..reach
@@ -167,7 +167,7 @@ async fn d5_a_slow_pump_makes_the_program_wait_and_loses_nothing() {
 #[tokio::test]
 async fn b10_a_program_is_told_of_a_cancel_and_may_still_answer() {
     let case = "case $line in '<cancel '*) answer $d;; *) say progress $d got;; esac";
-    let patient = Pace { called_back_ms: 60_000, ..QUICK };
+    let patient = CarrierWaits { called_back_ms: 60_000, ..QUICK };
     let mut stage = each(case).paced(patient).start().joined().await;
     stage.hand("d1");
     assert_eq!(stage.report().await, said("progress", "d1", "got"));
@@ -180,7 +180,7 @@ async fn b10_a_program_is_told_of_a_cancel_and_may_still_answer() {
 
 #[tokio::test]
 async fn what_was_never_sent_is_called_back_at_once() {
-    let slow_to_restart = Pace { first_pause_ms: 60_000, longest_pause_ms: 60_000, ..QUICK };
+    let slow_to_restart = CarrierWaits { first_pause_ms: 60_000, longest_pause_ms: 60_000, ..QUICK };
     let mut stage = shell("exit 1").paced(slow_to_restart).start().joined().await;
     stage.expect("left: exited 1", "").await;
     stage.hand("d1");

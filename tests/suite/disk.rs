@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use systole::console::api_types::Refusal;
-use systole::console::client::{Client, Letter};
-use systole_checker::log::Log;
-use systole_checker::{Terms, check_under};
+use systole::console::api_types::ApiRefusal;
+use systole::console::client::{DoorClient, OutgoingMessage};
+use systole_checker::log::LogSnapshot;
+use systole_checker::{RunSettings, check_under};
 use systole_soak as soak;
-use systole_soak::life::{self, Omen, PATIENCE};
+use systole_soak::life::{self, LifeSettings, PATIENCE};
 
 use crate::kills::Trial;
 use crate::program::systole;
@@ -21,7 +21,7 @@ use crate::program::systole;
 const SYNC: &str = "fdatasync,fsync";
 
 /// A life under a fault: which calls fail, how, and when.
-fn under(inject: &str) -> Omen {
+fn under(inject: &str) -> LifeSettings {
     let (calls, _) = inject.split_once(':').unwrap();
     let only = format!("trace={calls}");
     let fault = format!("inject={inject}");
@@ -31,7 +31,7 @@ fn under(inject: &str) -> Omen {
         // inject, strace 6.1 does not see that moment.
         tracer.push("--seccomp-bpf");
     }
-    Omen { tracer: tracer.into_iter().map(str::to_owned).collect(), ..Omen::default() }
+    LifeSettings { tracer: tracer.into_iter().map(str::to_owned).collect(), ..LifeSettings::default() }
 }
 
 /// Whether strace may trace here. If not, the test prints that and shows nothing.
@@ -78,7 +78,7 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let (life, runs) = trial.begin(&under("pwrite64:error=ENOSPC:when=40..45"));
     assert!(runs, "{}", life::last_words(&trial.house));
     let board = trial.crowd.board();
-    let client = Client::of(&trial.house.run_file().unwrap());
+    let client = DoorClient::of(&trial.house.run_file().unwrap());
     // Each of these is refused for its own fault, and recorded, until nothing can be recorded.
     let refused = (0..1_000).map(|n| refused(&client, n)).find(|refusal| refusal.code != "payload.invalid");
     let refused = refused.expect("the fault never struck");
@@ -89,9 +89,9 @@ fn a_full_disk_fails_senders_but_not_readers() {
     let mut events = client.events(0, "sys", Some(PATIENCE)).unwrap();
     assert_eq!(events.next().unwrap().unwrap().seq, 1);
     let running = check_under(
-        &Log::read(&trial.house.log()).unwrap(),
+        &LogSnapshot::read(&trial.house.log()).unwrap(),
         &[],
-        &Terms { running: true, ..Terms::default() },
+        &RunSettings { running: true, ..RunSettings::default() },
     );
     assert!(running.is_clean() && running.counts.records > 0, "{running}");
     let organism = trial.house.organism();
@@ -109,10 +109,10 @@ fn a_full_disk_fails_senders_but_not_readers() {
 }
 
 /// The refusal of a message that no listener accepts.
-fn refused(client: &Client, number: u64) -> Refusal {
+fn refused(client: &DoorClient, number: u64) -> ApiRefusal {
     let document = b"<pay xmlns=\"https://xml-pipeline.org/ns/till/v1\"><tokn>full</tokn></pay>";
     let key = format!("wrong-{number}");
-    *client.send(&Letter { key: &key, to: None, thread: None, document }).unwrap().unwrap_err()
+    *client.send(&OutgoingMessage { key: &key, to: None, thread: None, document }).unwrap().unwrap_err()
 }
 
 #[test]
@@ -177,5 +177,5 @@ fn a_disk_that_is_full_from_the_start_is_reported_with_the_place() {
         status.code() == Some(5) && words.contains("soak.db") && words.contains("full"),
         "{status}: {words}"
     );
-    drop(soak::rest(&trial.house, &Omen::default(), trial.crowd));
+    drop(soak::rest(&trial.house, &LifeSettings::default(), trial.crowd));
 }

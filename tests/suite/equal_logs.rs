@@ -11,18 +11,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use systole::audit::prompts;
-use systole::edges::log::sqlite::{self, Reader};
+use systole::edges::log::sqlite::{self, SqliteReader};
 use systole_agent::chain;
-use systole_core::types::fields::Fields;
+use systole_core::types::fields::FieldReader;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
-use systole_core::types::record::{Journaling, Kind, Mark, Record, Role, Timing};
+use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 
 /// A log that was read whole.
 #[derive(Clone)]
 pub(crate) struct Log {
     pub(crate) records: Vec<Record>,
-    reader: Reader,
+    reader: SqliteReader,
     /// The part of each field of a configuration's source that is compared.
     configured: fn(&str) -> String,
     /// Whether the comparison includes the places of mistakes in what was said.
@@ -125,7 +125,7 @@ impl Log {
     /// The configuration, without what `configured` removes.
     fn configuration(&self, hash: Digest) -> String {
         let source = self.reader.document(hash).unwrap().expect("the log holds its configurations");
-        let mut fields = Fields::new(&source);
+        let mut fields = FieldReader::new(&source);
         let mut text = String::new();
         while let Ok(field) = fields.take() {
             text += &(self.configured)(std::str::from_utf8(field).unwrap());
@@ -140,16 +140,18 @@ impl Log {
         let body = if self.has_places { body } else { blanked(&blanked(&body, " line=\""), " column=\"") };
         let h = &record.header;
         let body = match h.kind {
-            Kind::Journal if !self.has_numbers => self.counted(record, body),
+            RecordKind::Journal if !self.has_numbers => self.counted(record, body),
             _ => body,
         };
         match (h.kind, h.code) {
-            (Kind::Attempt, _) => without_times(&body),
-            (Kind::Timer, Some(Mark::Timing(Timing::Wall))) => without_stretches(&body),
-            (Kind::Message, Some(Mark::Role(Role::Answer | Role::Inbox))) => {
+            (RecordKind::Attempt, _) => without_times(&body),
+            (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Wall))) => without_stretches(&body),
+            (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer | MessageRole::Inbox))) => {
                 without_hashes(&without_times(&body))
             }
-            (Kind::Journal, Some(Mark::Journaling(Journaling::Started))) => self.prompted(&body),
+            (RecordKind::Journal, Some(RecordCode::Journaling(JournalEffect::Started))) => {
+                self.prompted(&body)
+            }
             _ => body,
         }
     }
@@ -184,19 +186,19 @@ impl Log {
     fn prompted(&self, body: &str) -> String {
         let Some(hash) = value(body, " prompt=\"") else { return body.to_owned() };
         let before = |text: &str| match chain::read(text) {
-            Some(chain::Read::Segment { before, .. } | chain::Read::Prompt { before, .. }) => {
+            Some(chain::ParsedLink::Segment { before, .. } | chain::ParsedLink::Prompt { before, .. }) => {
                 Some(before.to_owned())
             }
-            Some(chain::Read::Base { .. }) | None => None,
+            Some(chain::ParsedLink::Base { .. }) | None => None,
         };
         let links = match prompts::links(&self.reader, hash, before) {
             Ok(links) => links,
             Err(why) => return format!("{body} whose prompt cannot be shown: {why}"),
         };
         let texts = links.iter().map(|text| match chain::read(text) {
-            Some(chain::Read::Segment { messages, .. }) => messages.to_owned(),
-            Some(chain::Read::Prompt { header, .. }) => header.to_owned(),
-            Some(chain::Read::Base { system, tools }) => [system, tools].concat(),
+            Some(chain::ParsedLink::Segment { messages, .. }) => messages.to_owned(),
+            Some(chain::ParsedLink::Prompt { header, .. }) => header.to_owned(),
+            Some(chain::ParsedLink::Base { system, tools }) => [system, tools].concat(),
             None => panic!("it is no link: {text}"),
         });
         let texts: String = texts.map(|text| without_marks(&text) + "\n").collect();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use systole::edges::log::nats::{self, Manner, Opened, Unopened};
+use systole::edges::log::nats::{self, NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole::edges::nats::{Broker, LogStream, PATIENCE};
 use systole_core::pump::wake;
 use systole_core::types::ids::Name;
@@ -23,13 +23,18 @@ impl Far {
     }
 
     /// Opens the log as a pump with this copy does; it does not wait for another pump to fall silent.
-    pub(crate) fn open(&self, copy: &Path) -> Result<Opened, Unopened> {
-        open_in(self.runtime.handle(), &self.server.url(), copy, Manner::AtOnce)
+    pub(crate) fn open(&self, copy: &Path) -> Result<OpenNatsLog, NatsLogFault> {
+        open_in(self.runtime.handle(), &self.server.url(), copy, TakeOverMode::AtOnce)
     }
 }
 
 /// The same for another thread.
-pub(crate) fn open_in(runtime: &Handle, url: &str, copy: &Path, manner: Manner) -> Result<Opened, Unopened> {
+pub(crate) fn open_in(
+    runtime: &Handle,
+    url: &str,
+    copy: &Path,
+    manner: TakeOverMode,
+) -> Result<OpenNatsLog, NatsLogFault> {
     open_copies(runtime, url, copy, manner, 1)
 }
 
@@ -38,9 +43,9 @@ pub(crate) fn open_copies(
     runtime: &Handle,
     url: &str,
     copy: &Path,
-    manner: Manner,
+    manner: TakeOverMode,
     copies: usize,
-) -> Result<Opened, Unopened> {
+) -> Result<OpenNatsLog, NatsLogFault> {
     runtime.block_on(async {
         let shop = Name::parse("shop").unwrap();
         let broker = Broker::connect_to_cluster(&shop, url, None, copies, PATIENCE).await?;

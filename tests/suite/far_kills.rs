@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use systole::edges::failpoint;
-use systole_soak::blow::Blow;
-use systole_soak::dice::Dice;
-use systole_soak::life::{self, Life, Omen};
+use systole_soak::blow::PlannedKill;
+use systole_soak::dice::SeededDice;
+use systole_soak::life::{self, LifeSettings, OrganismLife};
 
 use crate::broker::Server;
 use crate::far_workers::{self, Crew};
@@ -44,8 +44,8 @@ fn c3_kill_at_every_step_over_nats() {
 }
 
 /// Kills the broker in the middle of a life. The life continues when the broker is back, and is killed then.
-pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dice) {
-    let (mut life, runs) = trial.begin(&Omen::default());
+pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut SeededDice) {
+    let (mut life, runs) = trial.begin(&LifeSettings::default());
     assert!(runs, "{}", life::last_words(&trial.house));
     assert!(!life.ends_within(Duration::from_millis(choices.below(200))), "it ended by itself");
     server.kill();
@@ -65,11 +65,11 @@ pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut Dic
 fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
     let mut server = Server::start();
     let trial = Trial::set(seed, &over(&server));
-    let dice = Dice::new(seed);
+    let dice = SeededDice::new(seed);
     let (mut choices, mut pumps, mut brokers) = (dice.apart(0), 0, 0);
     while pumps + brokers < kills {
         if choices.below(4) > 0 {
-            let struck = Blow::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
+            let struck = PlannedKill::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
             pumps += u64::from(!struck.status.success());
             continue;
         }
@@ -97,10 +97,10 @@ fn d7_a_thousand_kills_of_pumps_and_brokers_lose_and_double_nothing() {
 fn take_overs(seed: u64, times: u64) {
     let server = Server::start();
     let trial = Trial::set(seed, &over(&server));
-    let crew = Crew::hire(&trial.house, &server, Dice::new(seed).apart(2_000));
+    let crew = Crew::hire(&trial.house, &server, SeededDice::new(seed).apart(2_000));
     let houses = [trial.house.clone(), trial.house.copy("other.db")];
-    let mut dice = Dice::new(seed).apart(1);
-    let begin = |which: usize| Life::begin(&houses[which], &Omen::default()).unwrap();
+    let mut dice = SeededDice::new(seed).apart(1);
+    let begin = |which: usize| OrganismLife::begin(&houses[which], &LifeSettings::default()).unwrap();
     let (mut writes, mut which) = (begin(0), 0);
     assert!(writes.runs().unwrap(), "{}", life::last_words(&trial.house));
     let mut stands_by = begin(1);

@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, OrganismFile, Refused, page};
-use systole::edges::schemas::{Judge, Source, Verdict};
-use systole_agent::spec::{Actions, Dialect, Format, Provider, Thinking, ToolChoice};
+use systole::config::{self, FileMistakes, OrganismFile, page};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, Provider, ThinkingRule, ToolChoice};
 use systole_core::rules::classify::{of_item, of_message};
 use systole_core::rules::todo;
-use systole_core::types::composition::{Describe, OnUnknown, Reach};
-use systole_core::types::flow::What;
+use systole_core::types::composition::{DescribeScope, OnUnknown, Reach};
+use systole_core::types::flow::PayloadKind;
 use systole_core::types::ids::Name;
 use systole_kit::QName;
 
@@ -48,7 +48,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn load(folder: &Path, text: &str, settings: &[&str]) -> Result<OrganismFile, Refused> {
+fn load(folder: &Path, text: &str, settings: &[&str]) -> Result<OrganismFile, FileMistakes> {
     let path = folder.join("organism.yaml");
     fs::write(&path, text).unwrap();
     let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
@@ -88,7 +88,7 @@ workflows:
 ",
     );
     let [critic] = file.agents.as_slice() else { panic!("one agent") };
-    let names = |contracts: &[systole_agent::spec::Contract]| -> Vec<String> {
+    let names = |contracts: &[systole_agent::spec::ElementContract]| -> Vec<String> {
         contracts.iter().map(|one| one.element.local.to_string()).collect()
     };
     assert_eq!(names(&critic.returns), ["answer", "plan", "goal-output"]);
@@ -118,12 +118,16 @@ fn the_smallest_agent_gets_every_default() {
     );
     assert_eq!(
         (agent.dialect, agent.thinking, agent.actions),
-        (Dialect::Xml, Thinking::Required, Actions::One)
+        (Dialect::Xml, ThinkingRule::Required, ActionLimit::One)
     );
     assert_eq!((agent.tool_output_max, &agent.tool_choice), (4096, &None));
-    assert_eq!((agent.output.format, &agent.output.schema, &agent.preamble), (Format::Text, &None, &None));
+    assert_eq!(
+        (agent.output.format, &agent.output.schema, &agent.preamble),
+        (OutputFormat::Text, &None, &None)
+    );
     assert_eq!(agent.prompt[0].lines, ["You answer questions."]);
-    let schema = |contract: &systole_agent::spec::Contract| agent.schemas[contract.schema].name.clone();
+    let schema =
+        |contract: &systole_agent::spec::ElementContract| agent.schemas[contract.schema].name.clone();
     assert_eq!((&agent.accepts[0].element, schema(&agent.accepts[0])), (&talk("ask"), "talk/".to_owned()));
     assert_eq!((&agent.returns[0].element, schema(&agent.returns[0])), (&talk("answer"), "talk/".to_owned()));
     let names: Vec<&str> = agent.schemas.iter().map(|schema| schema.name.as_str()).collect();
@@ -149,7 +153,7 @@ fn the_smallest_agent_gets_every_default() {
     assert_eq!((listener.turns, listener.in_flight, listener.timeout_ms), (10, 16, 600_000));
     assert_eq!(
         (listener.idle_ms, listener.on_unknown, listener.describe),
-        (None, OnUnknown::Ask, Describe::Peers)
+        (None, OnUnknown::Ask, DescribeScope::Peers)
     );
     let to = of_message(&composition, &Name::operator(), &talk("ask"), None).unwrap();
     assert_eq!(to.0, name("helper"));
@@ -162,11 +166,11 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     let [critic, _] = file.agents.as_slice() else { panic!("{:?}", file.agents) };
     assert_eq!(
         (critic.dialect, critic.thinking, critic.actions),
-        (Dialect::Native, Thinking::Free, Actions::Many)
+        (Dialect::Native, ThinkingRule::Free, ActionLimit::Many)
     );
     assert_eq!((critic.turns, critic.attempts, critic.tool_output_max), (12, 2, 8192));
     assert_eq!(critic.tool_choice, Some(ToolChoice::Tool("notary__invoice".to_owned())));
-    assert_eq!(critic.output.format, Format::Json);
+    assert_eq!(critic.output.format, OutputFormat::Json);
     assert_eq!(critic.output.schema.as_deref(), Some(&serde_json::json!({"type": "object"})));
     assert_eq!(critic.preamble.as_deref(), Some("Be honest."));
     let sections: Vec<(&str, bool, usize)> =
@@ -207,7 +211,7 @@ fn every_key_of_an_agent_and_a_model_says_what_it_says() {
     assert_eq!((listener.timeout_ms, listener.idle_ms, listener.in_flight), (120_000, Some(30_000), 3));
     assert_eq!(
         (listener.share_percent, listener.on_unknown, listener.describe),
-        (20, OnUnknown::Fail, Describe::All)
+        (20, OnUnknown::Fail, DescribeScope::All)
     );
     assert!(!file.composition.listener(&name("notary")).unwrap().entry);
     let codes: Vec<&str> = file.warnings.iter().map(|one| one.code.as_str()).collect();
@@ -265,11 +269,13 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
     let composition = loaded(SMALL).composition;
     let helper = composition.listener(&name("helper")).unwrap();
     let tag = QName::new("https://xml-pipeline.org/ns/helper/v1", "helper");
-    let Ok((What::Note, schema)) = of_item(&composition, helper, &tag, None) else { panic!("it is a note") };
-    let sources: Vec<Source> = (composition.schemas.iter())
-        .map(|schema| Source { name: schema.name.clone(), xsd: schema.text.to_vec() })
+    let Ok((PayloadKind::Note, schema)) = of_item(&composition, helper, &tag, None) else {
+        panic!("it is a note")
+    };
+    let sources: Vec<SchemaSource> = (composition.schemas.iter())
+        .map(|schema| SchemaSource { name: schema.name.clone(), xsd: schema.text.to_vec() })
         .collect();
-    let mut judge = Judge::compile(&sources).unwrap();
+    let mut judge = LibxmlJudge::compile(&sources).unwrap();
     let id = judge.schemas().nth(schema.0).unwrap();
     let list = "<todo-until xmlns=\"https://xml-pipeline.org/ns/core/v1\" condition=\"found\"><step done=\"false\">look</step></todo-until>";
     for (inside, is_valid) in [
@@ -283,7 +289,7 @@ fn notes_of_an_agent_are_judged_by_a_schema_of_the_house() {
         ("<thought xmlns=\"\">x</thought>".to_owned(), false),
     ] {
         let note = format!("<helper xmlns=\"https://xml-pipeline.org/ns/helper/v1\">{inside}</helper>");
-        assert_eq!(judge.judge(id, note.as_bytes()) == Verdict::Valid, is_valid, "{note}");
+        assert_eq!(judge.judge(id, note.as_bytes()) == SchemaVerdict::Valid, is_valid, "{note}");
         let lists = inside.matches("<todo-until").count();
         assert_eq!(todo::read(note.as_bytes()).unwrap().len(), lists, "{note}");
     }
@@ -309,8 +315,8 @@ fn a_composer_has_the_namespace_of_an_agent_beside_the_house() {
     assert_eq!(&*helper.accepts[0].name.ns, own);
     assert_ne!(helper.note, Some(helper.accepts[0].schema));
     let sources = file.composition.schemas.iter();
-    let sources = sources.map(|one| Source { name: one.name.clone(), xsd: one.text.to_vec() });
-    Judge::compile(&sources.collect::<Vec<_>>()).unwrap();
+    let sources = sources.map(|one| SchemaSource { name: one.name.clone(), xsd: one.text.to_vec() });
+    LibxmlJudge::compile(&sources.collect::<Vec<_>>()).unwrap();
 
     write("own.xsd", xsd("", own, "helper"));
     let told = load(folder.path(), &text.replace("[review]", "[helper]"), &[]).unwrap_err();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use systole::config::{self, Form, KEYS, ORGANISM_JSON_SCHEMA, organism_json_schema};
+use systole::config::{self, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, organism_json_schema};
 
 const SCHEMA: &str = "schemas/organism.schema.json";
 
@@ -151,7 +151,11 @@ fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_r
         // A fault inside a map is reported with its own place.
         let is_map = matches!(
             key.form,
-            Form::Map | Form::Names(_) | Form::TextOrMap | Form::TextOrNames | Form::WordOrNames(_)
+            KeyForm::Map
+                | KeyForm::Names(_)
+                | KeyForm::TextOrMap
+                | KeyForm::TextOrNames
+                | KeyForm::WordOrNames(_)
         );
         for value in VALUES.into_iter().filter(|value| !(is_map && value.starts_with('{'))) {
             let text = file_with(key.path, value);
@@ -175,7 +179,8 @@ fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_r
         }
     }
     // Only the loader checks bounds of durations, sizes and amounts, and lists of names.
-    let exact = |form: Form| matches!(form, Form::Flag | Form::Count(..) | Form::Words(_) | Form::Map);
+    let exact =
+        |form: KeyForm| matches!(form, KeyForm::Flag | KeyForm::Count(..) | KeyForm::Words(_) | KeyForm::Map);
     let lost: Vec<_> = loader_alone
         .iter()
         .filter(|(key, _)| exact(key.form))
@@ -190,7 +195,7 @@ fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_r
 }
 
 /// The codes that the loader reports for that place.
-fn told_at(refused: &config::Refused, place: &str) -> Vec<&'static str> {
+fn told_at(refused: &config::FileMistakes, place: &str) -> Vec<&'static str> {
     let at_it = |message: &str| {
         message
             .strip_prefix(place)

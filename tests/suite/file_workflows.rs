@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, OrganismFile, Refused};
+use systole::config::{self, FileMistakes, OrganismFile};
 use systole_agent::spec::Dialect;
 use systole_core::types::composition::{Listener, OnUnknown, Reach};
 use systole_core::types::ids::Name;
 use systole_workflow::spec::{
-    Condition, Each, ElementName, Field, Path as StepPath, Source, Step, Supervisor, Test, Until, Work,
-    Workflow,
+    Condition, EachList, ElementName, Path as StepPath, PayloadField, RepeatUntil, Step, StepAction,
+    Supervisor, ValueSource, ValueTest, Workflow,
 };
 
 use crate::program::systole;
@@ -23,7 +23,7 @@ fn example() -> String {
     page.split_once("```yaml\n").unwrap().1.split_once("```").unwrap().0.to_owned()
 }
 
-fn load(text: &str) -> Result<OrganismFile, Refused> {
+fn load(text: &str) -> Result<OrganismFile, FileMistakes> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("organism.yaml");
     fs::write(&path, text).unwrap();
@@ -65,7 +65,7 @@ fn path(goal: &str, fields: &[&str]) -> StepPath {
     }
 }
 
-fn locals(elements: &[systole_core::types::composition::Element]) -> Vec<&str> {
+fn locals(elements: &[systole_core::types::composition::ElementSchema]) -> Vec<&str> {
     elements.iter().map(|element| &*element.name.local).collect()
 }
 
@@ -93,35 +93,39 @@ fn the_workflows_of_the_page_are_what_they_say() {
             true
         )
     );
-    let each = Each { list: path("pick", &["item"]), at_once: 4, least: 1, most: Some(200) };
+    let each = EachList { list: path("pick", &["item"]), at_once: 4, least: 1, most: Some(200) };
     let fan = step(&review.steps, "review");
     assert_eq!((fan.each.as_ref(), fan.keeps_failure, fan.tries), (Some(&each), true, 1));
-    let Work::Do(goal) = &fan.work else { panic!("{fan:?}") };
+    let StepAction::Do(goal) = &fan.work else { panic!("{fan:?}") };
     let gives =
         ElementName { namespace: "https://xml-pipeline.org/ns/office/v1".into(), local: "review".into() };
     assert_eq!((goal.gives.as_ref(), goal.by.as_slice()), (Some(&gives), ["reviewer".to_owned()].as_slice()));
-    let Work::Repeat { until: Until::Holds(until), at_most: 5, .. } = &step(&review.steps, "report").work
+    let StepAction::Repeat { until: RepeatUntil::Holds(until), at_most: 5, .. } =
+        &step(&review.steps, "report").work
     else {
         panic!("{review:?}")
     };
-    let wanted = Test::Number(vec![(Some("9".to_owned()), None)]);
+    let wanted = ValueTest::Number(vec![(Some("9".to_owned()), None)]);
     assert_eq!(*until, [Condition { path: path("judge", &["score"]), test: wanted }]);
-    let Work::Do(last) = &step(&review.steps, "answer").work else { panic!() };
+    let StepAction::Do(last) = &step(&review.steps, "answer").work else { panic!() };
     assert_eq!(last.sees, Some(vec![path("report", &[])]));
     let release = workflow(&file, "release");
-    let Work::Call(call) = &step(&release.steps, "deploy").work else { panic!() };
-    let summary = Field {
+    let StepAction::Call(call) = &step(&release.steps, "deploy").work else { panic!() };
+    let summary = PayloadField {
         name: "summary".into(),
         is_attribute: false,
         is_optional: false,
-        source: Source::Path(path("plan", &["summary"])),
+        source: ValueSource::Path(path("plan", &["summary"])),
     };
     assert_eq!((call.to.as_str(), call.is_qualified, &call.fields), ("workspace", true, &vec![summary]));
-    let Work::Ask(gate) = &step(&release.steps, "gate").work else { panic!() };
+    let StepAction::Ask(gate) = &step(&release.steps, "gate").work else { panic!() };
     assert_eq!((gate.expires_ms, gate.otherwise.as_deref()), (86_400_000, Some("stop")));
     assert_eq!(gate.shows, [path("plan", &[])]);
     let when = &step(&release.steps, "settle").when;
-    assert_eq!(*when, [Condition { path: path("gate", &["choice"]), test: Test::Text(vec!["go".into()]) }]);
+    assert_eq!(
+        *when,
+        [Condition { path: path("gate", &["choice"]), test: ValueTest::Text(vec!["go".into()]) }]
+    );
 }
 
 #[test]
@@ -230,7 +234,7 @@ workflows:
 fn a_file_may_have_payloads_with_the_names_of_the_vocabulary() {
     let payloads = PAYLOADS.replace("{files:", "{branch: {name: line}, files:");
     let file = loaded(&with_goals(&payloads, "      - pick: {do: List it., gives: branch}\n"));
-    let Work::Do(goal) = &step(&workflow(&file, "flow").steps, "pick").work else { panic!() };
+    let StepAction::Do(goal) = &step(&workflow(&file, "flow").steps, "pick").work else { panic!() };
     assert_eq!(goal.gives.as_ref().unwrap().namespace, "https://xml-pipeline.org/ns/office/v1");
     assert_eq!(
         file.warnings.iter().map(|one| one.code.as_str()).filter(|code| *code == "config.shadowed").count(),
@@ -248,13 +252,13 @@ fn calls_are_filled_in_the_order_of_the_schema() {
     let file = loaded(&with_goals(PAYLOADS, goals));
     let steps = &workflow(&file, "flow").steps;
     let fields = |id: &str| {
-        let Work::Call(call) = &step(steps, id).work else { panic!("{id}") };
+        let StepAction::Call(call) = &step(steps, id).work else { panic!("{id}") };
         call.fields
             .iter()
             .map(|field| (field.name.clone(), field.is_optional, field.source.clone()))
             .collect::<Vec<_>>()
     };
-    let from = |goal: &str, fields: &[&str]| Source::Path(path(goal, fields));
+    let from = |goal: &str, fields: &[&str]| ValueSource::Path(path(goal, fields));
     assert_eq!(
         fields("copied"),
         [
@@ -267,7 +271,7 @@ fn calls_are_filled_in_the_order_of_the_schema() {
         [
             ("summary".to_owned(), false, from("words", &[])),
             ("target".to_owned(), true, from("plan", &["target"])),
-            ("dry".to_owned(), true, Source::Text("true".to_owned())),
+            ("dry".to_owned(), true, ValueSource::Text("true".to_owned())),
         ]
     );
 }
@@ -290,9 +294,9 @@ workflows:
     let file = loaded(text);
     let steps = &workflow(&file, "outer").steps;
     for (id, goal) in [("decide", "frame"), ("asked", "request")] {
-        let Work::Call(call) = &step(steps, id).work else { panic!() };
+        let StepAction::Call(call) = &step(steps, id).work else { panic!() };
         let [field] = call.fields.as_slice() else { panic!("{call:?}") };
-        assert_eq!((field.name.as_str(), &field.source), (".", &Source::Path(path(goal, &[]))));
+        assert_eq!((field.name.as_str(), &field.source), (".", &ValueSource::Path(path(goal, &[]))));
     }
     let budget = &step(steps, "asked").budget;
     assert_eq!(

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use systole_core::types::composition::{Program, Reach};
-use systole_kit::Limits;
-use systole_kit::reply::{Said, Word};
+use systole_core::types::composition::{ListenerProgram, Reach};
+use systole_kit::DocumentLimits;
+use systole_kit::reply::{ListenerDocument, ReplyContent};
 
 use crate::stage::{Stage, cast, folder, program};
 
@@ -32,8 +32,11 @@ fn placed(file: &str, text: &str) -> PathBuf {
 /// The one payload of the next reply.
 async fn answer(stage: &mut Stage, delivery: &str) -> String {
     let said = stage.expect("said ", delivery).await;
-    let word = Word::read(said.strip_prefix("said ").unwrap().as_bytes(), &Limits::default());
-    let Ok(Word::Reply { said: Said::Items(items), .. }) = word else { panic!("{word:?}") };
+    let word =
+        ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());
+    let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = word else {
+        panic!("{word:?}")
+    };
     assert_eq!(items.len(), 1);
     let payload = items[0].payload.as_ref().unwrap();
     assert!(payload.name().is("https://xml-pipeline.org/ns/talk/v1", "answer"));
@@ -45,7 +48,7 @@ async fn d3_the_five_line_script_answers() {
     let script = from_the_page("sh", "answer.sh");
     assert_eq!(script.lines().count(), 5);
     let reach = program(&["/bin/sh", "answer.sh"], placed("answer.sh", &script));
-    let mut stage = cast(Reach::Process(Program { stays: false, ..reach })).start().joined().await;
+    let mut stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start().joined().await;
     stage.hand_words("d1", "a & b \\n");
     assert!(answer(&mut stage, "d1").await.ends_with(">You asked: a &amp; b \\n</answer>"));
     stage.hand_words("d2", "");

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use systole::audit::graph::{Graph, Node};
+use systole::audit::graph::{GraphNode, ListenerGraph};
 
 use crate::organism::folder;
 use crate::program::systole;
@@ -62,7 +62,7 @@ fn two_namespaces() -> tempfile::TempDir {
 
 #[test]
 fn names_are_escaped_in_every_drawing() {
-    let node = |name: &str, peers: &[&str]| Node {
+    let node = |name: &str, peers: &[&str]| GraphNode {
         name: name.to_owned(),
         from_outside: vec!["operator".to_owned(), HOSTILE.to_owned()],
         takes: vec![HOSTILE.to_owned()],
@@ -74,9 +74,9 @@ fn names_are_escaped_in_every_drawing() {
         depth: Some(1),
     };
     let listeners = vec![node("end", &[HOSTILE]), node(HOSTILE, &["end"])];
-    let graph = Graph { organism: HOSTILE.to_owned(), entry: Some(HOSTILE.to_owned()), listeners };
+    let graph = ListenerGraph { organism: HOSTILE.to_owned(), entry: Some(HOSTILE.to_owned()), listeners };
     let picture = graph.picture();
-    systole_kit::gate::check(&picture, &systole_kit::Limits::default()).unwrap();
+    systole_kit::gate::check(&picture, &systole_kit::DocumentLimits::default()).unwrap();
     let picture = String::from_utf8(picture).unwrap();
     assert!(!picture.contains("<script") && picture.contains("&lt;script"), "{picture}");
     let chart = graph.mermaid();

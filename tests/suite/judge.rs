@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::process::Command;
 
-use systole::edges::schemas::{Judge, Refused, SchemaId, Source, Verdict};
+use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
 
 const SEARCH: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:search"
     elementFormDefault="qualified">
@@ -18,19 +18,19 @@ const SEARCH: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
   </xs:sequence></xs:complexType></xs:element>
 </xs:schema>"###;
 
-fn source(name: &str, xsd: &str) -> Source {
-    Source { name: name.to_owned(), xsd: xsd.as_bytes().to_vec() }
+fn source(name: &str, xsd: &str) -> SchemaSource {
+    SchemaSource { name: name.to_owned(), xsd: xsd.as_bytes().to_vec() }
 }
 
-fn search() -> (Judge, SchemaId) {
-    let judge = Judge::compile(&[source("search", SEARCH)]).expect("the schema is in the profile");
+fn search() -> (LibxmlJudge, CompiledSchemaId) {
+    let judge = LibxmlJudge::compile(&[source("search", SEARCH)]).expect("the schema is in the profile");
     let id = judge.schema("search").expect("it was compiled under this name");
     (judge, id)
 }
 
-fn invalid_words(verdict: Verdict) -> String {
+fn invalid_words(verdict: SchemaVerdict) -> String {
     match verdict {
-        Verdict::Invalid { words } => words,
+        SchemaVerdict::Invalid { words } => words,
         other => panic!("expected a refusal, got {other:?}"),
     }
 }
@@ -39,12 +39,12 @@ fn invalid_words(verdict: Verdict) -> String {
 fn a_verdict_is_valid_or_names_the_fault() {
     let (mut judge, id) = search();
     let good = br#"<search xmlns="urn:search"><limit>7</limit><query>x</query></search>"#;
-    assert_eq!(judge.judge(id, good), Verdict::Valid);
+    assert_eq!(judge.judge(id, good), SchemaVerdict::Valid);
     let words = invalid_words(
         judge.judge(id, br#"<search xmlns="urn:search"><query>x</query><limit>0</limit></search>"#),
     );
     assert!(words.contains("minInclusive"), "{words}");
-    assert_eq!(judge.judge(id, good), Verdict::Valid, "a refusal leaves nothing behind");
+    assert_eq!(judge.judge(id, good), SchemaVerdict::Valid, "a refusal leaves nothing behind");
 }
 
 #[test]
@@ -64,11 +64,11 @@ fn malformed_bytes_are_never_recovered() {
 fn two_schemas_judge_only_their_own() {
     let other = SEARCH.replace("urn:search", "urn:other");
     let mut judge =
-        Judge::compile(&[source("a", SEARCH), source("b", &other)]).expect("both are in the profile");
+        LibxmlJudge::compile(&[source("a", SEARCH), source("b", &other)]).expect("both are in the profile");
     let (a, b) = (judge.schema("a").expect("a"), judge.schema("b").expect("b"));
     let payload = br#"<search xmlns="urn:other"><query>x</query></search>"#;
     let _ = invalid_words(judge.judge(a, payload));
-    assert_eq!(judge.judge(b, payload), Verdict::Valid);
+    assert_eq!(judge.judge(b, payload), SchemaVerdict::Valid);
     assert_eq!(judge.schema("c"), None);
 }
 
@@ -77,8 +77,11 @@ fn a_fault_of_libxml2_is_broken_and_the_judge_lives_on() {
     let (mut judge, id) = search();
     // The gate refuses a DOCTYPE; here libxml2 gets an entity reference that it cannot validate.
     let hostile = br#"<!DOCTYPE s [<!ENTITY e "x">]><search xmlns="urn:search"><query>&e;</query></search>"#;
-    assert!(matches!(judge.judge(id, hostile), Verdict::Broken { .. }));
-    assert_eq!(judge.judge(id, br#"<search xmlns="urn:search"><query>x</query></search>"#), Verdict::Valid);
+    assert!(matches!(judge.judge(id, hostile), SchemaVerdict::Broken { .. }));
+    assert_eq!(
+        judge.judge(id, br#"<search xmlns="urn:search"><query>x</query></search>"#),
+        SchemaVerdict::Valid
+    );
 }
 
 /// A socket that counts connections: the proof that nothing was fetched.
@@ -111,8 +114,11 @@ fn row_04_a_schema_location_in_an_instance_is_never_fetched() {
               xsi:schemaLocation="urn:search {url} urn:else {url}" xsi:noNamespaceSchemaLocation="{url}">{content}</{root}>"#
         )
     };
-    assert_eq!(judge.judge(id, hinted("search", "<query>x</query>").as_bytes()), Verdict::Valid);
-    assert_eq!(judge.judge(id, hinted("anything", r#"<e xmlns="urn:else"/>"#).as_bytes()), Verdict::Valid);
+    assert_eq!(judge.judge(id, hinted("search", "<query>x</query>").as_bytes()), SchemaVerdict::Valid);
+    assert_eq!(
+        judge.judge(id, hinted("anything", r#"<e xmlns="urn:else"/>"#).as_bytes()),
+        SchemaVerdict::Valid
+    );
     let _ = invalid_words(judge.judge(id, hinted("unknown", "").as_bytes()));
     trap.assert_untouched();
 }
@@ -125,7 +131,8 @@ fn row_05_a_schema_that_names_a_location_is_refused_unfetched() {
             let head = r#"elementFormDefault="qualified">"#;
             let with = format!(r#"{head}<xs:{construct} schemaLocation="{location}"/>"#);
             let xsd = SEARCH.replacen(head, &with, 1);
-            let Err(Refused::Unfit { name, unfit }) = Judge::compile(&[source("bad", &xsd)]) else {
+            let Err(SchemaSetError::Unfit { name, unfit }) = LibxmlJudge::compile(&[source("bad", &xsd)])
+            else {
                 panic!("xs:{construct} of {location} must be refused by the model");
             };
             assert_eq!(name, "bad");
@@ -142,7 +149,7 @@ fn row_14_a_value_split_by_comment_cdata_and_references_is_one_value() {
         format!(r#"<search xmlns="urn:search"><query>x</query><limit>{limit}</limit></search>"#)
     };
     for whole in ["1<!-- -->2", "<![CDATA[1]]>2", "&#49;2", "&#x31;<!-- a --><![CDATA[2]]>"] {
-        assert_eq!(judge.judge(id, with(whole).as_bytes()), Verdict::Valid, "{whole}");
+        assert_eq!(judge.judge(id, with(whole).as_bytes()), SchemaVerdict::Valid, "{whole}");
     }
     for whole in ["1<!-- -->01", "10<![CDATA[1]]>", "1&#48;1"] {
         let words = invalid_words(judge.judge(id, with(whole).as_bytes()));
@@ -165,7 +172,7 @@ fn growth_over(messages: u32) -> u64 {
             let payload = format!(
                 r#"<anything xmlns="urn:search"><n{n}:e{n} xmlns:n{n}="urn:n{n}" a{n}="v{n}">t{n}</n{n}:e{n}></anything>"#
             );
-            assert_eq!(judge.judge(id, payload.as_bytes()), Verdict::Valid);
+            assert_eq!(judge.judge(id, payload.as_bytes()), SchemaVerdict::Valid);
             let wrong = format!(r#"<search xmlns="urn:search"><query>x</query><w{n}>v{n}</w{n}></search>"#);
             let _ = invalid_words(judge.judge(id, wrong.as_bytes()));
         }
@@ -229,7 +236,7 @@ fn noise_alone() {
     // Our reader accepts `--` inside a comment; libxml2 does not, and would say so on stderr.
     let dashes = SEARCH.replacen("<xs:element", "<!-- a -- b --><xs:element", 1);
     for bad in ["", "<xs:schema", "<a/>", &SEARCH.replace("xs:long", "xs:nothing"), &dashes] {
-        assert!(Judge::compile(&[source("bad", bad)]).is_err(), "{bad}");
+        assert!(LibxmlJudge::compile(&[source("bad", bad)]).is_err(), "{bad}");
     }
 }
 
@@ -241,11 +248,11 @@ fn row_25_many_repeated_elements_are_admitted() {
              <xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence></xs:complexType></xs:element>
            <xs:element name="anything">"#,
     );
-    let mut judge = Judge::compile(&[source("many", &xsd)]).expect("the schema is in the profile");
+    let mut judge = LibxmlJudge::compile(&[source("many", &xsd)]).expect("the schema is in the profile");
     let id = judge.schema("many").expect("many");
     let body = "<b>1</b>".repeat(65_535);
     let with = |last: &str| format!(r#"<many xmlns="urn:search">{body}<b>{last}</b></many>"#);
-    assert_eq!(judge.judge(id, with("2").as_bytes()), Verdict::Valid);
+    assert_eq!(judge.judge(id, with("2").as_bytes()), SchemaVerdict::Valid);
     let words = invalid_words(judge.judge(id, with("x").as_bytes()));
     assert!(words.contains("'x'"), "{words}");
 }
@@ -254,7 +261,8 @@ fn row_25_many_repeated_elements_are_admitted() {
 #[ignore = "a measurement, by hand: cargo test --release --test suite cost_of -- --ignored --nocapture"]
 fn cost_of_a_message_of_512_bytes() {
     let (mut judge, id) = search();
-    let model = systole_kit::schema::Model::read(SEARCH.as_bytes()).expect("the schema is in the profile");
+    let model =
+        systole_kit::schema::SchemaModel::read(SEARCH.as_bytes()).expect("the schema is in the profile");
     let with = |limit: &str| {
         let query = "login ".repeat(70);
         format!(r#"<search xmlns="urn:search"><query>{query}</query><limit>{limit}</limit></search>"#)
@@ -270,18 +278,18 @@ fn cost_of_a_message_of_512_bytes() {
     println!("{} bytes", good.len());
     println!(
         "judge, valid: {} ns",
-        per_message_ns(&mut || assert_eq!(judge.judge(id, good.as_bytes()), Verdict::Valid))
+        per_message_ns(&mut || assert_eq!(judge.judge(id, good.as_bytes()), SchemaVerdict::Valid))
     );
     println!(
         "judge, invalid: {} ns",
-        per_message_ns(&mut || assert_ne!(judge.judge(id, bad.as_bytes()), Verdict::Valid))
+        per_message_ns(&mut || assert_ne!(judge.judge(id, bad.as_bytes()), SchemaVerdict::Valid))
     );
     println!("explain: {} ns", per_message_ns(&mut || assert!(model.explain(bad.as_bytes()).is_some())));
 }
 
 #[test]
 fn a_schema_is_utf_8_and_may_begin_with_a_byte_order_mark_and_a_payload_may_not() {
-    let compiled = |xsd: Vec<u8>| Judge::compile(&[Source { name: "s".to_owned(), xsd }]).err();
+    let compiled = |xsd: Vec<u8>| LibxmlJudge::compile(&[SchemaSource { name: "s".to_owned(), xsd }]).err();
     let marked = [b"\xef\xbb\xbf", SEARCH.as_bytes()].concat();
     assert!(compiled(marked.clone()).is_none());
     let declared =
@@ -291,14 +299,16 @@ fn a_schema_is_utf_8_and_may_begin_with_a_byte_order_mark_and_a_payload_may_not(
     for other in
         [declared("ISO-8859-1"), declared("UTF-16"), utf16.clone(), [&[0xff, 0xfe], &*utf16].concat()]
     {
-        assert!(matches!(compiled(other), Some(Refused::Unfit { .. })));
+        assert!(matches!(compiled(other), Some(SchemaSetError::Unfit { .. })));
     }
-    let mut judge = Judge::compile(&[Source { name: "s".to_owned(), xsd: marked }]).unwrap();
+    let mut judge = LibxmlJudge::compile(&[SchemaSource { name: "s".to_owned(), xsd: marked }]).unwrap();
     let id = judge.schema("s").unwrap();
     let good = "<search xmlns=\"urn:search\"><query>x</query></search>";
-    assert_eq!(judge.judge(id, good.as_bytes()), Verdict::Valid);
-    let fault =
-        systole_kit::Payload::read(["\u{feff}", good].concat().as_bytes(), &systole_kit::Limits::default());
+    assert_eq!(judge.judge(id, good.as_bytes()), SchemaVerdict::Valid);
+    let fault = systole_kit::Payload::read(
+        ["\u{feff}", good].concat().as_bytes(),
+        &systole_kit::DocumentLimits::default(),
+    );
     assert!(fault.unwrap_err().message.contains("a byte order mark before UTF-8"));
 }
 
@@ -322,10 +332,10 @@ fn minus_zero_is_zero_except_where_libxml2_reads_no_sign() {
             "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:t\" \
              elementFormDefault=\"qualified\"><xs:element name=\"n\" type=\"xs:{name}\"/></xs:schema>"
         );
-        let mut judge = Judge::compile(&[source("t", &xsd)]).unwrap();
+        let mut judge = LibxmlJudge::compile(&[source("t", &xsd)]).unwrap();
         let id = judge.schema("t").unwrap();
         let payload = b"<n xmlns=\"urn:t\">-0</n>";
-        assert_eq!(judge.judge(id, payload) == Verdict::Valid, takes, "{name}");
+        assert_eq!(judge.judge(id, payload) == SchemaVerdict::Valid, takes, "{name}");
         assert_eq!(judge.model(id).unwrap().explain(payload).is_none(), takes, "{name}");
     }
 }

@@ -6,18 +6,18 @@ use std::process::Command;
 use std::sync::Arc;
 
 use systole::config;
-use systole::edges::schemas::{Judge, Refused, Source, Verdict};
+use systole::edges::schemas::{LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::rules::{admit, introspection};
 use systole_core::types::ids::Name;
 
-fn source(name: &str, namespace: &str, imports: &[&str], body: &str) -> Source {
+fn source(name: &str, namespace: &str, imports: &[&str], body: &str) -> SchemaSource {
     let imports: String = imports.iter().map(|ns| format!("<xs:import namespace=\"{ns}\"/>")).collect();
     let xsd = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:a=\"urn:a\" xmlns:b=\"urn:b\" xmlns:c=\"urn:c\" \
          targetNamespace=\"{namespace}\" elementFormDefault=\"qualified\">{imports}{body}</xs:schema>"
     );
-    Source { name: name.to_owned(), xsd: xsd.into_bytes() }
+    SchemaSource { name: name.to_owned(), xsd: xsd.into_bytes() }
 }
 
 const A: &str = "<xs:element name=\"a\"><xs:complexType><xs:sequence><xs:element ref=\"b:b\"/>\
@@ -28,7 +28,7 @@ const C: &str = "<xs:element name=\"c\" type=\"few\"/><xs:simpleType name=\"few\
 const D: &str = "<xs:element name=\"d\" type=\"xs:int\"/>";
 
 /// A chain of imports, two schemas that import one another, and a stranger.
-fn chain() -> [Source; 4] {
+fn chain() -> [SchemaSource; 4] {
     let mut c = source("c.xsd", "urn:c", &["urn:a"], C);
     c.xsd = String::from_utf8(c.xsd)
         .unwrap()
@@ -42,10 +42,10 @@ fn chain() -> [Source; 4] {
     ]
 }
 
-fn verdict(judge: &mut Judge, name: &str, payload: &str) -> bool {
+fn verdict(judge: &mut LibxmlJudge, name: &str, payload: &str) -> bool {
     let id = judge.schema(name).expect("it was compiled under this name");
     let verdict = judge.judge(id, payload.as_bytes());
-    let is_valid = verdict == Verdict::Valid;
+    let is_valid = verdict == SchemaVerdict::Valid;
     let found = judge.model(id).expect("each has its model").explain(payload.as_bytes());
     assert_eq!(is_valid, found.is_none(), "{verdict:?} {found:?} {payload}");
     is_valid
@@ -53,7 +53,7 @@ fn verdict(judge: &mut Judge, name: &str, payload: &str) -> bool {
 
 #[test]
 fn a3_a_chain_of_imports_is_resolved_from_memory() {
-    let mut judge = Judge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">10</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b>9</b></a>"#));
@@ -62,7 +62,7 @@ fn a3_a_chain_of_imports_is_resolved_from_memory() {
 
 #[test]
 fn a3_a_root_of_an_imported_namespace_is_no_payload_of_the_schema() {
-    let mut judge = Judge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
     assert!(verdict(&mut judge, "c.xsd", r#"<c xmlns="urn:c">1</c>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<c xmlns="urn:c">1</c>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<c>1</c>"#));
@@ -70,7 +70,7 @@ fn a3_a_root_of_an_imported_namespace_is_no_payload_of_the_schema() {
 
 #[test]
 fn a3_a_lax_wildcard_knows_what_is_imported_and_nothing_else() {
-    let mut judge = Judge::compile(&chain()).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile(&chain()).expect("all are in the profile");
     let with = |inner: &str| format!(r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b>{inner}</a>"#);
     assert!(verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">1</c>"#)));
     assert!(!verdict(&mut judge, "a.xsd", &with(r#"<c xmlns="urn:c">x</c>"#)));
@@ -81,7 +81,7 @@ fn a3_a_lax_wildcard_knows_what_is_imported_and_nothing_else() {
 #[test]
 fn row_09_namespaces_that_look_alike_are_different_ones() {
     let mut judge =
-        Judge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D)]).expect("it is in the profile");
+        LibxmlJudge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D)]).expect("it is in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<d xmlns="http://x.org/ns/a">1</d>"#));
     let alike = [
         "http://X.org/ns/a",
@@ -94,8 +94,8 @@ fn row_09_namespaces_that_look_alike_are_different_ones() {
         assert!(!verdict(&mut judge, "a.xsd", &format!(r#"<d xmlns="{other}">1</d>"#)), "{other}");
         // A schema does not replace the imported one.
         let importing = source("b.xsd", "urn:b", &[other], D);
-        let refused = Judge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D), importing]);
-        assert!(matches!(refused, Err(Refused::Unfit { name, .. }) if name == "b.xsd"), "{other}");
+        let refused = LibxmlJudge::compile(&[source("a.xsd", "http://x.org/ns/a", &[], D), importing]);
+        assert!(matches!(refused, Err(SchemaSetError::Unfit { name, .. }) if name == "b.xsd"), "{other}");
     }
 }
 
@@ -139,7 +139,7 @@ fn imports_alone() {
     let sources = chain();
     // Two lookups of missing files mark the place in the trace.
     let _absent = std::fs::metadata("systole-begins");
-    let mut judge = Judge::compile(&sources).expect("all are in the profile");
+    let mut judge = LibxmlJudge::compile(&sources).expect("all are in the profile");
     assert!(verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">9</b></a>"#));
     assert!(!verdict(&mut judge, "a.xsd", r#"<a xmlns="urn:a"><b xmlns="urn:b">x</b></a>"#));
     let _absent = std::fs::metadata("systole-ends");

@@ -14,13 +14,13 @@ use systole::edges::log::sqlite;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
-use systole_core::types::record::{Kind, Mark, Record, Role};
-use systole_soak::crowd::Crowd;
-use systole_soak::dice::Dice;
-use systole_soak::house::House;
-use systole_soak::life::{self, Life, Omen, PATIENCE};
-use systole_soak::verdict::{self, Verdict};
-use systole_soak::{self as soak, Tally};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_soak::crowd::SoakCrowd;
+use systole_soak::dice::SeededDice;
+use systole_soak::house::RunFolder;
+use systole_soak::life::{self, LifeSettings, OrganismLife, PATIENCE};
+use systole_soak::verdict::{self, SoakResult};
+use systole_soak::{self as soak, ClientTally};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_systole");
 /// Clients of each trial: two that meet in every queue.
@@ -28,8 +28,8 @@ pub(crate) const CLIENTS: u64 = 2;
 
 /// One organism's lives, and its clients.
 pub(crate) struct Trial {
-    pub(crate) house: House,
-    pub(crate) crowd: Crowd,
+    pub(crate) house: RunFolder,
+    pub(crate) crowd: SoakCrowd,
     _folder: tempfile::TempDir,
 }
 
@@ -41,14 +41,15 @@ impl Trial {
     /// The same with more settings than in the file of its house.
     pub(crate) fn set(seed: u64, settings: &[String]) -> Trial {
         let folder = tempfile::tempdir().unwrap();
-        let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap().set(settings.iter().cloned());
-        let crowd = Crowd::start(&house, CLIENTS, &Dice::new(seed)).unwrap();
+        let house =
+            RunFolder::build(folder.path(), Path::new(PROGRAM)).unwrap().set(settings.iter().cloned());
+        let crowd = SoakCrowd::start(&house, CLIENTS, &SeededDice::new(seed)).unwrap();
         Trial { house, crowd, _folder: folder }
     }
 
     /// Begins a life. Returns also whether it started to run.
-    pub(crate) fn begin(&self, omen: &Omen) -> (Life, bool) {
-        let mut life = Life::begin(&self.house, omen).unwrap();
+    pub(crate) fn begin(&self, omen: &LifeSettings) -> (OrganismLife, bool) {
+        let mut life = OrganismLife::begin(&self.house, omen).unwrap();
         let runs = life.runs().unwrap();
         if runs {
             self.crowd.board().post(self.house.run_file());
@@ -58,7 +59,7 @@ impl Trial {
 
     /// A life that has to die at that step.
     pub(crate) fn dies_at(&self, at: &str) {
-        let (mut life, _) = self.begin(&Omen::failpoint(at));
+        let (mut life, _) = self.begin(&LifeSettings::failpoint(at));
         assert!(life.ends_within(PATIENCE), "{at} never fired: {}", life::last_words(&self.house));
         self.crowd.board().take_down();
         let status = life.end().unwrap();
@@ -68,7 +69,7 @@ impl Trial {
 
     /// A life without a failpoint: some more messages are accepted, then it stops cleanly.
     pub(crate) fn lives(&self) {
-        let (life, runs) = self.begin(&Omen::default());
+        let (life, runs) = self.begin(&LifeSettings::default());
         assert!(runs, "{}", life::last_words(&self.house));
         let board = self.crowd.board();
         assert!(board.acknowledges(board.acknowledged() + 3, PATIENCE), "nothing more is taken");
@@ -79,14 +80,18 @@ impl Trial {
     }
 
     /// The last life: everything comes to rest, and is judged.
-    pub(crate) fn judged(self, what: &str) -> (Tally, Verdict) {
+    pub(crate) fn judged(self, what: &str) -> (ClientTally, SoakResult) {
         let (tally, verdict, ()) = self.judged_by(what, |_| ());
         (tally, verdict)
     }
 
     /// The same, and the result of another look at the house afterwards.
-    pub(crate) fn judged_by<T>(self, what: &str, look: impl FnOnce(&House) -> T) -> (Tally, Verdict, T) {
-        let tally = soak::rest(&self.house, &Omen::default(), self.crowd).unwrap();
+    pub(crate) fn judged_by<T>(
+        self,
+        what: &str,
+        look: impl FnOnce(&RunFolder) -> T,
+    ) -> (ClientTally, SoakResult, T) {
+        let tally = soak::rest(&self.house, &LifeSettings::default(), self.crowd).unwrap();
         let verdict = verdict::judge(&self.house, CLIENTS, &tally).unwrap();
         assert!(verdict.is_clean(), "{what}: {verdict:#?}");
         assert!(verdict.answered > 0, "{what}: {verdict:#?}");
@@ -141,7 +146,7 @@ fn b5_kills_around_the_commit_that_ends_a_child() {
 }
 
 /// The children that ended, and the children whose parents got a notice, once for each notice.
-fn ends_of_children(house: &House) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
+fn ends_of_children(house: &RunFolder) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
     let log = sqlite::open_reading(&house.log()).unwrap();
     let (mut ended, mut told, mut at) = (BTreeSet::new(), Vec::new(), Position(0));
     loop {
@@ -149,12 +154,12 @@ fn ends_of_children(house: &House) -> (BTreeSet<ThreadId>, Vec<ThreadId>) {
         let Some((last, _)) = page.last() else { return (ended, told) };
         at = *last;
         for (_, Record { header: h, body, .. }) in page {
-            let outcome = h.code == Some(Mark::Role(Role::Final))
-                || h.kind == Kind::Outcome && h.code != Some(Mark::DeadLetter);
+            let outcome = h.code == Some(RecordCode::Role(MessageRole::Final))
+                || h.kind == RecordKind::Outcome && h.code != Some(RecordCode::DeadLetter);
             let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
-            if h.thread.parent().is_some() && (h.kind == Kind::Terminal || outcome && is_top) {
+            if h.thread.parent().is_some() && (h.kind == RecordKind::Terminal || outcome && is_top) {
                 ended.insert(h.thread);
-            } else if h.code == Some(Mark::Role(Role::Inbox)) {
+            } else if h.code == Some(RecordCode::Role(MessageRole::Inbox)) {
                 told.extend(core_payload::finished_child(&body));
             }
         }
@@ -183,7 +188,7 @@ fn a_failpoint_is_not_passed_on_to_programs() {
     let desk = trial.house.folder().join("listeners/desk.sh");
     let script = format!("env >> seen.env\n{}", std::fs::read_to_string(&desk).unwrap());
     std::fs::write(desk, script).unwrap();
-    let omen = Omen::failpoint("K12:4000000000");
+    let omen = LifeSettings::failpoint("K12:4000000000");
     let (life, _) = trial.begin(&omen);
     assert!(trial.crowd.board().acknowledges(5, PATIENCE));
     drop(life);
@@ -216,7 +221,7 @@ fn c3_twenty_kills_through_the_command() {
 #[test]
 fn a_program_that_is_left_behind_is_seen_and_a_neighbour_is_not() {
     let folder = tempfile::tempdir().unwrap();
-    let house = House::build(folder.path(), Path::new(PROGRAM)).unwrap();
+    let house = RunFolder::build(folder.path(), Path::new(PROGRAM)).unwrap();
     let begin = |badge: &str| {
         let mut cat = Command::new("cat");
         cat.current_dir(folder.path()).env("SYSTOLE_ORGANISM", badge);
@@ -244,7 +249,7 @@ fn what_is_lost_or_asked_twice_is_found() {
     let trial = Trial::new(6);
     trial.lives();
     let house = trial.house.clone();
-    let tally = soak::rest(&house, &Omen::default(), trial.crowd).unwrap();
+    let tally = soak::rest(&house, &LifeSettings::default(), trial.crowd).unwrap();
     let verdict = verdict::judge(&house, CLIENTS, &tally).unwrap();
     assert!(verdict.is_clean(), "{verdict:#?}");
     let history = std::fs::read_to_string(house.history(1)).unwrap();

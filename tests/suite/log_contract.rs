@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use systole::edges::log::memory::{Ending, Memory};
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
 use systole::edges::log::sqlite;
 use systole_core::types::ids::{CallPath, Digest, ThreadId};
-use systole_core::types::ports::{Batch, Commit, Document, LogReader, LogWriter, Position, ReadBack, Row};
+use systole_core::types::ports::{
+    Commit, FoldRow, LogBatch, LogReader, LogWriter, Position, ReadBack, StoredDocument,
+};
 use systole_core::types::record::{Header, Record};
 
 use crate::far::Far;
@@ -21,7 +23,7 @@ struct Log {
 }
 
 fn memory() -> Log {
-    let memory = Memory::new();
+    let memory = MemoryLog::new();
     Log { writer: Box::new(memory.clone()), reader: Box::new(memory), _folder: None, _broker: None }
 }
 
@@ -64,14 +66,14 @@ contract! {
     many_readers_see_only_whole_batches
 }
 
-fn committed(log: &mut Log, batch: &Batch) -> Position {
+fn committed(log: &mut Log, batch: &LogBatch) -> Position {
     match log.writer.commit(batch) {
         Commit::Committed(position) => position,
         other => panic!("{other:?}"),
     }
 }
 
-fn conflict(log: &mut Log, batch: &Batch) -> String {
+fn conflict(log: &mut Log, batch: &LogBatch) -> String {
     match log.writer.commit(batch) {
         Commit::Conflict(words) => words,
         other => panic!("{other:?}"),
@@ -169,11 +171,11 @@ fn a_key_is_bound_once_per_sender_and_thread(mut log: Log) {
 fn a_conflict_stores_nothing_of_its_batch(mut log: Log) {
     let mut author = Author::default();
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 0))]));
-    let document = Document { hash: Digest::of(b"page"), bytes: Arc::from(&b"page"[..]) };
+    let document = StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(&b"page"[..]) };
     let good = author.record(&root(2), b"", |h| h.from = name("newcomer"));
     let bad = author.record(&root(1), b"", |h| item(h, 0));
-    let row = Row { thread: root(2), seq: 1, working: true, bytes: vec![1] };
-    let refused = Batch {
+    let row = FoldRow { thread: root(2), seq: 1, working: true, bytes: vec![1] };
+    let refused = LogBatch {
         records: vec![good.clone().into(), bad.into()],
         documents: vec![document.clone()],
         rows: vec![row.clone()],
@@ -194,8 +196,8 @@ fn a_conflict_stores_nothing_of_its_batch(mut log: Log) {
     assert_eq!(log.reader.after(Position(1), 9), Ok(vec![(Position(2), good)]));
 }
 
-fn row(n: u64, seq: u64, working: bool) -> Row {
-    Row { thread: root(n), seq, working, bytes: vec![u8::try_from(n).unwrap(); 3] }
+fn row(n: u64, seq: u64, working: bool) -> FoldRow {
+    FoldRow { thread: root(n), seq, working, bytes: vec![u8::try_from(n).unwrap(); 3] }
 }
 
 fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
@@ -204,11 +206,11 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
     assert_eq!((empty.last, empty.rows.len(), empty.records.len()), (Position(0), 0, 0));
     let before = [1, 2, 3].map(|n| author.note(&root(n), 10));
     let rows = vec![row(1, 1, true), row(2, 1, false), row(3, 1, true)];
-    committed(&mut log, &Batch { rows: rows.clone(), checkpoint: true, ..batch(before.to_vec()) });
+    committed(&mut log, &LogBatch { rows: rows.clone(), checkpoint: true, ..batch(before.to_vec()) });
     let after = vec![author.note(&root(2), 10), author.note(&root(4), 10)];
     committed(&mut log, &batch(after.clone()));
     // A row that is written alone, as when a thread leaves memory, is not a checkpoint.
-    committed(&mut log, &Batch { rows: vec![row(4, 1, false)], ..Batch::default() });
+    committed(&mut log, &LogBatch { rows: vec![row(4, 1, false)], ..LogBatch::default() });
     let opening = log.reader.opening().unwrap();
     assert_eq!(opening.last, Position(5));
     assert_eq!(opening.rows, [rows[0].clone(), rows[2].clone()]);
@@ -220,17 +222,17 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
 fn a_row_is_replaced(mut log: Log) {
     let mut author = Author::default();
     let records = vec![author.note(&root(1), 10)];
-    committed(&mut log, &Batch { rows: vec![row(1, 1, true)], ..batch(records) });
-    let last = committed(&mut log, &Batch { rows: vec![row(1, 7, false)], ..Batch::default() });
+    committed(&mut log, &LogBatch { rows: vec![row(1, 1, true)], ..batch(records) });
+    let last = committed(&mut log, &LogBatch { rows: vec![row(1, 7, false)], ..LogBatch::default() });
     assert_eq!(last, Position(1), "a batch without records has the position of the log's last");
     assert_eq!(log.reader.row(&root(1)), Ok(Some(row(1, 7, false))));
     assert_eq!(log.reader.opening().unwrap().rows, []);
 }
 
 fn a_document_is_stored_once(mut log: Log) {
-    let stored = |bytes: &[u8]| Document { hash: Digest::of(b"page"), bytes: Arc::from(bytes) };
+    let stored = |bytes: &[u8]| StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(bytes) };
     for bytes in [&b"page"[..], b"something else under the same hash"] {
-        committed(&mut log, &Batch { documents: vec![stored(bytes)], ..Batch::default() });
+        committed(&mut log, &LogBatch { documents: vec![stored(bytes)], ..LogBatch::default() });
         assert_eq!(log.reader.document(Digest::of(b"page")).unwrap().as_deref(), Some(&b"page"[..]));
     }
     assert_eq!(log.reader.document(Digest::of(b"other")), Ok(None));
@@ -271,7 +273,7 @@ fn a_stored_batch_is_found_and_an_absent_one_is_not(mut log: Log) {
 fn many_readers_see_only_whole_batches(mut log: Log) {
     const BATCHES: u64 = 60;
     let mut author = Author::default();
-    let batches: Vec<Batch> =
+    let batches: Vec<LogBatch> =
         (0..BATCHES).map(|_| batch([author.note(&root(1), 100), author.note(&root(2), 100)])).collect();
     let Log { writer, reader, .. } = &mut log;
     let reader: &dyn LogReader = &**reader;
@@ -297,8 +299,13 @@ fn many_readers_see_only_whole_batches(mut log: Log) {
 
 #[test]
 fn memory_answers_as_it_was_told() {
-    let (mut log, mut author) = (Memory::new(), Author::default());
-    log.next_commits([Ending::NotNow, Ending::Conflict, Ending::UnknownAbsent, Ending::UnknownStored]);
+    let (mut log, mut author) = (MemoryLog::new(), Author::default());
+    log.next_commits([
+        CommitFailure::NotNow,
+        CommitFailure::Conflict,
+        CommitFailure::UnknownAbsent,
+        CommitFailure::UnknownStored,
+    ]);
     let first = batch([author.note(&root(1), 10)]);
     assert!(matches!(log.commit(&first), Commit::NotNow(_)));
     assert!(matches!(log.commit(&first), Commit::Conflict(_)));

@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::sync_channel;
 
 use systole::edges::log::sqlite;
-use systole::edges::log::writer::{Outcome, Writer};
+use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::{Digest, MessageId};
-use systole_core::types::ports::{Batch, LogReader as _, Position};
+use systole_core::types::ports::{LogBatch, LogReader as _, Position};
 
 use crate::log_records::{Author, Folder, batch, root};
 
@@ -17,7 +17,7 @@ const LOG: &str = "SYSTOLE_TEST_LOG";
 /// Batches that the second process tries to write, of five records each.
 const BATCHES: usize = 12;
 
-fn batches() -> Vec<Batch> {
+fn batches() -> Vec<LogBatch> {
     let mut author = Author::default();
     (0..BATCHES).map(|_| batch((0..5).map(|n| author.note(&root(n), 3_000)))).collect()
 }
@@ -31,17 +31,17 @@ fn process_that_meets_faults() {
     // One batch is in progress at a time; a stall may be reported before its end.
     let (tell, told) = sync_channel(4);
     let report = move |outcome| tell.send(outcome).unwrap();
-    let writer = Writer::start(Box::new(opened.writer), report).unwrap();
+    let writer = WriterHandle::start(Box::new(opened.writer), report).unwrap();
     'batches: for batch in batches() {
         writer.hand(batch).unwrap();
         loop {
             match told.recv().unwrap() {
-                Outcome::Committed(position) => {
+                BatchResult::Committed(position) => {
                     println!("acknowledged {}", position.0);
                     continue 'batches;
                 }
-                Outcome::Stalled { words } => println!("stalled: {words}"),
-                Outcome::Broken { words } => {
+                BatchResult::Stalled { words } => println!("stalled: {words}"),
+                BatchResult::Broken { words } => {
                     println!("broken: {words}");
                     break 'batches;
                 }

@@ -7,10 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite::{self, Summary};
+use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{
-    Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
+    Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
 
 use crate::log_records::{Author, Folder, batch, name, root};
@@ -195,7 +195,7 @@ fn damage_further_back_is_for_verify_all() {
     assert_eq!(position(&refused(&folder)), 50, "what opening would fold is verified, however much it is");
     edit(&folder, "UPDATE record SET time = time - 1 WHERE pos = 50");
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    let checkpoint = Batch { checkpoint: true, ..Batch::default() };
+    let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
     assert_eq!(opened.writer.commit(&checkpoint), Commit::Committed(Position(10_050)));
     drop(opened);
     edit(&folder, "UPDATE record SET time = time + 1 WHERE pos = 50");
@@ -210,11 +210,12 @@ fn verify_all_counts_what_it_saw_and_touches_nothing() {
     let folder = Folder::new();
     let mut author = Author::default();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    let page = Document { hash: systole_core::types::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
+    let page =
+        StoredDocument { hash: systole_core::types::ids::Digest::of(b"page"), bytes: b"page"[..].into() };
     let records = vec![author.note(&ThreadId::sys(), 5), author.full(&root(1)), author.note(&root(1), 9_000)];
-    let first = Batch { documents: vec![page], ..batch(records) };
+    let first = LogBatch { documents: vec![page], ..batch(records) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
-    let saw = Summary { records: 3, threads: 2, documents: 1, last: Position(3) };
+    let saw = VerifySummary { records: 3, threads: 2, documents: 1, last: Position(3) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw), "while the organism runs");
     drop(opened);
     let before = folder.hashes();
@@ -384,7 +385,7 @@ fn the_secret_is_the_owners_alone_and_stays() {
 fn a_log_that_was_cut_back_behind_its_checkpoint_is_refused() {
     let folder = Folder::new();
     written(&folder, 20);
-    let checkpoint = Batch { checkpoint: true, ..Batch::default() };
+    let checkpoint = LogBatch { checkpoint: true, ..LogBatch::default() };
     let committed = sqlite::open(&folder.log()).unwrap().writer.commit(&checkpoint);
     assert_eq!(committed, Commit::Committed(Position(20)));
     edit(&folder, "DELETE FROM record WHERE pos > 17");

@@ -4,12 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use systole::edges::log::sqlite::{self, Summary};
+use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::pump::fold::apply;
-use systole_core::pump::state::{State, Thread};
+use systole_core::pump::state::{PumpState, Thread};
 use systole_core::types::ids::{Digest, ThreadId};
-use systole_core::types::ports::{Batch, Commit, Document, LogReader as _, LogWriter as _, Position, Row};
-use systole_core::types::record::{FORMAT, Kind, Mark, Record};
+use systole_core::types::ports::{
+    Commit, FoldRow, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
+};
+use systole_core::types::record::{FORMAT, Record, RecordCode, RecordKind};
 
 use crate::log_records::{Author, Folder, batch, root};
 use crate::pump::cut::{busy, spread, thinking};
@@ -21,7 +23,7 @@ pub(crate) fn fixture(format: u32) -> PathBuf {
 }
 
 /// The content of the fixture of format 1: a checkpoint, and records after it.
-fn batches() -> [Batch; 2] {
+fn batches() -> [LogBatch; 2] {
     let mut author = Author::default();
     let child = root(1).child("heat").unwrap();
     let rows = [(root(1), 2, true), (child.clone(), 1, true), (ThreadId::sys(), 1, false)];
@@ -31,27 +33,28 @@ fn batches() -> [Batch; 2] {
         author.note(&root(1), 3_000),
         author.full(&child),
     ];
-    let before = Batch {
-        documents: vec![Document {
+    let before = LogBatch {
+        documents: vec![StoredDocument {
             hash: Digest::of(b"organism: {name: hello}"),
             bytes: b"organism: {name: hello}"[..].into(),
         }],
         rows: rows
-            .map(|(thread, seq, working)| Row { thread, seq, working, bytes: b"fold".to_vec() })
+            .map(|(thread, seq, working)| FoldRow { thread, seq, working, bytes: b"fold".to_vec() })
             .to_vec(),
         checkpoint: true,
         ..batch(records)
     };
     let refusal = author.record(&root(1), b"<system-error/>", |header| {
-        header.kind = Kind::Refusal;
-        header.code = Mark::parse("payload.invalid");
+        header.kind = RecordKind::Refusal;
+        header.code = RecordCode::parse("payload.invalid");
     });
-    let terminal = author.record(&child, b"", |header| (header.kind, header.code) = (Kind::Terminal, None));
+    let terminal =
+        author.record(&child, b"", |header| (header.kind, header.code) = (RecordKind::Terminal, None));
     [before, batch([refusal, terminal])]
 }
 
 /// The additional content of the fixture of format 2: two equal large bodies, stored once.
-fn large() -> Batch {
+fn large() -> LogBatch {
     let mut author = Author::default();
     batch([7, 8].map(|n| author.note(&root(n), 66_000)))
 }
@@ -78,7 +81,7 @@ fn make_the_fixture_of_a_new_format() {
 fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
     let folder = Folder::new();
     std::fs::copy(fixture(1), folder.log()).unwrap();
-    let saw = Summary { records: 6, threads: 3, documents: 1, last: Position(6) };
+    let saw = VerifySummary { records: 6, threads: 3, documents: 1, last: Position(6) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
 
     let [before, after] = batches();
@@ -106,7 +109,7 @@ fn c13_a_log_of_format_1_opens_verifies_and_is_written_on() {
 fn c13_a_log_of_format_2_opens_verifies_and_is_written_on() {
     let folder = Folder::new();
     std::fs::copy(fixture(2), folder.log()).unwrap();
-    let saw = Summary { records: 8, threads: 5, documents: 2, last: Position(8) };
+    let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let [before, after] = batches();
@@ -124,7 +127,7 @@ fn c13_a_log_of_format_2_opens_verifies_and_is_written_on() {
 fn c13_a_log_of_format_3_opens_with_its_rows_and_is_written_on() {
     let folder = Folder::new();
     std::fs::copy(fixture(3), folder.log()).unwrap();
-    let saw = Summary { records: 8, threads: 5, documents: 2, last: Position(8) };
+    let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
     assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let [before, after] = batches();
@@ -139,7 +142,7 @@ fn c13_a_log_of_format_3_opens_with_its_rows_and_is_written_on() {
 /// A log as text, one line for each record and one for the end of each thread.
 fn told(log: &Path) -> String {
     let opened = sqlite::open(log).unwrap();
-    let mut state = State::default();
+    let mut state = PumpState::default();
     let mut lines = Vec::new();
     for (_, record) in opened.reader.after(Position(0), 10_000).unwrap() {
         apply(&mut state, &record);
@@ -216,7 +219,7 @@ fn c13_an_old_log_with_broadcasts_opens_folds_and_verifies() {
     opens_and_folds("v2-broadcast");
     let folder = Folder::new();
     std::fs::copy(conversation("v2-broadcast", "db"), folder.log()).unwrap();
-    let log = systole_checker::log::Log::read(&folder.log()).unwrap();
-    let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
+    let log = systole_checker::log::LogSnapshot::read(&folder.log()).unwrap();
+    let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
     assert!(report.is_clean(), "{report}");
 }

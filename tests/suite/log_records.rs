@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use systole_core::types::ports::Batch;
-use systole_core::types::record::{Header, Kind, Mark, Record, Role, head_zero};
+use systole_core::types::ports::LogBatch;
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
 
 pub(crate) fn name(text: &str) -> Name {
@@ -37,7 +37,7 @@ pub(crate) fn bare(thread: &ThreadId, seq: u64) -> Header {
         thread: thread.clone(),
         seq,
         id: MessageId([1; 16]),
-        kind: Kind::Message,
+        kind: RecordKind::Message,
         from: name("researcher"),
         to: None,
         call: None,
@@ -48,7 +48,7 @@ pub(crate) fn bare(thread: &ThreadId, seq: u64) -> Header {
         origin: None,
         time: Millis(1_795_158_000_000),
         config: Digest([0; 32]),
-        code: Some(Mark::Role(Role::Note)),
+        code: Some(RecordCode::Role(MessageRole::Note)),
     }
 }
 
@@ -91,14 +91,14 @@ impl Author {
             header.cause = Some(MessageId([4; 16]));
             header.key = Some(key("k-1"));
             header.origin = Some(Digest([5; 32]));
-            header.code = Some(Mark::Role(Role::Call));
+            header.code = Some(RecordCode::Role(MessageRole::Call));
         })
     }
 }
 
 /// A batch of records only.
-pub(crate) fn batch(records: impl IntoIterator<Item = Record>) -> Batch {
-    Batch { records: records.into_iter().map(Arc::new).collect(), ..Batch::default() }
+pub(crate) fn batch(records: impl IntoIterator<Item = Record>) -> LogBatch {
+    LogBatch { records: records.into_iter().map(Arc::new).collect(), ..LogBatch::default() }
 }
 
 /// A folder for this test, removed at its end.

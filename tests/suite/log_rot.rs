@@ -9,9 +9,11 @@ use rusqlite::types::Value;
 use systole::edges::log::sqlite;
 use systole_core::pump::event::EventKind;
 use systole_core::pump::wake::{recover, wake};
-use systole_core::types::flow::Said;
+use systole_core::types::flow::JudgedContent;
 use systole_core::types::ids::{Key, Name, ThreadId};
-use systole_core::types::ports::{Batch, Commit, LogFault, LogReader, LogWriter as _, Row, Unwatched};
+use systole_core::types::ports::{
+    Commit, FoldRow, LogBatch, LogFault, LogReader, LogWriter as _, NoObserver,
+};
 
 use crate::log_records::{Folder, batch, edit_at};
 use crate::organism::folder;
@@ -28,10 +30,10 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![final_()]);
     stage.asks("waiting", "agent", None);
-    stage.says(&waiting, "1", 1, Said::Items(vec![call("guarded")]));
+    stage.says(&waiting, "1", 1, JudgedContent::Items(vec![call("guarded")]));
     stage.asks("timed", "agent", None);
     let timer = vec![set_timer("id=\"tea\" after=\"1m\"", ""), call("tool")];
-    stage.says(&timed, "1", 1, Said::Items(timer));
+    stage.says(&timed, "1", 1, JudgedContent::Items(timer));
     let rows = rows(&stage);
     let working: Vec<bool> = [&root(), &waiting, &timed, &ThreadId::sys()]
         .map(|id| rows.iter().find(|row| row.thread == *id).unwrap().working)
@@ -39,7 +41,7 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
     assert_eq!(working, [false, true, true, false], "one rests and two are at work");
     let mut opened = sqlite::open(&folder.log()).unwrap();
     let before = stage.records.len();
-    let first = Batch { rows, checkpoint: true, ..batch(stage.records.clone()) };
+    let first = LogBatch { rows, checkpoint: true, ..batch(stage.records.clone()) };
     assert!(matches!(opened.writer.commit(&first), Commit::Committed(_)));
     stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     stage.asks("later", "agent", Some(&root()));
@@ -49,7 +51,7 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
 }
 
 /// A row for every thread.
-fn rows(stage: &Stage) -> Vec<Row> {
+fn rows(stage: &Stage) -> Vec<FoldRow> {
     let mut rows: Vec<_> = stage.state.threads.values().map(|thread| thread.to_row()).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
     rows
@@ -61,7 +63,7 @@ fn threads(reader: &dyn LogReader) -> Result<[BTreeMap<ThreadId, Vec<u8>>; 2], L
     for id in reader.threads(100)?.into_iter().chain([ThreadId::sys()]) {
         woken.extend(wake(reader, &id)?.map(|thread| (id, thread.to_row().bytes)));
     }
-    let state = recover(reader, &Unwatched)?.state;
+    let state = recover(reader, &NoObserver)?.state;
     let taken_up = state.threads.into_iter().filter(|(id, thread)| id.is_sys() || thread.is_at_work());
     Ok([woken, taken_up.map(|(id, thread)| (id, thread.to_row().bytes)).collect()])
 }
@@ -174,7 +176,7 @@ fn c15_rows_that_are_gone_or_from_before_are_not_taken_for_the_newest() {
     edit_at(&folder.log(), &format!("CREATE TABLE old AS SELECT * FROM fold WHERE thread = {of}"));
     let before = stage.records.len();
     stage.steers("operator", "agent", Some(&waiting));
-    let newer = Batch { rows: rows(&stage), checkpoint: true, ..batch(stage.records.split_off(before)) };
+    let newer = LogBatch { rows: rows(&stage), checkpoint: true, ..batch(stage.records.split_off(before)) };
     assert!(!newer.records.is_empty());
     let mut writer = sqlite::open(&folder.log()).unwrap().writer;
     assert!(matches!(writer.commit(&newer), Commit::Committed(_)));

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use systole::edges::log::nats::{Lead, Manner, Opened, Unopened};
+use systole::edges::log::nats::{LogOwnership, NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole::edges::log::sqlite;
-use systole::edges::log::writer::{Outcome, Writer};
+use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{
-    Batch, Commit, Document, LogFault, LogReader as _, LogWriter as _, Position, ReadBack,
+    Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
 use systole_core::types::record::Record;
 
@@ -19,26 +19,26 @@ use crate::far::{Far, open_in};
 use crate::log_records::{Author, Folder, batch, root};
 use crate::proxy::{Proxy, Way};
 
-fn committed(log: &mut Opened, batch: &Batch) -> Position {
+fn committed(log: &mut OpenNatsLog, batch: &LogBatch) -> Position {
     match log.writer.commit(batch) {
         Commit::Committed(position) => position,
         other => panic!("{other:?}"),
     }
 }
 
-fn not_now(log: &mut Opened, batch: &Batch) -> String {
+fn not_now(log: &mut OpenNatsLog, batch: &LogBatch) -> String {
     match log.writer.commit(batch) {
         Commit::NotNow(words) => words,
         other => panic!("{other:?}"),
     }
 }
 
-fn all(log: &Opened) -> Vec<(Position, Record)> {
+fn all(log: &OpenNatsLog) -> Vec<(Position, Record)> {
     log.reader.after(Position(0), usize::MAX).unwrap()
 }
 
-fn document(bytes: &[u8]) -> Document {
-    Document { hash: Digest::of(bytes), bytes: Arc::from(bytes) }
+fn document(bytes: &[u8]) -> StoredDocument {
+    StoredDocument { hash: Digest::of(bytes), bytes: Arc::from(bytes) }
 }
 
 /// The stored bytes of the stream.
@@ -54,9 +54,9 @@ fn d1_a_copy_that_is_made_again_is_equal() {
     let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
     let (mut author, mut written) = (Author::default(), Vec::new());
     let mut log = far.open(&first.log()).unwrap();
-    let mut write = |log: &mut Opened, records: Vec<Record>, documents: Vec<Document>| {
+    let mut write = |log: &mut OpenNatsLog, records: Vec<Record>, documents: Vec<StoredDocument>| {
         written.extend(records.clone());
-        committed(log, &Batch { documents, ..batch(records) });
+        committed(log, &LogBatch { documents, ..batch(records) });
     };
     write(&mut log, vec![author.full(&root(1)), author.note(&root(2), 10)], vec![document(b"a page")]);
     // A body outside its record, the same again, and one that is larger than a message may be.
@@ -132,13 +132,13 @@ fn d8_a_pump_that_finds_a_writer_names_it_or_waits() {
     let mut author = Author::default();
     let mut first = far.open(&folder.log()).unwrap();
     match far.open(&other.log()).map(drop) {
-        Err(Unopened::Led { stream, by, .. }) => {
+        Err(NatsLogFault::Led { stream, by, .. }) => {
             assert_eq!((&*stream, by.process), ("SYSTOLE_shop_LOG", std::process::id()));
         }
         other => panic!("{other:?}"),
     }
     let (tell, told) = std::sync::mpsc::sync_channel(64);
-    let manner = Manner::StandBy(Box::new(move |sign| {
+    let manner = TakeOverMode::StandBy(Box::new(move |sign| {
         // After the first sign no test listens any more.
         let _heard = tell.send(sign.process);
     }));
@@ -168,7 +168,7 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
         for (copy, (proxy, _)) in copies.iter().zip(&ways) {
             let (runtime, opened) = (far.runtime.handle(), opened.clone());
             let (tell, told) = std::sync::mpsc::sync_channel(64);
-            let manner = Manner::StandBy(Box::new(move |_| {
+            let manner = TakeOverMode::StandBy(Box::new(move |_| {
                 // After the first sign no test listens any more.
                 let _heard = tell.send(());
             }));
@@ -191,7 +191,7 @@ fn d8_of_two_that_stand_by_one_takes_over_and_the_other_goes_on_waiting() {
 
 /// Waits for this many signs of life, one of which may be sent here. Until then no one may take the log from its
 /// holder.
-fn has_it_for(far: &Far, lead: &Lead, signs: usize, said: Option<&'static [u8]>) {
+fn has_it_for(far: &Far, lead: &LogOwnership, signs: usize, said: Option<&'static [u8]>) {
     far.runtime.block_on(async {
         let client = far.server.client().await;
         let mut heard = client.subscribe("o.shop.life.0").await.unwrap();
@@ -208,9 +208,9 @@ fn has_it_for(far: &Far, lead: &Lead, signs: usize, said: Option<&'static [u8]>)
 }
 
 /// The thread that writes a log, and its outcomes.
-fn writing(log: Opened) -> (Writer, Receiver<Outcome>) {
+fn writing(log: OpenNatsLog) -> (WriterHandle, Receiver<BatchResult>) {
     let (say, said) = std::sync::mpsc::sync_channel(64);
-    let writer = Writer::start(Box::new(log.writer), move |outcome| {
+    let writer = WriterHandle::start(Box::new(log.writer), move |outcome| {
         // The receiver may be gone already.
         let _heard = say.send(outcome);
     });
@@ -227,13 +227,13 @@ fn d7_a_broker_that_is_killed_between_two_commits_has_each_once() {
     let (writer, said) = writing(log);
     far.server.kill();
     writer.hand(batch([author.note(&root(1), 20), author.note(&root(2), 30)])).unwrap();
-    let Ok(Outcome::Stalled { words }) = said.recv() else { panic!("it was written without a broker") };
+    let Ok(BatchResult::Stalled { words }) = said.recv() else { panic!("it was written without a broker") };
     assert!(words.contains("127.0.0.1"), "{words}");
     assert_eq!(reader.last(), Ok(Position(1)), "no reader sees what is not stored");
     far.server.start_again();
-    assert_eq!(said.recv(), Ok(Outcome::Committed(Position(3))));
+    assert_eq!(said.recv(), Ok(BatchResult::Committed(Position(3))));
     writer.hand(batch([author.note(&root(2), 40)])).unwrap();
-    assert_eq!(said.recv(), Ok(Outcome::Committed(Position(4))));
+    assert_eq!(said.recv(), Ok(BatchResult::Committed(Position(4))));
     writer.stop();
     let again = far.open(&other.log()).unwrap();
     assert_eq!(all(&again).len(), 4);
@@ -279,7 +279,7 @@ fn a_copy_is_no_log_and_a_log_no_copy() {
     };
     assert_eq!(why, "it is the copy of a log that is kept in NATS, where log.nats says it is");
     drop(sqlite::open(&own.log()).unwrap());
-    let Err(Unopened::Log(LogFault::Foreign { why, .. })) = far.open(&own.log()).map(drop) else {
+    let Err(NatsLogFault::Log(LogFault::Foreign { why, .. })) = far.open(&own.log()).map(drop) else {
         panic!("a log was overwritten by a copy")
     };
     assert_eq!(why, "it is a log itself; the copy of a log in NATS needs another path");
@@ -293,7 +293,7 @@ fn a_copy_of_what_the_stream_does_not_hold_any_more_is_refused_and_kept() {
     committed(&mut log, &batch([author.note(&root(1), 10)]));
     drop(log);
     let other = Far::start();
-    let Err(Unopened::Log(LogFault::Apart { path, why })) = other.open(&folder.log()).map(drop) else {
+    let Err(NatsLogFault::Log(LogFault::Apart { path, why })) = other.open(&folder.log()).map(drop) else {
         panic!("a copy of another stream was taken")
     };
     assert_eq!(path, "SYSTOLE_shop_LOG");
@@ -316,7 +316,9 @@ fn a_stream_from_which_messages_may_be_deleted_is_refused() {
         };
         jetstream.create_stream(config).await.unwrap();
     });
-    let Err(Unopened::Broker(unusable)) = far.open(&folder.log()).map(drop) else { panic!("it was taken") };
+    let Err(NatsLogFault::Broker(unusable)) = far.open(&folder.log()).map(drop) else {
+        panic!("it was taken")
+    };
     assert!(unusable.to_string().ends_with("is not as it was made: messages can be deleted from it"));
     assert!(
         unusable.fix().ends_with("better give it back the settings it was made with"),
@@ -340,7 +342,7 @@ fn foreign_messages_in_the_stream_are_reported_with_their_position() {
     };
     assert!(words.starts_with("the log SYSTOLE_shop_LOG was taken over by another program"), "{words}");
     drop(log);
-    let Err(Unopened::Log(LogFault::Damaged { position, why, .. })) = far.open(&folder.log()).map(drop)
+    let Err(NatsLogFault::Log(LogFault::Damaged { position, why, .. })) = far.open(&folder.log()).map(drop)
     else {
         panic!("it was taken for a bundle")
     };
@@ -358,11 +360,11 @@ fn a_broker_that_comes_back_with_less_is_told_from_a_take_over() {
     far.server.start_again();
     let (writer, said) = writing(log);
     writer.hand(batch([author.note(&root(1), 20)])).unwrap();
-    let outcomes: Vec<Outcome> = said.iter().collect();
+    let outcomes: Vec<BatchResult> = said.iter().collect();
     let words = "the log SYSTOLE_shop_LOG has lost what was stored at 2: it holds nothing".to_owned();
-    assert_eq!(outcomes.last(), Some(&Outcome::Broken { words }), "{outcomes:?}");
+    assert_eq!(outcomes.last(), Some(&BatchResult::Broken { words }), "{outcomes:?}");
     writer.stop();
-    let Err(Unopened::Log(LogFault::Apart { why, .. })) = far.open(&folder.log()).map(drop) else {
+    let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = far.open(&folder.log()).map(drop) else {
         panic!("the copy was taken for one of what is left")
     };
     assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");
@@ -419,7 +421,7 @@ fn d1_an_invalid_bundle_is_reported_with_its_position_and_earlier_ones_are_kept(
     let before = bundle.windows(5).position(|some| some == b"\n1:4\n").unwrap();
     let named = format!("{}\n1:5\n", Digest::of(&bundle));
     put(&far, 0, [&bundle[..before - 64], named.as_bytes(), &bundle[before + 5..]].concat());
-    let Err(Unopened::Log(LogFault::Damaged { position, why, .. })) = far.open(&second.log()).map(drop)
+    let Err(NatsLogFault::Log(LogFault::Damaged { position, why, .. })) = far.open(&second.log()).map(drop)
     else {
         panic!("a record was taken twice")
     };

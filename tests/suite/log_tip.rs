@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
-use systole::edges::log::sqlite::{self, Opened};
-use systole_core::types::ports::{Commit, GivenUp, LogFault, LogReader as _, LogWriter as _, Position};
+use systole::edges::log::sqlite::{self, OpenSqliteLog};
+use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, LostRange, Position};
 
 use crate::http::house;
 use crate::log_records::{Author, Folder, batch, root};
@@ -16,12 +16,12 @@ fn file(folder: &Folder, ending: &str) -> PathBuf {
     folder.path().join(format!("organism.db{ending}"))
 }
 
-fn span(first: u64, last: u64) -> GivenUp {
-    GivenUp { first: Position(first), last: Position(last) }
+fn span(first: u64, last: u64) -> LostRange {
+    LostRange { first: Position(first), last: Position(last) }
 }
 
 /// Commits this many batches of three records each.
-fn write(opened: &mut Opened, author: &mut Author, batches: u64) {
+fn write(opened: &mut OpenSqliteLog, author: &mut Author, batches: u64) {
     for n in 0..batches {
         let records = (0..3).map(|i| author.note(&root(n % 2 + i), 900));
         assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
@@ -46,7 +46,7 @@ fn killed() -> Folder {
 }
 
 /// Opens a log that must be refused, and compares every byte of its folder before and after.
-fn lost(folder: &Folder) -> (GivenUp, String) {
+fn lost(folder: &Folder) -> (LostRange, String) {
     let before = folder.hashes();
     let fault = sqlite::open(&folder.log()).err().expect("the log is refused");
     let without_lock = |all: Vec<(String, _)>| -> Vec<_> {

@@ -2,73 +2,73 @@
 
 use std::sync::mpsc::{Receiver, TrySendError, sync_channel};
 
-use systole::edges::log::memory::{Ending, Memory};
-use systole::edges::log::writer::{Outcome, Writer};
-use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter, Position, ReadBack};
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
+use systole::edges::log::writer::{BatchResult, WriterHandle};
+use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter, Position, ReadBack};
 
 use crate::log_records::{Author, batch, root};
 
-fn started(log: impl LogWriter + 'static) -> (Writer, Receiver<Outcome>) {
+fn started(log: impl LogWriter + 'static) -> (WriterHandle, Receiver<BatchResult>) {
     // Room for all reports of these tests: the writer must not wait for them.
     let (tell, told) = sync_channel(64);
-    (Writer::start(Box::new(log), move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
+    (WriterHandle::start(Box::new(log), move |outcome| tell.send(outcome).unwrap()).unwrap(), told)
 }
 
-fn one(author: &mut Author) -> Batch {
+fn one(author: &mut Author) -> LogBatch {
     batch([author.note(&root(1), 10)])
 }
 
-fn stalled() -> Outcome {
-    Outcome::Stalled { words: "the log has no room".into() }
+fn stalled() -> BatchResult {
+    BatchResult::Stalled { words: "the log has no room".into() }
 }
 
 #[test]
 fn batches_are_committed_in_order_and_stopping_finishes_them() {
-    let (log, mut author) = (Memory::new(), Author::default());
+    let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
-    assert_eq!(told.recv(), Ok(Outcome::Committed(Position(1))));
+    assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
     writer.hand(one(&mut author)).unwrap();
-    writer.hand(Batch::default()).unwrap();
+    writer.hand(LogBatch::default()).unwrap();
     writer.stop();
-    let after = [Outcome::Committed(Position(2)), Outcome::Committed(Position(2))];
+    let after = [BatchResult::Committed(Position(2)), BatchResult::Committed(Position(2))];
     assert_eq!(told.iter().collect::<Vec<_>>(), after);
 }
 
 #[test]
 fn a_full_disk_stalls_once_and_the_batch_is_kept() {
-    let (log, mut author) = (Memory::new(), Author::default());
-    log.next_commits([Ending::NotNow, Ending::NotNow]);
+    let (log, mut author) = (MemoryLog::new(), Author::default());
+    log.next_commits([CommitFailure::NotNow, CommitFailure::NotNow]);
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
-    assert_eq!(told.recv(), Ok(Outcome::Committed(Position(1))));
+    assert_eq!(told.recv(), Ok(BatchResult::Committed(Position(1))));
     writer.stop();
 }
 
 #[test]
 fn stopping_wakes_a_writer_that_waits_for_room() {
-    let (log, mut author) = (Memory::new(), Author::default());
-    log.next_commits([Ending::NotNow; 1000]);
+    let (log, mut author) = (MemoryLog::new(), Author::default());
+    log.next_commits([CommitFailure::NotNow; 1000]);
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
     // If it were not woken, this would wait through half an hour of pauses.
     writer.stop();
-    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "the log has no room".into() }));
+    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "the log has no room".into() }));
     assert_eq!(log.last(), Ok(Position(0)));
 }
 
 #[test]
 fn an_unknown_commit_is_looked_up_and_stored_once() {
-    for ending in [Ending::UnknownStored, Ending::UnknownAbsent] {
-        let (log, mut author) = (Memory::new(), Author::default());
+    for ending in [CommitFailure::UnknownStored, CommitFailure::UnknownAbsent] {
+        let (log, mut author) = (MemoryLog::new(), Author::default());
         let (writer, told) = started(log.clone());
         log.next_commits([ending]);
         writer.hand(one(&mut author)).unwrap();
         writer.hand(one(&mut author)).unwrap();
         writer.stop();
-        let both = [Outcome::Committed(Position(1)), Outcome::Committed(Position(2))];
+        let both = [BatchResult::Committed(Position(1)), BatchResult::Committed(Position(2))];
         assert_eq!(told.iter().collect::<Vec<_>>(), both, "{ending:?}");
         assert_eq!(log.last(), Ok(Position(2)), "{ending:?}");
     }
@@ -76,14 +76,14 @@ fn an_unknown_commit_is_looked_up_and_stored_once() {
 
 #[test]
 fn what_its_caller_commits_is_reported_only_if_the_thread_has_to_settle_it() {
-    let (log, mut author) = (Memory::new(), Author::default());
+    let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(1)));
-    for (ending, first) in [(Ending::NotNow, Some(stalled())), (Ending::UnknownStored, None)] {
+    for (ending, first) in [(CommitFailure::NotNow, Some(stalled())), (CommitFailure::UnknownStored, None)] {
         log.next_commits([ending]);
         let at = log.last().unwrap().0 + 1;
         assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "{ending:?}");
-        let said: Vec<_> = first.into_iter().chain([Outcome::Committed(Position(at))]).collect();
+        let said: Vec<_> = first.into_iter().chain([BatchResult::Committed(Position(at))]).collect();
         assert_eq!(told.iter().take(said.len()).collect::<Vec<_>>(), said, "{ending:?}");
     }
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), Some(Position(4)));
@@ -93,24 +93,24 @@ fn what_its_caller_commits_is_reported_only_if_the_thread_has_to_settle_it() {
 
 #[test]
 fn what_was_handed_over_first_is_committed_first() {
-    let (log, mut author) = (Memory::new(), Author::default());
+    let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
-    log.next_commits([Ending::NotNow]);
+    log.next_commits([CommitFailure::NotNow]);
     writer.hand(one(&mut author)).unwrap();
     assert_eq!(told.recv(), Ok(stalled()));
     assert_eq!(writer.commit_here(one(&mut author)).unwrap(), None, "the first still waits for room");
     writer.stop();
-    let both = [Outcome::Committed(Position(1)), Outcome::Committed(Position(2))];
+    let both = [BatchResult::Committed(Position(1)), BatchResult::Committed(Position(2))];
     assert_eq!(told.iter().collect::<Vec<_>>(), both);
 }
 
 #[test]
 fn a_conflict_ends_the_writer() {
-    let (log, mut author) = (Memory::new(), Author::default());
+    let (log, mut author) = (MemoryLog::new(), Author::default());
     let (writer, told) = started(log.clone());
-    log.next_commits([Ending::Conflict]);
+    log.next_commits([CommitFailure::Conflict]);
     writer.hand(one(&mut author)).unwrap();
-    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to conflict".into() }));
+    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "told to conflict".into() }));
     assert!(matches!(writer.hand(one(&mut author)), Err(TrySendError::Disconnected(_))));
     assert!(told.recv().is_err(), "nothing is said after that");
     writer.stop();
@@ -118,11 +118,11 @@ fn a_conflict_ends_the_writer() {
 
 #[test]
 fn a_disk_that_loses_every_sync_is_given_up() {
-    let (log, mut author) = (Memory::new(), Author::default());
-    log.next_commits([Ending::UnknownAbsent; 3]);
+    let (log, mut author) = (MemoryLog::new(), Author::default());
+    log.next_commits([CommitFailure::UnknownAbsent; 3]);
     let (writer, told) = started(log.clone());
     writer.hand(one(&mut author)).unwrap();
-    assert_eq!(told.recv(), Ok(Outcome::Broken { words: "told to lose the batch".into() }));
+    assert_eq!(told.recv(), Ok(BatchResult::Broken { words: "told to lose the batch".into() }));
     writer.stop();
 }
 
@@ -130,10 +130,10 @@ fn a_disk_that_loses_every_sync_is_given_up() {
 struct Torn;
 
 impl LogWriter for Torn {
-    fn commit(&mut self, _: &Batch) -> Commit {
+    fn commit(&mut self, _: &LogBatch) -> Commit {
         Commit::Unknown("input/output error".into())
     }
-    fn read_back(&mut self, _: &Batch) -> ReadBack {
+    fn read_back(&mut self, _: &LogBatch) -> ReadBack {
         ReadBack::Broken("position 7 does not verify".into())
     }
 }
@@ -141,8 +141,8 @@ impl LogWriter for Torn {
 #[test]
 fn a_log_that_does_not_verify_ends_the_writer() {
     let (writer, told) = started(Torn);
-    writer.hand(Batch::default()).unwrap();
+    writer.hand(LogBatch::default()).unwrap();
     let words = "input/output error; then: position 7 does not verify".into();
-    assert_eq!(told.recv(), Ok(Outcome::Broken { words }));
+    assert_eq!(told.recv(), Ok(BatchResult::Broken { words }));
     writer.stop();
 }

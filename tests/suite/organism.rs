@@ -6,17 +6,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole::config;
-use systole::edges::delivery::Answering;
+use systole::edges::delivery::InlineListener;
 use systole::edges::failpoint::Failpoint;
-use systole::runtime::plan::{LogPlace, Plan};
-use systole::runtime::pump_loop::Ended;
-use systole::runtime::running::{Message, Organism};
-use systole::runtime::waiting::Reply;
+use systole::runtime::plan::{LogPlace, RunPlan};
+use systole::runtime::pump_loop::LoopEnd;
+use systole::runtime::running::{ClientMessage, Organism};
+use systole::runtime::waiting::SenderReply;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
 use crate::program::PATIENCE;
 
@@ -39,12 +39,12 @@ pub(crate) async fn start(folder: &Path) -> Organism {
 /// Starts it after a change: settings that its file cannot express, and its listeners in this process.
 pub(crate) async fn start_with(
     folder: &Path,
-    change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn Answering>>),
+    change: impl FnOnce(&mut Composition, &mut BTreeMap<Name, Arc<dyn InlineListener>>),
 ) -> Organism {
     let file = config::load(&folder.join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
     let (mut composition, mut inline) = (file.composition, BTreeMap::new());
     change(&mut composition, &mut inline);
-    Organism::start(Plan {
+    Organism::start(RunPlan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -68,7 +68,7 @@ pub(crate) async fn ask(
     document: &str,
     thread: Option<&str>,
 ) -> Result<Receipt, String> {
-    let message = Message {
+    let message = ClientMessage {
         client: Name::operator(),
         key: Key::parse(key).unwrap(),
         document: document.as_bytes().to_vec(),
@@ -76,9 +76,9 @@ pub(crate) async fn ask(
         thread: thread.map(str::to_owned),
     };
     match organism.ask(message).await.expect("the pump answers") {
-        Reply::Receipt(receipt, _) => Ok(receipt),
-        Reply::Refused(refusal) => Err(format!("{}: {}", refusal.code, refusal.message)),
-        Reply::Done => panic!("a message is not an order"),
+        SenderReply::Receipt(receipt, _) => Ok(receipt),
+        SenderReply::Refused(refusal) => Err(format!("{}: {}", refusal.code, refusal.message)),
+        SenderReply::Done => panic!("a message is not an order"),
     }
 }
 
@@ -90,8 +90,9 @@ pub(crate) async fn outcome(organism: &Organism, receipt: &Receipt) -> Record {
             let records = organism.reader().of_thread(&receipt.thread, 1, 10_000).unwrap();
             let closes = |r: &Record| {
                 r.header.call.as_ref() == Some(&receipt.call)
-                    && (r.header.code == Some(Mark::Role(Role::Final))
-                        || r.header.kind == Kind::Outcome && r.header.code != Some(Mark::DeadLetter))
+                    && (r.header.code == Some(RecordCode::Role(MessageRole::Final))
+                        || r.header.kind == RecordKind::Outcome
+                            && r.header.code != Some(RecordCode::DeadLetter))
             };
             if let Some((_, record)) = records.into_iter().find(|(_, r)| closes(r)) {
                 return record;
@@ -162,7 +163,7 @@ async fn a_message_goes_all_the_way_and_back() {
     let answer = outcome(&organism, &receipt).await;
     assert!(String::from_utf8_lossy(&answer.body).contains(">hello</"), "{}", told(&organism));
     assert_eq!(answer.header.from.as_str(), "echo");
-    assert_eq!(organism.stop(PATIENCE).await, Ended::Drained(0));
+    assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
 }
 
 #[tokio::test]
@@ -207,9 +208,9 @@ async fn a_wrong_payload_is_refused_with_its_place_and_recorded() {
 /// Panics in the thread that takes the first message.
 struct Mine;
 
-impl systole_core::types::ports::Steps for Mine {
-    fn passed(&self, step: systole_core::types::ports::Step) {
-        assert_ne!(step, systole_core::types::ports::Step::Received, "as a fault of ours would");
+impl systole_core::types::ports::StepObserver for Mine {
+    fn passed(&self, step: systole_core::types::ports::PumpStep) {
+        assert_ne!(step, systole_core::types::ports::PumpStep::Received, "as a fault of ours would");
     }
 }
 
@@ -217,7 +218,7 @@ impl systole_core::types::ports::Steps for Mine {
 async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
     let folder = echo();
     let file = config::load(&folder.path().join("organism.yaml")).unwrap();
-    let plan = Plan {
+    let plan = RunPlan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -231,7 +232,7 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
         steps: Arc::new(Mine),
     };
     let mut organism = Organism::start(plan).await.unwrap();
-    let message = Message {
+    let message = ClientMessage {
         client: Name::operator(),
         key: Key::parse("k").unwrap(),
         document: say("hello").into_bytes(),
@@ -240,6 +241,6 @@ async fn b11_a_validator_that_panics_ends_the_organism_and_no_client_waits() {
     };
     let asked = tokio::time::timeout(PATIENCE, organism.ask(message)).await;
     assert!(matches!(asked, Ok(None)), "the organism answers no more");
-    assert_eq!(organism.broke().await, Ended::Broken("validator-0 panicked".to_owned()));
+    assert_eq!(organism.broke().await, LoopEnd::Broken("validator-0 panicked".to_owned()));
     organism.stop(Duration::ZERO).await;
 }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use systole_kit::Payload;
-use systole_kit::ask::Question;
-use systole_kit::journal::{Entry, Outcome, Started};
-use systole_kit::nats::{News, Unserved, Worker};
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
+use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
 
 use crate::program::{Events, PATIENCE, run_file};
 use crate::workers::{House, KIND, Serving, TALK, answer, final_of, gate};
@@ -83,7 +83,7 @@ async fn d4_a_rust_and_a_python_worker_share_one_name() {
     for thread in &threads {
         assert_eq!(house.told_of(thread), ["message/request", "message/final"]);
     }
-    assert_eq!(worker.stops().await, [News::Connected]);
+    assert_eq!(worker.stops().await, [WorkerEvent::Connected]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -175,7 +175,9 @@ async fn d7_the_author_of_a_refused_reply_gets_the_refusal_and_does_not_resend()
     };
     assert_eq!(refused["code"], "reply.stale-lease", "{refused}");
     let news = worker.stops().await;
-    let [News::Connected, News::Refused { code, words, .. }] = &news[..] else { panic!("{news:?}") };
+    let [WorkerEvent::Connected, WorkerEvent::Refused { code, words, .. }] = &news[..] else {
+        panic!("{news:?}")
+    };
     assert_eq!(code, "reply.stale-lease");
     assert!(!words.is_empty());
     let told = house.told();
@@ -197,7 +199,7 @@ async fn d2_a_worker_that_is_to_stop_finishes_what_it_has_and_takes_nothing_more
     let second = house.sends("two");
     gate.opens();
     assert!(final_of(&mut events).contains(">the first<"));
-    assert_eq!(worker.stops().await, [News::Connected]);
+    assert_eq!(worker.stops().await, [WorkerEvent::Connected]);
     let next = Serving::of(house.worker(), |_| answer("the next"));
     assert!(final_of(&mut events).contains(">the next<"));
     for thread in [first, second] {
@@ -259,7 +261,7 @@ async fn d7_a_worker_answers_over_a_broker_that_was_killed_and_came_back() {
     let told = house.told_of(&first);
     assert_eq!(told.iter().filter(|one| *one == "message/final").count(), 1, "{told:?}");
     let news = worker.stops().await;
-    assert!(news.contains(&News::Away { words: "the connection broke".to_owned() }), "{news:?}");
+    assert!(news.contains(&WorkerEvent::Away { words: "the connection broke".to_owned() }), "{news:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -293,17 +295,17 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
     let worker = Serving::of(house.worker(), move |turn| {
         turn.progress("half way");
         turn.notice("own.word", "a word aside");
-        let view = turn.ask(Question::View { from_seq: 0, words: false, items: true });
-        let refused = turn.ask(Question::Schema { name: "nothing".to_owned(), element: None, from: 0 });
-        let section = turn.ask(Question::Configuration { path: "listeners.echo".to_owned(), from: 0 });
-        let started = Started {
+        let view = turn.ask(PumpQuestion::View { from_seq: 0, words: false, items: true });
+        let refused = turn.ask(PumpQuestion::Schema { name: "nothing".to_owned(), element: None, from: 0 });
+        let section = turn.ask(PumpQuestion::Configuration { path: "listeners.echo".to_owned(), from: 0 });
+        let started = ModelStarted {
             model: "own".to_owned(),
             prompt: "a".repeat(64),
             reserve_tokens: Some(9),
             reserve_money: None,
         };
-        let start = turn.journal(Entry::Started(started)).unwrap();
-        let outcome = Outcome {
+        let start = turn.journal(JournalEntry::Started(started)).unwrap();
+        let outcome = ModelCallOutcome {
             of: start,
             stop: "end".to_owned(),
             text: "words".to_owned(),
@@ -312,7 +314,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
             tokens_out: Some(2),
             money: None,
         };
-        turn.journal(Entry::Result(outcome)).unwrap();
+        turn.journal(JournalEntry::Result(outcome)).unwrap();
         tell.send((view, refused, section)).unwrap();
         answer("that")
     });
@@ -368,7 +370,7 @@ async fn d7_a_worker_hears_that_it_was_called_back_and_says_nothing_more() {
     }
     let told = house.told_of(&thread);
     assert!(!told.iter().any(|one| one.starts_with("refusal/")), "{told:?}");
-    assert_eq!(worker.stops().await, [News::Connected]);
+    assert_eq!(worker.stops().await, [WorkerEvent::Connected]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -387,7 +389,7 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
     let stats = house.service("$SRV.STATS.echo").await;
     assert_eq!(stats["endpoints"][0]["num_requests"], 2, "{stats}");
     let news = worker.stops().await;
-    let [News::Connected, News::Unsent { words, .. }] = &news[..] else { panic!("{news:?}") };
+    let [WorkerEvent::Connected, WorkerEvent::Unsent { words, .. }] = &news[..] else { panic!("{news:?}") };
     assert!(words.starts_with("the reply has 2097"), "{words}");
 }
 
@@ -398,7 +400,7 @@ async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
         let much = "x".repeat(2 << 20);
         match turn.request().text().as_str() {
             "a notice" => turn.notice("own.word", &much),
-            _ => drop(turn.ask(Question::PutBlob { text: much })),
+            _ => drop(turn.ask(PumpQuestion::PutBlob { text: much })),
         }
         answer("this is not heard")
     });
@@ -416,10 +418,10 @@ async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
     let url = house.server.url();
     let keyless = Worker::new(&url, "shop", "echo").serve(|_| answer(""), std::future::pending()).await;
     let at = url.replace("nats://", "");
-    assert_eq!(keyless, Err(Unserved::Forbidden { at, who: "a client without a key" }));
+    assert_eq!(keyless, Err(WorkerFault::Forbidden { at, who: "a client without a key" }));
     let wrong = Worker::new(&url, "shop", "echo").key_file(house.key("other"));
     let wrong = Serving::of(wrong, |_| answer("in another one's name"));
-    while !wrong.news.lock().unwrap().iter().any(|news| matches!(news, News::Forbidden { .. })) {
+    while !wrong.news.lock().unwrap().iter().any(|news| matches!(news, WorkerEvent::Forbidden { .. })) {
         tokio::task::yield_now().await;
     }
     house.sends("hi");
@@ -433,7 +435,7 @@ async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
 async fn what_is_said_of_a_worker_and_cannot_be_ends_it_before_it_begins() {
     let of = |worker: Worker| worker.serve(|_| answer(""), std::future::pending());
     let to = |listener: &str| Worker::new("nats://127.0.0.1:1", "shop", listener);
-    let told = |words: &str| Err(Unserved::Told(words.to_owned()));
+    let told = |words: &str| Err(WorkerFault::Told(words.to_owned()));
     assert_eq!(of(to("echo").slots(0)).await, told("slots: 0 is not from 1 to 256"));
     assert_eq!(of(to("echo").version("1.0")).await, told("version: \"1.0\" is not three numbers, as 1.4.0"));
     assert!(

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use systole::edges::nats::{Broker, Term};
+use systole::edges::nats::{Broker, WriterTerm};
 use systole_core::types::composition::Reach;
 
 use crate::broker::Server;
@@ -21,7 +21,7 @@ async fn carrier(url: &str, epoch: u64) -> Stage {
 
 async fn begins(url: &str, epoch: u64) -> Stage {
     let broker = Broker::connect(&name("hello"), url, None, PATIENCE).await.unwrap();
-    broker.has_term(Term { log: "one".to_owned(), epoch });
+    broker.has_term(WriterTerm { log: "one".to_owned(), epoch });
     Cast { broker: Some(Arc::new(broker)), ..cast(Reach::Nats) }.in_flight(2).start()
 }
 

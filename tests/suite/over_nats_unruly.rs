@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures_core::Stream;
-use systole_checker::log::Log;
-use systole_checker::{Terms, check_under};
-use systole_kit::nats::{News, Worker};
-use systole_kit::reply::{Item, Said};
+use systole_checker::log::LogSnapshot;
+use systole_checker::{RunSettings, check_under};
+use systole_kit::nats::{Worker, WorkerEvent};
+use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::stdio::Turn;
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 use crate::broker::Server;
 use crate::over_nats::{self, Held, folder_at, next, runs};
@@ -44,7 +44,7 @@ fn sends(folder: &std::path::Path, listener: &str, words: &str) -> String {
 }
 
 /// Asks the echo in each of its turns, then replies with the answers, in the order of its questions.
-fn bosses(turn: &Turn<'_>) -> Said {
+fn bosses(turn: &Turn<'_>) -> ReplyContent {
     let told = turn.answers().map_or(Vec::new(), |answers| answers.items);
     let told: Vec<String> = told.iter().map(|item| item.payload.as_ref().unwrap().text()).collect();
     let number = turn.delivered().stamp.turn;
@@ -58,7 +58,7 @@ fn bosses(turn: &Turn<'_>) -> Said {
         let asked = systole_kit::Payload::write(TALK, "ask", |inside| inside.text(&words));
         Item { to: Some("echo".to_owned()), ..Item::plain(asked) }
     };
-    Said::Items((0..QUESTIONS).map(item).collect())
+    ReplyContent::Items((0..QUESTIONS).map(item).collect())
 }
 
 /// The boss's final for that message, if everything keeps its order.
@@ -88,8 +88,8 @@ fn finals(events: &mut Events, mut count: usize) -> BTreeMap<String, Vec<(String
 
 /// Checks that the judge finds nothing wrong with the log. Returns the number of records of each kind and code.
 fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
-    let log = Log::read(&folder.join("hello.db")).unwrap();
-    let report = check_under(&log, &[], &Terms { running: true, ..Terms::default() });
+    let log = LogSnapshot::read(&folder.join("hello.db")).unwrap();
+    let report = check_under(&log, &[], &RunSettings { running: true, ..RunSettings::default() });
     assert!(report.findings.is_empty() && report.open.is_empty(), "{:?} {:?}", report.findings, report.open);
     let mut counts = BTreeMap::new();
     log.each(|record| {
@@ -104,7 +104,7 @@ fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one_effect_in_order() {
     let server = Server::start();
-    let proxy = Proxy::unruly(&server.url(), Dice::new(7));
+    let proxy = Proxy::unruly(&server.url(), SeededDice::new(7));
     let folder = organism(&server.url());
     let mut running = Running::organism(folder.path());
     running.shows(" is ready");
@@ -134,7 +134,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
     // All duplicates have arrived by now: a worker that stops waits for its receipts.
     let mut news = rust.stops().await;
     news.extend(boss.stops().await);
-    let refused: Vec<_> = news.iter().filter(|news| matches!(news, News::Refused { .. })).collect();
+    let refused: Vec<_> = news.iter().filter(|news| matches!(news, WorkerEvent::Refused { .. })).collect();
     assert!(refused.is_empty(), "{refused:?}");
     assert_eq!(running.interrupt().code, Some(130));
     let counts = clean(folder.path());

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogReader as _, Position};
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
@@ -240,8 +240,9 @@ fn trial(policy: &str, point: &'static str, victim: Victim) -> Came {
 
 /// Checks that the separate checker finds nothing wrong with the log.
 fn judged(log: &Path) {
-    let log = systole_checker::log::Log::read(log).unwrap();
-    let terms = systole_checker::Terms { tokens: Some(200_000), ..systole_checker::Terms::default() };
+    let log = systole_checker::log::LogSnapshot::read(log).unwrap();
+    let terms =
+        systole_checker::RunSettings { tokens: Some(200_000), ..systole_checker::RunSettings::default() };
     let report = systole_checker::check_under(&log, &[], &terms);
     assert!(report.is_clean(), "{report}");
 }
@@ -251,7 +252,9 @@ fn prompts_are_kept(log: &Path) {
     sqlite::verify_all(log).unwrap();
     let log = sqlite::open_reading(log).unwrap();
     for (_, record) in log.after(Position(0), 10_000).unwrap() {
-        if let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) {
+        if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
+            EarlierEntry::read(&record.body)
+        {
             let prompt = log.document(Digest::parse(&started.prompt).unwrap()).unwrap();
             let prompt = prompt.expect("the prompt was put before the start");
             assert!(String::from_utf8_lossy(&prompt).contains("hello"), "{prompt:?}");

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use systole::config::{self, Refused};
-use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::config::{self, FileMistakes};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Element, SchemaId};
+use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 use systole_core::types::flow::Judge as _;
 use systole_core::types::ids::{Digest, Name};
-use systole_kit::schema::Model;
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::schema::SchemaModel;
+use systole_kit::{DocumentLimits, Payload, QName};
 
 const GOLDEN: &str = "tests/suite/golden/payloads";
 const ACME: &str = "https://xml-pipeline.org/ns/acme/v1";
@@ -48,7 +48,7 @@ fn source_of(format: &str, text: &str, schemas: &[(&str, &[u8])]) -> Vec<u8> {
     source
 }
 
-fn read(text: &str) -> Result<Composition, Refused> {
+fn read(text: &str) -> Result<Composition, FileMistakes> {
     config::read_source(&source_of("systole configuration v2", text, &[]), Path::new("/"))
 }
 
@@ -56,8 +56,8 @@ fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-fn element(ns: &str, local: &str, schema: usize) -> Element {
-    Element { name: QName::new(ns, local), schema: SchemaId(schema) }
+fn element(ns: &str, local: &str, schema: usize) -> ElementSchema {
+    ElementSchema { name: QName::new(ns, local), schema: SchemaId(schema) }
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a13_the_same_block_gives_the_same_xsd() {
 fn a13_every_payload_of_the_golden_block_is_judged_as_it_says() {
     let composition = golden();
     let xsd = &composition.schemas[2].text;
-    let model = Model::read(xsd).unwrap();
+    let model = SchemaModel::read(xsd).unwrap();
     let mut judge = judge(xsd);
     let prompts: Vec<String> = model.elements().map(|name| model.prompt(name).unwrap()).collect();
     held("prompts.txt", prompts.join("\n").as_bytes());
@@ -100,10 +100,10 @@ fn a13_every_payload_of_the_golden_block_is_judged_as_it_says() {
 
 /// The verdict of libxml2 on documents under a schema.
 fn judge(xsd: &[u8]) -> impl FnMut(&[u8]) -> bool {
-    let source = Source { name: "payloads".to_owned(), xsd: xsd.to_vec() };
-    let mut judge = Judge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
+    let source = SchemaSource { name: "payloads".to_owned(), xsd: xsd.to_vec() };
+    let mut judge = LibxmlJudge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
     let id = judge.schema("payloads").unwrap();
-    move |document| matches!(judge.judge(id, document), Verdict::Valid)
+    move |document| matches!(judge.judge(id, document), SchemaVerdict::Valid)
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn each_element_is_judged_by_the_schema_that_declares_it() {
     let mut schemas = CompiledSchemas::set_up([&composition].into_iter()).unwrap();
     let finder = composition.listener(&name("finder")).unwrap();
     let mut judged = |document: &str| {
-        let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+        let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
         let schema = finder.accepted(payload.name()).or_else(|| finder.returned(payload.name()));
         schemas.judge(composition.hash, schema.unwrap(), payload).map_err(|refused| refused.refusal.message)
     };
@@ -430,7 +430,7 @@ proptest! {
         let composition = read(&text).map_err(|told| TestCaseError::fail(format!("{text}{told}")))?;
         let xsd = composition.schemas[2].text.clone();
         prop_assert_eq!(&xsd, &read(&text).unwrap().schemas[2].text);
-        let model = Model::read(&xsd).unwrap();
+        let model = SchemaModel::read(&xsd).unwrap();
         let mut judge = judge(&xsd);
         for number in 0..bodies.len() {
             let example = model.example(&format!("p{number}"));

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use systole::config::{self, OrganismFile, Refused};
+use systole::config::{self, FileMistakes, OrganismFile};
 
 const FILE: &str = "organism: {name: hello}
 models: {main: {provider: anthropic, model: some-model, key_env: ANTHROPIC_API_KEY}}
@@ -28,7 +28,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn load(folder: &Path, text: &str) -> Result<OrganismFile, Refused> {
+fn load(folder: &Path, text: &str) -> Result<OrganismFile, FileMistakes> {
     let path = folder.join("organism.yaml");
     fs::write(&path, text).unwrap();
     config::load(&path)
@@ -36,7 +36,7 @@ fn load(folder: &Path, text: &str) -> Result<OrganismFile, Refused> {
 
 /// The first mistake: its line, its marked part, and its message.
 fn refused(folder: &Path, text: &str) -> (usize, String, String) {
-    let Err(Refused(found)) = load(folder, text) else { panic!("it is taken") };
+    let Err(FileMistakes(found)) = load(folder, text) else { panic!("it is taken") };
     let [one] = found.as_slice() else { panic!("one mistake: {found:?}") };
     (one.place.line, one.place.span.clone(), one.message.clone())
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 use crate::unruly::{self, Done, Unruly};
 
@@ -42,7 +42,7 @@ struct State {
 
 struct Shared {
     /// The dice that repeat and reorder messages, if it does so.
-    unruly: Option<Dice>,
+    unruly: Option<SeededDice>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -65,11 +65,11 @@ impl Proxy {
     }
 
     /// The same, with messages doubled, delayed and reordered in both directions.
-    pub(crate) fn unruly(url: &str, dice: Dice) -> Proxy {
+    pub(crate) fn unruly(url: &str, dice: SeededDice) -> Proxy {
         Proxy::of(url, Some(dice))
     }
 
-    fn of(url: &str, unruly: Option<Dice>) -> Proxy {
+    fn of(url: &str, unruly: Option<SeededDice>) -> Proxy {
         let server = url.trim_start_matches("nats://").to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();

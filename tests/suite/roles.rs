@@ -7,7 +7,7 @@ use std::path::Path;
 
 use async_nats::ConnectOptions;
 use rustix::process::Signal;
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 use tokio::time::Instant;
 
 use crate::broker::Server;
@@ -94,9 +94,10 @@ console: {{listen: "127.0.0.1:0"}}
 impl House {
     /// Builds it; the model answers by this script, and the till has these further keys. Only the broker runs so far.
     pub(crate) fn build(replies: &str, door: &Door, more: &str) -> House {
-        let script = Script::parse(&format!("main-model:\n{replies}")).unwrap();
+        let script = MockScript::parse(&format!("main-model:\n{replies}")).unwrap();
         let mock =
-            MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
+            MockModel::start(script, MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() })
+                .unwrap();
         let pump = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", &mock.url(), door, more))]);
         let written = systole(pump.path(), &["permissions", "--role", "pump", "--nats-config"]);
         assert_eq!(written.code, Some(0), "{written:?}");

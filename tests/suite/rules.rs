@@ -7,17 +7,17 @@ use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::rules::classify::{of_item, of_message};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Broadcast, Composition, Element, Gather, Schema, SchemaId};
-use systole_core::types::flow::{Item, Judge, Refused, Said, Verdict, What};
+use systole_core::types::composition::{Broadcast, Composition, ElementSchema, GatherRule, Schema, SchemaId};
+use systole_core::types::flow::{Judge, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
-use systole_core::types::ports::{Lease, Speech};
+use systole_core::types::ports::{ArrivedDocument, Lease};
 use systole_core::types::refusal::Refusal;
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::{DocumentLimits, Payload, QName};
 
 use crate::pump::{Stage, composition, name, root};
 
-fn case(element: &str, to: Option<&str>) -> Result<(What, SchemaId), Refusal> {
+fn case(element: &str, to: Option<&str>) -> Result<(PayloadKind, SchemaId), Refusal> {
     let all = composition();
     let agent = all.listener(&name("agent")).unwrap().clone();
     of_item(&all, &agent, &QName::new("urn:test", element), to)
@@ -28,10 +28,10 @@ fn an_item_is_the_first_case_that_fits() {
     let all = composition();
     let agent = all.listener(&name("agent")).unwrap();
     let own = QName::new(&agent.own_namespace(), "agent");
-    assert_eq!(of_item(&all, agent, &own, None), Ok((What::Note, SchemaId(1))));
-    assert_eq!(case("done", None), Ok((What::Final, SchemaId(1))));
-    assert_eq!(case("tool", None), Ok((What::For(name("tool")), SchemaId(1))));
-    assert_eq!(case("agent", None), Ok((What::For(name("agent")), SchemaId(1))), "a peer of its own");
+    assert_eq!(of_item(&all, agent, &own, None), Ok((PayloadKind::Note, SchemaId(1))));
+    assert_eq!(case("done", None), Ok((PayloadKind::Final, SchemaId(1))));
+    assert_eq!(case("tool", None), Ok((PayloadKind::For(name("tool")), SchemaId(1))));
+    assert_eq!(case("agent", None), Ok((PayloadKind::For(name("agent")), SchemaId(1))), "a peer of its own");
 }
 
 #[test]
@@ -50,14 +50,14 @@ fn a_note_whose_tag_no_schema_declares_is_refused_with_what_to_send_instead() {
 fn each_element_of_a_listener_is_judged_by_a_schema_of_its_own() {
     let mut all = composition();
     let tool = all.listeners.get_mut(&name("tool")).unwrap();
-    tool.accepts.push(Element { name: QName::new("urn:test", "other-tool"), schema: SchemaId(7) });
-    tool.returns = vec![Element { name: QName::new("urn:test", "done"), schema: SchemaId(8) }];
+    tool.accepts.push(ElementSchema { name: QName::new("urn:test", "other-tool"), schema: SchemaId(7) });
+    tool.returns = vec![ElementSchema { name: QName::new("urn:test", "done"), schema: SchemaId(8) }];
     let tool = tool.clone();
     let agent = all.listener(&name("agent")).unwrap();
     let case = |sender, element| of_item(&all, sender, &QName::new("urn:test", element), None);
-    assert_eq!(case(agent, "tool"), Ok((What::For(name("tool")), SchemaId(1))));
-    assert_eq!(case(agent, "other-tool"), Ok((What::For(name("tool")), SchemaId(7))));
-    assert_eq!(case(&tool, "done"), Ok((What::Final, SchemaId(8))));
+    assert_eq!(case(agent, "tool"), Ok((PayloadKind::For(name("tool")), SchemaId(1))));
+    assert_eq!(case(agent, "other-tool"), Ok((PayloadKind::For(name("tool")), SchemaId(7))));
+    assert_eq!(case(&tool, "done"), Ok((PayloadKind::Final, SchemaId(8))));
 }
 
 /// `organism.entry` gets messages without an addressee, even if others are open as well.
@@ -106,7 +106,7 @@ fn the_fix_for_a_misspelt_element_is_the_nearest_one_in_its_namespace() {
     assert_eq!(message(&all, "urn:test", "tol").as_deref(), Some("write <tool xmlns=\"urn:test\">"));
     assert_eq!(message(&all, "urn:else", "tool").as_deref(), Some("write <tool xmlns=\"urn:test\">"));
     for (listener, ns) in [("tool", "urn:a"), ("agent", "urn:z")] {
-        let other = Element { name: QName::new(ns, "tool"), schema: SchemaId(1) };
+        let other = ElementSchema { name: QName::new(ns, "tool"), schema: SchemaId(1) };
         all.listeners.get_mut(&name(listener)).unwrap().accepts.insert(0, other);
     }
     for ns in ["urn:a", "urn:test", "urn:z"] {
@@ -158,7 +158,7 @@ fn a_schema_whose_file_is_named_like_one_of_the_houses_judges_its_own() {
     let schemas = vec![schema("core.xsd", "urn:house", "a"), schema("core.xsd", "urn:author", "b")];
     let all = Arc::new(Composition { schemas, ..composition() });
     let mut schemas = CompiledSchemas::set_up([&all].into_iter()).unwrap();
-    let payload = Payload::read(b"<b xmlns=\"urn:author\">x</b>", &Limits::default()).unwrap();
+    let payload = Payload::read(b"<b xmlns=\"urn:author\">x</b>", &DocumentLimits::default()).unwrap();
     assert!(schemas.judge(all.hash, SchemaId(1), payload.clone()).is_ok());
     assert!(schemas.judge(all.hash, SchemaId(0), payload).is_err());
 }
@@ -176,13 +176,13 @@ impl Judge for Mild {
 
 /// An organism in which agent may address zoe, tool and other, which all accept `question`, in this order of
 /// the file. Guarded accepts it as well. Each has its own schema.
-fn asking(gather: Gather) -> Composition {
+fn asking(gather: GatherRule) -> Composition {
     let mut all = composition();
     let question = QName::new("urn:test", "question");
     let takers = ["zoe", "tool", "other", "guarded"].map(name);
     for (number, taker) in takers.iter().enumerate() {
         let mut listener = crate::pump::listener(taker.as_str(), &[], 1, &["done"]);
-        listener.accepts.push(Element { name: question.clone(), schema: SchemaId(10 + number) });
+        listener.accepts.push(ElementSchema { name: question.clone(), schema: SchemaId(10 + number) });
         all.listeners.insert(taker.clone(), listener);
     }
     let agent = all.listeners.get_mut(&name("agent")).unwrap();
@@ -192,20 +192,20 @@ fn asking(gather: Gather) -> Composition {
 }
 
 /// Agent's one item, as the door of that organism judges it, and the schemas that were used.
-fn item(all: &Composition, item: &str) -> (Item, Vec<SchemaId>) {
+fn item(all: &Composition, item: &str) -> (JudgedItem, Vec<SchemaId>) {
     let mut judge = Mild::default();
     let item = item_by(all, item, &mut judge);
     (item, judge.0)
 }
 
-fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> Item {
+fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> JudgedItem {
     let document = format!("<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">{item}</reply>");
-    let speech = Speech::Bytes(document.into_bytes());
-    let word = speech.read(&Limits::default()).unwrap();
+    let speech = ArrivedDocument::Bytes(document.into_bytes());
+    let word = speech.read(&DocumentLimits::default()).unwrap();
     let lease = Stage::new().lease(&root(), "1", 1, 1);
     let lease = Arc::new(Lease { listener: name("agent"), ..Lease::clone(&lease) });
     let judged = admit::judge_word(all, lease, word, &speech, primitives::reading, judge);
-    let Said::Items(items) = judged.said else { panic!("items") };
+    let JudgedContent::Items(items) = judged.said else { panic!("items") };
     items.into_iter().next().unwrap()
 }
 
@@ -216,44 +216,44 @@ fn enveloped(meta: &str) -> String {
     format!("<message xmlns=\"{envelope}\"><meta>{meta}</meta>{QUESTION}</message>")
 }
 
-fn what(item: &Item) -> &What {
+fn what(item: &JudgedItem) -> &PayloadKind {
     match item {
-        Item::Admitted(admitted) => admitted.what(),
+        JudgedItem::Admitted(admitted) => admitted.what(),
         other => panic!("not admitted: {other:?}"),
     }
 }
 
-fn refusal(item: &Item) -> Code {
+fn refusal(item: &JudgedItem) -> Code {
     match item {
-        Item::Refused(refused) => refused.refusal.code,
-        Item::ForThread { judged, .. } => judged.as_ref().as_ref().unwrap_err().refusal.code,
-        Item::Admitted(admitted) => panic!("admitted: {admitted:?}"),
+        JudgedItem::Refused(refused) => refused.refusal.code,
+        JudgedItem::ForThread { judged, .. } => judged.as_ref().as_ref().unwrap_err().refusal.code,
+        JudgedItem::Admitted(admitted) => panic!("admitted: {admitted:?}"),
     }
 }
 
 #[test]
 fn b13_an_item_without_an_addressee_goes_to_every_peer_that_takes_it_in_order_of_the_file() {
-    for gather in [Gather::All, Gather::First] {
+    for gather in [GatherRule::All, GatherRule::First] {
         let (each, schemas) = item(&asking(gather), QUESTION);
         let takers = ["zoe", "tool", "other"].map(|taker| (name(taker), false)).to_vec();
-        assert_eq!(*what(&each), What::ForEach { gather, takers });
+        assert_eq!(*what(&each), PayloadKind::ForEach { gather, takers });
         assert_eq!(schemas, [10, 11, 12].map(SchemaId), "each by the schema of its taker");
     }
 }
 
 #[test]
 fn b13_an_item_with_an_addressee_and_one_that_one_peer_takes_are_plain_calls() {
-    let mut all = asking(Gather::All);
+    let mut all = asking(GatherRule::All);
     let (one, schemas) = item(&all, &enveloped("<to>tool</to>"));
-    assert_eq!((what(&one), schemas), (&What::For(name("tool")), vec![SchemaId(11)]));
+    assert_eq!((what(&one), schemas), (&PayloadKind::For(name("tool")), vec![SchemaId(11)]));
     let agent = all.listeners.get_mut(&name("agent")).unwrap();
     agent.peers = vec![name("other")];
-    assert_eq!(*what(&item(&all, QUESTION).0), What::For(name("other")));
+    assert_eq!(*what(&item(&all, QUESTION).0), PayloadKind::For(name("other")));
 }
 
 #[test]
 fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast() {
-    let all = asking(Gather::All);
+    let all = asking(GatherRule::All);
     let (other_thread, _) = item(&all, &enveloped("<thread>sess-1f0c9a2b77d1.x</thread>"));
     assert_eq!(refusal(&other_thread), Code::Ambiguous);
     let core = "https://xml-pipeline.org/ns/core/v1";
@@ -268,7 +268,7 @@ fn b13_messages_to_threads_spawns_and_messages_from_outside_are_never_broadcast(
 
 #[test]
 fn b13_an_element_that_is_no_broadcast_stays_ambiguous() {
-    let all = Composition { broadcasts: Vec::new(), ..asking(Gather::All) };
+    let all = Composition { broadcasts: Vec::new(), ..asking(GatherRule::All) };
     assert_eq!(refusal(&item(&all, QUESTION).0), Code::Ambiguous);
 }
 
@@ -283,6 +283,6 @@ impl Judge for Picky {
 
 #[test]
 fn b13_what_one_taker_does_not_take_goes_to_none() {
-    let refused = item_by(&asking(Gather::First), QUESTION, &mut Picky(SchemaId(12)));
+    let refused = item_by(&asking(GatherRule::First), QUESTION, &mut Picky(SchemaId(12)));
     assert_eq!(refusal(&refused), Code::Invalid);
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustix::process::Signal;
 use systole::runtime::runfile::RunFile;
-use systole_core::types::record::{Kind, Record};
+use systole_core::types::record::{Record, RecordKind};
 
 use crate::broker::Server;
 use crate::equal_logs::Log;
@@ -343,7 +343,7 @@ fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
     // is.
     let renumbered = |parts: &[&str]| {
         let mut changed = log.clone();
-        for record in changed.records.iter_mut().filter(|record| record.header.kind == Kind::Journal) {
+        for record in changed.records.iter_mut().filter(|record| record.header.kind == RecordKind::Journal) {
             let text = String::from_utf8(record.body.to_vec()).unwrap();
             let text = parts.iter().fold(text, |text, part| five_more(&text, part));
             record.body = Arc::from(text.into_bytes());

@@ -15,8 +15,8 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use systole::edges::schemas::{Judge, Source, Verdict};
-use systole_kit::schema::Model;
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::schema::SchemaModel;
 
 /// Numbers that are read in sequence; after the end there are only zeros.
 pub(super) struct Tape {
@@ -262,22 +262,22 @@ pub(super) fn schema_of(elements: &str) -> String {
     format!("{head}{elements}</xs:schema>")
 }
 
-fn compiled(xsd: &str) -> Option<(Model, Judge)> {
-    let model = Model::read(xsd.as_bytes()).ok()?;
-    let source = Source { name: "t".to_owned(), xsd: xsd.as_bytes().to_vec() };
-    Some((model, Judge::compile(&[source]).ok()?))
+fn compiled(xsd: &str) -> Option<(SchemaModel, LibxmlJudge)> {
+    let model = SchemaModel::read(xsd.as_bytes()).ok()?;
+    let source = SchemaSource { name: "t".to_owned(), xsd: xsd.as_bytes().to_vec() };
+    Some((model, LibxmlJudge::compile(&[source]).ok()?))
 }
 
 pub(super) fn agree(
-    model: &Model,
-    judge: &mut Judge,
+    model: &SchemaModel,
+    judge: &mut LibxmlJudge,
     xsd: &str,
     payload: &str,
 ) -> Result<bool, TestCaseError> {
     let id = judge.schema("t").expect("it was compiled under this name");
     let verdict = judge.judge(id, payload.as_bytes());
     let found = model.explain(payload.as_bytes());
-    let valid = verdict == Verdict::Valid;
+    let valid = verdict == SchemaVerdict::Valid;
     prop_assert_eq!(valid, found.is_none(), "{:?}\n{:?}\n{}\n{}", verdict, found, xsd, payload);
     Ok(valid)
 }
@@ -491,7 +491,7 @@ fn the_model_and_libxml2_agree_on_patterns_and_none_stalls_the_judge() {
             agree(&model, &mut judge, &pattern, &payload)?;
             let id = judge.schema("t").expect("it was compiled under this name");
             let verdict = judge.judge(id, payload.as_bytes());
-            prop_assert!(!matches!(verdict, Verdict::Broken { .. }), "{pattern} stalls on {payload}");
+            prop_assert!(!matches!(verdict, SchemaVerdict::Broken { .. }), "{pattern} stalls on {payload}");
         }
         Ok(())
     });

@@ -9,8 +9,8 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use systole::edges::schemas::{Judge, Source};
-use systole_kit::schema::Model;
+use systole::edges::schemas::{LibxmlJudge, SchemaSource};
+use systole_kit::schema::SchemaModel;
 
 use super::schema_agreement::{SIMPLE, Tape, agree, kind, kind_xsd, simple_xsd, write_element};
 
@@ -19,10 +19,10 @@ fn runner() -> (u32, TestRunner) {
     (cases, TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() }))
 }
 
-fn compiled(sources: &[(&str, &str)]) -> Option<(Model, Judge)> {
+fn compiled(sources: &[(&str, &str)]) -> Option<(SchemaModel, LibxmlJudge)> {
     let source =
-        |(name, xsd): &(&str, &str)| Source { name: (*name).to_owned(), xsd: xsd.as_bytes().to_vec() };
-    let judge = Judge::compile(&sources.iter().map(source).collect::<Vec<_>>()).ok()?;
+        |(name, xsd): &(&str, &str)| SchemaSource { name: (*name).to_owned(), xsd: xsd.as_bytes().to_vec() };
+    let judge = LibxmlJudge::compile(&sources.iter().map(source).collect::<Vec<_>>()).ok()?;
     let model = judge.model(judge.schema(sources.first()?.0)?)?.clone();
     Some((model, judge))
 }

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
-use systole_kit::schema::{Finding, Model};
+use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 mod fixes;
 pub(crate) mod repairing;
@@ -21,23 +21,23 @@ fn golden() -> PathBuf {
 }
 
 struct Pair {
-    model: Model,
-    judge: Judge,
-    id: SchemaId,
+    model: SchemaModel,
+    judge: LibxmlJudge,
+    id: CompiledSchemaId,
 }
 
 impl Pair {
     fn named(name: &str) -> Self {
         let source = |name: &str| {
             let path = golden().join("schemas").join(name).with_extension("xsd");
-            Source { name: name.to_owned(), xsd: std::fs::read(&path).expect("the schema is there") }
+            SchemaSource { name: name.to_owned(), xsd: std::fs::read(&path).expect("the schema is there") }
         };
-        let judge = Judge::compile(&SCHEMAS.map(source)).expect("all are in the profile");
+        let judge = LibxmlJudge::compile(&SCHEMAS.map(source)).expect("all are in the profile");
         let id = judge.schema(name).expect("it was compiled under this name");
         Self { model: judge.model(id).expect("each has its model").clone(), judge, id }
     }
 
-    fn judged(&mut self, payload: &str) -> Verdict {
+    fn judged(&mut self, payload: &str) -> SchemaVerdict {
         self.judge.judge(self.id, payload.as_bytes())
     }
 }
@@ -55,7 +55,7 @@ fn libxml2_refuses_every_wrong_payload_that_the_model_has_words_for() {
         for payload in wrong_payloads(name) {
             assert!(pair.model.explain(payload.as_bytes()).is_some(), "no words: {payload}");
             let verdict = pair.judged(&payload);
-            assert!(matches!(verdict, Verdict::Invalid { .. }), "{verdict:?}: {payload}");
+            assert!(matches!(verdict, SchemaVerdict::Invalid { .. }), "{verdict:?}: {payload}");
         }
     }
 }
@@ -68,14 +68,14 @@ fn libxml2_admits_every_example() {
         for element in elements {
             let example = pair.model.example(&element).expect("every element here has an example");
             let example = String::from_utf8(example).expect("an example is UTF-8");
-            assert_eq!(pair.judged(&example), Verdict::Valid, "{name}: {example}");
+            assert_eq!(pair.judged(&example), SchemaVerdict::Valid, "{name}: {example}");
             assert_eq!(pair.model.explain(example.as_bytes()), None, "{name}: {example}");
         }
     }
 }
 
 /// Follows a finding; none if its text is for people.
-fn apply(payload: &str, finding: &Finding) -> Option<String> {
+fn apply(payload: &str, finding: &PayloadFinding) -> Option<String> {
     repairing::apply(payload, &finding.path, &finding.fix)
 }
 
@@ -92,7 +92,7 @@ fn a9_doing_what_the_words_say_gets_a_payload_admitted() {
                 let Some(next) = apply(&text, &finding) else { break };
                 text = next;
             }
-            if pair.judged(&text) == Verdict::Valid {
+            if pair.judged(&text) == SchemaVerdict::Valid {
                 repaired += 1;
             } else {
                 let fix = pair.model.explain(text.as_bytes()).map(|finding| finding.fix);
@@ -178,7 +178,7 @@ fn a9_the_right_elements_in_any_order_are_put_right_by_the_words() {
                 let Some(finding) = pair.model.explain(text.as_bytes()) else { break };
                 text = apply(&text, &finding).unwrap_or_else(|| panic!("{}: {text}", finding.fix));
             }
-            assert_eq!(pair.judged(&text), Verdict::Valid, "{wrong}: {text}");
+            assert_eq!(pair.judged(&text), SchemaVerdict::Valid, "{wrong}: {text}");
             assert!(parts.iter().all(|part| text.contains(part)), "{wrong}: lost something: {text}");
         }
     }

@@ -7,21 +7,21 @@ use std::cell::{Cell, RefCell};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
-use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 use super::schema_agreement::{BUILT_IN, EDGES, Tape, kind, kind_xsd, schema_of, write_element};
 
 struct Both {
     xsd: String,
-    judge: RefCell<Judge>,
+    judge: RefCell<LibxmlJudge>,
     other: uppsala::XsdValidator,
 }
 
 impl Both {
     fn of(elements: &str) -> Option<Both> {
         let xsd = schema_of(elements);
-        let source = Source { name: "t".to_owned(), xsd: xsd.clone().into_bytes() };
-        let judge = RefCell::new(Judge::compile(&[source]).ok()?);
+        let source = SchemaSource { name: "t".to_owned(), xsd: xsd.clone().into_bytes() };
+        let judge = RefCell::new(LibxmlJudge::compile(&[source]).ok()?);
         let other = uppsala::XsdValidator::from_schema(&uppsala::parse(&xsd).ok()?).ok()?;
         Some(Both { xsd, judge, other })
     }
@@ -30,7 +30,7 @@ impl Both {
     fn judged(&self, payload: &str) -> (bool, bool) {
         let mut judge = self.judge.borrow_mut();
         let id = judge.schema("t").expect("it was compiled under this name");
-        let ours = judge.judge(id, payload.as_bytes()) == Verdict::Valid;
+        let ours = judge.judge(id, payload.as_bytes()) == SchemaVerdict::Valid;
         let theirs = uppsala::parse(payload).is_ok_and(|document| self.other.validate(&document).is_empty());
         (ours, theirs)
     }

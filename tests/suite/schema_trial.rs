@@ -4,42 +4,49 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use systole::edges::schemas::Source;
-use systole::edges::schemas::trial::{Caps, Failed, Trial, Why};
+use systole::edges::schemas::SchemaSource;
+use systole::edges::schemas::trial::{FailedTrial, SchemaTrial, TrialLimits, TrialOutcome};
 
 const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
 
-fn source(body: &str) -> Source {
+fn source(body: &str) -> SchemaSource {
     let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:t\" targetNamespace=\"urn:t\" elementFormDefault=\"qualified\">";
-    Source { name: "t.xsd".to_owned(), xsd: format!("{head}{body}</xs:schema>").into_bytes() }
+    SchemaSource { name: "t.xsd".to_owned(), xsd: format!("{head}{body}</xs:schema>").into_bytes() }
 }
 
-fn plain() -> Source {
+fn plain() -> SchemaSource {
     source("<xs:element name=\"a\" type=\"xs:int\"/>")
 }
 
-fn with_content(content: &str) -> Source {
+fn with_content(content: &str) -> SchemaSource {
     source(&format!("\n<xs:element name=\"a\"><xs:complexType>{content}</xs:complexType></xs:element>"))
 }
 
 /// This many optional elements: our model accepts them, and libxml2 compares each with each.
-fn optional(count: usize) -> Source {
+fn optional(count: usize) -> SchemaSource {
     let one = |n: usize| format!("<xs:element name=\"e{n}\" type=\"xs:int\" minOccurs=\"0\"/>");
     with_content(&format!("<xs:sequence>{}</xs:sequence>", (0..count).map(one).collect::<String>()))
 }
 
-fn tried(caps: Caps, fault: Option<&'static str>, sources: &[Source]) -> Result<(), Failed> {
-    let trial = Trial::with(Path::new(SYSTOLE), caps);
+fn tried(
+    caps: TrialLimits,
+    fault: Option<&'static str>,
+    sources: &[SchemaSource],
+) -> Result<(), FailedTrial> {
+    let trial = SchemaTrial::with(Path::new(SYSTOLE), caps);
     let trial = fault.map_or(trial.clone(), |fault| trial.failing(fault));
     trial.compile(sources).expect("the program is there and knows the work")
 }
 
 #[test]
 fn a5_what_compiles_here_compiles_there() {
-    assert_eq!(tried(Caps::USUAL, None, &[plain(), optional(50)]), Ok(()));
-    assert_eq!(tried(Caps::USUAL, None, &[]), Ok(()));
+    assert_eq!(tried(TrialLimits::USUAL, None, &[plain(), optional(50)]), Ok(()));
+    assert_eq!(tried(TrialLimits::USUAL, None, &[]), Ok(()));
     // The reader reports what the profile excludes, with every place.
-    assert_eq!(tried(Caps::USUAL, None, &[source("<xs:include schemaLocation=\"x\"/>"), plain()]), Ok(()));
+    assert_eq!(
+        tried(TrialLimits::USUAL, None, &[source("<xs:include schemaLocation=\"x\"/>"), plain()]),
+        Ok(())
+    );
 }
 
 #[test]
@@ -47,18 +54,24 @@ fn a5_what_libxml2_refuses_is_reported_with_its_place() {
     let ambiguous = with_content(
         "\n<xs:sequence>\n<xs:element name=\"b\" type=\"xs:int\" minOccurs=\"0\"/>\n<xs:element name=\"b\" type=\"xs:int\"/></xs:sequence>",
     );
-    let failed = tried(Caps::USUAL, None, &[plain(), ambiguous]).unwrap_err();
+    let failed = tried(TrialLimits::USUAL, None, &[plain(), ambiguous]).unwrap_err();
     assert_eq!((failed.at, failed.line), (1, Some(2)), "{failed:?}");
-    assert!(matches!(&failed.why, Why::Refused(words) if words.contains("not determinist")), "{failed:?}");
+    assert!(
+        matches!(&failed.why, TrialOutcome::Refused(words) if words.contains("not determinist")),
+        "{failed:?}"
+    );
 }
 
 #[test]
 fn a5_each_cap_kills() {
-    let caps = Caps { memory_bytes: 256 << 20, processor_s: 1, wall_ms: 20_000 };
+    let caps = TrialLimits { memory_bytes: 256 << 20, processor_s: 1, wall_ms: 20_000 };
     let failed = |caps, fault| tried(caps, Some(fault), &[plain()]).unwrap_err();
-    assert_eq!(failed(caps, "spin").why, Why::Processor);
-    assert_eq!(failed(caps, "eat").why, Why::Memory);
-    assert_eq!(failed(Caps { wall_ms: 200, ..caps }, "hang"), Failed { at: 0, line: None, why: Why::Wall });
+    assert_eq!(failed(caps, "spin").why, TrialOutcome::Processor);
+    assert_eq!(failed(caps, "eat").why, TrialOutcome::Memory);
+    assert_eq!(
+        failed(TrialLimits { wall_ms: 200, ..caps }, "hang"),
+        FailedTrial { at: 0, line: None, why: TrialOutcome::Wall }
+    );
     // No process is left behind: a killed process was also waited for.
     let children = format!("/proc/self/task/{}/children", rustix_tid());
     let left = std::fs::read_to_string(children).unwrap_or_default();
@@ -75,9 +88,9 @@ fn rustix_tid() -> String {
 fn row_24_what_the_model_takes_and_libxml2_cannot_bear_ends_another_process() {
     let began = resident_bytes();
     // The wall-clock cap is far away: on a busy machine five seconds of CPU time can take much longer.
-    let caps = Caps { processor_s: 2, wall_ms: 300_000, ..Caps::USUAL };
+    let caps = TrialLimits { processor_s: 2, wall_ms: 300_000, ..TrialLimits::USUAL };
     let failed = tried(caps, None, &[plain(), optional(6000)]).unwrap_err();
-    assert_eq!((failed.at, failed.line, failed.why), (1, None, Why::Processor));
+    assert_eq!((failed.at, failed.line, failed.why), (1, None, TrialOutcome::Processor));
     let grown = resident_bytes().saturating_sub(began);
     assert!(grown < 64 << 20, "{grown} bytes more here");
 }
@@ -92,10 +105,10 @@ fn a5_a_program_that_does_not_know_the_work_says_nothing_of_the_schemas() {
     for other in ["true", "false", "cat", "no-such-program"] {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).map(|folder| folder.join(other)).find(|path| path.is_file());
-        let trial = Trial::with(&found.unwrap_or_else(|| PathBuf::from(other)), Caps::USUAL);
+        let trial = SchemaTrial::with(&found.unwrap_or_else(|| PathBuf::from(other)), TrialLimits::USUAL);
         assert_eq!(trial.compile(&[plain()]), None, "{other}");
     }
-    assert!(Trial::beside().is_some(), "the tests of this workspace find the program");
+    assert!(SchemaTrial::beside().is_some(), "the tests of this workspace find the program");
 }
 
 #[test]

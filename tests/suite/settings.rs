@@ -29,7 +29,7 @@ fn owned(settings: &[&str]) -> Vec<String> {
     settings.iter().map(|setting| (*setting).to_owned()).collect()
 }
 
-fn set(settings: &[&str]) -> Result<Composition, config::Refused> {
+fn set(settings: &[&str]) -> Result<Composition, config::FileMistakes> {
     let folder = folder();
     config::load_set(&folder.path().join("organism.yaml"), &owned(settings)).map(|file| file.composition)
 }

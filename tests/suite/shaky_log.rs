@@ -4,9 +4,9 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
 
 /// Records, each with its position.
@@ -15,7 +15,7 @@ type Found = Vec<(Position, Record)>;
 /// A log whose next reads fail, this many of them, or that no longer finds records of threads. It notes which
 /// records of which threads were read.
 pub(crate) struct Shaky {
-    log: Memory,
+    log: MemoryLog,
     read: Mutex<Vec<(ThreadId, u64)>>,
     /// Records that were read in the order of the log.
     walked: AtomicUsize,
@@ -27,7 +27,7 @@ pub(crate) struct Shaky {
 
 impl Shaky {
     /// A log that does not fail yet.
-    pub(crate) fn of(log: Memory) -> Shaky {
+    pub(crate) fn of(log: MemoryLog) -> Shaky {
         let (read, walked, fails, deaf) = Default::default();
         Shaky { log, read, walked, fails, deaf }
     }
@@ -52,7 +52,7 @@ impl Shaky {
 }
 
 impl LogReader for Shaky {
-    fn opening(&self) -> Result<Opening, LogFault> {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
         self.log.opening()
     }
 
@@ -60,7 +60,7 @@ impl LogReader for Shaky {
         self.log.last()
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         self.look(self.log.row(thread))
     }
 

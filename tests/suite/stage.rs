@@ -7,16 +7,17 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
-use systole::edges::delivery::{Answering, Carriers, Deaf, Equipment, Pace, Unreceipted};
+use systole::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, InlineListener, NoEar, NoReceipts};
 use systole::edges::nats::Broker;
 use systole_core::types::composition::{
-    ApprovalRule, Composition, Describe, Listener, OnUnknown, Program, Reach, Retry, Sees,
+    ApprovalRule, Composition, DeliveryRetry, DescribeScope, Listener, ListenerProgram, OnUnknown, Reach,
+    ViewScope,
 };
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
-use systole_core::types::ports::{CallBack, Carrier, Delivery, Heard, Lease, Token, Unwatched};
-use systole_kit::envelope::{Address, Stamp, read_delivered, write_envelope};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
+use systole_kit::envelope::{EnvelopeAddress, Stamp, read_delivered, write_envelope};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 use tokio::sync::mpsc;
 
 use crate::program::PATIENCE;
@@ -26,7 +27,7 @@ const REPORTS: usize = 4;
 
 /// Grace periods that are short enough for a test, and long enough for a slow machine if they must be
 /// kept.
-pub(crate) const QUICK: Pace = Pace {
+pub(crate) const QUICK: CarrierWaits = CarrierWaits {
     called_back_ms: 200,
     eof_ms: 200,
     term_ms: 200,
@@ -39,15 +40,15 @@ pub(crate) const QUICK: Pace = Pace {
 
 pub(crate) struct Stage {
     pub(crate) carriers: Carriers,
-    pub(crate) reports: mpsc::Receiver<Heard>,
+    pub(crate) reports: mpsc::Receiver<CarrierReport>,
 }
 
 /// A test's settings for its listener.
 pub(crate) struct Cast {
     pub(crate) reach: Reach,
-    pub(crate) inline: Option<Arc<dyn Answering>>,
+    pub(crate) inline: Option<Arc<dyn InlineListener>>,
     pub(crate) in_flight: usize,
-    pub(crate) pace: Pace,
+    pub(crate) pace: CarrierWaits,
     pub(crate) surroundings: BTreeMap<OsString, OsString>,
     pub(crate) broker: Option<Arc<Broker>>,
 }
@@ -56,8 +57,8 @@ pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
-pub(crate) fn token(text: &str) -> Token {
-    Token(text.into())
+pub(crate) fn token(text: &str) -> LeaseToken {
+    LeaseToken(text.into())
 }
 
 /// An empty folder for this test.
@@ -69,8 +70,8 @@ pub(crate) fn folder(test: &str) -> PathBuf {
 }
 
 /// A program in a folder.
-pub(crate) fn program(run: &[&str], directory: PathBuf) -> Program {
-    Program {
+pub(crate) fn program(run: &[&str], directory: PathBuf) -> ListenerProgram {
+    ListenerProgram {
         run: run.iter().map(|word| (*word).to_owned()).collect(),
         directory,
         env: BTreeMap::new(),
@@ -88,7 +89,7 @@ pub(crate) fn shell(script: &str) -> Cast {
 /// A shell script that starts once for each message.
 pub(crate) fn shell_once(script: &str) -> Cast {
     let stays = program(&["/bin/sh", "-c", script], PathBuf::from("/"));
-    cast(Reach::Process(Program { stays: false, ..stays }))
+    cast(Reach::Process(ListenerProgram { stays: false, ..stays }))
 }
 
 pub(crate) fn cast(reach: Reach) -> Cast {
@@ -102,7 +103,7 @@ impl Cast {
         Cast { in_flight, ..self }
     }
 
-    pub(crate) fn paced(self, pace: Pace) -> Cast {
+    pub(crate) fn paced(self, pace: CarrierWaits) -> Cast {
         Cast { pace, ..self }
     }
 
@@ -117,17 +118,17 @@ impl Cast {
             note: None,
             peers: Vec::new(),
             turns: 1,
-            sees: Sees::Call,
+            sees: ViewScope::Call,
             share_percent: 50,
             in_flight: self.in_flight,
             timeout_ms: 30_000,
             idle_ms: None,
-            retry: Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+            retry: DeliveryRetry { attempts: 1, first_ms: 1, longest_ms: 1 },
             on_unknown: OnUnknown::Retry,
             approval: ApprovalRule::default(),
             timer_tell: Vec::new(),
             entry: true,
-            describe: Describe::Peers,
+            describe: DescribeScope::Peers,
         };
         let composition = Composition {
             organism: name("hello"),
@@ -144,15 +145,15 @@ impl Cast {
             sections: BTreeMap::new(),
         };
         let inline = self.inline.map(|listener| (name("echo"), listener)).into_iter().collect();
-        let equipment = Equipment {
+        let equipment = CarrierEquipment {
             broker: self.broker,
             is_still: false,
             inline,
             surroundings: self.surroundings,
             pace: self.pace,
-            steps: Arc::new(Unwatched),
-            ear: Arc::new(Deaf),
-            receipts: Arc::new(Unreceipted),
+            steps: Arc::new(NoObserver),
+            ear: Arc::new(NoEar),
+            receipts: Arc::new(NoReceipts),
         };
         let carriers = Carriers::start(&composition, equipment, reports).unwrap();
         Stage { carriers, reports: receiver }
@@ -184,7 +185,7 @@ impl Stage {
     }
 
     /// The next report.
-    pub(crate) async fn next(&mut self) -> Heard {
+    pub(crate) async fn next(&mut self) -> CarrierReport {
         let report = tokio::time::timeout(PATIENCE, self.reports.recv()).await;
         report.expect("no report came").expect("the carriers are gone")
     }
@@ -222,19 +223,19 @@ impl Stage {
     }
 }
 
-fn line(report: Heard) -> String {
+fn line(report: CarrierReport) -> String {
     match report {
-        Heard::Said { listener, speech, ticket } => {
+        CarrierReport::Said { listener, speech, ticket } => {
             assert_eq!(ticket, None, "what comes over pipes needs no receipt");
             assert_eq!(listener, name("echo"));
             format!("said {}", String::from_utf8_lossy(&speech.document()))
         }
-        Heard::Misplaced { .. } => panic!("a pipe is one place"),
-        Heard::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
-        Heard::NotNow { token, words } => format!("not now {}: {words}", token.0),
-        Heard::Joined { .. } => "joined".to_owned(),
-        Heard::Left { words, down: false, .. } => format!("left: {words}"),
-        Heard::Left { words, down: true, .. } => format!("down: {words}"),
+        CarrierReport::Misplaced { .. } => panic!("a pipe is one place"),
+        CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
+        CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),
+        CarrierReport::Joined { .. } => "joined".to_owned(),
+        CarrierReport::Left { words, down: false, .. } => format!("left: {words}"),
+        CarrierReport::Left { words, down: true, .. } => format!("down: {words}"),
     }
 }
 
@@ -257,9 +258,9 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
 
 /// A request as a listener gets it: `<ask>` with that text.
 fn request(delivery: &str, text: &str) -> Vec<u8> {
-    let mut ask = Writer::new();
+    let mut ask = XmlWriter::new();
     ask.open("ask").xmlns(namespaces::TALK).text(text);
-    let ask = Payload::read(&ask.finish(), &Limits::default()).unwrap();
+    let ask = Payload::read(&ask.finish(), &DocumentLimits::default()).unwrap();
     let stamp = Stamp {
         call: "1".into(),
         turn: 1,
@@ -268,7 +269,8 @@ fn request(delivery: &str, text: &str) -> Vec<u8> {
         key: "k".into(),
         ..Stamp::default()
     };
-    let address = Address { from: Some("operator"), to: Some("echo"), thread: Some("sess-1f0c9a2b77d1") };
+    let address =
+        EnvelopeAddress { from: Some("operator"), to: Some("echo"), thread: Some("sess-1f0c9a2b77d1") };
     write_envelope(&address, Some(&stamp), &ask)
 }
 

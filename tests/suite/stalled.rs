@@ -5,23 +5,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole::config;
-use systole::edges::log::memory::{Ending, Memory};
-use systole::runtime::plan::{LogPlace, Plan};
-use systole::runtime::pump_loop::Ended;
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
+use systole::runtime::plan::{LogPlace, RunPlan};
+use systole::runtime::pump_loop::LoopEnd;
 use systole::runtime::running::Organism;
-use systole::runtime::waiting::Reply;
+use systole::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::Unwatched;
+use systole_core::types::ports::NoObserver;
 
 use crate::organism::{ask, echo, outcome, say};
 use crate::program::PATIENCE;
 
 /// No room for three tries of the writer, which take most of a second.
-const NO_ROOM: [Ending; 3] = [Ending::NotNow; 3];
+const NO_ROOM: [CommitFailure; 3] = [CommitFailure::NotNow; 3];
 
-pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
+pub(crate) async fn start(folder: &std::path::Path, log: &MemoryLog) -> Organism {
     let file = config::load(&folder.join("organism.yaml")).unwrap();
-    Organism::start(Plan {
+    Organism::start(RunPlan {
         bus: None,
         managed: None,
         stands_by: None,
@@ -32,7 +32,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
         inline: BTreeMap::new(),
         validators: 1,
         surroundings: std::env::vars_os().collect(),
-        steps: Arc::new(Unwatched),
+        steps: Arc::new(NoObserver),
     })
     .await
     .unwrap()
@@ -40,7 +40,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &Memory) -> Organism {
 
 #[tokio::test]
 async fn clients_get_an_error_while_the_log_has_no_room() {
-    let (folder, log) = (echo(), Memory::new());
+    let (folder, log) = (echo(), MemoryLog::new());
     let organism = start(folder.path(), &log).await;
     let first = ask(&organism, "k1", &say("hello"), None).await.unwrap();
     outcome(&organism, &first).await;
@@ -62,10 +62,10 @@ async fn clients_get_an_error_while_the_log_has_no_room() {
     log.next_commits(NO_ROOM);
     let thread = ThreadId::parse(first.thread.as_str()).unwrap();
     match organism.cancel(Name::operator(), thread).await.unwrap() {
-        Reply::Refused(refusal) => assert_eq!(refusal.code.as_str(), "ingress.unavailable"),
+        SenderReply::Refused(refusal) => assert_eq!(refusal.code.as_str(), "ingress.unavailable"),
         other => panic!("{other:?}"),
     }
-    assert_eq!(organism.stop(PATIENCE).await, Ended::Drained(0));
+    assert_eq!(organism.stop(PATIENCE).await, LoopEnd::Drained(0));
 }
 
 /// Sends until there is room.

@@ -4,10 +4,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use systole::edges::log::memory::Memory;
-use systole::runtime::tail::{Following, Tail};
+use systole::edges::log::memory::MemoryLog;
+use systole::runtime::tail::{FollowPosition, LogTail};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{Commit, LogFault, LogReader, LogWriter as _, Opening, Position, Row};
+use systole_core::types::ports::{
+    Commit, FoldRow, LogFault, LogOpening, LogReader, LogWriter as _, Position,
+};
 use systole_core::types::record::Record;
 use tokio::sync::watch;
 
@@ -15,18 +17,18 @@ use crate::log_records::{Author, batch, root};
 
 /// A log that counts its page reads.
 struct Counted {
-    log: Memory,
+    log: MemoryLog,
     pages: AtomicUsize,
 }
 
 impl LogReader for Counted {
-    fn opening(&self) -> Result<Opening, LogFault> {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
         self.log.opening()
     }
     fn last(&self) -> Result<Position, LogFault> {
         self.log.last()
     }
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         self.log.row(thread)
     }
     fn of_thread(
@@ -65,15 +67,15 @@ struct Log {
     reader: Arc<Counted>,
     author: Author,
     end: watch::Sender<Position>,
-    tail: Tail,
+    tail: LogTail,
 }
 
 impl Log {
     fn new() -> Log {
-        let reader = Arc::new(Counted { log: Memory::new(), pages: AtomicUsize::new(0) });
+        let reader = Arc::new(Counted { log: MemoryLog::new(), pages: AtomicUsize::new(0) });
         let (end, ends) = watch::channel(Position(0));
         // It ends with the log, or with the test.
-        let (tail, _task) = Tail::of(reader.clone(), ends);
+        let (tail, _task) = LogTail::of(reader.clone(), ends);
         Log { reader, author: Author::default(), end, tail }
     }
 
@@ -92,7 +94,7 @@ impl Log {
 }
 
 /// Whether one read of a follower gets nothing.
-async fn hears_nothing(following: &mut Following) -> bool {
+async fn hears_nothing(following: &mut FollowPosition) -> bool {
     tokio::select! {
         biased;
         _ = following.next() => false,
@@ -100,7 +102,7 @@ async fn hears_nothing(following: &mut Following) -> bool {
     }
 }
 
-async fn next(following: &mut Following) -> Vec<Position> {
+async fn next(following: &mut FollowPosition) -> Vec<Position> {
     let records = following.next().await.unwrap().expect("it has ended");
     records.into_iter().map(|(position, _)| position).collect()
 }
@@ -109,7 +111,7 @@ async fn next(following: &mut Following) -> Vec<Position> {
 async fn pages_beside(idle: usize) -> usize {
     let mut log = Log::new();
     let (quiet, busy) = (root(1), root(2));
-    let mut idle: Vec<Following> =
+    let mut idle: Vec<FollowPosition> =
         (0..idle).map(|_| log.tail.follow(Position(0), Some(quiet.clone()))).collect();
     for following in &mut idle {
         assert!(hears_nothing(following).await);

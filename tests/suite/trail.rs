@@ -7,10 +7,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use systole::audit::causes;
 use systole::audit::trail::Trail;
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{CallPath, MessageId, Name, ThreadId};
-use systole_core::types::ports::{Batch, Commit, LogWriter as _};
-use systole_core::types::record::{Header, Kind, Mark, Role, Timing, head_zero};
+use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
+use systole_core::types::record::{Header, MessageRole, RecordCode, RecordKind, TimerEffect, head_zero};
 use systole_core::types::time::Millis;
 
 use super::audit_stage::{Part, cast, flat, narrow, payload};
@@ -286,52 +286,59 @@ fn c12_missing_records_are_reported_with_the_fix_and_damage_is_never_shown_as_a_
 
 /// A long thread: a timer is set at its beginning, and fires at its end; in between messages come and are answered.
 /// Each record has the clock value `time`.
-fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (Memory, ThreadId) {
-    let (mut log, thread) = (Memory::new(), ThreadId::parse("sess-1f0c9a2b77d1").unwrap());
+fn long_thread(messages: u32, time: impl Fn(u64) -> u64) -> (MemoryLog, ThreadId) {
+    let (mut log, thread) = (MemoryLog::new(), ThreadId::parse("sess-1f0c9a2b77d1").unwrap());
     let mut head = head_zero(&thread);
-    let mut batch = Batch::default();
+    let mut batch = LogBatch::default();
     let mut seq = 0;
-    let mut record =
-        |(kind, mark): (Kind, Mark), (call, turn): (CallPath, Option<u32>), cause: Option<MessageId>| {
-            seq += 1;
-            let mut random = [0; 10];
-            random[..8].copy_from_slice(&u64::to_be_bytes(seq));
-            let at = time(seq);
-            let header = Header {
-                id: MessageId::new(at, &random),
-                kind,
-                from: Name::parse("dig").unwrap(),
-                to: Some(Name::operator()),
-                call: Some(call),
-                turn,
-                ordinal: turn.map(|_| 0),
-                cause,
-                time: Millis(at),
-                code: Some(mark),
-                ..bare(&thread, seq)
-            };
-            let sealed = header.seal(Arc::from(&b"<dug xmlns='urn:t'/>"[..]), [0; 16], head);
-            head = sealed.head;
-            let id = sealed.header.id;
-            batch.records.push(Arc::new(sealed));
-            id
+    let mut record = |(kind, mark): (RecordKind, RecordCode),
+                      (call, turn): (CallPath, Option<u32>),
+                      cause: Option<MessageId>| {
+        seq += 1;
+        let mut random = [0; 10];
+        random[..8].copy_from_slice(&u64::to_be_bytes(seq));
+        let at = time(seq);
+        let header = Header {
+            id: MessageId::new(at, &random),
+            kind,
+            from: Name::parse("dig").unwrap(),
+            to: Some(Name::operator()),
+            call: Some(call),
+            turn,
+            ordinal: turn.map(|_| 0),
+            cause,
+            time: Millis(at),
+            code: Some(mark),
+            ..bare(&thread, seq)
         };
-    let (request, set) =
-        ((Kind::Message, Mark::Role(Role::Request)), (Kind::Timer, Mark::Timing(Timing::Set)));
-    let answer = (Kind::Message, Mark::Role(Role::Final));
+        let sealed = header.seal(Arc::from(&b"<dug xmlns='urn:t'/>"[..]), [0; 16], head);
+        head = sealed.head;
+        let id = sealed.header.id;
+        batch.records.push(Arc::new(sealed));
+        id
+    };
+    let (request, set) = (
+        (RecordKind::Message, RecordCode::Role(MessageRole::Request)),
+        (RecordKind::Timer, RecordCode::Timing(TimerEffect::Set)),
+    );
+    let answer = (RecordKind::Message, RecordCode::Role(MessageRole::Final));
     let first = record(request, (CallPath::top(1), None), None);
     let timer = record(set, (CallPath::top(1), Some(1)), Some(first));
     for number in 2..messages {
         let asked = record(request, (CallPath::top(number), None), None);
         record(answer, (CallPath::top(number), Some(1)), Some(asked));
     }
-    record((Kind::Timer, Mark::Timing(Timing::Opens)), (CallPath::top(messages), None), Some(timer));
+    record(
+        (RecordKind::Timer, RecordCode::Timing(TimerEffect::Opens)),
+        (CallPath::top(messages), None),
+        Some(timer),
+    );
     assert!(matches!(log.commit(&batch), Commit::Committed(_)));
     (log, thread)
 }
 
 /// The numbers of a trail, and how many records it read.
-fn followed(log: Memory, thread: &ThreadId) -> (Vec<u64>, usize) {
+fn followed(log: MemoryLog, thread: &ThreadId) -> (Vec<u64>, usize) {
     let reader = Shaky::of(log);
     let last = causes::last(&reader, thread).unwrap().unwrap();
     let mut seqs = Vec::new();

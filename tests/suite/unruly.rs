@@ -4,7 +4,7 @@
 //! It loses nothing and invents nothing. A frame that is not a message, such as a subscription, passes at once and
 //! only once.
 
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 /// The most messages that are held back for reordering.
 const WINDOW: usize = 8;
@@ -35,7 +35,7 @@ impl Done {
 
 /// One direction.
 pub(crate) struct Unruly {
-    dice: Dice,
+    dice: SeededDice,
     back: Vec<Back>,
     came: u64,
     /// The latest message that has passed.
@@ -44,7 +44,7 @@ pub(crate) struct Unruly {
 }
 
 impl Unruly {
-    pub(crate) fn new(dice: Dice) -> Unruly {
+    pub(crate) fn new(dice: SeededDice) -> Unruly {
         Unruly { dice, back: Vec::new(), came: 0, gone: 0, done: Done::default() }
     }
 
@@ -98,7 +98,7 @@ pub(crate) fn message(frame: &[u8]) -> Option<String> {
 
 #[test]
 fn an_unruly_way_loses_nothing_and_doubles_and_shuffles_messages_alone() {
-    let mut way = Unruly::new(Dice::new(5));
+    let mut way = Unruly::new(SeededDice::new(5));
     let mut came = Vec::new();
     for number in 0..100 {
         assert_eq!(way.take(b"PING\r\n".to_vec()), [b"PING\r\n"]);

@@ -10,8 +10,8 @@ use async_nats::ConnectOptions;
 use futures_core::Stream as _;
 use rustix::process::{Pid, Signal, kill_process};
 use systole_kit::Payload;
-use systole_kit::nats::{News, Unserved, Worker};
-use systole_kit::reply::Said;
+use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
+use systole_kit::reply::ReplyContent;
 use systole_kit::stdio::Turn;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -272,12 +272,12 @@ impl Drop for Process {
 /// A worker in this process, until it is asked to stop.
 pub(crate) struct Serving {
     stop: Option<oneshot::Sender<()>>,
-    ended: JoinHandle<Result<(), Unserved>>,
-    pub(crate) news: Arc<Mutex<Vec<News>>>,
+    ended: JoinHandle<Result<(), WorkerFault>>,
+    pub(crate) news: Arc<Mutex<Vec<WorkerEvent>>>,
 }
 
 impl Serving {
-    pub(crate) fn of<A: Into<Said> + 'static>(
+    pub(crate) fn of<A: Into<ReplyContent> + 'static>(
         worker: Worker,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
     ) -> Serving {
@@ -298,7 +298,7 @@ impl Serving {
         self.stop.take().unwrap().send(()).unwrap();
     }
 
-    pub(crate) async fn stops(mut self) -> Vec<News> {
+    pub(crate) async fn stops(mut self) -> Vec<WorkerEvent> {
         if self.stop.is_some() {
             self.is_to_stop();
         }

@@ -21,21 +21,21 @@ mod path;
 mod rules;
 mod tag;
 
-use crate::history::History;
+use crate::history::ClientHistory;
 use crate::ledger::{Ledger, Step};
-use crate::log::{Fault, Log, Unread};
-use crate::record::Record;
-use crate::report::{Finding, Report};
+use crate::log::{LogFileFault, LogSnapshot, UnreadRow};
+use crate::record::LogLine;
+use crate::report::{CheckFinding, CheckReport};
 use crate::rules::clients::Clients;
-pub use crate::rules::{Terms, names};
+pub use crate::rules::{RunSettings, names};
 
 /// Judges the log of a drained run, and its clients' histories.
-pub fn check(log: &Log, histories: &[History]) -> Report {
-    check_under(log, histories, &Terms::default())
+pub fn check(log: &LogSnapshot, histories: &[ClientHistory]) -> CheckReport {
+    check_under(log, histories, &RunSettings::default())
 }
 
 /// Judges the log of a run, and its clients' histories, under the given terms.
-pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
+pub fn check_under(log: &LogSnapshot, histories: &[ClientHistory], terms: &RunSettings) -> CheckReport {
     let mut bench = Bench::new(histories, terms);
     let read = log.each(|read| match read {
         Ok(record) => bench.take(&record),
@@ -49,10 +49,10 @@ pub fn check_under(log: &Log, histories: &[History], terms: &Terms) -> Report {
 
 /// Judges records in memory, in order of position, as if they had been read from a file.
 pub fn check_records(
-    records: impl IntoIterator<Item = Record>,
-    histories: &[History],
-    terms: &Terms,
-) -> Report {
+    records: impl IntoIterator<Item = LogLine>,
+    histories: &[ClientHistory],
+    terms: &RunSettings,
+) -> CheckReport {
     let mut bench = Bench::new(histories, terms);
     records.into_iter().for_each(|record| bench.take(&record));
     bench.judge()
@@ -60,23 +60,23 @@ pub fn check_records(
 
 /// A check in progress: what was read so far, and what was found.
 struct Bench<'t> {
-    terms: &'t Terms,
+    terms: &'t RunSettings,
     ledger: Ledger,
     clients: Clients,
-    report: Report,
+    report: CheckReport,
 }
 
 impl<'t> Bench<'t> {
-    fn new(histories: &[History], terms: &'t Terms) -> Bench<'t> {
+    fn new(histories: &[ClientHistory], terms: &'t RunSettings) -> Bench<'t> {
         let clients = Clients::of(histories);
-        Bench { terms, ledger: Ledger::default(), clients, report: Report::default() }
+        Bench { terms, ledger: Ledger::default(), clients, report: CheckReport::default() }
     }
 
-    fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &LogLine) {
         let report = &mut self.report;
         let mut find = |rule, words| {
             let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
-            report.add(Finding { rule, position, thread, seq, words });
+            report.add(CheckFinding { rule, position, thread, seq, words });
         };
         let act = meaning::read(record);
         let step = Step::new(record, act.as_ref().ok().copied());
@@ -92,18 +92,18 @@ impl<'t> Bench<'t> {
         self.ledger.apply(&step);
     }
 
-    fn pass_over(&mut self, Unread { position, why }: Unread) {
-        self.report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words: why });
+    fn pass_over(&mut self, UnreadRow { position, why }: UnreadRow) {
+        self.report.add(CheckFinding { rule: "row", position, thread: String::new(), seq: 0, words: why });
         self.ledger.skip(position);
     }
 
-    fn stop_at(&mut self, fault: &Fault) {
+    fn stop_at(&mut self, fault: &LogFileFault) {
         let words = format!("nothing can be read after this position: {fault}");
         let position = self.ledger.position;
-        self.report.add(Finding { rule: "row", position, thread: String::new(), seq: 0, words });
+        self.report.add(CheckFinding { rule: "row", position, thread: String::new(), seq: 0, words });
     }
 
-    fn judge(self) -> Report {
+    fn judge(self) -> CheckReport {
         let Bench { terms, ledger, clients, mut report } = self;
         for rule in rules::ON_END {
             rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));

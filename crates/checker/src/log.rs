@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::record::{Hash, Id, LAST_MOMENT_MS, Record};
+use crate::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId};
 
 /// SQLite's application id in a log's header: "syst".
 const APPLICATION_ID: u32 = 0x7379_7374;
@@ -37,48 +37,48 @@ const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addr
     LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ORDER BY r.pos";
 
 /// A log, in its state at the first read.
-pub struct Log {
+pub struct LogSnapshot {
     connection: Connection,
 }
 
 /// Why a file cannot be judged.
 #[derive(Debug)]
-pub enum Fault {
+pub enum LogFileFault {
     /// SQLite cannot read it.
     Unreadable(rusqlite::Error),
     /// It is a database, but not a log of a known format.
     Foreign(String),
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for LogFileFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unreadable(error) => write!(f, "the file cannot be read: {error}"),
-            Fault::Foreign(why) => f.write_str(why),
+            LogFileFault::Unreadable(error) => write!(f, "the file cannot be read: {error}"),
+            LogFileFault::Foreign(why) => f.write_str(why),
         }
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for LogFileFault {}
 
-impl From<rusqlite::Error> for Fault {
-    fn from(error: rusqlite::Error) -> Fault {
-        Fault::Unreadable(error)
+impl From<rusqlite::Error> for LogFileFault {
+    fn from(error: rusqlite::Error) -> LogFileFault {
+        LogFileFault::Unreadable(error)
     }
 }
 
 /// A row that is not a record: its position, and the column that does not fit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Unread {
+pub struct UnreadRow {
     /// Its position, if that is readable.
     pub position: u64,
     /// What does not fit.
     pub why: String,
 }
 
-impl Log {
+impl LogSnapshot {
     /// Opens a log for reading, with or without a running organism.
-    pub fn read(path: &Path) -> Result<Log, Fault> {
+    pub fn read(path: &Path) -> Result<LogSnapshot, LogFileFault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
@@ -87,11 +87,11 @@ impl Log {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, u32>(0));
         if ![APPLICATION_ID, COPY_ID].contains(&number("application_id")?) {
-            return Err(Fault::Foreign("the file is the database of another program".into()));
+            return Err(LogFileFault::Foreign("the file is the database of another program".into()));
         }
         let format = number("user_version")?;
         if !(1..=FORMAT).contains(&format) {
-            return Err(Fault::Foreign(format!(
+            return Err(LogFileFault::Foreign(format!(
                 "the log has format {format}; this judge knows formats up to {FORMAT}"
             )));
         }
@@ -102,21 +102,21 @@ impl Log {
         }
         // One transaction: records that are appended later are not judged.
         connection.execute_batch("BEGIN")?;
-        Ok(Log { connection })
+        Ok(LogSnapshot { connection })
     }
 
     /// Passes on every record, in order of position.
-    pub fn each(&self, mut take: impl FnMut(Result<Record, Unread>)) -> Result<(), Fault> {
+    pub fn each(&self, mut take: impl FnMut(Result<LogLine, UnreadRow>)) -> Result<(), LogFileFault> {
         let mut statement = self.connection.prepare(RECORDS)?;
         let mut rows = statement.query([])?;
         while let Some(row) = rows.next()? {
-            take(record(row).map_err(|why| Unread { position: natural(row, 0, "pos").unwrap_or(0), why }));
+            take(record(row).map_err(|why| UnreadRow { position: natural(row, 0, "pos").unwrap_or(0), why }));
         }
         Ok(())
     }
 }
 
-fn record(row: &Row<'_>) -> Result<Record, String> {
+fn record(row: &Row<'_>) -> Result<LogLine, String> {
     let time_ms = natural(row, 14, "time")?;
     if time_ms > LAST_MOMENT_MS {
         return Err(format!("time: {time_ms} lies after the year 9999"));
@@ -128,25 +128,25 @@ fn record(row: &Row<'_>) -> Result<Record, String> {
             return Err(format!("{column}: its word is not in the log"));
         }
     }
-    Ok(Record {
+    Ok(LogLine {
         position: natural(row, 0, "pos")?,
         thread: needed(text(row, 1, "thread")?, "thread")?,
         seq: natural(row, 2, "seq")?,
-        id: Id(needed(maybe(row, 3, "id")?, "id")?),
+        id: RecordId(needed(maybe(row, 3, "id")?, "id")?),
         kind: needed(text(row, 4, "kind")?, "kind")?,
         from: needed(text(row, 5, "sender")?, "sender")?,
         to: text(row, 7, "addressee")?,
         call: text(row, 8, "call")?,
         turn: maybe(row, 9, "turn")?,
         ordinal: maybe(row, 10, "ordinal")?,
-        cause: maybe(row, 11, "cause")?.map(Id),
+        cause: maybe(row, 11, "cause")?.map(RecordId),
         key: text(row, 12, "key")?,
-        origin: maybe(row, 13, "origin")?.map(Hash),
+        origin: maybe(row, 13, "origin")?.map(RecordHash),
         time_ms,
-        config: Hash(needed(maybe(row, 15, "config")?, "config")?),
+        config: RecordHash(needed(maybe(row, 15, "config")?, "config")?),
         code: text(row, 17, "code")?,
         salt: needed(maybe(row, 18, "salt")?, "salt")?,
-        head: Hash(needed(maybe(row, 19, "head")?, "head")?),
+        head: RecordHash(needed(maybe(row, 19, "head")?, "head")?),
         body: needed(maybe(row, 20, "body")?, "body")?,
     })
 }

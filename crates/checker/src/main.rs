@@ -8,10 +8,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use systole_checker::history::History;
-use systole_checker::log::Log;
-use systole_checker::report::Report;
-use systole_checker::{Terms, check_under};
+use systole_checker::history::ClientHistory;
+use systole_checker::log::LogSnapshot;
+use systole_checker::report::CheckReport;
+use systole_checker::{RunSettings, check_under};
 
 const USAGE: &str = "usage: systole-check [--running] [--attempts N] LOG [HISTORY ...]
 
@@ -32,8 +32,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<Report, String> {
-    let mut terms = Terms::default();
+fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<CheckReport, String> {
+    let mut terms = RunSettings::default();
     let mut paths = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.to_str() {
@@ -48,8 +48,8 @@ fn run(mut arguments: impl Iterator<Item = PathBuf>) -> Result<Report, String> {
     }
     let (log, histories) = paths.split_first().ok_or(USAGE)?;
     let at = |path: &Path, why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
-    let log = Log::read(log).map_err(|fault| at(log, &fault))?;
-    let histories: Result<Vec<History>, String> =
-        histories.iter().map(|path| History::read(path).map_err(|why| at(path, &why))).collect();
+    let log = LogSnapshot::read(log).map_err(|fault| at(log, &fault))?;
+    let histories: Result<Vec<ClientHistory>, String> =
+        histories.iter().map(|path| ClientHistory::read(path).map_err(|why| at(path, &why))).collect();
     Ok(check_under(&log, &histories?, &terms))
 }

@@ -3,7 +3,7 @@
 //! A judge must not skip unknown records.
 
 use crate::path;
-use crate::record::Record;
+use crate::record::LogLine;
 
 /// What a record does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -142,7 +142,7 @@ impl<'r> Act<'r> {
 }
 
 /// What a record does, or why it has no known meaning.
-pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
+pub(crate) fn read(record: &LogLine) -> Result<Act<'_>, String> {
     let code = record.code.as_deref();
     match (record.kind.as_str(), code) {
         ("message", Some("request")) => {
@@ -212,31 +212,31 @@ pub(crate) fn read(record: &Record) -> Result<Act<'_>, String> {
     }
 }
 
-fn opens(record: &Record, by: By) -> Result<Act<'_>, String> {
+fn opens(record: &LogLine, by: By) -> Result<Act<'_>, String> {
     Ok(Act::Opens { call: call(record)?, to: addressee(record)?, by })
 }
 
-fn takes(record: &Record, first_is_enough: bool) -> Result<Act<'_>, String> {
+fn takes(record: &LogLine, first_is_enough: bool) -> Result<Act<'_>, String> {
     let call = call(record)?;
     path::taker(call).ok_or("it goes to several and does not say to which")?;
     let (caller, turn, ordinal) = path::item(call).ok_or("it is made by no item")?;
     Ok(Act::Takes { caller, turn, ordinal, call, to: addressee(record)?, first_is_enough })
 }
 
-fn item<'r>(record: &'r Record, sort: Sort<'r>) -> Result<Act<'r>, String> {
+fn item<'r>(record: &'r LogLine, sort: Sort<'r>) -> Result<Act<'r>, String> {
     let ordinal = record.ordinal.ok_or("an item has no ordinal")?;
     Ok(Act::Item { call: call(record)?, turn: turn(record)?, ordinal, sort })
 }
 
-fn call(record: &Record) -> Result<&str, String> {
+fn call(record: &LogLine) -> Result<&str, String> {
     let call = record.call.as_deref().ok_or("it names no call")?;
     if path::is_path(call) { Ok(call) } else { Err(format!("{call:?} is no call path")) }
 }
 
-fn turn(record: &Record) -> Result<u32, String> {
+fn turn(record: &LogLine) -> Result<u32, String> {
     record.turn.ok_or_else(|| "it names no turn".into())
 }
 
-fn addressee(record: &Record) -> Result<&str, String> {
+fn addressee(record: &LogLine) -> Result<&str, String> {
     record.to.as_deref().ok_or_else(|| "it has no addressee".into())
 }

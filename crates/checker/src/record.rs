@@ -9,21 +9,21 @@ use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 value.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Hash(pub [u8; 32]);
+pub struct RecordHash(pub [u8; 32]);
 
-impl Hash {
+impl RecordHash {
     /// The hash of some bytes.
-    pub fn of(bytes: &[u8]) -> Hash {
-        Hash(Sha256::digest(bytes).into())
+    pub fn of(bytes: &[u8]) -> RecordHash {
+        RecordHash(Sha256::digest(bytes).into())
     }
 
     /// Reads 64 lower-case hex digits.
-    pub fn parse(text: &str) -> Option<Hash> {
-        hex(text).map(Hash)
+    pub fn parse(text: &str) -> Option<RecordHash> {
+        hex(text).map(RecordHash)
     }
 }
 
-impl fmt::Display for Hash {
+impl fmt::Display for RecordHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -31,12 +31,12 @@ impl fmt::Display for Hash {
 
 /// The id of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Id(pub [u8; 16]);
+pub struct RecordId(pub [u8; 16]);
 
-impl Id {
+impl RecordId {
     /// Reads the hyphenated form, in lower case.
-    pub fn parse(text: &str) -> Option<Id> {
-        let id = Id(hex(&text.replace('-', ""))?);
+    pub fn parse(text: &str) -> Option<RecordId> {
+        let id = RecordId(hex(&text.replace('-', ""))?);
         (id.to_string() == text).then_some(id)
     }
 
@@ -47,7 +47,7 @@ impl Id {
     }
 }
 
-impl fmt::Display for Id {
+impl fmt::Display for RecordId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, byte) in self.0.iter().enumerate() {
             let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
@@ -76,7 +76,7 @@ fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
 
 /// One line of the log, with its interned columns as text again.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Record {
+pub struct LogLine {
     /// Its place in the log.
     pub position: u64,
     /// The chain it belongs to.
@@ -84,7 +84,7 @@ pub struct Record {
     /// Its place in that chain, from 1.
     pub seq: u64,
     /// Its id.
-    pub id: Id,
+    pub id: RecordId,
     /// Its kind.
     pub kind: String,
     /// Who sent it.
@@ -98,26 +98,26 @@ pub struct Record {
     /// Which item of the turn's reply it is.
     pub ordinal: Option<u32>,
     /// The record that caused it.
-    pub cause: Option<Id>,
+    pub cause: Option<RecordId>,
     /// The idempotency key of a message from outside.
     pub key: Option<String>,
     /// In a child's first record, the leaf of the record that spawned it.
-    pub origin: Option<Hash>,
+    pub origin: Option<RecordHash>,
     /// When it was made, in milliseconds since 1970 in UTC.
     pub time_ms: u64,
     /// The configuration in force.
-    pub config: Hash,
+    pub config: RecordHash,
     /// What it means.
     pub code: Option<String>,
     /// The salt of the body.
     pub salt: [u8; 16],
     /// The head that the row claims for its thread after this record.
-    pub head: Hash,
+    pub head: RecordHash,
     /// The payload.
     pub body: Vec<u8>,
 }
 
-impl Record {
+impl LogLine {
     /// The header as it is hashed.
     pub fn header(&self) -> Vec<u8> {
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
@@ -152,7 +152,7 @@ impl Record {
     }
 
     /// The leaf of the record's own bytes.
-    pub fn leaf(&self) -> Hash {
+    pub fn leaf(&self) -> RecordHash {
         let part = tagged(3, &[&self.salt, &self.body]);
         let commitment = tagged(5, &[&part.0]);
         tagged(0, &[&self.header(), &commitment.0])
@@ -160,18 +160,18 @@ impl Record {
 }
 
 /// The head of a thread before its first record.
-pub fn head_zero(thread: &str) -> Hash {
+pub fn head_zero(thread: &str) -> RecordHash {
     tagged(2, &[b"systole thread v1", thread.as_bytes()])
 }
 
 /// The head of a thread after a record with this leaf.
-pub fn head_after(before: Hash, leaf: Hash) -> Hash {
+pub fn head_after(before: RecordHash, leaf: RecordHash) -> RecordHash {
     tagged(2, &[&before.0, &leaf.0])
 }
 
-fn tagged(tag: u8, parts: &[&[u8]]) -> Hash {
+fn tagged(tag: u8, parts: &[&[u8]]) -> RecordHash {
     let hash = parts.iter().fold(Sha256::new().chain_update([tag]), |hash, part| hash.chain_update(part));
-    Hash(hash.finalize().into())
+    RecordHash(hash.finalize().into())
 }
 
 /// The last millisecond that has a text form: RFC 3339 has four digits for the year.

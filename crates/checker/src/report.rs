@@ -12,7 +12,7 @@ const KEPT_OF_A_RULE: u64 = 100;
 
 /// A fault.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
+pub struct CheckFinding {
     /// The rule that found it.
     pub rule: &'static str,
     /// Its position in the log; 0 if unknown.
@@ -25,7 +25,7 @@ pub struct Finding {
     pub words: String,
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for CheckFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  position {}  {} {}  {}", self.rule, self.position, self.thread, self.seq, self.words)
     }
@@ -63,7 +63,7 @@ impl fmt::Display for OpenCall {
 
 /// The amounts, and the fate of the clients' messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
+pub struct ReportCounts {
     /// Records in the log.
     pub records: u64,
     /// Threads in the log.
@@ -92,24 +92,24 @@ pub struct Counts {
 
 /// The result of a judge.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Report {
+pub struct CheckReport {
     /// The faults, for each rule the first hundred, in order of the log.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<CheckFinding>,
     /// How often each rule found something, stored or not.
     pub found: BTreeMap<&'static str, u64>,
     /// The calls that are open, oldest first.
     pub open: Vec<OpenCall>,
     /// The amounts.
-    pub counts: Counts,
+    pub counts: ReportCounts,
 }
 
-impl Report {
+impl CheckReport {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.found.is_empty()
     }
 
-    pub(crate) fn add(&mut self, finding: Finding) {
+    pub(crate) fn add(&mut self, finding: CheckFinding) {
         let count = self.found.entry(finding.rule).or_default();
         *count += 1;
         if *count <= KEPT_OF_A_RULE {
@@ -118,7 +118,7 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
@@ -129,7 +129,7 @@ impl fmt::Display for Report {
         for open in &self.open {
             writeln!(f, "open  position {}  {} {}  {open}", open.position, open.thread, open.seq)?;
         }
-        let Counts { records, threads, acked, lost, doubled, answered, failed, open, .. } = self.counts;
+        let ReportCounts { records, threads, acked, lost, doubled, answered, failed, open, .. } = self.counts;
         writeln!(f, "{records} records in {threads} threads, {} findings", self.found.values().sum::<u64>())?;
         write!(
             f,

@@ -2,7 +2,7 @@
 
 /// The first error in a payload, worded so that its author can fix it from the message alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct PayloadFinding {
     /// The root element of the payload, by local name.
     pub element: String,
     /// The path of the error, such as `/search/limit`, `/order/line[2]` or `/search/@mode`.

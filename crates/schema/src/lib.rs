@@ -1,6 +1,6 @@
 //! Our own model of the schema profile: what a listener's XSD allows, in words an agent can act on.
 //!
-//! An XSD comes in. Out goes a `Model`, or the list of constructs outside the profile, each with its place and a
+//! An XSD comes in. Out goes a `SchemaModel`, or the list of constructs outside the profile, each with its place and a
 //! fix. A model finds the first error in a payload and makes a smallest valid example. It never decides whether a
 //! payload is valid: libxml2 judges, and if the model has no words for a refusal, the caller uses those of libxml2.
 //! It never fetches anything.
@@ -21,16 +21,16 @@ mod texts;
 mod tree;
 mod word;
 
-pub use build::given::Slip;
-pub use finding::Finding;
+pub use build::given::ValueSlip;
+pub use finding::PayloadFinding;
 pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
-pub use part::{Part, PartKind};
-pub use texts::Texts;
+pub use part::{PayloadPart, PayloadPartKind};
+pub use texts::TextElements;
 
 /// A construct outside the profile, or one that is itself wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct ProfileViolation {
     /// The document of the construct, by its offered name; `None` for the schema itself.
     pub document: Option<String>,
     /// Line of the construct in the schema document, from 1.
@@ -47,20 +47,20 @@ pub struct Unfit {
 
 /// Everything that one schema document allows, with the documents that it imports.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct SchemaModel {
     schema: shape::Schema,
 }
 
-impl Model {
+impl SchemaModel {
     /// Reads a standalone schema document, or lists everything in it that is outside the profile.
-    pub fn read(xsd: &[u8]) -> Result<Self, Vec<Unfit>> {
+    pub fn read(xsd: &[u8]) -> Result<Self, Vec<ProfileViolation>> {
         Self::read_among(xsd, &[])
     }
 
     /// Reads a schema document and resolves its imports among other documents. Refusals use the name of each
     /// document. An import names a namespace; exactly one of the others must declare it. The schema itself may be
     /// among them.
-    pub fn read_among(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Self, Vec<Unfit>> {
+    pub fn read_among(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Self, Vec<ProfileViolation>> {
         read::schema(xsd, others).map(|schema| Self { schema })
     }
 
@@ -106,13 +106,13 @@ impl Model {
     }
 
     /// The first error in a payload in document order, as far as the model has words for it.
-    pub fn explain(&self, payload: &[u8]) -> Option<Finding> {
+    pub fn explain(&self, payload: &[u8]) -> Option<PayloadFinding> {
         explain::first(&self.schema, payload)
     }
 
     /// The first error in a payload that the judge refused. It finds more than `explain`: only the judge's verdict
     /// shows that a type chosen with `xsi:type` is wrong.
-    pub fn explain_refused(&self, payload: &[u8]) -> Option<Finding> {
+    pub fn explain_refused(&self, payload: &[u8]) -> Option<PayloadFinding> {
         explain::of_refused(&self.schema, payload)
     }
 
@@ -127,12 +127,12 @@ impl Model {
     }
 
     /// A global element, as the start of a path into its payloads.
-    pub fn part(&self, element: &str) -> Option<Part<'_>> {
-        self.schema.global(element).map(|declaration| part::Part::of_global(&self.schema, declaration))
+    pub fn part(&self, element: &str) -> Option<PayloadPart<'_>> {
+        self.schema.global(element).map(|declaration| part::PayloadPart::of_global(&self.schema, declaration))
     }
 
     /// Which elements of a global element's payloads hold only text.
-    pub fn texts(&self, element: &str) -> Option<Texts> {
+    pub fn texts(&self, element: &str) -> Option<TextElements> {
         texts::of(&self.schema, element)
     }
 
@@ -163,7 +163,7 @@ impl Model {
     ///
     /// # Errors
     /// Every error, with all missing parts at once.
-    pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+    pub fn from_fields(&self, element: &str, arguments: &[&str]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
         let declaration = self.schema.global(element)?;
         let given = build::fields::read(&self.schema, declaration, arguments);
         Some(given.and_then(|given| {
@@ -176,7 +176,7 @@ impl Model {
     ///
     /// # Errors
     /// If the payload does not follow the schema; a judged payload always does.
-    pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, Finding> {
+    pub fn to_json(&self, payload: &[u8]) -> Result<serde_json::Value, PayloadFinding> {
         json::unfold::payload(&self.schema, payload)
     }
 
@@ -184,7 +184,11 @@ impl Model {
     ///
     /// # Errors
     /// Every error, with all missing parts at once.
-    pub fn from_json(&self, element: &str, value: &serde_json::Value) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+    pub fn from_json(
+        &self,
+        element: &str,
+        value: &serde_json::Value,
+    ) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
         let declaration = self.schema.global(element)?;
         let given = json::text::value(value, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
@@ -197,7 +201,7 @@ impl Model {
     ///
     /// # Errors
     /// Every error, with all missing parts at once.
-    pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<Slip>>> {
+    pub fn from_json_text(&self, element: &str, json: &[u8]) -> Option<Result<Vec<u8>, Vec<ValueSlip>>> {
         let declaration = self.schema.global(element)?;
         let given = json::text::text(json, &format!("/{element}"));
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {

@@ -13,7 +13,7 @@ use crate::shape::{Bound, Declaration, Schema, Simple, TypeId, Variety};
 
 /// A part of a payload.
 #[derive(Clone, Debug)]
-pub struct Part<'m> {
+pub struct PayloadPart<'m> {
     schema: &'m Schema,
     name: &'m str,
     holds: Holds<'m>,
@@ -30,7 +30,7 @@ enum Holds<'m> {
 
 /// The content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartKind {
+pub enum PayloadPartKind {
     /// Text, or any other value that is compared as written.
     Text,
     /// True or false.
@@ -41,7 +41,7 @@ pub enum PartKind {
     Parts,
 }
 
-impl<'m> Part<'m> {
+impl<'m> PayloadPart<'m> {
     /// A global element.
     pub(crate) fn of_global(schema: &'m Schema, element: &'m Declaration) -> Self {
         let holds = Holds::Element(element.of);
@@ -74,22 +74,22 @@ impl<'m> Part<'m> {
     }
 
     /// The kind of its content.
-    pub fn kind(&self) -> PartKind {
+    pub fn kind(&self) -> PayloadPartKind {
         match self.inside() {
-            Some(Inside::Text) => PartKind::Text,
+            Some(Inside::Text) => PayloadPartKind::Text,
             Some(Inside::Value(simple)) => kind_of(simple),
-            Some(Inside::Nothing | Inside::Named(_) | Inside::Listed(_)) => PartKind::Parts,
+            Some(Inside::Nothing | Inside::Named(_) | Inside::Listed(_)) => PayloadPartKind::Parts,
             None => match &self.holds {
                 Holds::Attribute(simple) => kind_of(simple),
-                Holds::Element(_) => PartKind::Parts,
+                Holds::Element(_) => PayloadPartKind::Parts,
             },
         }
     }
 
     /// The parts inside it: attributes, then elements, both in the order of the schema.
-    pub fn parts(&self) -> Vec<Part<'m>> {
+    pub fn parts(&self) -> Vec<PayloadPart<'m>> {
         let Some(record) = self.record() else { return Vec::new() };
-        let attributes = record.attributes.iter().map(|attribute| Part {
+        let attributes = record.attributes.iter().map(|attribute| PayloadPart {
             schema: self.schema,
             name: &attribute.name,
             holds: Holds::Attribute(&attribute.simple),
@@ -97,11 +97,11 @@ impl<'m> Part<'m> {
             least: u32::from(attribute.required),
             most: Some(1),
         });
-        let mut parts: Vec<Part<'m>> = attributes.collect();
+        let mut parts: Vec<PayloadPart<'m>> = attributes.collect();
         let Some(content) = record.particle() else { return parts };
         for slot in record.slots() {
             let is_it = |term: &_| is_of(term, slot.declaration);
-            parts.push(Part {
+            parts.push(PayloadPart {
                 schema: self.schema,
                 name: &slot.declaration.name,
                 holds: Holds::Element(slot.declaration.of),
@@ -114,7 +114,7 @@ impl<'m> Part<'m> {
     }
 
     /// The part with that name inside it. An element comes before an attribute of the same name.
-    pub fn part(&self, name: &str) -> Option<Part<'m>> {
+    pub fn part(&self, name: &str) -> Option<PayloadPart<'m>> {
         let parts = self.parts();
         let found = parts.iter().rfind(|part| part.name == name && !part.is_attribute);
         found.or_else(|| parts.iter().find(|part| part.name == name)).cloned()
@@ -189,13 +189,15 @@ impl<'m> Part<'m> {
     }
 }
 
-fn kind_of(simple: &Simple) -> PartKind {
+fn kind_of(simple: &Simple) -> PayloadPartKind {
     match simple.variety {
         Variety::Atomic(base) => match base.family() {
-            Family::Truth => PartKind::Flag,
-            Family::Whole | Family::Decimal => PartKind::Number,
-            Family::Text | Family::Floating | Family::Moment | Family::Span | Family::Bytes => PartKind::Text,
+            Family::Truth => PayloadPartKind::Flag,
+            Family::Whole | Family::Decimal => PayloadPartKind::Number,
+            Family::Text | Family::Floating | Family::Moment | Family::Span | Family::Bytes => {
+                PayloadPartKind::Text
+            }
         },
-        Variety::List(_) | Variety::Union(_) => PartKind::Text,
+        Variety::List(_) | Variety::Union(_) => PayloadPartKind::Text,
     }
 }

@@ -10,7 +10,7 @@ use crate::tree::{self, Element};
 
 /// Which elements of a payload hold only text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Texts {
+pub struct TextElements {
     /// The root element is first.
     nodes: Vec<Node>,
 }
@@ -32,7 +32,7 @@ enum Kind {
     Other,
 }
 
-impl Texts {
+impl TextElements {
     /// An element that holds only text.
     #[must_use]
     pub fn text() -> Self {
@@ -103,7 +103,7 @@ pub(crate) fn declares_all(schema: &Schema, payload: &[u8]) -> bool {
     is_own && of(schema, &root.name.local).is_some_and(|texts| texts.declare(0, &root))
 }
 
-impl Texts {
+impl TextElements {
     /// The recursion is bounded: the tree is never deeper than its reader allows.
     fn declare(&self, at: usize, element: &Element) -> bool {
         element.children().all(|child| {
@@ -114,7 +114,7 @@ impl Texts {
 }
 
 /// The elements inside a global element.
-pub(crate) fn of(schema: &Schema, element: &str) -> Option<Texts> {
+pub(crate) fn of(schema: &Schema, element: &str) -> Option<TextElements> {
     let root = schema.global(element)?.of.0;
     let (mut numbers, mut waiting) = (BTreeMap::from([(root, 0)]), vec![root]);
     let mut nodes = BTreeMap::new();
@@ -131,7 +131,7 @@ pub(crate) fn of(schema: &Schema, element: &str) -> Option<Texts> {
         }
         nodes.insert(numbers.get(&id).copied()?, Node { kind, children });
     }
-    Some(Texts { nodes: nodes.into_values().collect() })
+    Some(TextElements { nodes: nodes.into_values().collect() })
 }
 
 fn node(schema: &Schema, id: usize) -> (Kind, Vec<&Declaration>) {

@@ -4,10 +4,10 @@
 //! last reply, and the inbox keeps the order of the pump. A value comes in and a payload goes out, or the other way
 //! round.
 
-use crate::gate::{Gate, Step, Tag};
+use crate::gate::{Gate, GateStep, Tag};
 use crate::place::Fault;
-use crate::writer::Writer;
-use crate::{Limits, Payload, QName, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, QName, codes, namespaces};
 
 /// The answers to the items of a call's last reply, and the messages that reached the call unasked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct Answer {
 pub fn write_answers(answers: &Answers) -> Payload {
     let carried = answers.items.iter().filter_map(|item| item.payload.as_ref()).chain(&answers.inbox);
     let mut writer =
-        Writer::with_capacity(256 + carried.map(|payload| payload.bytes().len() + 64).sum::<usize>());
+        XmlWriter::with_capacity(256 + carried.map(|payload| payload.bytes().len() + 64).sum::<usize>());
     writer
         .open("answers")
         .xmlns(namespaces::CORE)
@@ -72,9 +72,9 @@ impl Answers {
     /// # Errors
     /// If the payload is not `<answers>`, so it is a request.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::CORE) && tag.local == "answers" => {}
             _ => {
                 return Err(gate
                     .fault(codes::INVALID, "the payload holds no answers", 0)

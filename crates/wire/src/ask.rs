@@ -1,23 +1,23 @@
 //! Questions that a listener may ask the pump about its delivery.
 //!
-//! This module answers none of them. A start tag that the gate has just opened comes in and a [`Question`] goes out,
+//! This module answers none of them. A start tag that the gate has just opened comes in and a [`PumpQuestion`] goes out,
 //! or the other way round.
 
 mod kept;
 mod viewed;
 
-pub use kept::{Kept, Put, Whose};
-pub use viewed::{Message, Shown, Spot, Viewed, Words};
+pub use kept::{BytePage, ByteSource, StoredText};
+pub use viewed::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 
 use crate::gate::{Gate, Tag};
 use crate::journal::count;
 use crate::place::Fault;
-use crate::writer::{Start, Writer};
+use crate::writer::{StartTag, XmlWriter};
 use crate::{codes, namespaces};
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Question {
+pub enum PumpQuestion {
     /// The messages of the listener's own call, from a given one on.
     View {
         /// The number of the first message wanted; 0 means the same as 1: all of them.
@@ -65,7 +65,7 @@ pub enum Question {
 
 const KINDS: &str = "view, schema, blob, put-blob, configuration or journal";
 
-impl Question {
+impl PumpQuestion {
     /// The name of the question's element.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -80,7 +80,7 @@ impl Question {
     }
 
     /// Writes the question as the content of `<ask>`.
-    pub(crate) fn write(&self, writer: &mut Writer) {
+    pub(crate) fn write(&self, writer: &mut XmlWriter) {
         let start = writer.open(self.name());
         match self {
             Self::View { from_seq, words, items } => {
@@ -150,7 +150,7 @@ impl Question {
 }
 
 /// Closes a question, with its first byte if that is not the beginning.
-fn since(start: Start<'_, '_>, from: u64) {
+fn since(start: StartTag<'_, '_>, from: u64) {
     if from == 0 { start.empty() } else { start.number("from", from).empty() }
 }
 

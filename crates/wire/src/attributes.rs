@@ -10,7 +10,7 @@ use crate::characters::{self, ValueFlaw};
 
 /// One attribute as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Attribute<'d> {
+pub struct TagAttribute<'d> {
     /// The prefix, empty if there is none.
     pub prefix: &'d str,
     /// The local name.
@@ -33,7 +33,7 @@ pub(crate) fn mark(name: &str) -> u64 {
     u64::from_le_bytes(word).rotate_left(8) ^ name.len() as u64
 }
 
-impl<'d> Attribute<'d> {
+impl<'d> TagAttribute<'d> {
     /// The value as a parser reads it.
     #[must_use]
     pub fn value(&self) -> Cow<'d, str> {
@@ -43,7 +43,7 @@ impl<'d> Attribute<'d> {
 
 /// An attribute before its name is checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Written<'d> {
+pub struct UncheckedAttribute<'d> {
     /// The name, with its prefix.
     pub name: &'d str,
     /// The text between the quotes.
@@ -54,7 +54,7 @@ pub struct Written<'d> {
 
 /// What is wrong with a tag, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flaw {
+pub struct TagFlaw {
     /// Where it is in the document.
     pub offset: usize,
     /// What is wrong.
@@ -65,24 +65,24 @@ pub struct Flaw {
 
 /// Walks over the attributes of a tag. It yields nothing after a flaw.
 #[derive(Debug)]
-pub struct Walk<'d> {
+pub struct AttributeWalk<'d> {
     rest: &'d str,
     offset: usize,
 }
 
-impl<'d> Walk<'d> {
+impl<'d> AttributeWalk<'d> {
     /// `text` is the text after the element's name; `offset` is its start in the document.
     #[must_use]
     pub fn new(text: &'d str, offset: usize) -> Self {
         Self { rest: text, offset }
     }
 
-    fn flaw(&mut self, offset: usize, message: impl Into<String>, fix: Option<&'static str>) -> Flaw {
+    fn flaw(&mut self, offset: usize, message: impl Into<String>, fix: Option<&'static str>) -> TagFlaw {
         self.rest = "";
-        Flaw { offset, message: message.into(), fix }
+        TagFlaw { offset, message: message.into(), fix }
     }
 
-    fn read(&mut self, text: &'d str, offset: usize) -> Result<Written<'d>, Flaw> {
+    fn read(&mut self, text: &'d str, offset: usize) -> Result<UncheckedAttribute<'d>, TagFlaw> {
         let Some((before, after)) = text.split_once('=') else {
             let word = text.split(characters::is_white).next().unwrap_or_default();
             let message = format!("attribute {} has no value", crate::place::excerpt(word));
@@ -103,7 +103,7 @@ impl<'d> Walk<'d> {
         }
         self.offset += self.rest.len() - rest.len();
         self.rest = rest;
-        Ok(Written { name, raw, offset })
+        Ok(UncheckedAttribute { name, raw, offset })
     }
 }
 
@@ -125,8 +125,8 @@ fn value_words(name: &str, flaw: ValueFlaw<'_>) -> (String, &'static str) {
     }
 }
 
-impl<'d> Iterator for Walk<'d> {
-    type Item = Result<Written<'d>, Flaw>;
+impl<'d> Iterator for AttributeWalk<'d> {
+    type Item = Result<UncheckedAttribute<'d>, TagFlaw>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let text = self.rest.trim_start_matches(characters::is_white);

@@ -9,7 +9,7 @@ use crate::place::{Fault, Place};
 
 /// A part of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Piece {
+pub enum StreamPiece {
     /// An element from its `<` to the `>` of its end tag.
     Element(Vec<u8>),
     /// Text, comments and everything else outside elements; a line feed ends a piece.
@@ -18,7 +18,7 @@ pub enum Piece {
 
 /// The rest at the end of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
+pub enum StreamRest {
     /// Nothing: the last piece was whole.
     Nothing,
     /// Text without a line feed, or a comment that does not end.
@@ -59,7 +59,7 @@ const STRAY_BYTES: usize = 64 << 10;
 
 /// The reader of a stream.
 #[derive(Debug)]
-pub struct Elements {
+pub struct ElementReader {
     cap: usize,
     /// The bytes since the last piece.
     held: Vec<u8>,
@@ -71,7 +71,7 @@ pub struct Elements {
     ended: Option<Fault>,
 }
 
-impl Elements {
+impl ElementReader {
     /// A reader for elements of at most `cap` bytes.
     #[must_use]
     pub fn new(cap: usize) -> Self {
@@ -82,7 +82,7 @@ impl Elements {
     ///
     /// # Errors
     /// If an element is larger than the cap; nothing can be read after that.
-    pub fn feed(&mut self, chunk: &[u8], pieces: &mut Vec<Piece>) -> Result<(), Fault> {
+    pub fn feed(&mut self, chunk: &[u8], pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
         if let Some(fault) = &self.ended {
             return Err(fault.clone());
         }
@@ -102,12 +102,12 @@ impl Elements {
 
     /// The rest, once the stream has ended.
     #[must_use]
-    pub fn finish(self) -> Left {
+    pub fn finish(self) -> StreamRest {
         match self.state {
-            _ if self.held.is_empty() => Left::Nothing,
-            State::Start(_) | State::Quoted(_) => Left::Open(self.held),
-            _ if self.depth > 0 => Left::Open(self.held),
-            _ => Left::Stray(self.held),
+            _ if self.held.is_empty() => StreamRest::Nothing,
+            State::Start(_) | State::Quoted(_) => StreamRest::Open(self.held),
+            _ if self.depth > 0 => StreamRest::Open(self.held),
+            _ => StreamRest::Stray(self.held),
         }
     }
 
@@ -183,7 +183,7 @@ impl Elements {
         if line || (length >= STRAY_BYTES && !undecided) { Cut::Stray } else { Cut::None }
     }
 
-    fn cut(&mut self, cut: Cut, pieces: &mut Vec<Piece>) -> Result<(), Fault> {
+    fn cut(&mut self, cut: Cut, pieces: &mut Vec<StreamPiece>) -> Result<(), Fault> {
         let rest = if cut == Cut::Before { self.held.split_off(self.before) } else { Vec::new() };
         let piece = std::mem::replace(&mut self.held, rest);
         self.before = 0;
@@ -195,7 +195,11 @@ impl Elements {
             return Err(fault);
         }
         self.passed = self.passed.saturating_add(piece.len());
-        pieces.push(if cut == Cut::Element { Piece::Element(piece) } else { Piece::Stray(piece) });
+        pieces.push(if cut == Cut::Element {
+            StreamPiece::Element(piece)
+        } else {
+            StreamPiece::Stray(piece)
+        });
         Ok(())
     }
 }

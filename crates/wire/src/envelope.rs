@@ -2,12 +2,12 @@
 //! listener.
 //!
 //! This module never trusts an outsider's `from`: it passes the value on only so that a receipt can report the
-//! replacement. A document comes in and a [`Letter`] or a [`Delivered`] goes out, or the other way round.
+//! replacement. A document comes in and a [`OutsideDocument`] or a [`Delivered`] goes out, or the other way round.
 
-use crate::gate::{Gate, Step};
+use crate::gate::{Gate, GateStep};
 use crate::place::Fault;
-use crate::writer::Writer;
-use crate::{Limits, Payload, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, codes, namespaces};
 
 mod parts;
 mod stamp;
@@ -17,7 +17,7 @@ pub use stamp::Stamp;
 
 /// A document from an outside sender: a bare payload, or a payload in the plain form of the envelope.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Letter {
+pub struct OutsideDocument {
     /// The sender's claimed name; only an envelope has one.
     pub from: Option<String>,
     /// The receiver, if named.
@@ -28,14 +28,14 @@ pub struct Letter {
     pub payload: Payload,
 }
 
-impl Letter {
+impl OutsideDocument {
     /// Reads a document from outside.
     ///
     /// # Errors
     /// The first error in the document or in the shape of its envelope.
-    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         let mut gate = Gate::strict(document, limits)?;
-        let Step::Open(tag) = gate.step()? else {
+        let GateStep::Open(tag) = gate.step()? else {
             return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0));
         };
         let letter = match gate.ns(&tag) {
@@ -57,7 +57,7 @@ impl Letter {
             }
             _ => Self { from: None, to: None, thread: None, payload: Payload::cut(&mut gate, tag)? },
         };
-        while gate.step()? != Step::Done {}
+        while gate.step()? != GateStep::Done {}
         Ok(letter)
     }
 }
@@ -98,9 +98,9 @@ pub struct Delivered {
 /// # Errors
 /// If it is not a stamped envelope, so it did not come from a pump.
 pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
-    let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+    let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
     let tag = match gate.step()? {
-        Step::Open(tag) if gate.ns(&tag) == Some(namespaces::ENVELOPE) => tag,
+        GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::ENVELOPE) => tag,
         _ => {
             let fault = gate.fault(codes::INVALID, "the delivered document is not an envelope", 0);
             return Err(fault.expected(namespaces::ENVELOPE));
@@ -113,13 +113,13 @@ pub fn read_delivered(document: &[u8]) -> Result<Delivered, Fault> {
     let Some(stamp) = parts.stamp else {
         return Err(gate.fault(codes::INVALID, "the delivered envelope bears no stamp", closed));
     };
-    while gate.step()? != Step::Done {}
+    while gate.step()? != GateStep::Done {}
     Ok(Delivered { from, to: parts.to, thread, stamp, payload: parts.payload })
 }
 
 /// The sender, the receiver and the thread of an envelope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Address<'a> {
+pub struct EnvelopeAddress<'a> {
     /// The sender.
     pub from: Option<&'a str>,
     /// The receiver, if named.
@@ -130,16 +130,16 @@ pub struct Address<'a> {
 
 /// Writes an envelope: the pump's form with a stamp, the plain form without one.
 #[must_use]
-pub fn write_envelope(address: &Address<'_>, stamp: Option<&Stamp>, payload: &Payload) -> Vec<u8> {
+pub fn write_envelope(address: &EnvelopeAddress<'_>, stamp: Option<&Stamp>, payload: &Payload) -> Vec<u8> {
     // The wrapping with a full stamp takes about 700 bytes.
-    let mut writer = Writer::with_capacity(payload.bytes().len() + 768);
+    let mut writer = XmlWriter::with_capacity(payload.bytes().len() + 768);
     write_envelope_into(&mut writer, address, stamp, payload);
     writer.finish()
 }
 
 pub(crate) fn write_envelope_into(
-    writer: &mut Writer,
-    address: &Address<'_>,
+    writer: &mut XmlWriter,
+    address: &EnvelopeAddress<'_>,
     stamp: Option<&Stamp>,
     payload: &Payload,
 ) {

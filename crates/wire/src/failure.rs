@@ -3,7 +3,7 @@
 //! This module judges nothing: a listener's result comes in, and its reply to the pump goes out.
 
 use crate::Payload;
-use crate::reply::{Item, Said};
+use crate::reply::{Item, ReplyContent};
 
 /// Why a listener could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,19 +36,19 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
-impl From<Payload> for Said {
+impl From<Payload> for ReplyContent {
     fn from(payload: Payload) -> Self {
         Self::Items(vec![Item::plain(payload)])
     }
 }
 
-impl From<Vec<Payload>> for Said {
+impl From<Vec<Payload>> for ReplyContent {
     fn from(payloads: Vec<Payload>) -> Self {
         Self::Items(payloads.into_iter().map(Item::plain).collect())
     }
 }
 
-impl<S: Into<Self>> From<Result<S, Failure>> for Said {
+impl<S: Into<Self>> From<Result<S, Failure>> for ReplyContent {
     fn from(result: Result<S, Failure>) -> Self {
         match result {
             Ok(said) => said.into(),

@@ -22,14 +22,14 @@ pub fn with_length(document: &[u8]) -> Vec<u8> {
 
 /// Splits a stream into lines, none longer than a cap.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     cap: usize,
     held: Vec<u8>,
     next: Place,
     ended: Option<Fault>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// A splitter for lines of at most `cap` bytes, the line feed not counted.
     #[must_use]
     pub fn new(cap: usize) -> Self {
@@ -75,7 +75,7 @@ const LENGTH_DIGITS: usize = 20;
 
 /// Splits a stream of documents, each with its length before it.
 #[derive(Debug)]
-pub struct Lengths {
+pub struct LengthSplitter {
     cap: usize,
     held: Vec<u8>,
     /// The size of the current document in bytes, once its length is known.
@@ -84,7 +84,7 @@ pub struct Lengths {
     ended: Option<Fault>,
 }
 
-impl Lengths {
+impl LengthSplitter {
     /// A splitter for documents of at most `cap` bytes.
     #[must_use]
     pub fn new(cap: usize) -> Self {

@@ -8,10 +8,10 @@ use quick_xml::errors::IllFormedError;
 use quick_xml::events::Event;
 use quick_xml::reader::Reader;
 
-use crate::attributes::{Attribute, Flaw};
-use crate::place::{Fault, Place, Ruler, excerpt};
+use crate::attributes::{TagAttribute, TagFlaw};
+use crate::place::{Fault, Place, PlaceFinder, excerpt};
 use crate::scope::{Binding, Scope};
-use crate::{Limits, characters, codes};
+use crate::{DocumentLimits, characters, codes};
 
 mod content;
 mod doorstep;
@@ -25,21 +25,21 @@ pub(crate) use doorstep::SHORTER;
 ///
 /// # Errors
 /// The first error in it.
-pub fn check(document: &[u8], limits: &Limits) -> Result<(), Fault> {
+pub fn check(document: &[u8], limits: &DocumentLimits) -> Result<(), Fault> {
     let mut gate = Gate::strict(document, limits)?;
-    while gate.step()? != Step::Done {}
+    while gate.step()? != GateStep::Done {}
     Ok(())
 }
 
 /// One step of the reading. The gate skips comments, since no value depends on them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step<'d> {
+pub enum GateStep<'d> {
     /// An element begins; its attributes are at [`Gate::attributes`] until the next step.
     Open(Tag<'d>),
     /// The innermost open element ends.
     Close,
     /// A part of a text. One value may come in many parts.
-    Text(Text<'d>),
+    Text(TextPiece<'d>),
     /// A processing instruction; only from a lenient gate, which has noted the fault.
     Instruction,
     /// The document has ended as it should.
@@ -48,7 +48,7 @@ pub enum Step<'d> {
 
 /// A part of a text, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Text<'d> {
+pub enum TextPiece<'d> {
     /// Plain text between markup.
     Plain(&'d str),
     /// The content of a CDATA section.
@@ -57,7 +57,7 @@ pub enum Text<'d> {
     Character(char),
 }
 
-impl Text<'_> {
+impl TextPiece<'_> {
     /// Adds this part as a parser reads it.
     pub fn append_to(&self, value: &mut String) {
         match self {
@@ -104,21 +104,21 @@ impl Tag<'_> {
 #[derive(Debug)]
 pub struct Gate<'d> {
     document: &'d str,
-    limits: Limits,
+    limits: DocumentLimits,
     reader: Reader<&'d [u8]>,
     /// How many bytes were read past the tokeniser in total, and whether reading past it is allowed now. It is not
     /// allowed right after a text, because the tokeniser then expects markup.
     passed: usize,
     may_pass: bool,
     scope: Scope<'d>,
-    attributes: Vec<Attribute<'d>>,
+    attributes: Vec<TagAttribute<'d>>,
     /// The names of the open elements, outermost first.
     open: Vec<&'d str>,
     /// How many of the open elements do not count for the depth limit.
     floor: usize,
     lenient: bool,
     noted: Option<Fault>,
-    ruler: Ruler<'d>,
+    ruler: PlaceFinder<'d>,
     from: usize,
     to: usize,
     closes_next: bool,
@@ -131,17 +131,17 @@ impl<'d> Gate<'d> {
     ///
     /// # Errors
     /// If the document is too large, is not UTF-8, or holds a character that XML forbids.
-    pub fn strict(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn strict(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.message_bytes, false)
     }
 
     /// A gate for a reply: it uses the size limit of a reply, and it reads on after faults that spoil only one
     /// item.
-    pub(crate) fn lenient(document: &'d [u8], limits: &Limits) -> Result<Self, Fault> {
+    pub(crate) fn lenient(document: &'d [u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         Self::new(document, limits, limits.reply_bytes, true)
     }
 
-    fn new(document: &'d [u8], limits: &Limits, most: usize, lenient: bool) -> Result<Self, Fault> {
+    fn new(document: &'d [u8], limits: &DocumentLimits, most: usize, lenient: bool) -> Result<Self, Fault> {
         let text = doorstep::text(document, most)?;
         let mut reader = Reader::from_str(text);
         let config = reader.config_mut();
@@ -162,7 +162,7 @@ impl<'d> Gate<'d> {
             floor: 0,
             lenient,
             noted: None,
-            ruler: Ruler::new(document),
+            ruler: PlaceFinder::new(document),
             from: 0,
             to: 0,
             closes_next: false,
@@ -171,11 +171,11 @@ impl<'d> Gate<'d> {
         })
     }
 
-    /// Reads on to the next step. After [`Step::Done`] it keeps returning that.
+    /// Reads on to the next step. After [`GateStep::Done`] it keeps returning that.
     ///
     /// # Errors
     /// The fault that ends the reading; nothing useful follows it.
-    pub fn step(&mut self) -> Result<Step<'d>, Fault> {
+    pub fn step(&mut self) -> Result<GateStep<'d>, Fault> {
         let step = self.advance();
         self.broken |= step.is_err();
         step
@@ -183,7 +183,7 @@ impl<'d> Gate<'d> {
 
     /// The attributes of the element that the last step opened, without namespace declarations.
     #[must_use]
-    pub fn attributes(&self) -> &[Attribute<'d>] {
+    pub fn attributes(&self) -> &[TagAttribute<'d>] {
         &self.attributes
     }
 
@@ -193,7 +193,7 @@ impl<'d> Gate<'d> {
         self.attributes
             .iter()
             .find(|found| found.prefix.is_empty() && found.local == local)
-            .map(Attribute::value)
+            .map(TagAttribute::value)
     }
 
     /// The namespace of an element while it is open; `None` if it is in none.
@@ -204,7 +204,7 @@ impl<'d> Gate<'d> {
 
     /// The namespace of an attribute of the element that the last step opened; `None` if it is in none.
     #[must_use]
-    pub fn attribute_ns(&self, attribute: &Attribute<'d>) -> Option<&str> {
+    pub fn attribute_ns(&self, attribute: &TagAttribute<'d>) -> Option<&str> {
         self.bound(attribute.binding)
     }
 
@@ -235,7 +235,7 @@ impl<'d> Gate<'d> {
         self.to
     }
 
-    pub(crate) fn limits(&self) -> &Limits {
+    pub(crate) fn limits(&self) -> &DocumentLimits {
         &self.limits
     }
 
@@ -296,7 +296,7 @@ impl<'d> Gate<'d> {
         self.scope.binding(binding?).map(|binding| &*binding.uri).filter(|uri| !uri.is_empty())
     }
 
-    fn advance(&mut self) -> Result<Step<'d>, Fault> {
+    fn advance(&mut self) -> Result<GateStep<'d>, Fault> {
         if self.closes_next {
             self.closes_next = false;
             self.from = self.to;
@@ -322,12 +322,12 @@ impl<'d> Gate<'d> {
                 Event::End(end) => return self.end_tag(end.name().into_inner()),
                 Event::Text(_) => {
                     if let Some(text) = self.plain()? {
-                        return Ok(Step::Text(text));
+                        return Ok(GateStep::Text(text));
                     }
                 }
                 Event::CData(_) => {
                     // Nine bytes of `<![CDATA[` before it and three of `]]>` after it.
-                    let text = Text::Literal(self.source(self.from + 9, self.to - 3));
+                    let text = TextPiece::Literal(self.source(self.from + 9, self.to - 3));
                     return self.inside(text);
                 }
                 Event::GeneralRef(_) => return self.reference(),
@@ -335,7 +335,7 @@ impl<'d> Gate<'d> {
                 Event::Decl(_) if self.from == 0 => self.declaration()?,
                 Event::PI(_) | Event::Decl(_) => {
                     self.refuse(self.from, words::instruction)?;
-                    return Ok(Step::Instruction);
+                    return Ok(GateStep::Instruction);
                 }
                 Event::DocType(_) => return Err(words::doctype(self.ruler.place(self.from))),
                 Event::Eof => return self.finish(),
@@ -348,7 +348,7 @@ impl<'d> Gate<'d> {
         usize::try_from(position).unwrap_or(usize::MAX).saturating_add(self.passed)
     }
 
-    fn end_tag(&mut self, name: &str) -> Result<Step<'d>, Fault> {
+    fn end_tag(&mut self, name: &str) -> Result<GateStep<'d>, Fault> {
         let innermost = self.open.last().copied();
         let wrong = match innermost {
             Some(open) if open == name => return Ok(self.close()),
@@ -360,14 +360,14 @@ impl<'d> Gate<'d> {
         Err(words::syntax(&wrong.into(), innermost, self.ruler.place(self.from)))
     }
 
-    fn close(&mut self) -> Step<'d> {
+    fn close(&mut self) -> GateStep<'d> {
         self.scope.leave(self.open.len());
         self.open.pop();
-        Step::Close
+        GateStep::Close
     }
 
     /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
-    fn plain(&mut self) -> Result<Option<Text<'d>>, Fault> {
+    fn plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
         let text = self.source(self.from, self.to);
         // A search for one byte rules out most texts.
         let bracket = text.find(']');
@@ -378,26 +378,26 @@ impl<'d> Gate<'d> {
         if self.open.is_empty() && text.chars().all(characters::is_white) {
             return Ok(None);
         }
-        match self.inside(Text::Plain(text))? {
-            Step::Text(text) => Ok(Some(text)),
+        match self.inside(TextPiece::Plain(text))? {
+            GateStep::Text(text) => Ok(Some(text)),
             _ => Ok(None),
         }
     }
 
-    fn inside(&mut self, text: Text<'d>) -> Result<Step<'d>, Fault> {
+    fn inside(&mut self, text: TextPiece<'d>) -> Result<GateStep<'d>, Fault> {
         if self.open.is_empty() {
             let source = self.source(self.from, self.to);
             let skipped = source.len() - source.trim_start_matches(characters::is_white).len();
             let place = self.ruler.place(self.from + skipped);
             return Err(words::outside_root(source, self.root_seen, place));
         }
-        Ok(Step::Text(text))
+        Ok(GateStep::Text(text))
     }
 
-    fn reference(&mut self) -> Result<Step<'d>, Fault> {
+    fn reference(&mut self) -> Result<GateStep<'d>, Fault> {
         let written = self.source(self.from + 1, self.to - 1);
         match characters::reference(written) {
-            Some(character) => self.inside(Text::Character(character)),
+            Some(character) => self.inside(TextPiece::Character(character)),
             None => Err(words::unknown_reference(written, self.ruler.place(self.from))),
         }
     }
@@ -408,7 +408,7 @@ impl<'d> Gate<'d> {
         doorstep::declaration(declared, 5).map_err(|flaw| self.flawed(flaw))
     }
 
-    fn finish(&mut self) -> Result<Step<'d>, Fault> {
+    fn finish(&mut self) -> Result<GateStep<'d>, Fault> {
         let end = self.document.len();
         if let Some(innermost) = self.open.last() {
             let innermost = excerpt(innermost);
@@ -421,10 +421,10 @@ impl<'d> Gate<'d> {
             let fault = self.fault(codes::MALFORMED, "the document holds no element", end);
             return Err(fault.expected("exactly one element"));
         }
-        Ok(Step::Done)
+        Ok(GateStep::Done)
     }
 
-    fn flawed(&mut self, flaw: Flaw) -> Fault {
+    fn flawed(&mut self, flaw: TagFlaw) -> Fault {
         let fault = self.fault(codes::MALFORMED, flaw.message, flaw.offset);
         match flaw.fix {
             Some(fix) => fault.fix(fix),

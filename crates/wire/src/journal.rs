@@ -2,33 +2,33 @@
 //!
 //! An entry is durable once the pump answers it. So a later attempt at the same turn finds the answers that were
 //! already bought, and sees a call whose outcome is unknown. This module does not decide what follows from that. A
-//! start tag that the gate has just opened comes in and an [`Entry`] goes out, or the other way round.
+//! start tag that the gate has just opened comes in and an [`JournalEntry`] goes out, or the other way round.
 
 use crate::gate::{Gate, Tag};
 use crate::money::Money;
 use crate::place::Fault;
-use crate::writer::Writer;
+use crate::writer::XmlWriter;
 use crate::{codes, namespaces};
 
 mod past;
 
-pub use past::{Past, Recalled, Standing};
+pub use past::{EarlierEntries, EarlierEntry, PriorCall};
 
 /// The most bytes of a model's name, and of the reason why a model stopped.
 const WORD_BYTES: usize = 256;
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum JournalEntry {
     /// A model is about to be called.
-    Started(Started),
+    Started(ModelStarted),
     /// The model has answered, or it is known that it will not.
-    Result(Outcome),
+    Result(ModelCallOutcome),
 }
 
 /// The record before a call of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Started {
+pub struct ModelStarted {
     /// The model.
     pub model: String,
     /// SHA-256 of the prompt, in 64 hex digits: a later attempt recognises the call by it.
@@ -41,7 +41,7 @@ pub struct Started {
 
 /// The outcome of a model call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ModelCallOutcome {
     /// The id of the call's `model-started` entry, in the same attempt.
     pub of: u64,
     /// Why the model stopped, such as `end` or `length`; or why there is no answer.
@@ -58,7 +58,7 @@ pub struct Outcome {
     pub blobs: Vec<String>,
 }
 
-impl Outcome {
+impl ModelCallOutcome {
     /// All tokens used; `None` if neither number is known, and then the reserved tokens count as used.
     #[must_use]
     pub fn tokens(&self) -> Option<u64> {
@@ -71,7 +71,7 @@ impl Outcome {
 
 /// The identifying attributes of an entry's start tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Label<'a> {
+pub struct EntryLabel<'a> {
     /// Its number within its attempt.
     pub id: u64,
     /// The delivery of the entry, in a document from a listener.
@@ -80,7 +80,7 @@ pub struct Label<'a> {
     pub attempt: Option<u32>,
 }
 
-impl Entry {
+impl JournalEntry {
     /// The word for the entry's kind.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
@@ -92,14 +92,14 @@ impl Entry {
 
     /// The document of an entry, as a listener sends it or as the log keeps it.
     #[must_use]
-    pub fn document(&self, label: Label<'_>) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(512);
+    pub fn document(&self, label: EntryLabel<'_>) -> Vec<u8> {
+        let mut writer = XmlWriter::with_capacity(512);
         self.write(&mut writer, label);
         writer.finish()
     }
 
     /// Writes the entry with its namespace on its own tag.
-    pub(crate) fn write(&self, writer: &mut Writer, label: Label<'_>) {
+    pub(crate) fn write(&self, writer: &mut XmlWriter, label: EntryLabel<'_>) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         let attempt = number(label.attempt.map(u64::from));
         let start = writer
@@ -110,13 +110,13 @@ impl Entry {
             .attr_if("attempt", attempt.as_deref())
             .attr("kind", self.kind());
         match self {
-            Self::Started(Started { model, prompt, reserve_tokens, reserve_money }) => start
+            Self::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money }) => start
                 .attr("model", model)
                 .attr("prompt", prompt)
                 .attr_if("reserve-tokens", number(*reserve_tokens).as_deref())
                 .attr_if("reserve-money", reserve_money.map(|money| money.to_string()).as_deref())
                 .empty(),
-            Self::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs }) => start
+            Self::Result(ModelCallOutcome { of, stop, tokens_in, tokens_out, money, text, blobs }) => start
                 .number("of", *of)
                 .attr("stop", stop)
                 .attr_if("in", number(*tokens_in).as_deref())
@@ -132,7 +132,7 @@ impl Entry {
         let kind = super::required::attribute(gate, tag, "kind")?;
         match kind.as_str() {
             "model-started" => {
-                let started = Started {
+                let started = ModelStarted {
                     model: word(gate, tag, "model")?,
                     prompt: hash(gate, tag, "prompt")?,
                     reserve_tokens: count(gate, tag, "reserve-tokens")?,
@@ -145,7 +145,7 @@ impl Entry {
                 }
                 Ok(Self::Started(started))
             }
-            "model-result" => Ok(Self::Result(Outcome {
+            "model-result" => Ok(Self::Result(ModelCallOutcome {
                 of: needed(gate, tag, "of")?,
                 stop: word(gate, tag, "stop")?,
                 tokens_in: count(gate, tag, "in")?,

@@ -28,7 +28,7 @@ pub mod told;
 pub mod writer;
 
 pub use failure::Failure;
-pub use limits::Limits;
+pub use limits::DocumentLimits;
 pub use name::QName;
 pub use payload::Payload;
 pub use place::{Fault, Place};

@@ -4,7 +4,7 @@
 
 /// What one document may cost. A payload's depth counts from its own element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DocumentLimits {
     /// The most bytes of one payload, and of a document from outside that carries one.
     pub message_bytes: usize,
     /// The most bytes of one reply, which may carry several payloads.
@@ -22,7 +22,7 @@ pub struct Limits {
     pub name_bytes: usize,
 }
 
-impl Limits {
+impl DocumentLimits {
     /// The limits for documents that the pump wrote. Its payloads passed the gate one by one, and a later turn
     /// carries many of them inside `<answers>`. So only the limits that bound the reader's own memory remain.
     pub const FROM_PUMP: Self =
@@ -40,9 +40,9 @@ impl Limits {
 }
 
 // A reply must have room for at least one payload of the largest size with its wrapping.
-const _: () = assert!(Limits::DEFAULT.reply_bytes > 2 * Limits::DEFAULT.message_bytes);
+const _: () = assert!(DocumentLimits::DEFAULT.reply_bytes > 2 * DocumentLimits::DEFAULT.message_bytes);
 
-impl Default for Limits {
+impl Default for DocumentLimits {
     fn default() -> Self {
         Self::DEFAULT
     }

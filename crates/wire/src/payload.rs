@@ -10,10 +10,10 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::attributes::{Attribute, Walk};
-use crate::gate::{Gate, Step, Tag};
+use crate::attributes::{AttributeWalk, TagAttribute};
+use crate::gate::{Gate, GateStep, Tag};
 use crate::place::{Fault, Place};
-use crate::{Limits, QName, codes, namespaces, writer};
+use crate::{DocumentLimits, QName, codes, namespaces, writer};
 
 /// The self-contained bytes of one element that has passed the gate.
 ///
@@ -49,13 +49,13 @@ impl Payload {
     ///
     /// # Errors
     /// The first error in the document.
-    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         let mut gate = Gate::strict(document, limits)?;
         let payload = match gate.step()? {
-            Step::Open(tag) => Self::cut(&mut gate, tag)?,
+            GateStep::Open(tag) => Self::cut(&mut gate, tag)?,
             _ => return Err(gate.fault(codes::MALFORMED, "the document holds no element", 0)),
         };
-        while gate.step()? != Step::Done {}
+        while gate.step()? != GateStep::Done {}
         Ok(payload)
     }
 
@@ -101,7 +101,7 @@ impl Payload {
     /// The value of an attribute of the root element that is in no namespace.
     #[must_use]
     pub fn attribute(&self, local: &str) -> Option<String> {
-        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
+        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
         gate.step().ok()?;
         gate.attribute(local).map(std::borrow::Cow::into_owned)
     }
@@ -121,8 +121,8 @@ impl Payload {
 
     /// Writes a payload: an element in a namespace, with the content that `inside` writes.
     #[must_use]
-    pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::Writer)) -> Self {
-        let mut writer = writer::Writer::with_capacity(256);
+    pub fn write(ns: &str, element: &'static str, inside: impl FnOnce(&mut writer::XmlWriter)) -> Self {
+        let mut writer = writer::XmlWriter::with_capacity(256);
         writer.open(element).xmlns(ns).content(inside);
         Self::composed(writer.finish(), QName::new(ns, element))
     }
@@ -140,20 +140,20 @@ impl Payload {
     }
 
     fn text_at(&self, child: Option<&str>) -> Option<String> {
-        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP).ok()?;
+        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP).ok()?;
         gate.step().ok()?;
         if let Some(child) = child {
             loop {
                 match gate.step().ok()? {
-                    Step::Open(tag) if tag.local == child => break,
-                    Step::Open(_) => gate.skip().ok()?,
-                    Step::Close | Step::Done => return None,
-                    Step::Text(_) | Step::Instruction => {}
+                    GateStep::Open(tag) if tag.local == child => break,
+                    GateStep::Open(_) => gate.skip().ok()?,
+                    GateStep::Close | GateStep::Done => return None,
+                    GateStep::Text(_) | GateStep::Instruction => {}
                 }
             }
         }
         let mut value = String::new();
-        while let Step::Text(text) = gate.step().ok()? {
+        while let GateStep::Text(text) = gate.step().ok()? {
             text.append_to(&mut value);
         }
         Some(value)
@@ -177,21 +177,21 @@ impl Payload {
 
     /// The first element at that depth.
     fn below(&self, depth: u32) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(&self.bytes, &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(&self.bytes, &DocumentLimits::FROM_PUMP)?;
         let mut opened = 0;
         loop {
             match gate.step()? {
-                Step::Open(tag) if opened == depth => {
+                GateStep::Open(tag) if opened == depth => {
                     let mut inner = Self::cut(&mut gate, tag)?;
                     inner.start = self.place_of(tag.offset);
                     return Ok(inner);
                 }
-                Step::Open(_) => opened += 1,
-                Step::Close | Step::Done => {
+                GateStep::Open(_) => opened += 1,
+                GateStep::Close | GateStep::Done => {
                     let message = format!("<{}> holds no payload", self.name.local);
                     return Err(Fault::new(codes::INVALID, message, self.start));
                 }
-                Step::Text(_) | Step::Instruction => {}
+                GateStep::Text(_) | GateStep::Instruction => {}
             }
         }
     }
@@ -217,7 +217,7 @@ impl Payload {
         let mut outside = Outside::new(root);
         outside.note(gate, tag);
         while gate.depth() >= root {
-            if let Step::Open(tag) = gate.step()? {
+            if let GateStep::Open(tag) = gate.step()? {
                 outside.note(gate, tag);
             }
         }
@@ -250,14 +250,14 @@ impl Payload {
     }
 }
 
-impl writer::Writer {
+impl writer::XmlWriter {
     /// Writes a payload, byte for byte: it means the same anywhere.
     pub fn payload(&mut self, payload: &Payload) {
         self.verbatim(payload.bytes());
     }
 }
 
-impl writer::Start<'_, '_> {
+impl writer::StartTag<'_, '_> {
     /// Closes it around a payload.
     pub fn payload(self, payload: &Payload) {
         self.content(|inside| inside.payload(payload));
@@ -272,7 +272,8 @@ fn plain_name(bytes: &[u8]) -> Option<QName> {
     let tag = std::str::from_utf8(bytes.get(1..end)?).ok()?;
     let tag = tag.strip_suffix('/').unwrap_or(tag);
     let (local, rest) = tag.split_at(tag.find(char::is_whitespace)?);
-    let declared = Walk::new(rest, 0).find(|written| written.as_ref().map_or(true, |w| w.name == "xmlns"));
+    let declared =
+        AttributeWalk::new(rest, 0).find(|written| written.as_ref().map_or(true, |w| w.name == "xmlns"));
     let ns = declared?.ok()?.raw;
     let plain = bytes.starts_with(b"<")
         && !local.contains(':')
@@ -283,8 +284,8 @@ fn plain_name(bytes: &[u8]) -> Option<QName> {
 
 /// The name of the first element of stored bytes.
 fn first_name(bytes: &[u8]) -> Result<QName, Fault> {
-    let mut gate = Gate::strict(bytes, &Limits::FROM_PUMP)?;
-    let Step::Open(tag) = gate.step()? else {
+    let mut gate = Gate::strict(bytes, &DocumentLimits::FROM_PUMP)?;
+    let GateStep::Open(tag) = gate.step()? else {
         return Err(gate.fault(codes::MALFORMED, "the stored bytes begin with no element", 0));
     };
     let Some(ns) = gate.ns(&tag) else { return Err(no_namespace(tag.local, Place::START)) };
@@ -330,7 +331,7 @@ impl Outside {
         }
     }
 
-    fn note_type(&mut self, gate: &Gate<'_>, attribute: &Attribute<'_>) {
+    fn note_type(&mut self, gate: &Gate<'_>, attribute: &TagAttribute<'_>) {
         let value = attribute.value();
         let prefix = value.trim().split_once(':').map_or("", |(prefix, _)| prefix);
         self.note_name(gate, prefix, gate.find_binding(prefix));

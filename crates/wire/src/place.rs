@@ -73,13 +73,13 @@ fn narrow(count: usize) -> u32 {
 /// It remembers the last two places, because the caller may ask for a tag's fault before it asks for the place of
 /// the tag itself. A reply with a thousand such items must not cost a thousand readings.
 #[derive(Debug, Clone, Copy)]
-pub struct Ruler<'d> {
+pub struct PlaceFinder<'d> {
     document: &'d [u8],
     earlier: Place,
     reached: Place,
 }
 
-impl<'d> Ruler<'d> {
+impl<'d> PlaceFinder<'d> {
     /// A ruler for this document.
     #[must_use]
     pub fn new(document: &'d [u8]) -> Self {

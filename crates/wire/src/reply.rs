@@ -1,14 +1,14 @@
 //! The documents that a listener sends: replies, notices, progress, journal entries, questions.
 //!
 //! One pass, and a fault in one item leaves the others intact. It does not decide the meaning of an item: the pump
-//! does. A document comes in and a [`Word`] goes out, or the other way round.
+//! does. A document comes in and a [`ListenerDocument`] goes out, or the other way round.
 
-use crate::ask::Question;
-use crate::gate::{Gate, Step};
-use crate::journal::Entry;
+use crate::ask::PumpQuestion;
+use crate::gate::{Gate, GateStep};
+use crate::journal::JournalEntry;
 use crate::place::Fault;
 use crate::required::attribute;
-use crate::{Limits, Payload, codes, namespaces};
+use crate::{DocumentLimits, Payload, codes, namespaces};
 
 mod answered;
 mod items;
@@ -16,13 +16,13 @@ mod write;
 
 /// One document from a listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Word {
+pub enum ListenerDocument {
     /// The reply that ends a turn.
     Reply {
         /// The delivery it answers.
         delivery: String,
         /// The content of the reply.
-        said: Said,
+        said: ReplyContent,
     },
     /// Feedback that is recorded and shown in the next turn.
     Notice {
@@ -47,7 +47,7 @@ pub enum Word {
         /// The number that the answer will carry.
         id: u64,
         /// The entry, or why it is refused.
-        entry: Result<Entry, Fault>,
+        entry: Result<JournalEntry, Fault>,
     },
     /// A question to the pump. The pump answers it.
     Ask {
@@ -56,13 +56,13 @@ pub enum Word {
         /// The number that the answer will carry.
         id: u64,
         /// The question, or why it is refused.
-        question: Result<Question, Fault>,
+        question: Result<PumpQuestion, Fault>,
     },
 }
 
 /// The content of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum ReplyContent {
     /// The items, in order; an empty list only says "handled".
     Items(Vec<Item>),
     /// The listener could not do the work.
@@ -109,7 +109,7 @@ impl Item {
     }
 }
 
-impl Word {
+impl ListenerDocument {
     /// Reads one document from a listener.
     ///
     /// A reply that is not well-formed, but whose delivery can be read, becomes one refused item, so that its
@@ -118,7 +118,7 @@ impl Word {
     ///
     /// # Errors
     /// If there is no one to answer: the document is not part of the protocol, or names no delivery.
-    pub fn read(document: &[u8], limits: &Limits) -> Result<Self, Fault> {
+    pub fn read(document: &[u8], limits: &DocumentLimits) -> Result<Self, Fault> {
         read_whole(document, limits).or_else(|fault| match Broken::read(document, limits) {
             Some(broken) => Ok(broken.with(fault)),
             None => Err(fault),
@@ -129,15 +129,15 @@ impl Word {
     /// same gate as bytes from outside. Only if every item is a plain payload is the document itself skipped.
     ///
     /// # Errors
-    /// Those of [`Word::document`] and [`Word::read`].
-    pub fn through_gate(&self, limits: &Limits) -> Result<Self, Fault> {
+    /// Those of [`ListenerDocument::document`] and [`ListenerDocument::read`].
+    pub fn through_gate(&self, limits: &DocumentLimits) -> Result<Self, Fault> {
         match self.plain_payloads().filter(|payloads| fit(payloads, limits)) {
             Some(payloads) => {
                 let items = payloads.into_iter().map(|payload| {
                     let read = Payload::read(payload.bytes(), limits);
                     read.map_or_else(Item::refused, Item::plain)
                 });
-                let said = Said::Items(items.collect());
+                let said = ReplyContent::Items(items.collect());
                 Ok(Self::Reply { delivery: self.delivery().to_owned(), said })
             }
             None => Self::read(&self.document()?, limits),
@@ -146,7 +146,7 @@ impl Word {
 
     /// The payloads of a reply that holds only plain payloads.
     fn plain_payloads(&self) -> Option<Vec<&Payload>> {
-        let Self::Reply { delivery, said: Said::Items(items) } = self else { return None };
+        let Self::Reply { delivery, said: ReplyContent::Items(items) } = self else { return None };
         let plain = |item: &Item| item.from.is_none() && item.to.is_none() && item.thread.is_none();
         let payloads = items.iter().map(|item| item.payload.as_ref().ok().filter(|_| plain(item)));
         payloads.collect::<Option<Vec<_>>>().filter(|_| !delivery.is_empty())
@@ -166,7 +166,7 @@ impl Word {
 }
 
 /// Whether the payloads of a reply stay within the limits of a whole reply.
-fn fit(payloads: &[&Payload], limits: &Limits) -> bool {
+fn fit(payloads: &[&Payload], limits: &DocumentLimits) -> bool {
     let bytes: usize = payloads.iter().map(|payload| payload.bytes().len()).sum();
     payloads.len() <= limits.items && bytes.saturating_add(REPLY_TAGS) <= limits.reply_bytes
 }
@@ -174,10 +174,10 @@ fn fit(payloads: &[&Payload], limits: &Limits) -> bool {
 /// Bytes for the tags of a reply around its items, with some room.
 const REPLY_TAGS: usize = 1 << 10;
 
-fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
+fn read_whole(document: &[u8], limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
     let mut gate = Gate::lenient(document, limits)?;
     let tag = match gate.step()? {
-        Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+        GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
         _ => return Err(not_protocol(&mut gate)),
     };
     if let Some(fault) = gate.take_fault() {
@@ -185,16 +185,16 @@ fn read_whole(document: &[u8], limits: &Limits) -> Result<Word, Fault> {
     }
     let delivery = attribute(&mut gate, &tag, "delivery")?;
     let word = match tag.local {
-        "reply" => Word::Reply { delivery, said: items::read(&mut gate)? },
+        "reply" => ListenerDocument::Reply { delivery, said: items::read(&mut gate)? },
         "notice" => {
             let code = attribute(&mut gate, &tag, "code")?;
-            Word::Notice { delivery, code, words: gate.text_inside()? }
+            ListenerDocument::Notice { delivery, code, words: gate.text_inside()? }
         }
-        "progress" => Word::Progress { delivery, words: gate.text_inside()? },
+        "progress" => ListenerDocument::Progress { delivery, words: gate.text_inside()? },
         "journal" | "ask" => answered::read(&mut gate, &tag, delivery)?,
         _ => return Err(not_protocol(&mut gate)),
     };
-    while gate.step()? != Step::Done {}
+    while gate.step()? != GateStep::Done {}
     match gate.take_fault() {
         Some(fault) => Err(fault),
         None => Ok(word),
@@ -223,7 +223,7 @@ enum Salvaged {
 }
 
 impl Broken {
-    fn read(document: &[u8], limits: &Limits) -> Option<Self> {
+    fn read(document: &[u8], limits: &DocumentLimits) -> Option<Self> {
         let head = document.get(..SALVAGE_BYTES.min(document.len()))?;
         let readable = match std::str::from_utf8(head) {
             Ok(text) => text,
@@ -231,7 +231,7 @@ impl Broken {
         };
         let legal = crate::characters::first_illegal(readable).map_or(readable.len(), |(at, _)| at);
         let mut gate = Gate::lenient(readable.as_bytes().get(..legal)?, limits).ok()?;
-        let Step::Open(tag) = gate.step().ok()? else { return None };
+        let GateStep::Open(tag) = gate.step().ok()? else { return None };
         if gate.ns(&tag) != Some(namespaces::LISTENER) {
             return None;
         }
@@ -244,12 +244,14 @@ impl Broken {
         Some(Self { delivery: attribute(&mut gate, &tag, "delivery").ok()?, of })
     }
 
-    fn with(self, fault: Fault) -> Word {
+    fn with(self, fault: Fault) -> ListenerDocument {
         let delivery = self.delivery;
         match self.of {
-            Salvaged::Reply => Word::Reply { delivery, said: Said::Items(vec![Item::refused(fault)]) },
-            Salvaged::Journal(id) => Word::Journal { delivery, id, entry: Err(fault) },
-            Salvaged::Ask(id) => Word::Ask { delivery, id, question: Err(fault) },
+            Salvaged::Reply => {
+                ListenerDocument::Reply { delivery, said: ReplyContent::Items(vec![Item::refused(fault)]) }
+            }
+            Salvaged::Journal(id) => ListenerDocument::Journal { delivery, id, entry: Err(fault) },
+            Salvaged::Ask(id) => ListenerDocument::Ask { delivery, id, question: Err(fault) },
         }
     }
 }

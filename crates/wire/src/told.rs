@@ -1,24 +1,24 @@
 //! The documents that the pump sends to a listener: deliveries, answers to journal entries and questions, receipts
 //! for words that came over a broker, and cancellations.
 //!
-//! It does not decide how to react. A document comes in and a [`Told`] goes out, or the other way round.
+//! It does not decide how to react. A document comes in and a [`PumpDocument`] goes out, or the other way round.
 
 use crate::envelope::{Delivered, read_delivered};
-use crate::gate::{Gate, Step};
+use crate::gate::{Gate, GateStep};
 use crate::journal::count;
 use crate::place::Fault;
-use crate::writer::Writer;
-use crate::{Limits, Payload, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, codes, namespaces};
 
 /// One document from the pump.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Told {
+pub enum PumpDocument {
     /// A turn to answer.
     Delivery(Box<Delivered>),
     /// The answer to a journal entry or a question.
-    Answer(Answer),
+    Answer(PumpAnswer),
     /// The decision about a word that came over a broker is on disk.
-    Receipt(Receipt),
+    Receipt(ReplyReceipt),
     /// The answer to a delivery is no longer wanted.
     Cancel {
         /// The delivery.
@@ -28,7 +28,7 @@ pub enum Told {
 
 /// The answer to a journal entry or a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct PumpAnswer {
     /// The delivery in which the question was asked.
     pub delivery: String,
     /// The number of the entry or question that it answers.
@@ -39,7 +39,7 @@ pub struct Answer {
 
 /// The decision about a reply or a notice is on disk: the sender need not repeat it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Receipt {
+pub struct ReplyReceipt {
     /// The delivery that the word named; empty if it named none.
     pub delivery: String,
     /// `None` if the word was accepted, otherwise the `<system-error>` that refuses it.
@@ -50,11 +50,11 @@ pub struct Receipt {
     pub refused: Vec<(u64, Payload)>,
 }
 
-impl Receipt {
+impl ReplyReceipt {
     /// The document for this receipt.
     #[must_use]
     pub fn document(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(128);
+        let mut writer = XmlWriter::with_capacity(128);
         let start = writer.open("receipt").xmlns(namespaces::LISTENER).attr("delivery", &self.delivery);
         let start = start.attr_if("outcome", self.is_superseded.then_some(SUPERSEDED));
         match &self.refusal {
@@ -70,7 +70,7 @@ impl Receipt {
     }
 }
 
-impl Answer {
+impl PumpAnswer {
     /// The code and the message of the refusal, if it is one.
     #[must_use]
     pub fn refusal(&self) -> Option<(String, String)> {
@@ -82,7 +82,7 @@ impl Answer {
     /// The document for this answer.
     #[must_use]
     pub fn document(&self) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(256);
+        let mut writer = XmlWriter::with_capacity(256);
         let start = writer
             .open("answer")
             .xmlns(namespaces::LISTENER)
@@ -102,20 +102,20 @@ const SUPERSEDED: &str = "superseded";
 /// The document that cancels a delivery.
 #[must_use]
 pub fn cancel(delivery: &str) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("cancel").xmlns(namespaces::LISTENER).attr("delivery", delivery).empty();
     writer.finish()
 }
 
-impl Told {
+impl PumpDocument {
     /// Reads one document from the pump.
     ///
     /// # Errors
     /// If it is not a document of the pump.
     pub fn read(document: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
         let tag = match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) => tag,
             _ => return read_delivered(document).map(|delivered| Self::Delivery(Box::new(delivered))),
         };
         let delivery = super::required::attribute(&mut gate, &tag, "delivery")?;
@@ -130,11 +130,11 @@ impl Told {
                     Some(inside) => Some(Payload::cut(&mut gate, inside)?),
                     None => None,
                 };
-                Self::Answer(Answer { delivery, id, payload })
+                Self::Answer(PumpAnswer { delivery, id, payload })
             }
             "receipt" => {
                 let is_superseded = gate.attribute("outcome").as_deref() == Some(SUPERSEDED);
-                let mut receipt = Receipt { delivery, is_superseded, ..Receipt::default() };
+                let mut receipt = ReplyReceipt { delivery, is_superseded, ..ReplyReceipt::default() };
                 while let Some(inside) = gate.child()? {
                     if gate.ns(&inside) != Some(namespaces::LISTENER) {
                         receipt.refusal = Some(Payload::cut(&mut gate, inside)?);
@@ -152,7 +152,7 @@ impl Told {
                 return Err(fault.expected("answer, receipt, cancel, or a delivery in an envelope"));
             }
         };
-        while gate.step()? != Step::Done {}
+        while gate.step()? != GateStep::Done {}
         Ok(told)
     }
 }

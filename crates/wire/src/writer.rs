@@ -1,7 +1,7 @@
 //! The one writer for all outgoing XML.
 //!
 //! Its output is always well-formed: it escapes every text, an element cannot be left open, and a name that is not
-//! a literal in the source must be a [`Name`]. It never indents and never adds a byte that was not asked for.
+//! a literal in the source must be a [`XmlName`]. It never indents and never adds a byte that was not asked for.
 //! Names and texts come in; bytes go out. `payload.rs` adds how a payload is written.
 
 use crate::{characters, name};
@@ -12,15 +12,15 @@ pub use visible::visible;
 
 /// Bytes being written.
 #[derive(Debug, Default)]
-pub struct Writer {
+pub struct XmlWriter {
     bytes: Vec<u8>,
 }
 
 /// A legal qualified name, for names from a schema or a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Name<'n>(&'n str);
+pub struct XmlName<'n>(&'n str);
 
-impl<'n> Name<'n> {
+impl<'n> XmlName<'n> {
     /// The name, if it is legal.
     #[must_use]
     pub fn new(text: &'n str) -> Option<Self> {
@@ -28,14 +28,14 @@ impl<'n> Name<'n> {
     }
 }
 
-impl From<&'static str> for Name<'static> {
+impl From<&'static str> for XmlName<'static> {
     /// A literal name in the source is trusted; the test that reads the result would show a slip.
     fn from(text: &'static str) -> Self {
         Self(text)
     }
 }
 
-impl Writer {
+impl XmlWriter {
     /// An empty writer.
     #[must_use]
     pub fn new() -> Self {
@@ -49,11 +49,11 @@ impl Writer {
     }
 
     /// Opens an element. The returned value takes its attributes and then its content, and always closes it.
-    pub fn open<'w, 'n>(&'w mut self, name: impl Into<Name<'n>>) -> Start<'w, 'n> {
+    pub fn open<'w, 'n>(&'w mut self, name: impl Into<XmlName<'n>>) -> StartTag<'w, 'n> {
         let name = name.into();
         self.bytes.push(b'<');
         self.bytes.extend_from_slice(name.0.as_bytes());
-        Start { writer: self, name, closed: false }
+        StartTag { writer: self, name, closed: false }
     }
 
     /// Writes text, escaped.
@@ -75,23 +75,23 @@ impl Writer {
 
 /// An unfinished start tag. If it is dropped, it becomes an empty element.
 #[derive(Debug)]
-pub struct Start<'w, 'n> {
-    writer: &'w mut Writer,
-    name: Name<'n>,
+pub struct StartTag<'w, 'n> {
+    writer: &'w mut XmlWriter,
+    name: XmlName<'n>,
     closed: bool,
 }
 
-impl Start<'_, '_> {
+impl StartTag<'_, '_> {
     /// Adds an attribute, escaped.
     #[must_use]
-    pub fn attr<'a>(self, name: impl Into<Name<'a>>, value: &str) -> Self {
+    pub fn attr<'a>(self, name: impl Into<XmlName<'a>>, value: &str) -> Self {
         attribute(&mut self.writer.bytes, name.into().0, value);
         self
     }
 
     /// Adds an attribute if there is a value for it.
     #[must_use]
-    pub fn attr_if<'a>(self, name: impl Into<Name<'a>>, value: Option<&str>) -> Self {
+    pub fn attr_if<'a>(self, name: impl Into<XmlName<'a>>, value: Option<&str>) -> Self {
         match value {
             Some(value) => self.attr(name, value),
             None => self,
@@ -100,7 +100,7 @@ impl Start<'_, '_> {
 
     /// Adds an attribute whose value is a number.
     #[must_use]
-    pub fn number<'a>(self, name: impl Into<Name<'a>>, value: u64) -> Self {
+    pub fn number<'a>(self, name: impl Into<XmlName<'a>>, value: u64) -> Self {
         self.attr(name, &value.to_string())
     }
 
@@ -113,7 +113,7 @@ impl Start<'_, '_> {
 
     /// Declares a namespace under a prefix.
     #[must_use]
-    pub fn prefix<'a>(self, prefix: impl Into<Name<'a>>, ns: &str) -> Self {
+    pub fn prefix<'a>(self, prefix: impl Into<XmlName<'a>>, ns: &str) -> Self {
         declare(&mut self.writer.bytes, prefix.into().0, ns);
         self
     }
@@ -127,7 +127,7 @@ impl Start<'_, '_> {
     }
 
     /// Closes it around the output of `write`.
-    pub fn content(mut self, write: impl FnOnce(&mut Writer)) {
+    pub fn content(mut self, write: impl FnOnce(&mut XmlWriter)) {
         self.closed = true;
         self.writer.bytes.push(b'>');
         write(self.writer);
@@ -137,7 +137,7 @@ impl Start<'_, '_> {
     }
 }
 
-impl Drop for Start<'_, '_> {
+impl Drop for StartTag<'_, '_> {
     fn drop(&mut self) {
         if !self.closed {
             self.writer.bytes.extend_from_slice(b"/>");

@@ -10,11 +10,11 @@ use systole_kit::answers::Answers;
 use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::open_calls::OpenCalls;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 
-use crate::contracts::Unreadable;
+use crate::contracts::SchemaFault;
 use crate::dialect::{self, Allowed, Repair, Taken};
-use crate::failures::{self, Reason};
+use crate::failures::{self, AgentFailure};
 use crate::guard::{self, Room};
 use crate::heard::Heard;
 use crate::memory::{Conversation, Happened, Turn};
@@ -33,11 +33,11 @@ const SAME: u32 = 4;
 
 /// A running agent.
 pub struct Agent {
-    spec: spec::Agent,
+    spec: spec::AgentSpec,
     terms: AgentTerms,
     models: Arc<Models>,
     /// The limits and prices of its model.
-    limits: spec::Model,
+    limits: spec::ModelSpec,
     kept: OpenCalls<KeptConversation>,
 }
 
@@ -70,11 +70,11 @@ impl Agent {
     ///
     /// # Errors
     /// If its model is not among them, or one of its schemas cannot be read.
-    pub fn new(spec: spec::Agent, models: Arc<Models>) -> Result<Self, Unreadable> {
+    pub fn new(spec: spec::AgentSpec, models: Arc<Models>) -> Result<Self, SchemaFault> {
         let terms = AgentTerms::of(&spec)?;
         let Some(limits) = models.model(&spec.model).cloned() else {
             let words = "no model has this name".to_owned();
-            return Err(Unreadable { name: spec.model, words });
+            return Err(SchemaFault { name: spec.model, words });
         };
         Ok(Self { spec, terms, models, limits, kept: OpenCalls::default() })
     }
@@ -92,18 +92,18 @@ impl Agent {
     }
 
     /// Answers a delivery.
-    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
+    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyContent {
         match self.whole(&asked, &*line).await {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
-            Err(NotTaken::Over) => Said::Items(Vec::new()),
+            Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
             Err(not_taken) => {
-                Said::Failure { code: "agent".to_owned(), retry: false, words: not_taken.to_string() }
+                ReplyContent::Failure { code: "agent".to_owned(), retry: false, words: not_taken.to_string() }
             }
         }
     }
 
-    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         let wrap_up = answers.as_ref().and_then(|answers| answers.wrap_up.clone());
         let (mut conversation, seen) = self.conversation(asked, answers, line).await?;
@@ -140,10 +140,10 @@ impl Agent {
         conversation.was_put();
         let heard = match came {
             Came::Heard(heard) => heard,
-            Came::Refused { code, words } => return Ok(Said::Again { code, words }),
-            Came::Fault { code, words, again: true } => return Ok(Said::Again { code, words }),
+            Came::Refused { code, words } => return Ok(ReplyContent::Again { code, words }),
+            Came::Fault { code, words, again: true } => return Ok(ReplyContent::Again { code, words }),
             Came::Fault { code, words, again: false } => {
-                return Ok(Said::Failure { code, retry: false, words });
+                return Ok(ReplyContent::Failure { code, retry: false, words });
             }
         };
         let tasks_given = conversation.tasks_given;
@@ -171,12 +171,12 @@ impl Agent {
     }
 
     /// The failure of a call whose goal asks for a payload that the agent does not return.
-    fn asked_for_more(&self, conversation: &Conversation) -> Option<Said> {
+    fn asked_for_more(&self, conversation: &Conversation) -> Option<ReplyContent> {
         let contracts = &conversation.terms.contracts;
         let goal = contracts.goal.as_ref().filter(|_| contracts.finals.is_empty())?;
         let named = goal.gives.as_ref().map_or_else(|| "an output in words".to_owned(), ToString::to_string);
         let words = format!("the goal asks for {named}, and {} does not return it", self.spec.name);
-        Some(Said::Failure { code: "agent".to_owned(), retry: false, words })
+        Some(ReplyContent::Failure { code: "agent".to_owned(), retry: false, words })
     }
 
     /// The conversation up to this delivery, and the number of messages in the view, if known.
@@ -259,7 +259,7 @@ impl Agent {
         taken: Taken,
         last: Last<'_>,
         line: &(dyn Line + '_),
-    ) -> Result<Said, NotTaken> {
+    ) -> Result<ReplyContent, NotTaken> {
         for Repair { reason, .. } in &taken.repairs {
             line.notice(&reason.code(), &reason.told()).await?;
         }
@@ -288,21 +288,25 @@ impl Agent {
         // The next turn begins when the tasks have ended.
         items.extend(waits.then(primitives::await_all).flatten().map(Item::plain));
         items.extend(taken.ending.map(Item::plain));
-        Ok(Said::Items(items))
+        Ok(ReplyContent::Items(items))
     }
 
     /// The output is unusable. The model sees why in its next turn.
-    async fn again(&self, reasons: &[Reason], line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+    async fn again(
+        &self,
+        reasons: &[AgentFailure],
+        line: &(dyn Line + '_),
+    ) -> Result<ReplyContent, NotTaken> {
         for second in reasons.iter().skip(1) {
             line.notice(&second.code(), &second.told()).await?;
         }
         let first = reasons.first();
-        let code = first.map_or_else(|| "agent.prose-only".to_owned(), Reason::code);
-        Ok(Said::Again { code, words: first.map(Reason::told).unwrap_or_default() })
+        let code = first.map_or_else(|| "agent.prose-only".to_owned(), AgentFailure::code);
+        Ok(ReplyContent::Again { code, words: first.map(AgentFailure::told).unwrap_or_default() })
     }
 
     /// The report that ends a call without a final from its model: the reason, and the model's last thought.
-    fn report(&self, conversation: &Conversation, wrap_up: Option<&str>, why: &str) -> Said {
+    fn report(&self, conversation: &Conversation, wrap_up: Option<&str>, why: &str) -> ReplyContent {
         let outcome = if conversation.last_thought.is_some() { "partial" } else { "failure" };
         let reason = match wrap_up {
             Some(budget) => format!("in its last turn ({budget}): {why}"),
@@ -315,7 +319,7 @@ impl Agent {
         let mark = &conversation.mark;
         let (reason, words) = (mark.cover(&reason), mark.cover(&words));
         let report = dialect::report("synthetic", outcome, Some(&reason), &words);
-        Said::Items(report.into_iter().map(Item::plain).collect())
+        ReplyContent::Items(report.into_iter().map(Item::plain).collect())
     }
 }
 
@@ -326,10 +330,10 @@ fn unusable(attempts: u32, last: Option<&str>) -> String {
 }
 
 /// Whether the call is over.
-fn is_over(said: &Said) -> bool {
+fn is_over(said: &ReplyContent) -> bool {
     match said {
-        Said::Items(items) => items.is_empty(),
-        Said::Failure { .. } => true,
-        Said::Again { .. } => false,
+        ReplyContent::Items(items) => items.is_empty(),
+        ReplyContent::Failure { .. } => true,
+        ReplyContent::Again { .. } => false,
     }
 }

@@ -11,14 +11,14 @@ const PROMPT: &str = "systole prompt v1";
 
 /// A link: the stored text, and the hash that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct StoredLink {
     /// SHA-256 of the text, in 64 lowercase hex digits.
     pub hash: String,
     /// The text.
     pub text: String,
 }
 
-impl Link {
+impl StoredLink {
     fn of(text: String) -> Self {
         Self { hash: hex(&Sha256::digest(text.as_bytes())), text }
     }
@@ -53,7 +53,7 @@ fn head(what: &str, parts: &[(&str, &str)]) -> String {
 
 /// A link that was read back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Read<'t> {
+pub enum ParsedLink<'t> {
     /// The base.
     Base {
         /// The system prompt.
@@ -79,22 +79,22 @@ pub enum Read<'t> {
 
 /// Reads a link. `None` if the text is not a link.
 #[must_use]
-pub fn read(text: &str) -> Option<Read<'_>> {
+pub fn read(text: &str) -> Option<ParsedLink<'_>> {
     let (what, rest) = text.split_once('\n')?;
     let (first, rest) = length(rest)?;
     match what {
         BASE => {
             let (second, rest) = length(rest)?;
             let (system, tools) = (rest.get(..first)?, rest.get(first..)?);
-            (tools.len() == second).then_some(Read::Base { system, tools })
+            (tools.len() == second).then_some(ParsedLink::Base { system, tools })
         }
         SEGMENT => {
             let (before, messages) = rest.split_once('\n')?;
-            (messages.len() == first).then_some(Read::Segment { before, messages })
+            (messages.len() == first).then_some(ParsedLink::Segment { before, messages })
         }
         PROMPT => {
             let (before, header) = rest.split_once('\n')?;
-            (header.len() == first).then_some(Read::Prompt { before, header })
+            (header.len() == first).then_some(ParsedLink::Prompt { before, header })
         }
         _ => None,
     }

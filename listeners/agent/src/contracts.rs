@@ -6,17 +6,17 @@
 use std::sync::Arc;
 
 use systole_kit::QName;
-use systole_kit::schema::Model;
-use systole_workflow::spec::Tasks;
+use systole_kit::schema::SchemaModel;
+use systole_workflow::spec::TaskRule;
 
 use crate::goal::Goal;
-use crate::spec::{Agent, Contract};
+use crate::spec::{AgentSpec, ElementContract};
 
 /// An element with the model of its schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) element: QName,
-    pub(crate) model: Arc<Model>,
+    pub(crate) model: Arc<SchemaModel>,
 }
 
 /// An element that peers take.
@@ -47,7 +47,7 @@ pub(crate) struct Contracts {
 /// A schema that cannot be read, although the organism file was checked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("schema {name} cannot be read: {words}")]
-pub struct Unreadable {
+pub struct SchemaFault {
     /// Its name.
     pub name: String,
     /// Why.
@@ -55,7 +55,7 @@ pub struct Unreadable {
 }
 
 impl Contracts {
-    pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
+    pub(crate) fn of(agent: &AgentSpec) -> Result<Self, SchemaFault> {
         let shelf = Shelf { agent };
         let judged = shelf.all(&agent.accepts)?;
         let mut contracts =
@@ -79,7 +79,7 @@ impl Contracts {
     }
 
     /// The agent's contracts with the models of their schemas.
-    pub(crate) fn known(agent: &Agent, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
+    pub(crate) fn known(agent: &AgentSpec, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
         Shelf { agent }.all(contracts)
     }
 
@@ -92,8 +92,9 @@ impl Contracts {
     /// Whether a schema has checked every element of a payload, so that none came in by a wildcard.
     pub(crate) fn have_judged(&self, payload: &systole_kit::Payload) -> bool {
         let known = self.judged.iter().filter(|known| known.element == *payload.name());
-        let judges =
-            |model: &Model| model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes());
+        let judges = |model: &SchemaModel| {
+            model.explain(payload.bytes()).is_none() && model.declares_all(payload.bytes())
+        };
         known.into_iter().any(|known| judges(&known.model))
     }
 
@@ -112,7 +113,7 @@ impl Contracts {
     }
 
     /// Which agents may get tasks in this call, and how many.
-    pub(crate) fn tasks(&self) -> Option<&Tasks> {
+    pub(crate) fn tasks(&self) -> Option<&TaskRule> {
         self.goal.as_ref()?.tasks.as_ref()
     }
 
@@ -150,8 +151,8 @@ impl Known {
 
     /// A payload of it with a text as its content.
     pub(crate) fn around(&self, text: &str) -> Option<systole_kit::Payload> {
-        let name = systole_kit::writer::Name::new(&self.element.local)?;
-        let mut writer = systole_kit::writer::Writer::new();
+        let name = systole_kit::writer::XmlName::new(&self.element.local)?;
+        let mut writer = systole_kit::writer::XmlWriter::new();
         writer.open(name).xmlns(&self.element.ns).text(text);
         systole_kit::Payload::trusted(writer.finish().into()).ok()
     }
@@ -159,28 +160,28 @@ impl Known {
     /// A smallest valid payload.
     pub(crate) fn example(&self) -> Option<systole_kit::Payload> {
         let bytes = self.model.example(&self.element.local)?;
-        systole_kit::Payload::read(&bytes, &systole_kit::Limits::FROM_PUMP).ok()
+        systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::FROM_PUMP).ok()
     }
 }
 
 /// The schemas of an agent, each read when first needed.
 struct Shelf<'a> {
-    agent: &'a Agent,
+    agent: &'a AgentSpec,
 }
 
 impl Shelf<'_> {
-    fn all(&self, contracts: &[Contract]) -> Result<Vec<Known>, Unreadable> {
+    fn all(&self, contracts: &[ElementContract]) -> Result<Vec<Known>, SchemaFault> {
         contracts.iter().map(|contract| self.known(contract)).collect()
     }
 
-    fn known(&self, contract: &Contract) -> Result<Known, Unreadable> {
+    fn known(&self, contract: &ElementContract) -> Result<Known, SchemaFault> {
         Ok(Known { element: contract.element.clone(), model: self.model(contract.schema)? })
     }
 
-    fn model(&self, at: usize) -> Result<Arc<Model>, Unreadable> {
+    fn model(&self, at: usize) -> Result<Arc<SchemaModel>, SchemaFault> {
         let schemas = &self.agent.schemas;
         let name = || schemas.get(at).map_or_else(|| at.to_string(), |schema| schema.name.clone());
         let read = schemas.model(at).unwrap_or_else(|| Err("no schema has this number".to_owned()));
-        read.map_err(|words| Unreadable { name: name(), words })
+        read.map_err(|words| SchemaFault { name: name(), words })
     }
 }

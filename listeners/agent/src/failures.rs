@@ -4,7 +4,7 @@
 
 /// How much a failure matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
+pub enum FailureWeight {
     /// The output is unusable.
     Critical,
     /// A part that was meant to be executed cannot be.
@@ -15,128 +15,144 @@ pub enum Weight {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct FailureRow {
     /// Its slug. The code is `agent.` and this slug.
     pub slug: &'static str,
     /// How much it matters.
-    pub weight: Weight,
+    pub weight: FailureWeight,
     /// The message to the model, before the details of this output.
     pub told: &'static str,
 }
 
-const fn row(slug: &'static str, weight: Weight, told: &'static str) -> Failure {
-    Failure { slug, weight, told }
+const fn row(slug: &'static str, weight: FailureWeight, told: &'static str) -> FailureRow {
+    FailureRow { slug, weight, told }
 }
 
 /// Every failure, by weight.
-pub const FAILURES: &[Failure] = &[
-    row("empty-response", Weight::Critical, "Your answer was empty."),
-    row("reasoning-only", Weight::Critical, "Your answer held reasoning and no action."),
+pub const FAILURES: &[FailureRow] = &[
+    row("empty-response", FailureWeight::Critical, "Your answer was empty."),
+    row("reasoning-only", FailureWeight::Critical, "Your answer held reasoning and no action."),
     row(
         "output-truncated",
-        Weight::Critical,
+        FailureWeight::Critical,
         "Your answer was cut off at its token limit. The part that was cut was not executed; be shorter.",
     ),
-    row("final-turn-no-report", Weight::Critical, "This was the last turn, and your answer held no final."),
-    row("json-required", Weight::Critical, "Your final is not JSON."),
-    row("json-schema", Weight::Critical, "The JSON of your final does not follow its schema."),
+    row(
+        "final-turn-no-report",
+        FailureWeight::Critical,
+        "This was the last turn, and your answer held no final.",
+    ),
+    row("json-required", FailureWeight::Critical, "Your final is not JSON."),
+    row("json-schema", FailureWeight::Critical, "The JSON of your final does not follow its schema."),
     row(
         "goal-answer-invalid",
-        Weight::Critical,
+        FailureWeight::Critical,
         "Your final does not follow the schema that the goal asks for.",
     ),
     row(
         "converged-too-early",
-        Weight::Critical,
+        FailureWeight::Critical,
         "This is the first pass: there is nothing yet that could be left as it is. Do what the goal says.",
     ),
-    row("format-mismatch", Weight::Critical, "Your final is not in the format that is required."),
-    row("content-missing", Weight::Critical, "Your final is empty."),
-    row("status-invalid", Weight::Critical, "The status of your final is not success, partial or failure."),
-    row("final-missing", Weight::Critical, "Your answer held neither a call nor a final."),
-    row("malformed", Weight::High, "The markup of your action cannot be read."),
-    row("missing-closing-tag", Weight::High, "An element of your answer is not closed."),
+    row("format-mismatch", FailureWeight::Critical, "Your final is not in the format that is required."),
+    row("content-missing", FailureWeight::Critical, "Your final is empty."),
+    row(
+        "status-invalid",
+        FailureWeight::Critical,
+        "The status of your final is not success, partial or failure.",
+    ),
+    row("final-missing", FailureWeight::Critical, "Your answer held neither a call nor a final."),
+    row("malformed", FailureWeight::High, "The markup of your action cannot be read."),
+    row("missing-closing-tag", FailureWeight::High, "An element of your answer is not closed."),
     row(
         "truncated-structure",
-        Weight::High,
+        FailureWeight::High,
         "Your answer ends in the middle of an element, which was not executed.",
     ),
-    row("nonce-mismatch", Weight::High, "The code in the tag of your final is not the one of this turn."),
-    row("slot-mismatch", Weight::High, "The tag of your final is not the required one."),
+    row(
+        "nonce-mismatch",
+        FailureWeight::High,
+        "The code in the tag of your final is not the one of this turn.",
+    ),
+    row("slot-mismatch", FailureWeight::High, "The tag of your final is not the required one."),
     row(
         "wrapper-as-tool",
-        Weight::High,
+        FailureWeight::High,
         "Your answer wraps what it does into an element that is not a tool.",
     ),
-    row("tool-payload-invalid", Weight::High, "The arguments of your call do not follow the tool's schema."),
-    row("unknown-action", Weight::High, "No one takes this element."),
-    row("ambiguous-action", Weight::High, "More than one of your tools is meant by this."),
-    row("too-many-tasks", Weight::High, "Your task was not given."),
+    row(
+        "tool-payload-invalid",
+        FailureWeight::High,
+        "The arguments of your call do not follow the tool's schema.",
+    ),
+    row("unknown-action", FailureWeight::High, "No one takes this element."),
+    row("ambiguous-action", FailureWeight::High, "More than one of your tools is meant by this."),
+    row("too-many-tasks", FailureWeight::High, "Your task was not given."),
     row(
         "mark-in-output",
-        Weight::High,
+        FailureWeight::High,
         "Your answer held the code of the system's own tags. Do not write it.",
     ),
     row(
         "prose-only",
-        Weight::Normal,
+        FailureWeight::Normal,
         "Your answer held no action and no completion. Text outside of the tags reaches no one.",
     ),
     row(
         "second-action",
-        Weight::Normal,
+        FailureWeight::Normal,
         "Your answer held a second action. Only the first was executed; write one in each answer.",
     ),
     row(
         "too-many-actions",
-        Weight::Normal,
+        FailureWeight::Normal,
         "Your answer held more actions than one answer may have. Those beyond were not executed.",
     ),
-    row("thinking-missing", Weight::Normal, "Reason in <thinking> before every action."),
+    row("thinking-missing", FailureWeight::Normal, "Reason in <thinking> before every action."),
     row(
         "misspelt-action",
-        Weight::Normal,
+        FailureWeight::Normal,
         "The name of your action was corrected, and the action was executed. Do not send it again.",
     ),
     row(
         "wrapped-call",
-        Weight::Normal,
+        FailureWeight::Normal,
         "The wrapper around your action was removed, and the action was executed. Do not send it again; write later ones without a wrapper.",
     ),
     row(
         "fenced-action",
-        Weight::Normal,
+        FailureWeight::Normal,
         "The code fence around your action was removed, and the action was executed. Do not send it again; write later ones without a fence.",
     ),
     row(
         "verbatim-text",
-        Weight::Normal,
+        FailureWeight::Normal,
         "The text of your action held an unescaped < or &. It was executed with the text as you wrote it.",
     ),
     row(
         "action-in-quoted-text",
-        Weight::Normal,
+        FailureWeight::Normal,
         "An action inside quoted text or code was not executed. If you meant it, write it as an element outside of them.",
     ),
     row(
         "stuck-repeating",
-        Weight::Normal,
+        FailureWeight::Normal,
         "Your answer is the same as the one before. Do something else, or end.",
     ),
 ];
 
 /// The row of a slug, with or without `agent.` before it.
 #[must_use]
-pub fn failure(slug: &str) -> Option<&'static Failure> {
+pub fn failure(slug: &str) -> Option<&'static FailureRow> {
     let slug = slug.strip_prefix("agent.").unwrap_or(slug);
     FAILURES.iter().find(|row| row.slug == slug)
 }
 
 /// A failure that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reason {
+pub struct AgentFailure {
     /// The row of the table.
-    pub failure: &'static Failure,
+    pub failure: &'static FailureRow,
     /// The details: the place, the name, the fix.
     pub words: String,
     /// The element or tool concerned, if any.
@@ -145,7 +161,7 @@ pub struct Reason {
     pub line: Option<u32>,
 }
 
-impl Reason {
+impl AgentFailure {
     /// A failure by its slug. `None` if the slug is not in the table.
     #[must_use]
     pub fn of(slug: &str, words: impl Into<String>) -> Option<Self> {
@@ -170,7 +186,7 @@ impl Reason {
 
 /// The two most important failures, in order of weight. Of equal ones, the earlier comes first.
 #[must_use]
-pub fn weightiest(mut reasons: Vec<Reason>) -> Vec<Reason> {
+pub fn weightiest(mut reasons: Vec<AgentFailure>) -> Vec<AgentFailure> {
     reasons.sort_by_key(|reason| reason.failure.weight);
     reasons.dedup_by(|one, other| one.failure.slug == other.failure.slug);
     reasons.truncate(2);

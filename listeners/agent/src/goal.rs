@@ -3,10 +3,10 @@
 //! A request or a text comes in; a goal, or a payload, goes out. The contracts of the call say what the
 //! goal's payload must be.
 
-use systole_kit::gate::{Gate, Step};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, QName, namespaces};
-use systole_workflow::spec::Tasks;
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, QName, namespaces};
+use systole_workflow::spec::TaskRule;
 
 /// The local name of a request for a goal.
 const REQUEST: &str = "goal-request";
@@ -31,7 +31,7 @@ pub(crate) struct Goal {
     /// The pass of its loop, from 1.
     pub(crate) pass: u32,
     /// Which agents may get tasks, and how many.
-    pub(crate) tasks: Option<Tasks>,
+    pub(crate) tasks: Option<TaskRule>,
     /// Whether it was run before and now needs a correction.
     pub(crate) is_corrected: bool,
 }
@@ -57,25 +57,25 @@ impl Goal {
             split.map_or_else(|| QName::new("", &gives), |(ns, local)| QName::new(ns, local))
         });
         let at_most = payload.attribute("tasks").and_then(|tasks| tasks.trim().parse().ok());
-        let tasks = at_most.zip(payload.attribute("tasks-by")).map(|(at_most, by)| Tasks { by, at_most });
+        let tasks = at_most.zip(payload.attribute("tasks-by")).map(|(at_most, by)| TaskRule { by, at_most });
         let mut goal =
             Self { gives, converges: payload.is_marked("converges"), pass: 1, tasks, ..Self::default() };
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         loop {
             match gate.step().ok()? {
-                Step::Open(tag) if tag.local == "workflow" => {
+                GateStep::Open(tag) if tag.local == "workflow" => {
                     goal.workflow = gate.attribute("name").unwrap_or_default().into_owned();
                 }
-                Step::Open(tag) if tag.local == "current-goal" => {
+                GateStep::Open(tag) if tag.local == "current-goal" => {
                     goal.id = gate.attribute("id")?.into_owned();
                     let pass = gate.attribute("iteration").and_then(|pass| pass.trim().parse().ok());
                     goal.pass = pass.unwrap_or(1);
                 }
-                Step::Open(tag) if tag.local == "task" => {
+                GateStep::Open(tag) if tag.local == "task" => {
                     goal.id = gate.attribute("role").unwrap_or_default().into_owned();
                 }
-                Step::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
-                Step::Done => return Some(goal),
+                GateStep::Open(tag) if tag.local == "correction" => goal.is_corrected = true,
+                GateStep::Done => return Some(goal),
                 _ => {}
             }
         }
@@ -119,7 +119,7 @@ impl Goal {
 
     /// The output in words.
     pub(crate) fn output(&self, text: &str, converged: bool) -> Option<Payload> {
-        let mut writer = Writer::new();
+        let mut writer = XmlWriter::new();
         let start = writer.open(OUTPUT).xmlns(namespaces::WORKFLOW).attr("id", &self.id);
         start.attr_if("converged", converged.then_some("true")).text(text.trim());
         Payload::trusted(writer.finish().into()).ok()

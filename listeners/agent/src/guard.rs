@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::contracts::Unreadable;
+use crate::contracts::SchemaFault;
 use crate::memory::Conversation;
 use crate::show::Mark;
 use crate::spec;
@@ -27,11 +27,11 @@ pub(crate) enum Room {
 }
 
 /// The room left by a prompt and the tokens of its tools.
-pub(crate) fn room(limits: &spec::Model, conversation: &Conversation, tools: u64) -> Room {
+pub(crate) fn room(limits: &spec::ModelSpec, conversation: &Conversation, tools: u64) -> Room {
     room_beside(limits, conversation.tokens() + tools)
 }
 
-fn room_beside(limits: &spec::Model, tokens: u64) -> Room {
+fn room_beside(limits: &spec::ModelSpec, tokens: u64) -> Room {
     let limit = most(limits);
     let projected = tokens + SPARE;
     // The next additions are an answer of the model and the results of its actions.
@@ -46,13 +46,13 @@ fn room_beside(limits: &spec::Model, tokens: u64) -> Room {
 }
 
 /// The most tokens that a request may have.
-fn most(limits: &spec::Model) -> u64 {
+fn most(limits: &spec::ModelSpec) -> u64 {
     limits.window.saturating_sub(SPARE).saturating_sub(limits.max_output)
 }
 
 /// The fixed part of every request of an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct PromptSize {
     /// Its tokens, by the guard's estimate: the system prompt and the tools.
     pub tokens: u64,
     /// The most tokens that a request may have.
@@ -65,7 +65,7 @@ pub struct Measured {
 ///
 /// # Errors
 /// If one of its schemas cannot be read.
-pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Unreadable> {
+pub fn measure(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Result<PromptSize, SchemaFault> {
     let terms = AgentTerms::of(agent)?;
     // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
@@ -80,5 +80,5 @@ pub fn measure(agent: &spec::Agent, limits: &spec::Model) -> Result<Measured, Un
         Room::FinalOnly => !acts,
         Room::None => false,
     };
-    Ok(Measured { tokens, most: most(limits), leaves_room })
+    Ok(PromptSize { tokens, most: most(limits), leaves_room })
 }

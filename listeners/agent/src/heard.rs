@@ -4,23 +4,23 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Answer, Call, Part, Stop};
+use crate::model::{MessagePart, ModelAnswer, NativeCall, StopReason};
 
 /// The suffix of a stop reason if the text is a list of parts.
 const PARTS: &str = "+parts";
 
 /// The stop reason and the text.
-pub(crate) fn written(answer: &Answer) -> (String, String) {
+pub(crate) fn written(answer: &ModelAnswer) -> (String, String) {
     let stop = match answer.stop {
-        Stop::End => "end",
-        Stop::Length => "length",
-        Stop::Tool => "tool",
-        Stop::Filtered => "filtered",
-        Stop::Cut => "cut",
+        StopReason::End => "end",
+        StopReason::Length => "length",
+        StopReason::Tool => "tool",
+        StopReason::Filtered => "filtered",
+        StopReason::Cut => "cut",
     };
     match answer.parts.as_slice() {
         [] => (stop.to_owned(), String::new()),
-        [Part::Text(text)] => (stop.to_owned(), text.clone()),
+        [MessagePart::Text(text)] => (stop.to_owned(), text.clone()),
         parts => {
             let parts: Vec<Value> = parts.iter().filter_map(as_json).collect();
             ([stop, PARTS].concat(), Value::Array(parts).to_string())
@@ -28,15 +28,15 @@ pub(crate) fn written(answer: &Answer) -> (String, String) {
     }
 }
 
-fn as_json(part: &Part) -> Option<Value> {
+fn as_json(part: &MessagePart) -> Option<Value> {
     match part {
-        Part::Text(text) => Some(json!({ "text": text })),
-        Part::Call(call) => {
+        MessagePart::Text(text) => Some(json!({ "text": text })),
+        MessagePart::Call(call) => {
             Some(json!({ "call": { "id": call.id, "name": call.name, "arguments": call.arguments } }))
         }
-        Part::Reasoning(kept) => Some(json!({ "reasoning": kept })),
+        MessagePart::Reasoning(kept) => Some(json!({ "reasoning": kept })),
         // A model never answers a call.
-        Part::Result { .. } => None,
+        MessagePart::Result { .. } => None,
     }
 }
 
@@ -66,8 +66,8 @@ const FAULT: &str = "model.";
 /// A model's answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Heard {
-    pub(crate) parts: Vec<Part>,
-    pub(crate) stop: Stop,
+    pub(crate) parts: Vec<MessagePart>,
+    pub(crate) stop: StopReason,
 }
 
 impl Heard {
@@ -81,13 +81,13 @@ impl Heard {
             Some(reason) => (reason, parts(text)),
             None => (stop, None),
         };
-        let plain = || if text.is_empty() { Vec::new() } else { vec![Part::Text(text.to_owned())] };
+        let plain = || if text.is_empty() { Vec::new() } else { vec![MessagePart::Text(text.to_owned())] };
         let stop = match reason {
-            "length" => Stop::Length,
-            "tool" => Stop::Tool,
-            "filtered" => Stop::Filtered,
-            "cut" => Stop::Cut,
-            _ => Stop::End,
+            "length" => StopReason::Length,
+            "tool" => StopReason::Tool,
+            "filtered" => StopReason::Filtered,
+            "cut" => StopReason::Cut,
+            _ => StopReason::End,
         };
         Some(Self { parts: parts.unwrap_or_else(plain), stop })
     }
@@ -95,7 +95,7 @@ impl Heard {
     /// All its text parts, joined.
     pub(crate) fn text(&self) -> String {
         let words = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
+            MessagePart::Text(text) => Some(text.as_str()),
             _ => None,
         });
         words.collect()
@@ -103,31 +103,35 @@ impl Heard {
 
     /// Whether it holds reasoning in the provider's own form.
     pub(crate) fn reasons(&self) -> bool {
-        self.parts.iter().any(|part| matches!(part, Part::Reasoning(_)))
+        self.parts.iter().any(|part| matches!(part, MessagePart::Reasoning(_)))
     }
 
     /// Its native calls, in their order.
-    pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
+    pub(crate) fn calls(&self) -> impl Iterator<Item = &NativeCall> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Call(call) => Some(call),
+            MessagePart::Call(call) => Some(call),
             _ => None,
         })
     }
 }
 
-fn parts(text: &str) -> Option<Vec<Part>> {
+fn parts(text: &str) -> Option<Vec<MessagePart>> {
     let Ok(Value::Array(parts)) = serde_json::from_str(text) else { return None };
     parts.iter().map(part).collect()
 }
 
-fn part(value: &Value) -> Option<Part> {
+fn part(value: &Value) -> Option<MessagePart> {
     if let Some(text) = value.get("text").and_then(Value::as_str) {
-        return Some(Part::Text(text.to_owned()));
+        return Some(MessagePart::Text(text.to_owned()));
     }
     if let Some(kept) = value.get("reasoning") {
-        return Some(Part::Reasoning(kept.clone()));
+        return Some(MessagePart::Reasoning(kept.clone()));
     }
     let call = value.get("call")?;
     let field = |name: &str| Some(call.get(name)?.as_str()?.to_owned());
-    Some(Part::Call(Call { id: field("id")?, name: field("name")?, arguments: field("arguments")? }))
+    Some(MessagePart::Call(NativeCall {
+        id: field("id")?,
+        name: field("name")?,
+        arguments: field("arguments")?,
+    }))
 }

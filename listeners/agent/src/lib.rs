@@ -27,6 +27,6 @@ mod turn;
 mod viewing;
 
 pub use agent::Agent;
-pub use contracts::Unreadable;
-pub use guard::{Measured, measure};
+pub use contracts::SchemaFault;
+pub use guard::{PromptSize, measure};
 pub use prompt::sections;

@@ -9,7 +9,7 @@ use std::time::Duration;
 use systole_kit::line::{Line, NotTaken};
 use tokio::sync::mpsc;
 
-use crate::model::{Answer, Ask, Ledger, Models, NoAnswer, Piece};
+use crate::model::{AnswerPiece, EstimatedRequest, Ledger, ModelAnswer, Models, NoAnswer};
 
 /// The most pieces that wait while one is being sent.
 const WAITING: usize = 256;
@@ -22,10 +22,10 @@ const MOMENT: Duration = Duration::from_millis(50);
 pub(crate) async fn shown<L: Ledger>(
     models: &Models,
     name: &str,
-    asked: &Ask,
+    asked: &EstimatedRequest,
     books: &mut L,
     line: &(dyn Line + '_),
-) -> Result<Result<Answer, NoAnswer<L::Halt>>, NotTaken> {
+) -> Result<Result<ModelAnswer, NoAnswer<L::Halt>>, NotTaken> {
     let (tell, mut pieces) = mpsc::channel(WAITING);
     // A slow observer sees less. The answer itself is complete.
     let watcher = Box::new(move |piece| drop(tell.try_send(piece)));
@@ -61,11 +61,11 @@ enum Part {
 }
 
 impl Part {
-    fn of(piece: &Piece) -> Part {
+    fn of(piece: &AnswerPiece) -> Part {
         match piece {
-            Piece::Text(_) => Part::Text,
-            Piece::Reasoning(_) => Part::Reasoning,
-            Piece::Call { number, name, .. } => Part::Call(*number, name.clone()),
+            AnswerPiece::Text(_) => Part::Text,
+            AnswerPiece::Reasoning(_) => Part::Reasoning,
+            AnswerPiece::Call { number, name, .. } => Part::Call(*number, name.clone()),
         }
     }
 
@@ -94,7 +94,7 @@ impl Portion {
     }
 
     /// Takes a piece, and returns the text to send now.
-    fn take(&mut self, piece: &Piece) -> Option<String> {
+    fn take(&mut self, piece: &AnswerPiece) -> Option<String> {
         let part = Part::of(piece);
         if part != self.part {
             let before = std::mem::replace(&mut self.part, part);
@@ -102,8 +102,8 @@ impl Portion {
             self.words.extend(self.part.element().map(|name| format!("<{name}>")));
         }
         match piece {
-            Piece::Text(text) => self.words.push_str(text),
-            Piece::Reasoning(text) | Piece::Call { arguments: text, .. } => {
+            AnswerPiece::Text(text) => self.words.push_str(text),
+            AnswerPiece::Reasoning(text) | AnswerPiece::Call { arguments: text, .. } => {
                 self.words.push_str(&text.replace('&', "&amp;").replace('<', "&lt;"));
             }
         }
@@ -122,15 +122,15 @@ mod tests {
 
     #[test]
     fn reasoning_and_calls_stand_in_elements_of_what_is_told() {
-        let call = |number: usize, arguments: &str| Piece::Call {
+        let call = |number: usize, arguments: &str| AnswerPiece::Call {
             number,
             name: "search".to_owned(),
             arguments: arguments.to_owned(),
         };
         let pieces = [
-            Piece::Reasoning("is a < b".to_owned()),
-            Piece::Reasoning("?".to_owned()),
-            Piece::Text("I look.".to_owned()),
+            AnswerPiece::Reasoning("is a < b".to_owned()),
+            AnswerPiece::Reasoning("?".to_owned()),
+            AnswerPiece::Text("I look.".to_owned()),
             call(1, "{\"query\":"),
             call(1, "\"a\"}"),
             call(2, "{}"),

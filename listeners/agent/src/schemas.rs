@@ -5,11 +5,11 @@
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use systole_kit::schema::Model;
+use systole_kit::schema::SchemaModel;
 
 /// A schema.
 #[derive(Clone, Debug)]
-pub struct Schema {
+pub struct NamedSchema {
     /// Its name, for people.
     pub name: String,
     /// The XSD.
@@ -17,60 +17,61 @@ pub struct Schema {
 }
 
 /// The model of a schema, or the fault.
-type Reading = Result<Arc<Model>, String>;
+type Reading = Result<Arc<SchemaModel>, String>;
 
 /// Schemas in a fixed order. A copy shares the models already read.
 #[derive(Clone, Debug)]
-pub struct Schemas {
-    texts: Arc<[Schema]>,
+pub struct NamedSchemas {
+    texts: Arc<[NamedSchema]>,
     models: Arc<[OnceLock<Reading>]>,
 }
 
-impl Schemas {
+impl NamedSchemas {
     /// The model of a schema by its number. Imports are resolved among all schemas.
     pub(crate) fn model(&self, at: usize) -> Option<Reading> {
         let (schema, model) = (self.texts.get(at)?, self.models.get(at)?);
         Some(model.get_or_init(|| self.read(schema)).clone())
     }
 
-    fn read(&self, schema: &Schema) -> Reading {
+    fn read(&self, schema: &NamedSchema) -> Reading {
         let others: Vec<(&str, &[u8])> = self.texts.iter().map(|s| (s.name.as_str(), &*s.text)).collect();
-        let first = |unfit: Vec<systole_kit::schema::Unfit>| {
+        let first = |unfit: Vec<systole_kit::schema::ProfileViolation>| {
             unfit.into_iter().next().map_or_else(String::new, |first| first.message)
         };
-        Model::read_among(&schema.text, &others).map(Arc::new).map_err(first)
+        SchemaModel::read_among(&schema.text, &others).map(Arc::new).map_err(first)
     }
 }
 
-impl From<Vec<Schema>> for Schemas {
-    fn from(texts: Vec<Schema>) -> Self {
+impl From<Vec<NamedSchema>> for NamedSchemas {
+    fn from(texts: Vec<NamedSchema>) -> Self {
         let models = texts.iter().map(|_| OnceLock::new()).collect();
         Self { texts: texts.into(), models }
     }
 }
 
-impl FromIterator<Schema> for Schemas {
-    fn from_iter<I: IntoIterator<Item = Schema>>(texts: I) -> Self {
+impl FromIterator<NamedSchema> for NamedSchemas {
+    fn from_iter<I: IntoIterator<Item = NamedSchema>>(texts: I) -> Self {
         texts.into_iter().collect::<Vec<_>>().into()
     }
 }
 
-impl Deref for Schemas {
-    type Target = [Schema];
+impl Deref for NamedSchemas {
+    type Target = [NamedSchema];
 
-    fn deref(&self) -> &[Schema] {
+    fn deref(&self) -> &[NamedSchema] {
         &self.texts
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Arc, Schema, Schemas};
+    use super::{Arc, NamedSchema, NamedSchemas};
 
     #[test]
     fn e12_agents_that_share_schemas_read_each_of_them_once() {
         let text = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://example.org/a/v1" elementFormDefault="qualified"><xs:element name="a" type="xs:string"/></xs:schema>"#;
-        let schemas = Schemas::from(vec![Schema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
+        let schemas =
+            NamedSchemas::from(vec![NamedSchema { name: "a.xsd".to_owned(), text: Arc::from(*text) }]);
         let other = schemas.clone();
         let one = schemas.model(0).expect("there is a schema").expect("the schema is right");
         let same = other.model(0).expect("there is a schema").expect("the schema is right");

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
-pub use crate::schemas::{Schema, Schemas};
+pub use crate::schemas::{NamedSchema, NamedSchemas};
 
 /// An agent.
 #[derive(Clone, Debug)]
-pub struct Agent {
+pub struct AgentSpec {
     /// Its name, the same as its listener's.
     pub name: String,
     /// Its model, by the name in the file.
@@ -19,9 +19,9 @@ pub struct Agent {
     /// How it writes its actions.
     pub dialect: Dialect,
     /// Whether it must reason in `<thinking>` before every action (`xml`).
-    pub thinking: Thinking,
+    pub thinking: ThinkingRule,
     /// How many actions a turn may hold (`xml`; native calls may always be several).
-    pub actions: Actions,
+    pub actions: ActionLimit,
     /// Whether its answer is cut after its first action (`xml`, with one action a turn).
     pub stop_early: bool,
     /// Whether its view shows messages between others in the thread.
@@ -39,24 +39,24 @@ pub struct Agent {
     /// Text before its prompt that all agents of the organism share.
     pub preamble: Option<String>,
     /// The sections of its prompt in order of the file: the name of the key and its text, a list as its lines.
-    pub prompt: Vec<Section>,
+    pub prompt: Vec<PromptSection>,
     /// The requests that it takes.
-    pub accepts: Vec<Contract>,
+    pub accepts: Vec<ElementContract>,
     /// The answers to a call.
-    pub returns: Vec<Contract>,
+    pub returns: Vec<ElementContract>,
     /// Answers that only goals of workflows get, in addition to `returns`.
-    pub gives: Vec<Contract>,
+    pub gives: Vec<ElementContract>,
     /// The listeners that it may address, with what each takes and returns.
     pub peers: Vec<Peer>,
     /// Agents that take tasks of goals from it. Goals choose among them; no other message may go to them.
     pub task_takers: Vec<String>,
     /// The schemas of the contracts. Imports are resolved among them.
-    pub schemas: Schemas,
+    pub schemas: NamedSchemas,
 }
 
 /// A section of a prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct PromptSection {
     /// The key: `identity`, `capabilities`, `rules`, or any other.
     pub name: String,
     /// One text, or the entries of a list.
@@ -71,16 +71,16 @@ pub struct Peer {
     /// Its name.
     pub name: String,
     /// What it takes.
-    pub accepts: Vec<Contract>,
+    pub accepts: Vec<ElementContract>,
     /// What it returns.
-    pub returns: Vec<Contract>,
+    pub returns: Vec<ElementContract>,
     /// Whether a person must approve every message to it.
     pub needs_approval: bool,
 }
 
 /// An element and the schema that declares it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contract {
+pub struct ElementContract {
     /// The element.
     pub element: QName,
     /// The index of its schema among the agent's.
@@ -102,7 +102,7 @@ pub enum Dialect {
 
 /// Whether reasoning must come before every action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Thinking {
+pub enum ThinkingRule {
     /// It must. If it is missing, the model is reminded once, and the action still runs.
     Required,
     /// As the model likes.
@@ -111,7 +111,7 @@ pub enum Thinking {
 
 /// How many actions a turn may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Actions {
+pub enum ActionLimit {
     /// One. A second one is refused with feedback.
     One,
     /// Several, which run at once.
@@ -135,14 +135,14 @@ pub enum ToolChoice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The format.
-    pub format: Format,
+    pub format: OutputFormat,
     /// The JSON Schema that a final in JSON must follow.
     pub schema: Option<Arc<serde_json::Value>>,
 }
 
 /// The format of a final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum OutputFormat {
     /// JSON.
     Json,
     /// Markdown.
@@ -153,7 +153,7 @@ pub enum Format {
 
 /// A model.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct ModelSpec {
     /// Its name in the file.
     pub name: String,
     /// The provider.
@@ -175,7 +175,7 @@ pub struct Model {
     /// Whether its answers are streamed.
     pub stream: bool,
     /// Its timeouts.
-    pub timeout: Timeout,
+    pub timeout: ModelTimeouts,
     /// More parameters, sent as they are.
     pub params: serde_json::Map<String, serde_json::Value>,
     /// What tokens cost.
@@ -183,14 +183,14 @@ pub struct Model {
     /// The most requests that may run at once.
     pub at_once: usize,
     /// How failed requests are retried.
-    pub retry: Retry,
+    pub retry: RequestRetry,
     /// Models that are asked if this one cannot answer, by name and in order.
     pub fallback: Vec<String>,
 }
 
 /// The timeouts of a model, if the file sets them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Timeout {
+pub struct ModelTimeouts {
     /// From the request to the first piece of content.
     pub first_ms: Option<u64>,
     /// Between two pieces of content.
@@ -227,7 +227,7 @@ pub struct Price {
 
 /// How failed requests are retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retry {
+pub struct RequestRetry {
     /// Requests for one answer, including the first.
     pub attempts: u32,
     /// The pause before the second request. It doubles with each further one.

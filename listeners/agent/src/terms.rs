@@ -6,19 +6,19 @@
 use std::sync::Arc;
 
 use systole_kit::Payload;
-use systole_workflow::spec::Tasks;
+use systole_workflow::spec::TaskRule;
 
-use crate::contracts::{Contracts, Known, Unreadable};
+use crate::contracts::{Contracts, Known, SchemaFault};
 use crate::goal::{self, Goal};
 use crate::model::Tool;
 use crate::prompt;
-use crate::spec::{Actions, Agent, Dialect, Format, Output};
+use crate::spec::{ActionLimit, AgentSpec, Dialect, Output, OutputFormat};
 
 /// The terms of one call.
 #[derive(Clone, Debug)]
 pub(crate) struct CallTerms {
     /// The agent, with the format of this call's final.
-    pub(crate) agent: Agent,
+    pub(crate) agent: AgentSpec,
     /// What it may say in this call.
     pub(crate) contracts: Contracts,
     /// The tools in each request to its model.
@@ -35,7 +35,7 @@ pub(crate) struct AgentTerms {
 }
 
 impl AgentTerms {
-    pub(crate) fn of(agent: &Agent) -> Result<Self, Unreadable> {
+    pub(crate) fn of(agent: &AgentSpec) -> Result<Self, SchemaFault> {
         let mut contracts = Contracts::of(agent)?;
         let mut outputs = contracts.finals.clone();
         outputs.extend(Contracts::known(agent, &agent.gives)?);
@@ -72,14 +72,14 @@ impl AgentTerms {
                 Some(known) => {
                     let schema = known.model.json_schema(&known.element.local);
                     let schema = schema.map(|drawn| Arc::new(drawn.schema));
-                    Output { format: Format::Json, schema }
+                    Output { format: OutputFormat::Json, schema }
                 }
-                None => Output { format: Format::Text, schema: None },
+                None => Output { format: OutputFormat::Text, schema: None },
             };
         }
         if contracts.tasks().is_some() {
             // Tasks run in parallel, so an answer may hold several.
-            agent.actions = Actions::Many;
+            agent.actions = ActionLimit::Many;
             agent.stop_early = false;
             // Their schemas were read with the ordinary tools.
             tools = prompt::tools(&agent, &contracts).unwrap_or(tools);
@@ -98,7 +98,7 @@ impl AgentTerms {
         for output in self.outputs.iter().filter(|_| takes_goals) {
             let gives = (!goal::is_output(&output.element)).then(|| output.element.clone());
             let by = self.ordinary.agent.task_takers.first().cloned();
-            let tasks = by.map(|by| Tasks { by, at_most: 1 });
+            let tasks = by.map(|by| TaskRule { by, at_most: 1 });
             all.push(Arc::new(self.of_goal(Goal { gives, tasks, ..Goal::default() })));
         }
         all

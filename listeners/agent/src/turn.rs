@@ -2,22 +2,22 @@
 //! The answer is in the journal before it is used. An answer that an earlier attempt paid for is not bought again.
 
 use systole_kit::envelope::Delivered;
-use systole_kit::journal::{Entry, Outcome, Past, Standing, Started};
+use systole_kit::journal::{EarlierEntries, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall};
 use systole_kit::line::{Line, NotTaken};
 
-use crate::chain::Link;
+use crate::chain::StoredLink;
 use crate::dialect;
 use crate::heard::{self, Heard};
 use crate::live;
 use crate::memory::Conversation;
 use crate::model::{
-    self, Choice, Course, Fault, FaultKind, Going, Ledger, Message, Models, NoAnswer, Part, Request, Role,
-    Stop,
+    self, CallHistory, Ledger, MessageAuthor, MessagePart, ModelFault, ModelFaultKind, ModelRequest, Models,
+    NoAnswer, OutgoingRequest, PromptMessage, RequestToolChoice, StopReason,
 };
 use crate::primitives::TASK;
 use crate::prompt;
 use crate::show::{block, escaped};
-use crate::spec::{self, Actions, Dialect, Thinking, ToolChoice};
+use crate::spec::{self, ActionLimit, Dialect, ThinkingRule, ToolChoice};
 use crate::terms::CallTerms;
 use crate::tools::tools_tokens;
 
@@ -36,9 +36,9 @@ pub(crate) struct Header<'a> {
 /// The question.
 pub(crate) struct Ask<'a> {
     pub(crate) models: &'a Models,
-    pub(crate) spec: &'a spec::Agent,
+    pub(crate) spec: &'a spec::AgentSpec,
     /// The limits and prices of the agent's model.
-    pub(crate) limits: &'a spec::Model,
+    pub(crate) limits: &'a spec::ModelSpec,
     pub(crate) conversation: &'a Conversation,
     pub(crate) header: &'a Header<'a>,
     /// The delivery for which the model is asked.
@@ -58,10 +58,10 @@ pub(crate) enum Came {
 /// Asks, or finds the answer to an earlier attempt.
 pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) -> Result<Came, NotTaken> {
     let header = header_words(&ask);
-    let prompt = Link::prompt(ask.conversation.last(), &header);
-    let mut past = if has_past { line.past().await? } else { Past::default() };
+    let prompt = StoredLink::prompt(ask.conversation.last(), &header);
+    let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     // Failed requests are known as well, and may be repeated.
-    while let Standing::Known(outcome) = past.standing(&prompt.hash) {
+    while let PriorCall::Known(outcome) = past.standing(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }
@@ -75,7 +75,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         line.put_blob(link.text.clone()).await?;
     }
     line.put_blob(prompt.text.clone()).await?;
-    let asked = model::Ask {
+    let asked = model::EstimatedRequest {
         request: request(&ask, header, &past),
         tokens_in: ask.header.used + tools_tokens(&ask.conversation.terms.tools),
     };
@@ -84,7 +84,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     Ok(match live::shown(models, name, &asked, &mut books, line).await? {
         Ok(answer) if is_refused(answer.stop) => {
             let words = "the provider would not let the model answer".to_owned();
-            Came::Fault { code: FaultKind::Refused.code().to_owned(), words, again: false }
+            Came::Fault { code: ModelFaultKind::Refused.code().to_owned(), words, again: false }
         }
         Ok(answer) => Came::Heard(Heard { parts: answer.parts, stop: answer.stop }),
         Err(NoAnswer::Fault(fault)) => of_fault(&fault),
@@ -93,17 +93,17 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
         }
         Err(NoAnswer::Halted(NotTaken::Refused { code, words })) => {
             let words = format!("the answer of the model could not be recorded: {code}: {words}");
-            Came::Fault { code: FaultKind::TooLarge.code().to_owned(), words, again: true }
+            Came::Fault { code: ModelFaultKind::TooLarge.code().to_owned(), words, again: true }
         }
         Err(NoAnswer::Halted(other)) => return Err(other),
     })
 }
 
 /// The last answer that earlier attempts got.
-fn bought(past: &Past) -> Option<Heard> {
+fn bought(past: &EarlierEntries) -> Option<Heard> {
     past.entries.iter().rev().find_map(|recalled| match &recalled.entry {
-        Entry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
-        Entry::Started(_) => None,
+        JournalEntry::Result(outcome) => Heard::read(&outcome.stop, &outcome.text),
+        JournalEntry::Started(_) => None,
     })
 }
 
@@ -119,60 +119,60 @@ struct Books<'l> {
 impl Ledger for Books<'_> {
     type Halt = NotTaken;
 
-    async fn started(&mut self, going: Going<'_>) -> Result<(), NotTaken> {
-        let started = Started {
+    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), NotTaken> {
+        let started = ModelStarted {
             model: going.model.name.clone(),
             prompt: self.prompt.clone(),
             reserve_tokens: Some(going.reserve.tokens),
             reserve_money: going.reserve.money,
         };
-        self.of = self.line.journal(Entry::Started(started)).await?;
+        self.of = self.line.journal(JournalEntry::Started(started)).await?;
         Ok(())
     }
 
-    async fn ended(&mut self, came: model::Came<'_>) -> Result<(), NotTaken> {
+    async fn ended(&mut self, came: model::RequestOutcome<'_>) -> Result<(), NotTaken> {
         let (stop, text) = match came.outcome {
             Ok(answer) => heard::written(answer),
             Err(fault) => (fault.kind.code().to_owned(), format!("{}\n{}", fault.words, fault.partial)),
         };
         let (tokens_in, tokens_out, money) = (came.tokens_in, came.tokens_out, came.money);
         let mut outcome =
-            Outcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
+            ModelCallOutcome { of: self.of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() };
         if let pieces @ [_, _, ..] = heard::pieces(&outcome.text).as_slice() {
             for piece in pieces {
                 outcome.blobs.push(self.line.put_blob(*piece).await?);
             }
             outcome.text = String::new();
         }
-        self.line.journal(Entry::Result(outcome)).await?;
+        self.line.journal(JournalEntry::Result(outcome)).await?;
         Ok(())
     }
 }
 
-fn of_fault(fault: &Fault) -> Came {
-    let again = matches!(fault.kind, FaultKind::Truncated | FaultKind::TooLarge);
+fn of_fault(fault: &ModelFault) -> Came {
+    let again = matches!(fault.kind, ModelFaultKind::Truncated | ModelFaultKind::TooLarge);
     Came::Fault { code: fault.kind.code().to_owned(), words: fault.words.clone(), again }
 }
 
-fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
+fn request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
     let mut messages = ask.conversation.messages();
-    messages.push(Message { role: Role::User, parts: vec![Part::Text(header)] });
+    messages.push(PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(header)] });
     let CallTerms { agent: spec, contracts, tools } = &*ask.conversation.terms;
     let tools = tools.clone();
     // A request with earlier calls must contain their tools. If only a final counts, no tool may be called.
     let choice = match &spec.tool_choice {
         _ if tools.is_empty() => None,
-        _ if ask.header.only_final => Some(Choice::None),
-        Some(ToolChoice::Auto) => Some(Choice::Auto),
-        Some(ToolChoice::Required) => Some(Choice::Required),
-        Some(ToolChoice::None) => Some(Choice::None),
-        Some(ToolChoice::Tool(name)) => Some(Choice::Tool(name.clone())),
+        _ if ask.header.only_final => Some(RequestToolChoice::None),
+        Some(ToolChoice::Auto) => Some(RequestToolChoice::Auto),
+        Some(ToolChoice::Required) => Some(RequestToolChoice::Required),
+        Some(ToolChoice::None) => Some(RequestToolChoice::None),
+        Some(ToolChoice::Tool(name)) => Some(RequestToolChoice::Tool(name.clone())),
         None => None,
     };
     // In other dialects an answer is more than JSON. The word that ends a loop is not JSON either.
     let is_json_alone = spec.dialect == Dialect::Native && !contracts.may_converge();
     let schema = spec.output.schema.clone().filter(|_| is_json_alone);
-    Request {
+    ModelRequest {
         system: ask.conversation.system.clone(),
         messages,
         tools,
@@ -186,10 +186,11 @@ fn request(ask: &Ask<'_>, header: String, past: &Past) -> Request {
 }
 
 /// The history of the call. The answers to earlier attempts at this turn were looked up before.
-fn course(ask: &Ask<'_>, past: &Past) -> Course {
+fn course(ask: &Ask<'_>, past: &EarlierEntries) -> CallHistory {
     let Delivered { thread, stamp, .. } = ask.asked;
-    let failed = past.entries.iter().filter(|recalled| matches!(recalled.entry, Entry::Result(_))).count();
-    Course {
+    let failed =
+        past.entries.iter().filter(|recalled| matches!(recalled.entry, JournalEntry::Result(_))).count();
+    CallHistory {
         call: format!("{thread} {}", stamp.call),
         delivery: stamp.delivery.clone(),
         turns: usize::try_from(stamp.turn.saturating_sub(1)).unwrap_or(usize::MAX),
@@ -253,11 +254,11 @@ fn expected(ask: &Ask<'_>) -> String {
             format!("{before}{}…</systole-{nonce}-FINAL>", open.concat())
         }
         Dialect::Xml => {
-            let thinking = if spec.thinking == Thinking::Required { "<thinking>, then " } else { "" };
+            let thinking = if spec.thinking == ThinkingRule::Required { "<thinking>, then " } else { "" };
             let what = match (acts, spec.actions) {
                 (false, _) => "your final.",
-                (true, Actions::One) => "exactly one action, or your final.",
-                (true, Actions::Many) => "one or several actions, or your final.",
+                (true, ActionLimit::One) => "exactly one action, or your final.",
+                (true, ActionLimit::Many) => "one or several actions, or your final.",
             };
             [thinking, what].concat()
         }
@@ -265,6 +266,6 @@ fn expected(ask: &Ask<'_>) -> String {
 }
 
 /// Whether the provider withheld the rest of the answer.
-fn is_refused(stop: Stop) -> bool {
-    stop == Stop::Filtered
+fn is_refused(stop: StopReason) -> bool {
+    stop == StopReason::Filtered
 }

@@ -5,7 +5,7 @@
 //! view.
 
 use systole_kit::answers::Answers;
-use systole_kit::ask::{Message, Shown, Spot};
+use systole_kit::ask::{MessageSpot, ViewEntry, ViewedMessage};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::{Payload, namespaces};
 
@@ -42,25 +42,25 @@ struct Events {
 }
 
 impl Events {
-    fn take(&mut self, shown: Shown) {
+    fn take(&mut self, shown: ViewEntry) {
         match shown {
-            Shown::Words(words) => {
+            ViewEntry::Words(words) => {
                 self.turn(words.turn).heard = Heard::read(&words.stop, &words.text);
             }
-            Shown::Message(message) => match message.spot {
-                Spot::Request => {
+            ViewEntry::Message(message) => match message.spot {
+                MessageSpot::Request => {
                     self.close();
                     self.all.push(Happened::Request { from: message.from, payload: message.payload });
                 }
                 // It was made from the words of the turn, and the turn's answer reports it.
-                Spot::Said { turn, .. } => drop(self.turn(turn)),
-                Spot::Answer { turn, ordinal } => {
+                MessageSpot::Said { turn, .. } => drop(self.turn(turn)),
+                MessageSpot::Answer { turn, ordinal } => {
                     let (payload, number) = (message.payload, Some(message.seq));
                     self.turn(turn).answers.push(Answered { ordinal, payload, number });
                 }
-                Spot::Inbox { turn } => self.turn(turn.saturating_sub(1)).inbox.push(message.payload),
-                Spot::Thread { turn } => {
-                    let Message { from, to, payload, seq, .. } = message;
+                MessageSpot::Inbox { turn } => self.turn(turn.saturating_sub(1)).inbox.push(message.payload),
+                MessageSpot::Thread { turn } => {
+                    let ViewedMessage { from, to, payload, seq, .. } = message;
                     let overheard = Overheard { from, to: to.unwrap_or_default(), payload, number: seq };
                     match turn {
                         Some(turn) => self.turn(turn).inside.push(overheard),

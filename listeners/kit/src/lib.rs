@@ -7,18 +7,18 @@
 //! that says how to fix the bytes, go out.
 //!
 //! ```
-//! use systole_kit::reply::{Item, Said, Word};
-//! use systole_kit::writer::Writer;
-//! use systole_kit::{Fault, Limits, Payload};
+//! use systole_kit::reply::{Item, ReplyContent, ListenerDocument};
+//! use systole_kit::writer::XmlWriter;
+//! use systole_kit::{Fault, DocumentLimits, Payload};
 //!
 //! # fn main() -> Result<(), Fault> {
-//! let mut found = Writer::new();
+//! let mut found = XmlWriter::new();
 //! found.open("found").xmlns("https://xml-pipeline.org/ns/search/v1").text("a < b && c");
-//! let found = Payload::read(&found.finish(), &Limits::default())?;
-//! let reply = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(vec![Item::plain(found)]) };
-//! assert_eq!(Word::read(&reply.document()?, &Limits::default())?, reply);
+//! let found = Payload::read(&found.finish(), &DocumentLimits::default())?;
+//! let reply = ListenerDocument::Reply { delivery: "d1".to_owned(), said: ReplyContent::Items(vec![Item::plain(found)]) };
+//! assert_eq!(ListenerDocument::read(&reply.document()?, &DocumentLimits::default())?, reply);
 //!
-//! let fault = Payload::read(b"<found xmlns='u'>a < b</found>", &Limits::default()).unwrap_err();
+//! let fault = Payload::read(b"<found xmlns='u'>a < b</found>", &DocumentLimits::default()).unwrap_err();
 //! assert_eq!(fault.to_string(), "a < begins no tag at line 1, column 20");
 //! assert_eq!(fault.fix.as_deref(), Some("write &lt; for <"));
 //! # Ok(())
@@ -36,6 +36,6 @@ mod turn;
 pub use systole_schema as schema;
 pub use systole_schema::compact;
 pub use systole_wire::{
-    Fault, Limits, Payload, Place, QName, answers, ask, attributes, characters, codes, elements, envelope,
-    framing, gate, journal, limits, money, name, namespaces, payload, place, reply, told, writer,
+    DocumentLimits, Fault, Payload, Place, QName, answers, ask, attributes, characters, codes, elements,
+    envelope, framing, gate, journal, limits, money, name, namespaces, payload, place, reply, told, writer,
 };

@@ -6,13 +6,13 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ask::{Kept, Put, Question, Viewed};
-use crate::journal::{Entry, Past};
-use crate::told::Answer;
+use crate::ask::{BytePage, PumpQuestion, StoredText, ViewedPage};
+use crate::journal::{EarlierEntries, JournalEntry};
+use crate::told::PumpAnswer;
 use crate::{Fault, Payload, Place, codes};
 
 /// An answer that is still to come.
-pub type Pending<'l, T> = Pin<Box<dyn Future<Output = T> + Send + 'l>>;
+pub type PendingAnswer<'l, T> = Pin<Box<dyn Future<Output = T> + Send + 'l>>;
 
 /// Why the pump did not accept a message of the listener.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -36,20 +36,20 @@ pub enum NotTaken {
 /// The line of one delivery.
 pub trait Line: Send + Sync {
     /// Sends something that the pump answers. Entries and questions of one delivery share one sequence of numbers.
-    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>>;
+    fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>>;
 
     /// Sends something that the pump does not answer. When the future is ready, the remark is on its way and precedes
     /// anything sent later.
-    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>>;
+    fn tell(&self, what: Remark) -> PendingAnswer<'_, Result<(), NotTaken>>;
 }
 
 /// A message on the line that gets an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Saying {
+pub enum LineRequest {
     /// An entry for the journal.
-    Journal(Entry),
+    Journal(JournalEntry),
     /// A question.
-    Ask(Question),
+    Ask(PumpQuestion),
 }
 
 /// A message on the line that gets no answer.
@@ -74,16 +74,16 @@ impl dyn Line + '_ {
     ///
     /// # Errors
     /// If the pump refuses the entry or does not answer.
-    pub async fn journal(&self, entry: Entry) -> Result<u64, NotTaken> {
-        Ok(taken(self.say(Saying::Journal(entry)).await?)?.id)
+    pub async fn journal(&self, entry: JournalEntry) -> Result<u64, NotTaken> {
+        Ok(taken(self.say(LineRequest::Journal(entry)).await?)?.id)
     }
 
     /// Asks the pump a question.
     ///
     /// # Errors
     /// If the pump refuses to answer or does not answer.
-    pub async fn ask(&self, question: Question) -> Result<Option<Payload>, NotTaken> {
-        Ok(taken(self.say(Saying::Ask(question)).await?)?.payload)
+    pub async fn ask(&self, question: PumpQuestion) -> Result<Option<Payload>, NotTaken> {
+        Ok(taken(self.say(LineRequest::Ask(question)).await?)?.payload)
     }
 
     /// Leaves feedback that the pump records and shows in the next turn. The feedback is on disk before the reply is.
@@ -108,15 +108,15 @@ impl dyn Line + '_ {
     /// # Errors
     /// If the pump refuses the text or does not answer.
     pub async fn put_blob(&self, text: impl Into<String>) -> Result<String, NotTaken> {
-        let answer = self.ask(Question::PutBlob { text: text.into() }).await?;
-        Ok(read(answer.as_ref(), Put::read)?.hash)
+        let answer = self.ask(PumpQuestion::PutBlob { text: text.into() }).await?;
+        Ok(read(answer.as_ref(), StoredText::read)?.hash)
     }
 
     /// The listener's own view from the given message on, joined into one piece.
     ///
     /// # Errors
     /// If the pump refuses to answer or does not answer.
-    pub async fn view(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+    pub async fn view(&self, from_seq: u64) -> Result<ViewedPage, NotTaken> {
         self.whole_view(from_seq, false, true).await
     }
 
@@ -124,7 +124,7 @@ impl dyn Line + '_ {
     ///
     /// # Errors
     /// If the pump refuses to answer or does not answer.
-    pub async fn view_without_items(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+    pub async fn view_without_items(&self, from_seq: u64) -> Result<ViewedPage, NotTaken> {
         self.whole_view(from_seq, false, false).await
     }
 
@@ -132,21 +132,21 @@ impl dyn Line + '_ {
     ///
     /// # Errors
     /// If the pump refuses to answer or does not answer.
-    pub async fn view_with_words(&self, from_seq: u64) -> Result<Viewed, NotTaken> {
+    pub async fn view_with_words(&self, from_seq: u64) -> Result<ViewedPage, NotTaken> {
         self.whole_view(from_seq, true, true).await
     }
 
-    async fn whole_view(&self, from_seq: u64, words: bool, items: bool) -> Result<Viewed, NotTaken> {
+    async fn whole_view(&self, from_seq: u64, words: bool, items: bool) -> Result<ViewedPage, NotTaken> {
         let mut all = Vec::new();
         let mut from = from_seq;
         loop {
-            let answer = self.ask(Question::View { from_seq: from, words, items }).await?;
-            let page = read(answer.as_ref(), Viewed::read)?;
+            let answer = self.ask(PumpQuestion::View { from_seq: from, words, items }).await?;
+            let page = read(answer.as_ref(), ViewedPage::read)?;
             all.extend(page.shown);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
                 Some(next) => from = next,
-                None => return Ok(Viewed { next: None, shown: all, ..page }),
+                None => return Ok(ViewedPage { next: None, shown: all, ..page }),
             }
         }
     }
@@ -159,8 +159,8 @@ impl dyn Line + '_ {
     pub async fn configuration(&self, path: &str) -> Result<String, NotTaken> {
         let (mut all, mut from) = (Vec::new(), 0);
         loop {
-            let answer = self.ask(Question::Configuration { path: path.to_owned(), from }).await?;
-            let page = read(answer.as_ref(), Kept::read)?;
+            let answer = self.ask(PumpQuestion::Configuration { path: path.to_owned(), from }).await?;
+            let page = read(answer.as_ref(), BytePage::read)?;
             all.extend(page.bytes);
             // A page that does not move forward is the last one, even if it names a next page.
             match page.next.filter(|after| *after > from) {
@@ -178,12 +178,12 @@ impl dyn Line + '_ {
     ///
     /// # Errors
     /// If the pump refuses to answer or does not answer.
-    pub async fn past(&self) -> Result<Past, NotTaken> {
-        let mut all = Past::default();
+    pub async fn past(&self) -> Result<EarlierEntries, NotTaken> {
+        let mut all = EarlierEntries::default();
         let mut from = Some(0);
         while let Some(next) = from {
-            let answer = self.ask(Question::Journal { from: next }).await?;
-            let page = read(answer.as_ref(), Past::read)?;
+            let answer = self.ask(PumpQuestion::Journal { from: next }).await?;
+            let page = read(answer.as_ref(), EarlierEntries::read)?;
             all.entries.extend(page.entries);
             // A page that does not move forward is the last one, even if it names a next page.
             from = page.next.filter(|after| *after > next);
@@ -201,7 +201,7 @@ fn read<T>(answer: Option<&Payload>, as_what: impl Fn(&Payload) -> Result<T, Fau
     }
 }
 
-fn taken(answer: Answer) -> Result<Answer, NotTaken> {
+fn taken(answer: PumpAnswer) -> Result<PumpAnswer, NotTaken> {
     match answer.refusal() {
         Some((code, words)) => Err(NotTaken::Refused { code, words }),
         None => Ok(answer),

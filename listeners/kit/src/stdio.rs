@@ -21,10 +21,10 @@ use std::collections::VecDeque;
 use std::io::{self, Read, Write};
 use std::process::ExitCode;
 
-use crate::Limits;
-use crate::framing::{Lengths, Lines, line_form, with_length};
-use crate::reply::{Said, Word};
-use crate::told::{Answer, Told};
+use crate::DocumentLimits;
+use crate::framing::{LengthSplitter, LineSplitter, line_form, with_length};
+use crate::reply::{ListenerDocument, ReplyContent};
+use crate::told::{PumpAnswer, PumpDocument};
 use crate::turn::Pump;
 
 pub use crate::turn::Turn;
@@ -34,8 +34,8 @@ pub use systole_wire::Failure;
 const PORTION: usize = 64 * 1024;
 
 /// Answers every delivery with what `answer` returns, until stdin ends. `answer` returns a
-/// [`Payload`](crate::Payload), several, a [`Said`], or a `Result` of one of these and a [`Failure`].
-pub fn answer_each<A: Into<Said>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> ExitCode {
+/// [`Payload`](crate::Payload), several, a [`ReplyContent`], or a `Result` of one of these and a [`Failure`].
+pub fn answer_each<A: Into<ReplyContent>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> ExitCode {
     match serve(io::stdin().lock(), io::stdout().lock(), answer) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -50,7 +50,7 @@ pub fn answer_each<A: Into<Said>>(answer: impl FnMut(&mut Turn<'_>) -> A) -> Exi
 ///
 /// # Errors
 /// If a stream breaks, or the input is not a document of a pump.
-pub fn serve<A: Into<Said>>(
+pub fn serve<A: Into<ReplyContent>>(
     input: impl Read,
     output: impl Write,
     mut answer: impl FnMut(&mut Turn<'_>) -> A,
@@ -58,14 +58,14 @@ pub fn serve<A: Into<Said>>(
     let mut pump = Streams { input, output, frames: Frames::Unknown, waiting: VecDeque::new() };
     while let Some(told) = pump.next()? {
         // A late cancel or answer belongs to a delivery that is over.
-        let Told::Delivery(asked) = told else { continue };
+        let PumpDocument::Delivery(asked) = told else { continue };
         let delivery = asked.stamp.delivery.clone();
         let mut turn = Turn::of(*asked, &mut pump);
         let said = answer(&mut turn).into();
         if let Some(error) = turn.broken() {
             return Err(error);
         }
-        pump.say(&Word::Reply { delivery, said })?;
+        pump.say(&ListenerDocument::Reply { delivery, said })?;
     }
     Ok(())
 }
@@ -74,20 +74,20 @@ struct Streams<I, O> {
     input: I,
     output: O,
     frames: Frames,
-    waiting: VecDeque<Told>,
+    waiting: VecDeque<PumpDocument>,
 }
 
 /// How documents follow one another.
 enum Frames {
     /// Nothing has come yet.
     Unknown,
-    Lines(Lines),
-    Lengths(Lengths),
+    Lines(LineSplitter),
+    Lengths(LengthSplitter),
 }
 
 impl<I: Read, O: Write> Streams<I, O> {
     /// The next document; none once the stream has ended.
-    fn next(&mut self) -> io::Result<Option<Told>> {
+    fn next(&mut self) -> io::Result<Option<PumpDocument>> {
         loop {
             if let Some(told) = self.waiting.pop_front() {
                 return Ok(Some(told));
@@ -107,11 +107,11 @@ impl<I: Read, O: Write> Streams<I, O> {
         };
         let portion = portion.get(..read).unwrap_or_default();
         if matches!(self.frames, Frames::Unknown) {
-            let most = Limits::FROM_PUMP.message_bytes;
+            let most = DocumentLimits::FROM_PUMP.message_bytes;
             self.frames = match portion.first() {
                 None => return Ok(false),
-                Some(b'0'..=b'9') => Frames::Lengths(Lengths::new(most)),
-                Some(_) => Frames::Lines(Lines::new(most)),
+                Some(b'0'..=b'9') => Frames::Lengths(LengthSplitter::new(most)),
+                Some(_) => Frames::Lines(LineSplitter::new(most)),
             };
         }
         let mut documents = Vec::new();
@@ -122,14 +122,14 @@ impl<I: Read, O: Write> Streams<I, O> {
         };
         fed.map_err(unreadable)?;
         for document in documents.iter().filter(|document| !document.trim_ascii().is_empty()) {
-            self.waiting.push_back(Told::read(document).map_err(unreadable)?);
+            self.waiting.push_back(PumpDocument::read(document).map_err(unreadable)?);
         }
         Ok(read > 0)
     }
 }
 
 impl<I: Read, O: Write> Pump for Streams<I, O> {
-    fn say(&mut self, word: &Word) -> io::Result<()> {
+    fn say(&mut self, word: &ListenerDocument) -> io::Result<()> {
         let document = word.document().map_err(unreadable)?;
         let framed = match self.frames {
             Frames::Lengths(_) => with_length(&document),
@@ -143,20 +143,20 @@ impl<I: Read, O: Write> Pump for Streams<I, O> {
         self.output.flush()
     }
 
-    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<Answer>> {
+    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
         let mut seen = 0;
         loop {
             // Other documents, such as further deliveries, wait in the queue until later.
             while let Some(told) = self.waiting.get(seen) {
                 let ours = match told {
-                    Told::Answer(answer) => answer.delivery == delivery && answer.id == id,
-                    Told::Cancel { delivery: cancelled } => cancelled == delivery,
+                    PumpDocument::Answer(answer) => answer.delivery == delivery && answer.id == id,
+                    PumpDocument::Cancel { delivery: cancelled } => cancelled == delivery,
                     // A pipe carries no receipts.
-                    Told::Delivery(_) | Told::Receipt(_) => false,
+                    PumpDocument::Delivery(_) | PumpDocument::Receipt(_) => false,
                 };
                 if ours {
                     return Ok(match self.waiting.remove(seen) {
-                        Some(Told::Answer(answer)) => Some(answer),
+                        Some(PumpDocument::Answer(answer)) => Some(answer),
                         _ => None,
                     });
                 }

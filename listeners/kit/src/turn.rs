@@ -7,12 +7,12 @@ use std::io;
 
 use crate::Payload;
 use crate::answers::Answers;
-use crate::ask::Question;
+use crate::ask::PumpQuestion;
 use crate::envelope::Delivered;
-use crate::journal::Entry;
+use crate::journal::JournalEntry;
 use crate::line::NotTaken;
-use crate::reply::Word;
-use crate::told::Answer;
+use crate::reply::ListenerDocument;
+use crate::told::PumpAnswer;
 
 /// One delivery that the listener works on.
 pub struct Turn<'p> {
@@ -62,13 +62,17 @@ impl<'p> Turn<'p> {
 
     /// Reports what the listener is doing. Observers see it, and it renews the idle timeout.
     pub fn progress(&mut self, words: &str) {
-        let word = Word::Progress { delivery: self.delivery(), words: words.to_owned() };
+        let word = ListenerDocument::Progress { delivery: self.delivery(), words: words.to_owned() };
         self.say(&word);
     }
 
     /// Leaves feedback that the pump records and shows in the next turn.
     pub fn notice(&mut self, code: &str, words: &str) {
-        let word = Word::Notice { delivery: self.delivery(), code: code.to_owned(), words: words.to_owned() };
+        let word = ListenerDocument::Notice {
+            delivery: self.delivery(),
+            code: code.to_owned(),
+            words: words.to_owned(),
+        };
         self.say(&word);
     }
 
@@ -76,18 +80,20 @@ impl<'p> Turn<'p> {
     ///
     /// # Errors
     /// If the pump refuses the entry, or the answer is no longer wanted.
-    pub fn journal(&mut self, entry: Entry) -> Result<u64, NotTaken> {
+    pub fn journal(&mut self, entry: JournalEntry) -> Result<u64, NotTaken> {
         let (delivery, id) = (self.delivery(), self.number());
-        self.asked_for(&Word::Journal { delivery, id, entry: Ok(entry) }, id).map(|answer| answer.id)
+        self.asked_for(&ListenerDocument::Journal { delivery, id, entry: Ok(entry) }, id)
+            .map(|answer| answer.id)
     }
 
     /// Asks the pump a question and waits for the answer.
     ///
     /// # Errors
     /// If the pump refuses to answer, or the answer is no longer wanted.
-    pub fn ask(&mut self, question: Question) -> Result<Option<Payload>, NotTaken> {
+    pub fn ask(&mut self, question: PumpQuestion) -> Result<Option<Payload>, NotTaken> {
         let (delivery, id) = (self.delivery(), self.number());
-        self.asked_for(&Word::Ask { delivery, id, question: Ok(question) }, id).map(|answer| answer.payload)
+        self.asked_for(&ListenerDocument::Ask { delivery, id, question: Ok(question) }, id)
+            .map(|answer| answer.payload)
     }
 
     /// Whether an answer is still wanted, as far as is known without waiting. A listener that works for a long time
@@ -107,13 +113,13 @@ impl<'p> Turn<'p> {
         self.said
     }
 
-    fn say(&mut self, word: &Word) {
+    fn say(&mut self, word: &ListenerDocument) {
         if self.broken.is_none() {
             self.broken = self.pump.say(word).err();
         }
     }
 
-    fn asked_for(&mut self, word: &Word, id: u64) -> Result<Answer, NotTaken> {
+    fn asked_for(&mut self, word: &ListenerDocument, id: u64) -> Result<PumpAnswer, NotTaken> {
         self.say(word);
         if self.broken.is_some() || self.over {
             return Err(NotTaken::Over);
@@ -137,9 +143,9 @@ impl<'p> Turn<'p> {
 
 /// The pump's side of a turn, over any carrier.
 pub(crate) trait Pump {
-    fn say(&mut self, word: &Word) -> io::Result<()>;
+    fn say(&mut self, word: &ListenerDocument) -> io::Result<()>;
     /// The answer to that number. `None` if the delivery was cancelled or the pump is gone.
-    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<Answer>>;
+    fn wait(&mut self, delivery: &str, id: u64) -> io::Result<Option<PumpAnswer>>;
     /// Whether the delivery is still wanted, as far as is known without waiting.
     fn is_wanted(&self) -> bool {
         true

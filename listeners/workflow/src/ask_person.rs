@@ -5,13 +5,13 @@ use systole_kit::{Payload, namespaces};
 use crate::facts::Facts;
 use crate::items::{core, duration};
 use crate::known::{Failure, Known};
-use crate::spec::Question;
+use crate::spec::QuestionStep;
 
 /// A question to a person.
 ///
 /// # Errors
 /// When an output that it shows is in no message of the call.
-pub(crate) fn ask_person(question: &Question, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
+pub(crate) fn ask_person(question: &QuestionStep, known: &Known, facts: &Facts) -> Result<Payload, Failure> {
     let mut shows = Vec::new();
     for path in &question.shows {
         let Some(payload) = known.output(path) else { continue };

@@ -5,18 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{Step, Supervisor, Tasks, Work, Workflow};
+use crate::spec::{Step, StepAction, Supervisor, TaskRule, Workflow};
 
 /// A number of things, some of which may depend on how long lists are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct BoundCount {
     /// As many at least count.
     pub fixed: u64,
     /// So many more for each item of each of these lists, which no schema bounds.
     pub per_item: Vec<(u64, String)>,
 }
 
-impl Count {
+impl BoundCount {
     /// So many, whatever lists hold.
     #[must_use]
     pub fn of(fixed: u64) -> Self {
@@ -64,15 +64,15 @@ impl Count {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
     /// Goals that agents pursue. One that several agents pursue counts for each.
-    pub goals: Count,
+    pub goals: BoundCount,
     /// How often each agent is asked: once for a goal, and up to five times if the goal is supervised.
-    pub asked_of: BTreeMap<String, Count>,
+    pub asked_of: BTreeMap<String, BoundCount>,
     /// How often each agent is asked whatever happens.
     pub certain_of: BTreeMap<String, u64>,
     /// Child threads.
-    pub children: Count,
+    pub children: BoundCount,
     /// Calls and spawns by the workflow itself and by those that it calls.
-    pub messages: Count,
+    pub messages: BoundCount,
     /// How deep threads nest, the workflow's own counted.
     pub depth: u32,
     /// What makes it so deep, from outside inwards.
@@ -100,7 +100,7 @@ impl Bound {
         self
     }
 
-    fn change(mut self, change: impl Fn(Count) -> Count) -> Self {
+    fn change(mut self, change: impl Fn(BoundCount) -> BoundCount) -> Self {
         self.goals = change(self.goals);
         self.children = change(self.children);
         self.messages = change(self.messages);
@@ -110,8 +110,8 @@ impl Bound {
 
     /// This in a child thread of its own.
     fn in_child(mut self, name: &str) -> Self {
-        self.children = self.children.and(&Count::of(1));
-        self.messages = self.messages.and(&Count::of(1));
+        self.children = self.children.and(&BoundCount::of(1));
+        self.messages = self.messages.and(&BoundCount::of(1));
         self.depth = self.depth.saturating_add(1);
         self.nesting.insert(0, name.to_owned());
         self
@@ -154,7 +154,7 @@ fn whole<'w>(workflow: &'w Workflow, find: &impl Fn(&str) -> Option<&'w Workflow
 fn term<'w>(step: &Step, whole: &Bound, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32) -> String {
     let items = step.each.as_ref().and_then(|each| each.most).map_or(1, u64::from);
     let passes = match &step.work {
-        Work::Repeat { at_most, .. } => u64::from(*at_most),
+        StepAction::Repeat { at_most, .. } => u64::from(*at_most),
         _ => 1,
     };
     let tries = u64::from(step.tries);
@@ -174,7 +174,7 @@ fn of_step<'w>(
     is_beside: bool,
 ) -> Bound {
     let mut all = once(step, find, left);
-    if let Work::Repeat { at_most, .. } = &step.work {
+    if let StepAction::Repeat { at_most, .. } = &step.work {
         let passes = u64::from(*at_most);
         all = all.change(|count| count.times(passes));
     }
@@ -218,7 +218,7 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
             .fold(Bound::default(), |all, one| all.and(&one))
     };
     match &step.work {
-        Work::Do(goal) => {
+        StepAction::Do(goal) => {
             let pursued = |agent: &String| {
                 let (own, rounds) = match &step.supervise {
                     None => (asked(agent, 1, 1), 1),
@@ -227,11 +227,11 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
                     Some(Supervisor::Person) => (asked(agent, 5, 3), 2),
                 };
                 let tasks = goal.tasks.as_ref().map(|tasks| given(agent, tasks, rounds));
-                Bound { goals: Count::of(1), ..own }.and(&tasks.unwrap_or_default())
+                Bound { goals: BoundCount::of(1), ..own }.and(&tasks.unwrap_or_default())
             };
             goal.by.iter().map(pursued).fold(Bound::default(), |all, one| all.and(&one))
         }
-        Work::Call(call) => match find(&call.to).filter(|_| left > 0) {
+        StepAction::Call(call) => match find(&call.to).filter(|_| left > 0) {
             Some(other) => {
                 // The child's own depth counts the call that opens it.
                 let inner = whole(other, find, left.saturating_sub(1));
@@ -240,15 +240,15 @@ fn once<'w>(step: &Step, find: &impl Fn(&str) -> Option<&'w Workflow>, left: u32
             }
             None => Bound::default().in_child(&call.to),
         },
-        Work::Ask(_) | Work::Wait { .. } => Bound::default(),
-        Work::Group { steps } | Work::Repeat { steps, .. } => together(steps, false),
-        Work::Parallel { steps, .. } => together(steps, true),
+        StepAction::Ask(_) | StepAction::Wait { .. } => Bound::default(),
+        StepAction::Group { steps } | StepAction::Repeat { steps, .. } => together(steps, false),
+        StepAction::Parallel { steps, .. } => together(steps, true),
     }
 }
 
 /// The tasks that an agent gives in so many pursuits of a goal. Each is a child of its thread.
-fn given(agent: &str, tasks: &Tasks, pursuits: u64) -> Bound {
-    let task = Bound { goals: Count::of(1), certain_of: BTreeMap::new(), ..asked(&tasks.by, 1, 0) };
+fn given(agent: &str, tasks: &TaskRule, pursuits: u64) -> Bound {
+    let task = Bound { goals: BoundCount::of(1), certain_of: BTreeMap::new(), ..asked(&tasks.by, 1, 0) };
     let mut all = task.change(|count| count.times(u64::from(tasks.at_most).saturating_mul(pursuits)));
     all.depth = all.depth.saturating_add(1);
     all.nesting.insert(0, agent.to_owned());
@@ -259,7 +259,7 @@ fn given(agent: &str, tasks: &Tasks, pursuits: u64) -> Bound {
 fn asked(agent: &str, most: u64, certain: u64) -> Bound {
     let one = Bound::default().in_child(agent).change(|count| count.times(most));
     Bound {
-        asked_of: BTreeMap::from([(agent.to_owned(), Count::of(most))]),
+        asked_of: BTreeMap::from([(agent.to_owned(), BoundCount::of(most))]),
         certain_of: BTreeMap::from([(agent.to_owned(), certain)]),
         ..one
     }
@@ -268,25 +268,31 @@ fn asked(agent: &str, most: u64, certain: u64) -> Bound {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Call, Each, ElementName, Goal, Path, Question, Until};
+    use crate::spec::{CallStep, EachList, ElementName, Goal, Path, QuestionStep, RepeatUntil};
 
     fn goal(id: &str, by: &[&str]) -> Step {
         let by = by.iter().map(|agent| (*agent).to_owned()).collect();
-        Step::new(id, Work::Do(Goal { words: "Do it.".into(), by, gives: None, sees: None, tasks: None }))
+        Step::new(
+            id,
+            StepAction::Do(Goal { words: "Do it.".into(), by, gives: None, sees: None, tasks: None }),
+        )
     }
 
     fn each(step: Step, least: u32, most: Option<u32>) -> Step {
         let list = Path { goal: "pick".into(), agent: None, fields: vec!["item".into()] };
-        Step { each: Some(Each { list, at_once: 4, least, most }), ..step }
+        Step { each: Some(EachList { list, at_once: 4, least, most }), ..step }
     }
 
     fn call(id: &str, to: &str) -> Step {
         let element = ElementName { namespace: "urn:x".into(), local: "x".into() };
-        Step::new(id, Work::Call(Call { element, is_qualified: true, to: to.into(), fields: Vec::new() }))
+        Step::new(
+            id,
+            StepAction::Call(CallStep { element, is_qualified: true, to: to.into(), fields: Vec::new() }),
+        )
     }
 
     fn repeat(id: &str, at_most: u32, steps: Vec<Step>) -> Step {
-        Step::new(id, Work::Repeat { steps, until: Until::Converged, at_most })
+        Step::new(id, StepAction::Repeat { steps, until: RepeatUntil::Converged, at_most })
     }
 
     fn workflow(name: &str, steps: Vec<Step>) -> Workflow {
@@ -308,10 +314,13 @@ mod tests {
         ]);
         assert_eq!(
             (found.terms.join(" + "), found.goals),
-            ("1 + 200 + 5 x 2 + 1".to_owned(), Count::of(212))
+            ("1 + 200 + 5 x 2 + 1".to_owned(), BoundCount::of(212))
         );
-        assert_eq!((found.children, found.messages, found.depth), (Count::of(212), Count::of(212), 2));
-        assert_eq!(found.asked_of["critic"], Count::of(5));
+        assert_eq!(
+            (found.children, found.messages, found.depth),
+            (BoundCount::of(212), BoundCount::of(212), 2)
+        );
+        assert_eq!(found.asked_of["critic"], BoundCount::of(5));
         // Each item that must be there, and one pass.
         assert_eq!(found.certain_of, BTreeMap::from([("critic".into(), 1), ("reviewer".into(), 4)]));
         assert_eq!(found.nesting, ["one", "reviewer"]);
@@ -319,44 +328,54 @@ mod tests {
 
     #[test]
     fn branches_with_several_steps_are_children_of_their_own() {
-        let gate =
-            Question { words: "Go?".into(), choices: vec![], shows: vec![], expires_ms: 1, otherwise: None };
+        let gate = QuestionStep {
+            words: "Go?".into(),
+            choices: vec![],
+            shows: vec![],
+            expires_ms: 1,
+            otherwise: None,
+        };
         let group =
-            |id: &str| Step::new(id, Work::Group { steps: vec![goal("a", &["x"]), goal("b", &["x"])] });
+            |id: &str| Step::new(id, StepAction::Group { steps: vec![goal("a", &["x"]), goal("b", &["x"])] });
         let found = of(vec![each(group("wide"), 0, Some(10))]);
-        assert_eq!((found.goals, found.children, found.depth), (Count::of(20), Count::of(30), 3));
+        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(20), BoundCount::of(30), 3));
         assert_eq!(found.nesting, ["one", "a branch of wide", "x"]);
         assert!(found.certain_of.values().all(|count| *count == 0));
-        let beside =
-            Work::Parallel { steps: vec![goal("a", &["x"]), Step::new("gate", Work::Ask(gate))], at_once: 4 };
+        let beside = StepAction::Parallel {
+            steps: vec![goal("a", &["x"]), Step::new("gate", StepAction::Ask(gate))],
+            at_once: 4,
+        };
         let found = of(vec![Step::new("both", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (Count::of(1), Count::of(2), 2));
+        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(1), BoundCount::of(2), 2));
     }
 
     #[test]
     fn attempts_several_agents_and_conditions_count() {
         let tried = Step { tries: 3, ..goal("a", &["x", "y"]) };
-        let test = crate::spec::Test::Flag(true);
+        let test = crate::spec::ValueTest::Flag(true);
         let path = Path { goal: "a".into(), agent: None, fields: vec![] };
         let skipped = Step { when: vec![crate::spec::Condition { path, test }], ..goal("b", &["x"]) };
         let found = of(vec![tried, skipped, call("c", "shop")]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2 + 1".to_owned(), Count::of(7)));
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2 + 1".to_owned(), BoundCount::of(7)));
         assert_eq!(
             (found.children, found.certain_of),
-            (Count::of(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
+            (BoundCount::of(8), BTreeMap::from([("x".into(), 1), ("y".into(), 1)]))
         );
     }
 
     #[test]
     fn f7_tasks_count_as_goals_in_child_threads_one_level_deeper() {
         let mut step = goal("frame", &["x", "y"]);
-        if let Work::Do(goal) = &mut step.work {
-            goal.tasks = Some(crate::spec::Tasks { by: "helper".into(), at_most: 8 });
+        if let StepAction::Do(goal) = &mut step.work {
+            goal.tasks = Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 });
         }
         let found = of(vec![Step { tries: 2, ..step }, goal("answer", &["x"])]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("2 x 18 + 1".to_owned(), Count::of(37)));
-        assert_eq!(found.asked_of["helper"], Count::of(32));
-        assert_eq!((found.children, found.messages, found.depth), (Count::of(37), Count::of(37), 3));
+        assert_eq!((found.terms.join(" + "), found.goals), ("2 x 18 + 1".to_owned(), BoundCount::of(37)));
+        assert_eq!(found.asked_of["helper"], BoundCount::of(32));
+        assert_eq!(
+            (found.children, found.messages, found.depth),
+            (BoundCount::of(37), BoundCount::of(37), 3)
+        );
         assert_eq!(found.nesting, ["one", "x", "helper"]);
         // No task has to be given.
         assert_eq!(found.certain_of, BTreeMap::from([("x".into(), 2), ("y".into(), 1)]));
@@ -370,20 +389,23 @@ mod tests {
             watched(goal("a", &["x", "y"]), auditor()),
             watched(goal("b", &["x"]), Supervisor::Person),
         ]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("2 + 1".to_owned(), Count::of(3)));
+        assert_eq!((found.terms.join(" + "), found.goals), ("2 + 1".to_owned(), BoundCount::of(3)));
         let asked: Vec<(&str, u64)> =
             found.asked_of.iter().map(|(who, count)| (who.as_str(), count.fixed)).collect();
         assert_eq!(asked, [("auditor", 4), ("x", 10), ("y", 5)]);
         let certain: Vec<(&str, u64)> =
             found.certain_of.iter().map(|(who, count)| (who.as_str(), *count)).collect();
         assert_eq!(certain, [("auditor", 0), ("x", 6), ("y", 3)]);
-        assert_eq!((found.children, found.messages, found.depth), (Count::of(19), Count::of(19), 2));
+        assert_eq!(
+            (found.children, found.messages, found.depth),
+            (BoundCount::of(19), BoundCount::of(19), 2)
+        );
         // Each item has a branch of its own, in which requests are tried again and the branch is not.
         let tried = Step { tries: 2, ..watched(goal("c", &["x"]), auditor()) };
         let found = of(vec![each(tried, 2, Some(10))]);
         assert_eq!(
             (found.goals, found.children, found.depth),
-            (Count::of(20), Count::of(10 * (2 * 7 + 1)), 3)
+            (BoundCount::of(20), BoundCount::of(10 * (2 * 7 + 1)), 3)
         );
         assert_eq!(found.certain_of["x"], 6);
     }
@@ -392,42 +414,47 @@ mod tests {
     fn a_list_or_a_time_beside_other_steps_is_in_a_branch() {
         let timed = Step { timeout_ms: Some(1000), ..goal("slow", &["x"]) };
         let list = each(goal("wide", &["x"]), 0, Some(5));
-        let beside = Work::Parallel { steps: vec![timed, list, goal("quick", &["x"])], at_once: 4 };
+        let beside = StepAction::Parallel { steps: vec![timed, list, goal("quick", &["x"])], at_once: 4 };
         let found = of(vec![Step::new("all", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (Count::of(7), Count::of(9), 3));
+        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(7), BoundCount::of(9), 3));
     }
 
     #[test]
     fn f7_a_group_that_is_tried_again_or_ended_while_it_asks_is_in_a_thread_of_its_own() {
-        let question =
-            Question { words: "Go?".into(), choices: vec![], shows: vec![], expires_ms: 1, otherwise: None };
-        let gate = || Step::new("gate", Work::Ask(question.clone()));
-        let group = |steps: Vec<Step>| Step::new("both", Work::Group { steps });
+        let question = QuestionStep {
+            words: "Go?".into(),
+            choices: vec![],
+            shows: vec![],
+            expires_ms: 1,
+            otherwise: None,
+        };
+        let gate = || Step::new("gate", StepAction::Ask(question.clone()));
+        let group = |steps: Vec<Step>| Step::new("both", StepAction::Group { steps });
         let two = || vec![goal("a", &["x"]), goal("b", &["x"])];
         let again = || Step { tries: 3, ..group(two()) };
         let found = of(vec![again()]);
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2".to_owned(), Count::of(6)));
-        assert_eq!((found.children, found.messages, found.depth), (Count::of(9), Count::of(9), 3));
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 x 2".to_owned(), BoundCount::of(6)));
+        assert_eq!((found.children, found.messages, found.depth), (BoundCount::of(9), BoundCount::of(9), 3));
         assert_eq!(found.nesting, ["one", "a branch of both", "x"]);
         assert_eq!(found.certain_of["x"], 2);
         // Each item of a list has its thread anyway.
         let found = of(vec![each(again(), 0, Some(10))]);
-        assert_eq!((found.goals, found.children, found.depth), (Count::of(60), Count::of(90), 3));
+        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(60), BoundCount::of(90), 3));
         let timed = |steps: Vec<Step>| Step { timeout_ms: Some(1000), ..group(steps) };
         assert_eq!(of(vec![timed(two())]).depth, 2);
         assert_eq!(of(vec![timed(vec![goal("a", &["x"]), gate()])]).depth, 3);
         assert_eq!(of(vec![timed(vec![group(vec![gate()])])]).depth, 2);
         // Beside others the branch keeps the terms, in a thread inside it.
-        let beside = Work::Parallel { steps: vec![again(), goal("c", &["x"])], at_once: 4 };
+        let beside = StepAction::Parallel { steps: vec![again(), goal("c", &["x"])], at_once: 4 };
         let found = of(vec![Step::new("all", beside)]);
-        assert_eq!((found.goals, found.children, found.depth), (Count::of(7), Count::of(11), 4));
+        assert_eq!((found.goals, found.children, found.depth), (BoundCount::of(7), BoundCount::of(11), 4));
     }
 
     #[test]
     fn a_list_without_an_end_is_counted_for_each_item() {
         let found = of(vec![goal("pick", &["x"]), each(repeat("r", 3, vec![goal("a", &["x"])]), 0, None)]);
-        assert_eq!(found.goals, Count { fixed: 1, per_item: vec![(3, "pick/item".into())] });
-        assert_eq!(found.children, Count { fixed: 1, per_item: vec![(4, "pick/item".into())] });
+        assert_eq!(found.goals, BoundCount { fixed: 1, per_item: vec![(3, "pick/item".into())] });
+        assert_eq!(found.children, BoundCount { fixed: 1, per_item: vec![(4, "pick/item".into())] });
     }
 
     #[test]
@@ -435,8 +462,8 @@ mod tests {
         let inner = workflow("inner", vec![goal("a", &["x"]), goal("b", &["x", "y"])]);
         let outer = workflow("outer", vec![call("call", "inner"), each(call("more", "inner"), 2, Some(5))]);
         let found = bound(&outer, &|name| (name == "inner").then_some(&inner));
-        assert_eq!((found.terms.join(" + "), found.goals), ("3 + 5 x 3".to_owned(), Count::of(18)));
-        assert_eq!((found.children, found.depth), (Count::of(24), 3));
+        assert_eq!((found.terms.join(" + "), found.goals), ("3 + 5 x 3".to_owned(), BoundCount::of(18)));
+        assert_eq!((found.children, found.depth), (BoundCount::of(24), 3));
         assert_eq!(found.nesting, ["outer", "inner", "x"]);
     }
 }

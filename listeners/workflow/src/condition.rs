@@ -6,18 +6,18 @@
 use std::cmp::Ordering;
 
 use crate::known::Known;
-use crate::spec::{Condition, Test};
+use crate::spec::{Condition, ValueTest};
 
 /// Whether all conditions hold. A condition on a missing value never holds.
 pub(crate) fn hold(conditions: &[Condition], known: &Known) -> bool {
     conditions.iter().all(|one| known.texts(&one.path).first().is_some_and(|value| is(value, &one.test)))
 }
 
-fn is(value: &str, test: &Test) -> bool {
+fn is(value: &str, test: &ValueTest) -> bool {
     match test {
-        Test::Text(texts) => texts.iter().any(|text| text == value),
-        Test::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
-        Test::Number(ranges) => ranges.iter().any(|(least, most)| {
+        ValueTest::Text(texts) => texts.iter().any(|text| text == value),
+        ValueTest::Flag(wanted) => matches!(value.trim(), "true" | "1") == *wanted,
+        ValueTest::Number(ranges) => ranges.iter().any(|(least, most)| {
             let is_above =
                 least.as_deref().is_none_or(|least| compared(value, least).is_some_and(Ordering::is_ge));
             is_above && most.as_deref().is_none_or(|most| compared(value, most).is_some_and(Ordering::is_le))
@@ -92,16 +92,20 @@ mod tests {
     #[test]
     fn a_range_holds_its_ends_and_an_absent_end_is_open() {
         let range = |least: Option<&str>, most: Option<&str>| {
-            Test::Number(vec![(least.map(str::to_owned), most.map(str::to_owned))])
+            ValueTest::Number(vec![(least.map(str::to_owned), most.map(str::to_owned))])
         };
         assert!(is("9", &range(Some("9"), None)));
         assert!(!is("8.99", &range(Some("9"), None)));
         assert!(is("10", &range(Some("0"), Some("10"))));
         assert!(!is("many", &range(Some("0"), None)));
-        assert!(is("true", &Test::Flag(true)) && is("0", &Test::Flag(false)) && !is("1", &Test::Flag(false)));
         assert!(
-            is("go", &Test::Text(vec!["go".into(), "stop".into()]))
-                && !is("Go", &Test::Text(vec!["go".into()]))
+            is("true", &ValueTest::Flag(true))
+                && is("0", &ValueTest::Flag(false))
+                && !is("1", &ValueTest::Flag(false))
+        );
+        assert!(
+            is("go", &ValueTest::Text(vec!["go".into(), "stop".into()]))
+                && !is("Go", &ValueTest::Text(vec!["go".into()]))
         );
     }
 }

@@ -4,11 +4,13 @@
 //! unchanged.
 
 use crate::known::REQUEST;
-use crate::spec::{Budget, Condition, Path, Source, Step, Supervisor, Test, Until, Work, Workflow};
+use crate::spec::{
+    Budget, Condition, Path, RepeatUntil, Step, StepAction, Supervisor, ValueSource, ValueTest, Workflow,
+};
 
 /// One step as one or more sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sentence {
+pub struct StepSentence {
     /// Its number: `3`, or `3.1` for the first step inside the third.
     pub number: String,
     /// The number of steps around it.
@@ -21,16 +23,16 @@ pub struct Sentence {
 
 /// The steps of a workflow, each followed by its inner steps.
 #[must_use]
-pub fn sentences(workflow: &Workflow) -> Vec<Sentence> {
+pub fn sentences(workflow: &Workflow) -> Vec<StepSentence> {
     let mut found = Vec::new();
     collect(&workflow.steps, "", 0, &mut found);
     found
 }
 
-fn collect(steps: &[Step], above: &str, depth: usize, found: &mut Vec<Sentence>) {
+fn collect(steps: &[Step], above: &str, depth: usize, found: &mut Vec<StepSentence>) {
     for (nth, step) in steps.iter().enumerate() {
         let number = format!("{above}{}", nth.saturating_add(1));
-        found.push(Sentence { number: number.clone(), depth, id: step.id.clone(), text: sentence(step) });
+        found.push(StepSentence { number: number.clone(), depth, id: step.id.clone(), text: sentence(step) });
         collect(step.inside(), &format!("{number}."), depth.saturating_add(1), found);
     }
 }
@@ -56,9 +58,9 @@ pub fn sentence(step: &Step) -> String {
     text
 }
 
-fn work(work: &Work) -> String {
+fn work(work: &StepAction) -> String {
     match work {
-        Work::Do(goal) => {
+        StepAction::Do(goal) => {
             let verb = if goal.by.len() == 1 { "pursues this goal" } else { "each pursue this goal" };
             let mut text = format!("{} {verb}: {}", listed(&goal.by, "and"), sentence_end(&goal.words));
             if let Some(gives) = &goal.gives {
@@ -80,15 +82,15 @@ fn work(work: &Work) -> String {
             }
             text
         }
-        Work::Call(call) => {
+        StepAction::Call(call) => {
             let fields: Vec<String> = call
                 .fields
                 .iter()
                 .map(|field| {
                     let name = if field.name == "." { "its text" } else { &field.name };
                     match &field.source {
-                        Source::Path(path) => format!("{name} from {}", path.text()),
-                        Source::Text(text) => format!("{name} \"{text}\""),
+                        ValueSource::Path(path) => format!("{name} from {}", path.text()),
+                        ValueSource::Text(text) => format!("{name} \"{text}\""),
                     }
                 })
                 .collect();
@@ -96,7 +98,7 @@ fn work(work: &Work) -> String {
                 if fields.is_empty() { String::new() } else { format!(", with {}", listed(&fields, "and")) };
             format!("sends <{}> to {}{with}.", call.element.local, call.to)
         }
-        Work::Ask(question) => {
+        StepAction::Ask(question) => {
             let mut text = format!("asks a person: {}", sentence_end(&question.words));
             match question.choices.as_slice() {
                 [] => text.push_str(" The answer is a note."),
@@ -112,13 +114,13 @@ fn work(work: &Work) -> String {
             text.push_str(&format!(" After {} without an answer {then}.", stretch(question.expires_ms)));
             text
         }
-        Work::Wait { ms } => format!("waits {}.", stretch(*ms)),
-        Work::Group { .. } => "does these steps in order".to_owned(),
-        Work::Parallel { at_once, .. } => format!("does these steps in parallel, {at_once} at once"),
-        Work::Repeat { until, at_most, .. } => {
+        StepAction::Wait { ms } => format!("waits {}.", stretch(*ms)),
+        StepAction::Group { .. } => "does these steps in order".to_owned(),
+        StepAction::Parallel { at_once, .. } => format!("does these steps in parallel, {at_once} at once"),
+        StepAction::Repeat { until, at_most, .. } => {
             let enough = match until {
-                Until::Converged => "nothing is left to change".to_owned(),
-                Until::Holds(conditions) => all_of(conditions),
+                RepeatUntil::Converged => "nothing is left to change".to_owned(),
+                RepeatUntil::Holds(conditions) => all_of(conditions),
             };
             format!("repeats these steps until {enough}, {at_most} times at most")
         }
@@ -164,11 +166,11 @@ fn all_of(conditions: &[Condition]) -> String {
     listed(&all, "and")
 }
 
-fn test(test: &Test) -> String {
+fn test(test: &ValueTest) -> String {
     match test {
-        Test::Text(values) => listed(values, "or"),
-        Test::Flag(flag) => flag.to_string(),
-        Test::Number(ranges) => {
+        ValueTest::Text(values) => listed(values, "or"),
+        ValueTest::Flag(flag) => flag.to_string(),
+        ValueTest::Number(ranges) => {
             let ranges: Vec<String> = ranges
                 .iter()
                 .map(|(from, to)| match (from, to) {
@@ -234,7 +236,7 @@ fn stretch(ms: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Call, Each, ElementName, Field, Goal, Question};
+    use crate::spec::{CallStep, EachList, ElementName, Goal, PayloadField, QuestionStep};
 
     fn path(goal: &str, fields: &[&str]) -> Path {
         Path { goal: goal.into(), agent: None, fields: fields.iter().map(|one| (*one).into()).collect() }
@@ -251,16 +253,20 @@ mod tests {
             by: vec!["a".into(), "b".into(), "c".into()],
             gives: Some(name("review")),
             sees: Some(vec![]),
-            tasks: Some(crate::spec::Tasks { by: "helper".into(), at_most: 8 }),
+            tasks: Some(crate::spec::TaskRule { by: "helper".into(), at_most: 8 }),
         };
-        let field =
-            |name: &str, source| Field { name: name.into(), is_attribute: false, is_optional: false, source };
+        let field = |name: &str, source| PayloadField {
+            name: name.into(),
+            is_attribute: false,
+            is_optional: false,
+            source,
+        };
         let fields = vec![
-            field("summary", Source::Path(path("plan", &["summary"]))),
-            field(".", Source::Text("go".into())),
+            field("summary", ValueSource::Path(path("plan", &["summary"]))),
+            field(".", ValueSource::Text("go".into())),
         ];
-        let call = Call { element: name("deploy"), is_qualified: true, to: "workspace".into(), fields };
-        let question = Question {
+        let call = CallStep { element: name("deploy"), is_qualified: true, to: "workspace".into(), fields };
+        let question = QuestionStep {
             words: "Release?".into(),
             choices: vec![],
             shows: vec![path("plan", &[])],
@@ -271,20 +277,23 @@ mod tests {
         let ranges =
             vec![number(Some("3"), Some("3")), number(None, Some("1")), number(Some("5"), Some("7"))];
         let when = vec![
-            Condition { path: path("judge", &["score"]), test: Test::Number(ranges) },
-            Condition { path: path("judge", &["done"]), test: Test::Flag(true) },
+            Condition { path: path("judge", &["score"]), test: ValueTest::Number(ranges) },
+            Condition { path: path("judge", &["done"]), test: ValueTest::Flag(true) },
         ];
         let steps = vec![
-            Step { when, supervise: Some(Supervisor::Person), ..Step::new("weigh", Work::Do(goal)) },
-            Step { tries: 3, timeout_ms: Some(90_000), ..Step::new("deploy", Work::Call(call)) },
-            Step::new("gate", Work::Ask(question)),
+            Step { when, supervise: Some(Supervisor::Person), ..Step::new("weigh", StepAction::Do(goal)) },
+            Step { tries: 3, timeout_ms: Some(90_000), ..Step::new("deploy", StepAction::Call(call)) },
+            Step::new("gate", StepAction::Ask(question)),
             Step {
-                each: Some(Each { list: path("pick", &["item"]), at_once: 8, least: 0, most: None }),
+                each: Some(EachList { list: path("pick", &["item"]), at_once: 8, least: 0, most: None }),
                 keeps_failure: true,
                 budget: Budget { messages: Some(9), tokens: None, money: Some("0.5 USD".into()) },
                 ..Step::new(
                     "wide",
-                    Work::Parallel { steps: vec![Step::new("pause", Work::Wait { ms: 250 })], at_once: 4 },
+                    StepAction::Parallel {
+                        steps: vec![Step::new("pause", StepAction::Wait { ms: 250 })],
+                        at_once: 4,
+                    },
                 )
             },
         ];

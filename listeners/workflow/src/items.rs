@@ -3,21 +3,21 @@
 
 use std::sync::Arc;
 
-use systole_kit::gate::{Gate, Step as Token};
-use systole_kit::writer::{Name, Writer};
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::writer::{XmlName, XmlWriter};
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::goal_request::shown_text;
 use crate::known::{Entry, Failure, Known, Output, Part};
-use crate::spec::{Budget, Call, ElementName, Question, Source, Step, Work, Workflow};
+use crate::spec::{Budget, CallStep, ElementName, QuestionStep, Step, StepAction, ValueSource, Workflow};
 
-pub(crate) fn core(write: impl FnOnce(&mut Writer)) -> Payload {
+pub(crate) fn core(write: impl FnOnce(&mut XmlWriter)) -> Payload {
     composed(write)
 }
 
 /// What was written, as a payload. The writer makes nothing that cannot be read.
-fn composed(write: impl FnOnce(&mut Writer)) -> Payload {
-    let mut writer = Writer::new();
+fn composed(write: impl FnOnce(&mut XmlWriter)) -> Payload {
+    let mut writer = XmlWriter::new();
     write(&mut writer);
     let bytes: Arc<[u8]> = writer.finish().into();
     Payload::trusted(bytes).unwrap_or_else(|_| Payload::write(namespaces::CORE, "handled", |_| {}))
@@ -76,23 +76,23 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// A payload that a listener is called with.
-pub(crate) fn call(call: &Call, known: &Known) -> Result<Payload, Failure> {
+pub(crate) fn call(call: &CallStep, known: &Known) -> Result<Payload, Failure> {
     let unusable =
         || Failure::new("workflow.unusable-call", format!("<{}> cannot be written", call.element.local));
-    let name = Name::new(&call.element.local).ok_or_else(unusable)?;
+    let name = XmlName::new(&call.element.local).ok_or_else(unusable)?;
     let mut values = Vec::new();
     for field in &call.fields {
         let texts = match &field.source {
-            Source::Text(text) => vec![text.clone()],
-            Source::Path(path) => known.texts(path),
+            ValueSource::Text(text) => vec![text.clone()],
+            ValueSource::Path(path) => known.texts(path),
         };
-        if let (true, false, Source::Path(path)) = (texts.is_empty(), field.is_optional, &field.source) {
+        if let (true, false, ValueSource::Path(path)) = (texts.is_empty(), field.is_optional, &field.source) {
             let words = format!("with: {} is needed for `{}`, and there is none", path.text(), field.name);
             return Err(Failure::new("workflow.absent", words));
         }
-        values.push((field, Name::new(&field.name).ok_or_else(unusable)?, texts));
+        values.push((field, XmlName::new(&field.name).ok_or_else(unusable)?, texts));
     }
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let mut start = writer.open(name).xmlns(&call.element.namespace);
     for (_, name, texts) in values.iter().filter(|(field, _, _)| field.is_attribute) {
         start = start.attr_if(*name, texts.first().map(String::as_str));
@@ -105,7 +105,7 @@ pub(crate) fn call(call: &Call, known: &Known) -> Result<Payload, Failure> {
             }
         }
     });
-    Payload::read(&writer.finish(), &Limits::default()).map_err(|_| unusable())
+    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|_| unusable())
 }
 
 /// Who keeps the time and the tries of a step that a branch does.
@@ -146,7 +146,7 @@ pub(crate) fn branch(step: &Step, item: Option<usize>, terms: Terms, known: &Kno
     })
 }
 
-fn write_entry(writer: &mut Writer, entry: &Entry, pass: Option<(u32, usize)>) {
+fn write_entry(writer: &mut XmlWriter, entry: &Entry, pass: Option<(u32, usize)>) {
     let failure = match &entry.output {
         Output::Failed(failure) => Some(failure),
         Output::Payload(_) => None,
@@ -168,8 +168,8 @@ fn write_entry(writer: &mut Writer, entry: &Entry, pass: Option<(u32, usize)>) {
 
 /// The step of a branch, who keeps its terms, and what is known there.
 pub(crate) fn branch_read(request: &Payload) -> Option<(String, Terms, Known)> {
-    let mut gate = Gate::strict(request.bytes(), &Limits::FROM_PUMP).ok()?;
-    let Token::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::strict(request.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.step().ok()? else { return None };
     let attribute = |gate: &Gate<'_>, name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);
     let id = attribute(&gate, "step")?;
     let is_outside = attribute(&gate, "item").is_some() || attribute(&gate, "terms").is_some();
@@ -239,8 +239,8 @@ pub(crate) fn branch_output(known: &Known, before: usize, of_all: bool) -> Paylo
 /// The outputs in a branch's request or final; none in any other payload.
 pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
     let read = || {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
-        let Token::Open(_) = gate.step().ok()? else { return None };
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let GateStep::Open(_) = gate.step().ok()? else { return None };
         parts(&mut gate)
     };
     let parts = read().unwrap_or_default().into_iter();
@@ -252,7 +252,7 @@ pub(crate) fn outputs(payload: &Payload) -> Vec<Entry> {
 }
 
 /// A person's answer, or the question's default if it expired.
-pub(crate) fn person_said(said: &Payload, question: &Question) -> Option<Payload> {
+pub(crate) fn person_said(said: &Payload, question: &QuestionStep) -> Option<Payload> {
     if said.attribute("outcome").as_deref() != Some("expired") {
         return Some(said.clone());
     }
@@ -273,7 +273,7 @@ pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload,
     if payload.name().is(namespace, local) {
         return Ok(payload.clone());
     }
-    let Some(name) = Name::new(local).filter(|_| workflow.returns_text) else {
+    let Some(name) = XmlName::new(local).filter(|_| workflow.returns_text) else {
         return missing(format!("the last step gave <{}>, and <{local}> is wanted", payload.name().local));
     };
     let text = shown_text(payload);
@@ -282,9 +282,11 @@ pub(crate) fn last(workflow: &Workflow, last: Option<&Entry>) -> Result<Payload,
 
 /// Whether a goal's answer can end its loop: it is the last of the steps that are repeated until they converge.
 pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
-    use crate::spec::Until;
+    use crate::spec::RepeatUntil;
     steps.iter().any(|step| match &step.work {
-        Work::Repeat { steps, until: Until::Converged, .. } if last_goal(steps) == Some(id) => true,
+        StepAction::Repeat { steps, until: RepeatUntil::Converged, .. } if last_goal(steps) == Some(id) => {
+            true
+        }
         _ => ends_loop(step.inside(), id),
     })
 }
@@ -293,7 +295,7 @@ pub(crate) fn ends_loop(steps: &[Step], id: &str) -> bool {
 fn last_goal(steps: &[Step]) -> Option<&str> {
     let last = steps.last()?;
     match &last.work {
-        Work::Group { steps } => last_goal(steps),
+        StepAction::Group { steps } => last_goal(steps),
         _ => Some(&last.id),
     }
 }

@@ -19,7 +19,7 @@ mod supervision;
 mod tree;
 mod walk;
 
-pub use listener::Listener;
+pub use listener::WorkflowListener;
 
 /// The vocabulary of workflows: the requests for goals, and their answers.
 pub const WORKFLOW_XSD: &[u8] = include_bytes!("../../../schemas/workflow.xsd");

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use systole_kit::answers::Answers;
-use systole_kit::ask::{Shown, Spot};
+use systole_kit::ask::{MessageSpot, ViewEntry};
 use systole_kit::envelope::Delivered;
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::open_calls::OpenCalls;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{Payload, namespaces};
 
 use crate::facts::Facts;
@@ -20,7 +20,7 @@ use crate::spec::Workflow;
 use crate::walk::{self, Turn};
 
 /// A running workflow.
-pub struct Listener {
+pub struct WorkflowListener {
     name: String,
     kept: OpenCalls<KeptRun>,
 }
@@ -42,13 +42,13 @@ struct KeptRun {
     note: Note,
 }
 
-impl std::fmt::Debug for Listener {
+impl std::fmt::Debug for WorkflowListener {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Listener").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Listener {
+impl WorkflowListener {
     /// The listener of the workflow with that name. Each call reads its steps from the configuration that it began
     /// with.
     #[must_use]
@@ -68,16 +68,16 @@ impl Listener {
     }
 
     /// Answers a delivery.
-    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Said {
+    pub async fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyContent {
         match self.whole(&asked, &*line).await {
             Ok(said) => said,
             // The delivery was cancelled, and the canceller knows.
-            Err(NotTaken::Over) => Said::Items(Vec::new()),
+            Err(NotTaken::Over) => ReplyContent::Items(Vec::new()),
             Err(not_taken) => failed(Failure::new("workflow.unreadable", not_taken.to_string())),
         }
     }
 
-    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<Said, NotTaken> {
+    async fn whole(&self, asked: &Delivered, line: &(dyn Line + '_)) -> Result<ReplyContent, NotTaken> {
         let answers = Answers::read(&asked.payload).ok();
         if let Some(budget) = answers.as_ref().and_then(|answers| answers.wrap_up.as_deref()) {
             let words = format!("{budget} is used up before the run was over");
@@ -102,11 +102,11 @@ impl Listener {
             Turn::Items(note, items) => {
                 let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
                 self.kept.keep(asked, KeptRun { run, note });
-                Said::Items([words].into_iter().chain(items).map(Item::plain).collect())
+                ReplyContent::Items([words].into_iter().chain(items).map(Item::plain).collect())
             }
             Turn::Final(note, payload) => {
                 let Some(words) = note.payload(&self.name) else { return Ok(unwritten()) };
-                Said::Items([words, payload].map(Item::plain).into())
+                ReplyContent::Items([words, payload].map(Item::plain).into())
             }
             Turn::Failed(failure) => failed(failure),
             Turn::NeedsNumbers => failed(Failure::new("workflow.unreadable", "its view has no numbers")),
@@ -142,19 +142,19 @@ impl Listener {
         let mut request = None;
         let namespace = format!("https://xml-pipeline.org/ns/{}/v1", workflow.name);
         for shown in line.view_without_items(0).await?.shown {
-            let Shown::Message(message) = shown else { continue };
+            let ViewEntry::Message(message) = shown else { continue };
             match message.spot {
                 // The work of an earlier call in the thread is over.
-                Spot::Request => {
+                MessageSpot::Request => {
                     facts = Facts::default();
                     request = Some((message.payload.clone(), message.from.clone()));
                 }
-                Spot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
+                MessageSpot::Said { .. } if message.payload.name().is(&namespace, &workflow.name) => {
                     facts.note(&Note::read(&message.payload));
                 }
-                Spot::Answer { ordinal, .. } => facts.answer(ordinal, &message.payload),
-                Spot::Inbox { .. } => facts.arrival(&message.payload),
-                Spot::Said { .. } | Spot::Thread { .. } => {}
+                MessageSpot::Answer { ordinal, .. } => facts.answer(ordinal, &message.payload),
+                MessageSpot::Inbox { .. } => facts.arrival(&message.payload),
+                MessageSpot::Said { .. } | MessageSpot::Thread { .. } => {}
             }
             facts.number(&message.payload, message.seq);
         }
@@ -180,10 +180,10 @@ impl Run {
     }
 }
 
-fn failed(failure: Failure) -> Said {
-    Said::Failure { code: failure.code, retry: false, words: failure.words }
+fn failed(failure: Failure) -> ReplyContent {
+    ReplyContent::Failure { code: failure.code, retry: false, words: failure.words }
 }
 
-fn unwritten() -> Said {
+fn unwritten() -> ReplyContent {
     failed(Failure::new("workflow.unreadable", "its note cannot be written"))
 }

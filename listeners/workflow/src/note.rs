@@ -3,9 +3,9 @@
 //!
 //! A note goes out as a payload in the workflow's own root tag, and comes back from the view of its call.
 
-use systole_kit::gate::{Gate, Step};
-use systole_kit::writer::{Name, Writer};
-use systole_kit::{Limits, Payload};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::writer::{XmlName, XmlWriter};
+use systole_kit::{DocumentLimits, Payload};
 
 use crate::supervision;
 
@@ -54,8 +54,8 @@ pub(crate) struct Decided {
 impl Note {
     /// The note as a payload of the workflow with that name.
     pub(crate) fn payload(&self, workflow: &str) -> Option<Payload> {
-        let name = Name::new(workflow)?;
-        let mut writer = Writer::new();
+        let name = XmlName::new(workflow)?;
+        let mut writer = XmlWriter::new();
         let namespace = format!("https://xml-pipeline.org/ns/{workflow}/v1");
         writer.open(name).xmlns(&namespace).content(|note| {
             for one in &self.decided {
@@ -72,18 +72,18 @@ impl Note {
                 note.payload(&supervision::reconcile(&one.key, &one.triggers));
             }
         });
-        Payload::read(&writer.finish(), &Limits::FROM_PUMP).ok()
+        Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
     }
 
     /// Reads a note.
     pub(crate) fn read(payload: &Payload) -> Self {
         let mut note = Self::default();
-        let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return note };
+        let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return note };
         let mut is_trigger = false;
         while let Ok(step) = gate.step() {
             let tag = match step {
-                Step::Open(tag) => tag,
-                Step::Text(text) if is_trigger => {
+                GateStep::Open(tag) => tag,
+                GateStep::Text(text) if is_trigger => {
                     let mut trigger = String::new();
                     text.append_to(&mut trigger);
                     if let Some(last) = note.reconciled.last_mut() {
@@ -91,12 +91,12 @@ impl Note {
                     }
                     continue;
                 }
-                Step::Close => {
+                GateStep::Close => {
                     is_trigger = false;
                     continue;
                 }
-                Step::Done => break,
-                Step::Text(_) | Step::Instruction => continue,
+                GateStep::Done => break,
+                GateStep::Text(_) | GateStep::Instruction => continue,
             };
             is_trigger = tag.local == "trigger";
             let value = |name: &str| gate.attribute(name).map(std::borrow::Cow::into_owned);

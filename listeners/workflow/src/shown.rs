@@ -2,7 +2,7 @@
 
 use systole_kit::Payload;
 
-use crate::goal_request::{Correction, CurrentGoal, GoalRequest, Part as Line, Shown, shown_text};
+use crate::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, shown_text};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output, Part, REQUEST};
 use crate::spec::{ElementName, Goal, Path, Step, Workflow, found};
@@ -28,7 +28,7 @@ pub(crate) fn goal_request(
 ) -> Result<Payload, Failure> {
     let around = known.within.last();
     let mut context = visible_parts(&workflow.steps, known, goal.sees.as_deref());
-    context.extend(asked.more.iter().map(|entry| Line::Goal(whole(entry))));
+    context.extend(asked.more.iter().map(|entry| EarlierOutput::Goal(whole(entry))));
     let words = match &asked.instead {
         Some((before, _)) => format!("{before}\n\n{}", goal.words),
         None => goal.words.clone(),
@@ -52,10 +52,10 @@ pub(crate) fn goal_request(
     request.payload().map_err(|_| too_large(&step.id, &request.context))
 }
 
-fn too_large(id: &str, context: &[Line]) -> Failure {
+fn too_large(id: &str, context: &[EarlierOutput]) -> Failure {
     let goals = context.iter().flat_map(|part| match part {
-        Line::Goal(goal) => std::slice::from_ref(goal),
-        Line::Iteration { goals, .. } => goals,
+        EarlierOutput::Goal(goal) => std::slice::from_ref(goal),
+        EarlierOutput::Iteration { goals, .. } => goals,
     });
     let mut sizes: Vec<(usize, &str)> = goals.map(|goal| (goal.text.len(), goal.id.as_str())).collect();
     sizes.sort_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
@@ -71,15 +71,18 @@ fn too_large(id: &str, context: &[Line]) -> Failure {
 }
 
 /// The context of a goal.
-pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>) -> Vec<Line> {
+pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>) -> Vec<EarlierOutput> {
     let mut lines = Vec::new();
     for part in &known.parts {
         match part {
-            Part::Entry(entry) => lines.extend(shown(steps, entry, sees).into_iter().map(Line::Goal)),
+            Part::Entry(entry) => {
+                lines.extend(shown(steps, entry, sees).into_iter().map(EarlierOutput::Goal))
+            }
             Part::Pass { n, entries } => {
-                let goals: Vec<Shown> = entries.iter().flat_map(|entry| shown(steps, entry, sees)).collect();
+                let goals: Vec<ShownOutput> =
+                    entries.iter().flat_map(|entry| shown(steps, entry, sees)).collect();
                 if !goals.is_empty() {
-                    lines.push(Line::Iteration { n: *n, goals });
+                    lines.push(EarlierOutput::Iteration { n: *n, goals });
                 }
             }
         }
@@ -88,7 +91,7 @@ pub(crate) fn visible_parts(steps: &[Step], known: &Known, sees: Option<&[Path]>
 }
 
 /// An output as it is shown: whole, or by each path that names it.
-fn shown(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
+fn shown(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<ShownOutput> {
     let Some(sees) = sees else { return vec![whole(entry)] };
     let names_request = || sees.iter().any(|path| path.goal == REQUEST);
     if entry.id == REQUEST && !sees.is_empty() && !names_request() {
@@ -106,16 +109,16 @@ fn shown(steps: &[Step], entry: &Entry, sees: Option<&[Path]>) -> Vec<Shown> {
     wanted.into_iter().filter_map(|path| in_part(entry, path)).collect()
 }
 
-fn whole(entry: &Entry) -> Shown {
+fn whole(entry: &Entry) -> ShownOutput {
     let id = entry.label();
     match &entry.output {
         Output::Failed(Failure { code, words }) => {
             let text = if words.is_empty() { code.clone() } else { format!("{code}: {words}") };
-            Shown { id, outcome: Some("failed".to_owned()), text }
+            ShownOutput { id, outcome: Some("failed".to_owned()), text }
         }
         Output::Payload(payload) => {
             let outcome = entry.is_unfinished.then(|| "not-converged".to_owned());
-            Shown { id, outcome, text: text_of(entry, payload) }
+            ShownOutput { id, outcome, text: text_of(entry, payload) }
         }
     }
 }
@@ -126,12 +129,12 @@ fn text_of(entry: &Entry, payload: &Payload) -> String {
     shown_text(item.as_ref().unwrap_or(payload))
 }
 
-fn in_part(entry: &Entry, path: &Path) -> Option<Shown> {
+fn in_part(entry: &Entry, path: &Path) -> Option<ShownOutput> {
     let node = Node::read(entry.payload()?)?;
     let values = node.values(&path.fields);
     let texts: Vec<String> = values.iter().map(text_of_value).collect();
     let id = format!("{}/{}", entry.label(), path.fields.join("/"));
-    (!texts.is_empty()).then(|| Shown { id, outcome: None, text: texts.join("\n") })
+    (!texts.is_empty()).then(|| ShownOutput { id, outcome: None, text: texts.join("\n") })
 }
 
 fn text_of_value(value: &Value<'_>) -> String {
@@ -143,12 +146,12 @@ fn text_of_value(value: &Value<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use systole_kit::Limits;
+    use systole_kit::DocumentLimits;
 
     use super::*;
 
     fn ids(sees: Option<&[&str]>) -> Vec<String> {
-        let payload = |text: &str| Payload::read(text.as_bytes(), &Limits::default()).unwrap();
+        let payload = |text: &str| Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
         let mut known = Known::of_request(payload("<ask xmlns='urn:t'><what>A</what><why>B</why></ask>"));
         for id in ["plan", "draft"] {
             known.push(Entry::new(id, Output::Payload(payload("<p xmlns='urn:t'/>"))));
@@ -160,8 +163,8 @@ mod tests {
         let sees: Option<Vec<Path>> = sees.map(|sees| sees.iter().map(path).collect());
         let lines = visible_parts(&[], &known, sees.as_deref()).into_iter();
         let goals = lines.map(|line| match line {
-            Line::Goal(goal) => goal.id,
-            Line::Iteration { n, .. } => panic!("there is no pass {n}"),
+            EarlierOutput::Goal(goal) => goal.id,
+            EarlierOutput::Iteration { n, .. } => panic!("there is no pass {n}"),
         });
         goals.collect()
     }

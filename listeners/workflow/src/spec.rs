@@ -36,10 +36,10 @@ pub struct Step {
     /// Its id, unique in the workflow.
     pub id: String,
     /// What is done.
-    pub work: Work,
+    pub work: StepAction,
     /// The list whose items are worked on one by one; none: it is done once.
     #[serde(default)]
-    pub each: Option<Each>,
+    pub each: Option<EachList>,
     /// It is skipped unless all of these hold.
     #[serde(default)]
     pub when: Vec<Condition>,
@@ -75,13 +75,13 @@ const fn once() -> u32 {
 /// What a step does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Work {
+pub enum StepAction {
     /// Agents pursue a goal.
     Do(Goal),
     /// A listener is called.
-    Call(Call),
+    Call(CallStep),
     /// A person is asked.
-    Ask(Question),
+    Ask(QuestionStep),
     /// Time passes.
     Wait {
         /// So long.
@@ -104,7 +104,7 @@ pub enum Work {
         /// These.
         steps: Vec<Step>,
         /// When it is enough.
-        until: Until,
+        until: RepeatUntil,
         /// How many passes there are at most.
         at_most: u32,
     },
@@ -125,12 +125,12 @@ pub struct Goal {
     pub sees: Option<Vec<Path>>,
     /// To whom the agent may give tasks.
     #[serde(default)]
-    pub tasks: Option<Tasks>,
+    pub tasks: Option<TaskRule>,
 }
 
 /// Who takes tasks of a goal's agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tasks {
+pub struct TaskRule {
     /// The agent.
     pub by: String,
     /// How many tasks there may be.
@@ -139,7 +139,7 @@ pub struct Tasks {
 
 /// A listener that is called.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Call {
+pub struct CallStep {
     /// The element that is sent.
     pub element: ElementName,
     /// Whether the elements inside it are in its namespace.
@@ -147,12 +147,12 @@ pub struct Call {
     /// To whom.
     pub to: String,
     /// What is in it, in the order of its schema.
-    pub fields: Vec<Field>,
+    pub fields: Vec<PayloadField>,
 }
 
 /// A field of a payload that is made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Field {
+pub struct PayloadField {
     /// Its name.
     pub name: String,
     /// Whether it is an attribute.
@@ -160,13 +160,13 @@ pub struct Field {
     /// Whether the payload is valid without it: then it is left out where its source is absent.
     pub is_optional: bool,
     /// What is put there.
-    pub source: Source,
+    pub source: ValueSource,
 }
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Source {
+pub enum ValueSource {
     /// From an earlier output: every value that the path leads to.
     Path(Path),
     /// From the file.
@@ -175,7 +175,7 @@ pub enum Source {
 
 /// A person who is asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct QuestionStep {
     /// What is asked.
     pub words: String,
     /// What may be answered; none: words.
@@ -190,7 +190,7 @@ pub struct Question {
 
 /// A list whose items are worked on one by one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Each {
+pub struct EachList {
     /// The list.
     pub list: Path,
     /// How many items are worked on at once.
@@ -206,7 +206,7 @@ pub struct Each {
 /// When passes are enough.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Until {
+pub enum RepeatUntil {
     /// The last goal of a pass finds nothing left to change.
     Converged,
     /// All of these hold after a pass.
@@ -232,13 +232,13 @@ pub struct Condition {
     /// The value that is judged.
     pub path: Path,
     /// What it must be.
-    pub test: Test,
+    pub test: ValueTest,
 }
 
 /// What a value must be. One that is absent is nothing of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Test {
+pub enum ValueTest {
     /// One of these texts.
     Text(Vec<String>),
     /// True or false.
@@ -303,7 +303,7 @@ impl Workflow {
 impl Step {
     /// A step that does this, with nothing said about it.
     #[must_use]
-    pub fn new(id: &str, work: Work) -> Self {
+    pub fn new(id: &str, work: StepAction) -> Self {
         Self {
             id: id.to_owned(),
             work,
@@ -327,19 +327,19 @@ impl Step {
 
     /// Whether only its requests are tried again, and never the whole step.
     pub(crate) const fn is_tried_inside(&self) -> bool {
-        matches!(self.work, Work::Do(_) | Work::Call(_))
+        matches!(self.work, StepAction::Do(_) | StepAction::Call(_))
     }
 
     /// Whether a person may be asked in the thread that does it.
     fn may_ask(&self) -> bool {
         match &self.work {
-            Work::Ask(_) => true,
-            Work::Do(_) => self.supervise.is_some(),
-            Work::Group { steps } | Work::Repeat { steps, .. } => {
+            StepAction::Ask(_) => true,
+            StepAction::Do(_) => self.supervise.is_some(),
+            StepAction::Group { steps } | StepAction::Repeat { steps, .. } => {
                 steps.iter().any(|step| step.each.is_none() && !step.has_own_thread() && step.may_ask())
             }
             // Branches that ask have threads of their own.
-            Work::Call(_) | Work::Wait { .. } | Work::Parallel { .. } => false,
+            StepAction::Call(_) | StepAction::Wait { .. } | StepAction::Parallel { .. } => false,
         }
     }
 
@@ -347,8 +347,10 @@ impl Step {
     #[must_use]
     pub fn inside(&self) -> &[Self] {
         match &self.work {
-            Work::Group { steps } | Work::Parallel { steps, .. } | Work::Repeat { steps, .. } => steps,
-            Work::Do(_) | Work::Call(_) | Work::Ask(_) | Work::Wait { .. } => &[],
+            StepAction::Group { steps }
+            | StepAction::Parallel { steps, .. }
+            | StepAction::Repeat { steps, .. } => steps,
+            StepAction::Do(_) | StepAction::Call(_) | StepAction::Ask(_) | StepAction::Wait { .. } => &[],
         }
     }
 }

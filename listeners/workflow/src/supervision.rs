@@ -3,10 +3,10 @@
 //!
 //! Payloads come in; texts, names and payloads go out. It starts nothing and knows no step.
 
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use crate::spec::{ElementName, Question};
+use crate::spec::{ElementName, QuestionStep};
 use crate::tree::Node;
 
 /// More assumptions than this need a review.
@@ -48,17 +48,17 @@ pub(crate) fn triggers(commitment: &Payload, assessment: &Payload) -> Vec<String
 
 /// The comparison as a payload.
 pub(crate) fn reconcile(goal: &str, triggers: &[String]) -> Payload {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("reconcile").xmlns(namespaces::WORKFLOW).attr("goal", goal).content(|inside| {
         triggers.iter().for_each(|trigger| inside.open("trigger").text(trigger));
     });
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP)
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP)
         .unwrap_or_else(|_| Payload::write(namespaces::WORKFLOW, "reconcile", |_| {}))
 }
 
 /// The question to a person about a goal. `by` says who asks for it. If `is_last`, the goal was corrected before and
 /// the person cannot order another correction.
-pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> Question {
+pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool) -> QuestionStep {
     let why = match triggers {
         [] => String::new(),
         some => format!(" Why: {}.", some.join(", ")),
@@ -68,7 +68,7 @@ pub(crate) fn question(goal: &str, by: &str, triggers: &[String], is_last: bool)
     } else {
         ("Continue with its output, reorient it with a note, or stop?", &[CONTINUE, REORIENT, STOP])
     };
-    Question {
+    QuestionStep {
         words: format!("The goal {goal} waits for you: {by}.{why} {ways}"),
         choices: choices.iter().map(|choice| (*choice).to_owned()).collect(),
         shows: Vec::new(),
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     fn payload(xml: &str) -> Payload {
-        Payload::read(xml.as_bytes(), &Limits::default()).unwrap()
+        Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()
     }
 
     fn found(assumptions: usize, assessment: &str) -> Vec<String> {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(found(0, &assessed("yes", "false", "<concern>Cost.</concern>")), ["concern-raised"]);
         let all = found(9, &assessed("no", "true", "<concern/>"));
         assert_eq!(all, ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"]);
-        let model = systole_kit::schema::Model::read(crate::WORKFLOW_XSD).unwrap();
+        let model = systole_kit::schema::SchemaModel::read(crate::WORKFLOW_XSD).unwrap();
         for triggers in [&[][..], &all] {
             let written = reconcile("g", triggers);
             assert_eq!(model.explain(written.bytes()), None, "{written:?}");

@@ -2,9 +2,9 @@
 //!
 //! A payload comes in; values, or the same tree with one item of a list, go out. It judges nothing.
 
-use systole_kit::gate::{Gate, Step};
-use systole_kit::writer::{Name, Writer};
-use systole_kit::{Limits, Payload};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::writer::{XmlName, XmlWriter};
+use systole_kit::{DocumentLimits, Payload};
 
 /// An element.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +32,11 @@ pub(crate) enum Value<'n> {
 impl Node {
     /// The tree of a payload. `None` if it cannot be read.
     pub(crate) fn read(payload: &Payload) -> Option<Self> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
         let mut open: Vec<Self> = Vec::new();
         loop {
             match gate.step().ok()? {
-                Step::Open(tag) => {
+                GateStep::Open(tag) => {
                     let attributes = gate.attributes().iter();
                     let attributes =
                         attributes.map(|one| (one.local.to_owned(), one.value().into_owned())).collect();
@@ -48,7 +48,7 @@ impl Node {
                         content: Vec::new(),
                     });
                 }
-                Step::Text(text) => {
+                GateStep::Text(text) => {
                     let content = &mut open.last_mut()?.content;
                     if let Some(Part::Text(last)) = content.last_mut() {
                         text.append_to(last);
@@ -58,15 +58,15 @@ impl Node {
                         content.push(Part::Text(first));
                     }
                 }
-                Step::Close => {
+                GateStep::Close => {
                     let closed = open.pop()?;
                     match open.last_mut() {
                         Some(outer) => outer.content.push(Part::Node(closed)),
                         None => return Some(closed),
                     }
                 }
-                Step::Instruction => {}
-                Step::Done => return None,
+                GateStep::Instruction => {}
+                GateStep::Done => return None,
             }
         }
     }
@@ -148,19 +148,19 @@ impl Node {
 
     /// The element as a separate payload.
     pub(crate) fn payload(&self) -> Option<Payload> {
-        let mut writer = Writer::new();
+        let mut writer = XmlWriter::new();
         self.write(&mut writer, None);
-        Payload::read(&writer.finish(), &Limits::FROM_PUMP).ok()
+        Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).ok()
     }
 
-    fn write(&self, writer: &mut Writer, around: Option<&str>) {
-        let Some(name) = Name::new(&self.local) else { return };
+    fn write(&self, writer: &mut XmlWriter, around: Option<&str>) {
+        let Some(name) = XmlName::new(&self.local) else { return };
         let mut start = writer.open(name);
         if self.namespace.as_deref() != around {
             start = start.xmlns(self.namespace.as_deref().unwrap_or_default());
         }
         for (name, value) in &self.attributes {
-            if let Some(name) = Name::new(name) {
+            if let Some(name) = XmlName::new(name) {
                 start = start.attr(name, value);
             }
         }
@@ -170,7 +170,7 @@ impl Node {
         start.content(|writer| self.write_content(writer));
     }
 
-    fn write_content(&self, writer: &mut Writer) {
+    fn write_content(&self, writer: &mut XmlWriter) {
         for part in &self.content {
             match part {
                 Part::Node(child) => child.write(writer, self.namespace.as_deref()),
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn node(xml: &str) -> Node {
-        Node::read(&Payload::read(xml.as_bytes(), &Limits::default()).unwrap()).unwrap()
+        Node::read(&Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()).unwrap()
     }
 
     fn fields(path: &str) -> Vec<String> {

@@ -3,10 +3,10 @@
 //! Names appear only in quoted labels, and every character that could end a label or act as markup
 //! becomes its number. Boxes have our own numbers as ids. A graph comes in, a text goes out.
 
-use super::{Graph, Node, tags};
+use super::{GraphNode, ListenerGraph, tags};
 
 /// Draws it.
-pub(super) fn draw(graph: &Graph) -> String {
+pub(super) fn draw(graph: &ListenerGraph) -> String {
     let mut out = String::from("flowchart LR\n  outside((\"outside\"))\n");
     for (n, node) in graph.listeners.iter().enumerate() {
         let shape = match (graph.entry.as_ref() == Some(&node.name), node.is_workflow) {
@@ -35,7 +35,7 @@ fn id(n: usize) -> String {
     format!("n{n}")
 }
 
-fn edge(from: &str, to: &str, node: &Node, who: &str) -> String {
+fn edge(from: &str, to: &str, node: &GraphNode, who: &str) -> String {
     let mut words = vec![label(&tags(&node.takes))];
     if !node.answers.is_empty() {
         words.push(format!("back: {}", label(&tags(&node.answers))));

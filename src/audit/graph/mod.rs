@@ -14,10 +14,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use serde::Serialize;
 use systole_kit::QName;
 use systole_kit::namespaces::WORKFLOW;
-use systole_kit::schema::Model;
+use systole_kit::schema::SchemaModel;
 
 use systole_core::rules::introspection::model_of;
-use systole_core::types::composition::{Composition, Element, Listener};
+use systole_core::types::composition::{Composition, ElementSchema, Listener};
 use systole_core::types::ids::Name;
 
 /// The attribute by which a sender marks a payload as dangerous.
@@ -25,19 +25,19 @@ const MARK: &str = "is_dangerous";
 
 /// Who may address whom.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Graph {
+pub struct ListenerGraph {
     /// The organism's name.
     pub organism: String,
     /// The listener for questions from outside.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
     /// The listeners, from those open to the outside inwards.
-    pub listeners: Vec<Node>,
+    pub listeners: Vec<GraphNode>,
 }
 
 /// One listener.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Node {
+pub struct GraphNode {
     /// Its name.
     pub name: String,
     /// The operator and clients that may address it from outside.
@@ -60,23 +60,23 @@ pub struct Node {
     pub depth: Option<usize>,
 }
 
-impl Graph {
+impl ListenerGraph {
     /// The graph of a composition.
-    pub fn of(composition: &Composition) -> Graph {
+    pub fn of(composition: &Composition) -> ListenerGraph {
         let words = Words::of(composition);
         let depths = depths(composition);
-        let models: Vec<Option<Model>> =
+        let models: Vec<Option<SchemaModel>> =
             composition.schemas.iter().map(|schema| model_of(composition, &schema.text)).collect();
         let node = |listener: &Listener| {
             // A workflow's messages to itself are of no interest to others.
             let follows_goals = follows_goals(composition, listener);
-            let is_shown = |element: &&Element| !(follows_goals && *element.name.ns == *WORKFLOW);
+            let is_shown = |element: &&ElementSchema| !(follows_goals && *element.name.ns == *WORKFLOW);
             let held = |when: Held| {
                 let elements = listener.accepts.iter().filter(is_shown);
                 let held = elements.filter(|element| Held::of(listener, element, &models) == when);
                 held.map(|element| words.of_element(&element.name)).collect()
             };
-            Node {
+            GraphNode {
                 name: listener.name.to_string(),
                 from_outside: outside(composition, listener),
                 takes: listener
@@ -103,11 +103,11 @@ impl Graph {
                 depth: depths.get(&listener.name).copied(),
             }
         };
-        let mut listeners: Vec<Node> = composition.listeners.values().map(node).collect();
+        let mut listeners: Vec<GraphNode> = composition.listeners.values().map(node).collect();
         // Unreachable listeners come last; equals are sorted by name.
         listeners.sort_by_key(|node| (node.depth.unwrap_or(usize::MAX), node.name.clone()));
         let entry = composition.entry.as_ref().map(ToString::to_string);
-        Graph { organism: composition.organism.to_string(), entry, listeners }
+        ListenerGraph { organism: composition.organism.to_string(), entry, listeners }
     }
 
     /// The drawing for a terminal, line by line.
@@ -125,7 +125,7 @@ impl Graph {
         picture::draw(self)
     }
 
-    fn node(&self, name: &str) -> Option<&Node> {
+    fn node(&self, name: &str) -> Option<&GraphNode> {
         self.listeners.iter().find(|node| node.name == name)
     }
 
@@ -144,7 +144,7 @@ enum Held {
 }
 
 impl Held {
-    fn of(listener: &Listener, element: &Element, models: &[Option<Model>]) -> Held {
+    fn of(listener: &Listener, element: &ElementSchema, models: &[Option<SchemaModel>]) -> Held {
         let model = models.get(element.schema.0).and_then(Option::as_ref);
         let local = &element.name.local;
         match model {
@@ -156,7 +156,7 @@ impl Held {
     }
 }
 
-impl Node {
+impl GraphNode {
     /// The elements that wait for a person, in a few words; `None` if there are none.
     fn held(&self) -> Option<String> {
         let held = |elements: &[String], when: &str| {

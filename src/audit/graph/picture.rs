@@ -3,10 +3,10 @@
 //! Every name is written by the kit's writer, only as text and attribute values. A graph comes in,
 //! the document goes out; the same graph gives the same bytes.
 
-use systole_kit::writer::{Writer, visible};
+use systole_kit::writer::{XmlWriter, visible};
 
 use super::lanes::{self, Slab, Spot, Way};
-use super::{Graph, Node, tags};
+use super::{GraphNode, ListenerGraph, tags};
 use crate::audit::columns::{cut, width};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
@@ -33,12 +33,12 @@ struct Card {
 }
 
 /// Draws it.
-pub(super) fn draw(graph: &Graph) -> Vec<u8> {
+pub(super) fn draw(graph: &ListenerGraph) -> Vec<u8> {
     let cards = cards(graph);
     let slabs: Vec<Slab> = cards.iter().map(Card::slab).collect();
     let plan = lanes::plan(&slabs, &arrows(graph));
     let (wide, high) = (plan.wide.to_string(), plan.high.to_string());
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let root = writer.open("svg").xmlns(SVG).attr("width", &wide).attr("height", &high);
     let root = root.attr("viewBox", &format!("0 0 {wide} {high}")).attr("role", "img");
     root.content(|svg| {
@@ -61,7 +61,7 @@ pub(super) fn draw(graph: &Graph) -> Vec<u8> {
 }
 
 /// The boxes: the outside first, then the listeners in order of the graph.
-fn cards(graph: &Graph) -> Vec<Card> {
+fn cards(graph: &ListenerGraph) -> Vec<Card> {
     let mut outside = vec![("name", "outside".to_owned())];
     if graph.has_clients() {
         let mut who: Vec<&str> =
@@ -76,7 +76,7 @@ fn cards(graph: &Graph) -> Vec<Card> {
     cards
 }
 
-fn card(graph: &Graph, node: &Node, last: usize) -> Card {
+fn card(graph: &ListenerGraph, node: &GraphNode, last: usize) -> Card {
     let mut lines = vec![("name", visible(&node.name).into_owned())];
     let list = |lead: &str, elements: &[String]| [lead, &visible(&tags(elements))].concat();
     lines.push(("small", list("takes   ", &node.takes)));
@@ -97,7 +97,7 @@ fn card(graph: &Graph, node: &Node, last: usize) -> Card {
 }
 
 /// The arrows between boxes, by the numbers of the boxes.
-fn arrows(graph: &Graph) -> Vec<(usize, usize)> {
+fn arrows(graph: &ListenerGraph) -> Vec<(usize, usize)> {
     let mut arrows = Vec::new();
     for (n, node) in graph.listeners.iter().enumerate() {
         if !node.from_outside.is_empty() {
@@ -115,7 +115,7 @@ impl Card {
         Slab { column: self.column, wide: columns * COLUMN + 2 * PAD, high: self.lines.len() * LINE + PAD }
     }
 
-    fn draw(&self, svg: &mut Writer, spot: Spot) {
+    fn draw(&self, svg: &mut XmlWriter, spot: Spot) {
         svg.open("g").content(|group| {
             if self.lines.iter().any(|(_, text)| width(text) > LONGEST) {
                 let whole: Vec<&str> = self.lines.iter().map(|(_, text)| text.as_str()).collect();
@@ -135,7 +135,7 @@ impl Card {
     }
 }
 
-fn arrow(svg: &mut Writer, way: &Way) {
+fn arrow(svg: &mut XmlWriter, way: &Way) {
     let (class, path) = match way {
         Way::On(points) => ("way", curves(points)),
         Way::Back(points) => ("way back", corners(points)),

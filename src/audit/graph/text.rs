@@ -4,7 +4,7 @@
 //! No line is wider than a terminal, and no line contains control characters. A graph comes in; lines
 //! go out.
 
-use super::{Graph, Node, tags};
+use super::{GraphNode, ListenerGraph, tags};
 use crate::audit::columns::{plain, width, wrapped};
 use crate::audit::layout;
 
@@ -17,7 +17,7 @@ struct Arrow {
 }
 
 /// Draws it.
-pub(super) fn draw(graph: &Graph) -> Vec<String> {
+pub(super) fn draw(graph: &ListenerGraph) -> Vec<String> {
     let mut lines = vec![plain(&graph.organism)];
     lines.extend(doors(graph));
     for node in &graph.listeners {
@@ -40,8 +40,8 @@ pub(super) fn draw(graph: &Graph) -> Vec<String> {
 }
 
 /// Who comes in from outside, and to whom: one block for all that may address the same listeners.
-fn doors(graph: &Graph) -> Vec<String> {
-    let mut open: Vec<&Node> = graph.listeners.iter().filter(|n| !n.from_outside.is_empty()).collect();
+fn doors(graph: &ListenerGraph) -> Vec<String> {
+    let mut open: Vec<&GraphNode> = graph.listeners.iter().filter(|n| !n.from_outside.is_empty()).collect();
     let mut lines = Vec::new();
     if open.is_empty() {
         let none = "└─ no one: no listener has `entry: true`";
@@ -49,7 +49,8 @@ fn doors(graph: &Graph) -> Vec<String> {
     }
     while let Some(first) = open.first() {
         let who = first.from_outside.clone();
-        let (same, others): (Vec<&Node>, Vec<&Node>) = open.into_iter().partition(|n| n.from_outside == who);
+        let (same, others): (Vec<&GraphNode>, Vec<&GraphNode>) =
+            open.into_iter().partition(|n| n.from_outside == who);
         let heading = if graph.has_clients() {
             format!("from outside, as {}", plain(&who.join(", ")))
         } else {
@@ -64,17 +65,17 @@ fn doors(graph: &Graph) -> Vec<String> {
     lines
 }
 
-fn arrow(node: &Node) -> Arrow {
+fn arrow(node: &GraphNode) -> Arrow {
     let back = if node.answers.is_empty() { "nothing comes back".to_owned() } else { back(node) };
     let more = node.held().map(|held| plain(&held)).unwrap_or_default();
     Arrow { to: plain(&node.name), takes: plain(&tags(&node.takes)), back, more }
 }
 
-fn back(node: &Node) -> String {
+fn back(node: &GraphNode) -> String {
     format!("◀ {}", plain(&tags(&node.answers)))
 }
 
-fn door(graph: &Graph, node: &Node) -> Arrow {
+fn door(graph: &ListenerGraph, node: &GraphNode) -> Arrow {
     let arrow = arrow(node);
     let more = match (graph.entry.as_ref() == Some(&node.name), arrow.more.is_empty()) {
         (false, _) => return arrow,

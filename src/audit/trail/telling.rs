@@ -6,14 +6,14 @@
 
 use serde_json::{Value, json};
 
-use super::turn::{Asked, Shown, Turn};
-use super::{Door, Link, Why};
+use super::turn::{AskedModel, SenderTurn, ShownRecord};
+use super::{CauseKind, OutsideSender, TrailLink};
 use crate::audit::columns::{cut, plain, wrapped};
 use crate::audit::layout::heading;
 use crate::audit::narrate::{self, narrate};
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 /// Most columns of a name.
 const NAME: usize = 24;
@@ -24,7 +24,7 @@ const INDENT: usize = 6;
 
 /// The last shown thread and day, which need no repetition.
 #[derive(Default)]
-pub struct Telling {
+pub struct LastShown {
     place: Option<(ThreadId, String)>,
 }
 
@@ -33,9 +33,9 @@ fn place(thread: &ThreadId, seq: u64) -> String {
     format!("{}@{seq}", thread.as_str())
 }
 
-impl Telling {
+impl LastShown {
     /// The lines of one link.
-    pub fn lines(&mut self, link: &Link) -> Vec<String> {
+    pub fn lines(&mut self, link: &TrailLink) -> Vec<String> {
         let (_, record) = &link.placed;
         let (thread, today) = (record.header.thread.clone(), heading(record.header.time));
         let mut lines = Vec::new();
@@ -50,10 +50,10 @@ impl Telling {
         if let Some(turn) = &link.turn {
             lines.extend(beside(&thread, turn, &link.why));
         }
-        let refused = record.header.kind == Kind::Refusal && matches!(link.why, Why::Turn { .. });
+        let refused = record.header.kind == RecordKind::Refusal && matches!(link.why, CauseKind::Turn { .. });
         let of = if refused { "of an item " } else { "" };
         lines.extend(wrapped("  ↑ ", INDENT, &[of, &reason(&link.why, link.turn.as_ref())].concat()));
-        if let Why::Door(door) = &link.why {
+        if let CauseKind::Door(door) = &link.why {
             lines.extend(credentials(door));
         }
         lines
@@ -61,7 +61,7 @@ impl Telling {
 }
 
 /// What accompanied the cause: models, and what else the turn was shown.
-fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
+fn beside(thread: &ThreadId, turn: &SenderTurn, why: &CauseKind) -> Vec<String> {
     let mut lines = Vec::new();
     for asked in turn.models.iter().take(NAMED) {
         lines.extend(wrapped("    ", INDENT, &bought(asked)));
@@ -72,14 +72,15 @@ fn beside(thread: &ThreadId, turn: &Turn, why: &Why) -> Vec<String> {
         lines.push(format!("    and {more} more requests to models"));
     }
     if !turn.shown.is_empty() {
-        let label = if matches!(why, Why::Turn { .. }) { "also shown: " } else { "the other payload: " };
+        let label =
+            if matches!(why, CauseKind::Turn { .. }) { "also shown: " } else { "the other payload: " };
         lines.extend(wrapped("    ", INDENT, &[label, &those(&turn.shown)].concat()));
     }
     lines
 }
 
-fn those(shown: &[Shown]) -> String {
-    let one = |it: &Shown| {
+fn those(shown: &[ShownRecord]) -> String {
+    let one = |it: &ShownRecord| {
         let from = cut(it.from.as_str(), NAME);
         format!("#{} <{}> from {from}", it.seq, it.element)
     };
@@ -90,7 +91,7 @@ fn those(shown: &[Shown]) -> String {
     [&more, named.join(", ").as_str()].concat()
 }
 
-fn bought(asked: &Asked) -> String {
+fn bought(asked: &AskedModel) -> String {
     let model = cut(&plain(&asked.model), NAME);
     let start = format!("asked model {model} (#{})", asked.seq);
     match &asked.result {
@@ -106,32 +107,34 @@ fn bought(asked: &Asked) -> String {
     }
 }
 
-fn reason(why: &Why, turn: Option<&Turn>) -> String {
+fn reason(why: &CauseKind, turn: Option<&SenderTurn>) -> String {
     let words = match why {
-        Why::Turn { call, number, after } => {
+        CauseKind::Turn { call, number, after } => {
             let attempt = turn.and_then(|turn| turn.attempt);
             let attempt = attempt.map_or_else(String::new, |number| format!(", attempt {number}"));
             let after = after.map_or_else(String::new, |seq| format!(" after #{seq}"));
             let number = number.to_string();
             return format!("in turn {number} of call {}{attempt}, opened{after} by", call.as_str());
         }
-        Why::Spawned => "in a new thread, spawned by",
-        Why::Ended => "because that thread ended with",
-        Why::Timer => "because of the timer set with",
-        Why::Answer => "in answer to",
-        Why::Arrived => "because a wait was over with",
-        Why::Person => "about this, which needed a person",
-        Why::Steered => "sent here from the thread above with",
-        Why::Cancelled => "because the thread was cancelled with",
-        Why::Core => "recorded by the core because of",
-        Why::Within => "no cause is named; it belongs to the work that began with",
-        Why::Door(door) => return format!("from outside, by client {}", cut(door.client.as_str(), NAME)),
-        Why::Own => "the core recorded it outside of any call",
+        CauseKind::Spawned => "in a new thread, spawned by",
+        CauseKind::Ended => "because that thread ended with",
+        CauseKind::Timer => "because of the timer set with",
+        CauseKind::Answer => "in answer to",
+        CauseKind::Arrived => "because a wait was over with",
+        CauseKind::Person => "about this, which needed a person",
+        CauseKind::Steered => "sent here from the thread above with",
+        CauseKind::Cancelled => "because the thread was cancelled with",
+        CauseKind::Core => "recorded by the core because of",
+        CauseKind::Within => "no cause is named; it belongs to the work that began with",
+        CauseKind::Door(door) => {
+            return format!("from outside, by client {}", cut(door.client.as_str(), NAME));
+        }
+        CauseKind::Own => "the core recorded it outside of any call",
     };
     words.to_owned()
 }
 
-fn credentials(door: &Door) -> Vec<String> {
+fn credentials(door: &OutsideSender) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(key) = &door.key {
         lines.extend(wrapped("    ", INDENT, &format!("key {}", plain(key.as_str()))));
@@ -150,11 +153,12 @@ fn words(roles: &[Role]) -> Vec<&'static str> {
 }
 
 /// A link for programs: the record as in `log`, and the trail's additions.
-pub fn as_json(link: &Link) -> Value {
+pub fn as_json(link: &TrailLink) -> Value {
     let (position, record) = &link.placed;
     let thread = &record.header.thread;
-    let places = |shown: &[Shown]| -> Vec<String> { shown.iter().map(|it| place(thread, it.seq)).collect() };
-    let model = |asked: &Asked| {
+    let places =
+        |shown: &[ShownRecord]| -> Vec<String> { shown.iter().map(|it| place(thread, it.seq)).collect() };
+    let model = |asked: &AskedModel| {
         let result = asked.result.as_ref();
         json!({
             "model": asked.model,
@@ -166,11 +170,11 @@ pub fn as_json(link: &Link) -> Value {
         })
     };
     let (call, turn) = match &link.why {
-        Why::Turn { call, number, .. } => (Some(call.as_str()), Some(number)),
+        CauseKind::Turn { call, number, .. } => (Some(call.as_str()), Some(number)),
         _ => (None, None),
     };
     let door = match &link.why {
-        Why::Door(door) => {
+        CauseKind::Door(door) => {
             let roles = door.roles.as_ref().ok().map(|roles| words(roles));
             let (client, key) = (door.client.as_str(), door.key.as_ref().map(|key| key.as_str()));
             Some(json!({"client": client, "key": key, "roles": roles}))
@@ -179,7 +183,7 @@ pub fn as_json(link: &Link) -> Value {
     };
     let said = link.turn.as_ref();
     let after = match &link.why {
-        Why::Turn { after, .. } => after.map(|seq| place(thread, seq)),
+        CauseKind::Turn { after, .. } => after.map(|seq| place(thread, seq)),
         _ => None,
     };
     json!({

@@ -5,31 +5,33 @@
 
 use std::ops::ControlFlow;
 
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::Why;
+use super::CauseKind;
 use crate::audit::causes::{back, opens};
 use crate::audit::glance::glance;
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::ids::{CallPath, Name};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Approving, Journaling, Kind, Mark, Record, Role, Steering, Timing};
+use systole_core::types::record::{
+    ApprovalEffect, JournalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
+};
 
 /// The turn in which a listener sent something.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Turn {
+pub struct SenderTurn {
     /// The attempt, if it is not the first.
     pub attempt: Option<u32>,
     /// What else the turn was shown, in order, in addition to the record that opened it.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ShownRecord>,
     /// The models that were asked, in order.
-    pub models: Vec<Asked>,
+    pub models: Vec<AskedModel>,
 }
 
 /// A record that a turn was shown, or that let it continue.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Shown {
+pub struct ShownRecord {
     /// Its number.
     pub seq: u64,
     /// Who sent it.
@@ -38,29 +40,29 @@ pub struct Shown {
     pub element: String,
 }
 
-impl Shown {
-    fn of(record: &Record) -> Shown {
+impl ShownRecord {
+    fn of(record: &Record) -> ShownRecord {
         let h = &record.header;
-        Shown { seq: h.seq, from: h.from.clone(), element: glance(&record.body).element }
+        ShownRecord { seq: h.seq, from: h.from.clone(), element: glance(&record.body).element }
     }
 }
 
 /// A model that was asked.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Asked {
+pub struct AskedModel {
     /// The record of its start, for `systole context`.
     pub seq: u64,
     /// The model.
     pub model: String,
     /// The record and the content of its result; `None` if the log has none.
-    pub result: Option<Answered>,
+    pub result: Option<AskedModelOutcome>,
     attempt: u32,
     entry: u64,
 }
 
 /// The outcome of a model request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Answered {
+pub struct AskedModelOutcome {
     /// The record.
     pub seq: u64,
     /// Why it stopped.
@@ -76,13 +78,18 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let call = h.call.as_ref()?;
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::ToAll | Role::ToFirst))) => {
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst))) => {
             call.caller().map(|(call, turn, _)| (call, turn))
         }
-        (Kind::Message, Some(Mark::Role(Role::Call | Role::Note | Role::Steer | Role::Final)))
-        | (Kind::Outcome, Some(Mark::Handled))
-        | (Kind::Journal, _) => Some((call.clone(), h.turn?)),
-        (Kind::Refusal, _) => h.ordinal.and(h.turn).map(|turn| (call.clone(), turn)),
+        (
+            RecordKind::Message,
+            Some(RecordCode::Role(
+                MessageRole::Call | MessageRole::Note | MessageRole::Steer | MessageRole::Final,
+            )),
+        )
+        | (RecordKind::Outcome, Some(RecordCode::Handled))
+        | (RecordKind::Journal, _) => Some((call.clone(), h.turn?)),
+        (RecordKind::Refusal, _) => h.ordinal.and(h.turn).map(|turn| (call.clone(), turn)),
         _ => primitives::recorded(h).and(h.turn).map(|turn| (call.clone(), turn)),
     }
 }
@@ -91,22 +98,22 @@ pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
 pub(super) fn read(
     reader: &dyn LogReader,
     record: &Record,
-    why: &Why,
+    why: &CauseKind,
     cause: Option<&Record>,
-) -> Result<Option<Turn>, LogFault> {
+) -> Result<Option<SenderTurn>, LogFault> {
     let h = &record.header;
-    if h.code == Some(Mark::Approving(Approving::Amended)) {
+    if h.code == Some(RecordCode::Approving(ApprovalEffect::Amended)) {
         let mut shown = Vec::new();
         back(reader, &h.thread, h.seq, |earlier| {
-            let is_it = earlier.header.code == Some(Mark::Approving(Approving::Amendment));
-            shown.extend(is_it.then(|| Shown::of(earlier)));
+            let is_it = earlier.header.code == Some(RecordCode::Approving(ApprovalEffect::Amendment));
+            shown.extend(is_it.then(|| ShownRecord::of(earlier)));
             ControlFlow::Break(())
         })?;
-        return Ok(Some(Turn { shown, ..Turn::default() }));
+        return Ok(Some(SenderTurn { shown, ..SenderTurn::default() }));
     }
-    let (Why::Turn { call, number, .. }, Some(cause)) = (why, cause) else { return Ok(None) };
-    let mut turn = Turn::default();
-    if h.code == Some(Mark::Journaling(Journaling::Result)) {
+    let (CauseKind::Turn { call, number, .. }, Some(cause)) = (why, cause) else { return Ok(None) };
+    let mut turn = SenderTurn::default();
+    if h.code == Some(RecordCode::Journaling(JournalEffect::Result)) {
         turn.during(record, call, *number);
     }
     let opened = cause.header.seq;
@@ -127,7 +134,7 @@ pub(super) fn read(
     Ok(Some(turn))
 }
 
-impl Turn {
+impl SenderTurn {
     /// Takes a record made during the turn, newest first.
     fn during(&mut self, record: &Record, call: &CallPath, number: u32) {
         let h = &record.header;
@@ -135,15 +142,19 @@ impl Turn {
             return;
         }
         match (h.kind, h.code) {
-            (Kind::Journal, _) if h.turn == Some(number) => self.journal(record),
-            (Kind::Attempt, _) if h.turn == Some(number) => {
+            (RecordKind::Journal, _) if h.turn == Some(number) => self.journal(record),
+            (RecordKind::Attempt, _) if h.turn == Some(number) => {
                 let attempt = core_payload::read_attempt(&record.body).map(|attempt| attempt.number);
                 self.attempt = self.attempt.or(attempt.filter(|attempt| *attempt > 1));
             }
-            (Kind::Approval, Some(Mark::Approving(Approving::Approved | Approving::Amended))) => {
+            (
+                RecordKind::Approval,
+                Some(RecordCode::Approving(ApprovalEffect::Approved | ApprovalEffect::Amended)),
+            ) => {
                 let by =
                     approval_payload::read_decided(&record.body).and_then(|said| Name::parse(&said.by).ok());
-                self.shown.push(Shown { from: by.unwrap_or_else(Name::person), ..Shown::of(record) });
+                self.shown
+                    .push(ShownRecord { from: by.unwrap_or_else(Name::person), ..ShownRecord::of(record) });
             }
             _ => {}
         }
@@ -151,20 +162,26 @@ impl Turn {
 
     fn journal(&mut self, record: &Record) {
         let seq = record.header.seq;
-        let Ok(Recalled { attempt, id, entry }) = Recalled::read(&record.body) else { return };
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
         match entry {
-            Entry::Result(outcome) => {
+            JournalEntry::Result(outcome) => {
                 let (tokens, money) = (outcome.tokens(), outcome.money.map(|money| money.to_string()));
-                let result = Some(Answered { seq, stop: outcome.stop, tokens, money });
-                self.models.push(Asked { seq, model: String::new(), result, attempt, entry: outcome.of });
+                let result = Some(AskedModelOutcome { seq, stop: outcome.stop, tokens, money });
+                self.models.push(AskedModel {
+                    seq,
+                    model: String::new(),
+                    result,
+                    attempt,
+                    entry: outcome.of,
+                });
             }
-            Entry::Started(started) => {
-                let is_its = |asked: &&mut Asked| asked.attempt == attempt && asked.entry == id;
+            JournalEntry::Started(started) => {
+                let is_its = |asked: &&mut AskedModel| asked.attempt == attempt && asked.entry == id;
                 match self.models.iter_mut().find(is_its) {
                     Some(asked) => (asked.seq, asked.model) = (seq, started.model),
                     None => {
                         let model = started.model;
-                        self.models.push(Asked { seq, model, result: None, attempt, entry: id });
+                        self.models.push(AskedModel { seq, model, result: None, attempt, entry: id });
                     }
                 }
             }
@@ -190,7 +207,7 @@ impl Turn {
                 until = until.or(h.cause);
             }
             if h.seq != opened.header.seq && is_shown(record, call, number) {
-                self.shown.push(Shown::of(record));
+                self.shown.push(ShownRecord::of(record));
             }
             ControlFlow::Continue(())
         })?;
@@ -206,14 +223,15 @@ fn is_shown(record: &Record, call: &CallPath, number: u32) -> bool {
     let answers = h.call.as_ref().and_then(CallPath::caller);
     let is_answer = answers.is_some_and(|(caller, turn, _)| caller == *call && turn + 1 == number);
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::Inbox | Role::WrapUp)))
-        | (Kind::Timer, Some(Mark::Timing(Timing::Fired)))
-        | (Kind::Steer, Some(Mark::Steering(Steering::Steered))) => is_in_inbox,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Inbox | MessageRole::WrapUp)))
+        | (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Fired)))
+        | (RecordKind::Steer, Some(RecordCode::Steering(SteerEffect::Steered))) => is_in_inbox,
         // A refusal is the answer to its item. Recording is the only answer to a note, and its sender sees nothing of
         // it.
-        (Kind::Refusal, _) => is_item,
-        (Kind::Outcome, Some(Mark::DeadLetter)) => false,
-        (Kind::Message, Some(Mark::Role(Role::Answer | Role::Final))) | (Kind::Outcome, _) => is_answer,
+        (RecordKind::Refusal, _) => is_item,
+        (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => false,
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Answer | MessageRole::Final)))
+        | (RecordKind::Outcome, _) => is_answer,
         _ => false,
     }
 }

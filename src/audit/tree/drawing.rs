@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Branch, Ended, Leaf, Tree, Way};
+use super::{CallEnd, CallEndKind, CallNode, ItemOutcome, ThreadTree};
 use crate::audit::columns::{self, cut, cut_counted, plain};
-use crate::audit::layout::{self, Tone, moment, paint};
-use crate::audit::why::{Reason, brief, drawn};
-use systole_core::pump::primitives::{self, Field, Piece};
+use crate::audit::layout::{self, TextTone, moment, paint};
+use crate::audit::why::{WaitReason, brief, drawn};
+use systole_core::pump::primitives::{self, FieldValue, ShownPiece};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, ThreadId};
 use systole_core::types::time::{Millis, spoken};
@@ -19,12 +19,12 @@ const NAME_COLUMNS: usize = 24;
 const MARGIN: usize = 32;
 
 /// Returns the reason of an open call; `None` if unknown.
-pub type Reasons<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a Reason>;
+pub type ReasonLookup<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a WaitReason>;
 
 /// Draws a tree. `life` is the word for the state of its first thread.
-pub fn draw(tree: &Tree, life: &str, reasons: Reasons<'_>, now: Millis) -> Vec<String> {
+pub fn draw(tree: &ThreadTree, life: &str, reasons: ReasonLookup<'_>, now: Millis) -> Vec<String> {
     let opened = moment(tree.opened, now);
-    let state = if life == "paused" { paint(Tone::Held, life) } else { life.to_owned() };
+    let state = if life == "paused" { paint(TextTone::Held, life) } else { life.to_owned() };
     let title = format!("{}  {state}  opened {opened}", tree.thread);
     let mut drawing = Drawing { lines: vec![cut_counted(&title, layout::columns())], reasons, now };
     drawing.thread(tree, "");
@@ -36,23 +36,23 @@ pub fn draw(tree: &Tree, life: &str, reasons: Reasons<'_>, now: Millis) -> Vec<S
 
 struct Drawing<'a> {
     lines: Vec<String>,
-    reasons: Reasons<'a>,
+    reasons: ReasonLookup<'a>,
     now: Millis,
 }
 
 /// An entry below a call: its items, or the calls of a thread.
 enum Twig<'t> {
-    Call(&'t Tree, &'t CallPath, &'t Branch),
-    Item(&'t Tree, CallPath, &'t Leaf),
+    Call(&'t ThreadTree, &'t CallPath, &'t CallNode),
+    Item(&'t ThreadTree, CallPath, &'t ItemOutcome),
     /// An item for several receivers, with its calls below it.
-    Takers(&'t Tree, CallPath, &'t Leaf, &'t [CallPath]),
-    Child(CallPath, &'t Tree),
+    Takers(&'t ThreadTree, CallPath, &'t ItemOutcome, &'t [CallPath]),
+    Child(CallPath, &'t ThreadTree),
     /// A cancelled thread, with the name of who cancelled it.
-    End(&'t Tree),
+    End(&'t ThreadTree),
 }
 
 impl Drawing<'_> {
-    fn thread(&mut self, tree: &Tree, margin: &str) {
+    fn thread(&mut self, tree: &ThreadTree, margin: &str) {
         let mut twigs: Vec<Twig<'_>> =
             tree.tops().into_iter().map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
         if tree.ended_by.is_some() {
@@ -107,7 +107,7 @@ impl Drawing<'_> {
 
     /// A call. The fields of its request follow its element if they fit on the line, otherwise they go below
     /// it.
-    fn call(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, (fork, below): (&str, &str)) {
+    fn call(&mut self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, (fork, below): (&str, &str)) {
         let fields = branch.request.line(usize::MAX);
         let fields = if fields.is_empty() { fields } else { format!("  {fields}") };
         let text = self.state(tree, path, branch, &fields);
@@ -122,7 +122,7 @@ impl Drawing<'_> {
         self.line(&lead, &branch.request.line(room));
     }
 
-    fn below(&mut self, tree: &Tree, path: &CallPath, branch: &Branch, margin: &str) {
+    fn below(&mut self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, margin: &str) {
         let twigs: Vec<Twig<'_>> = branch
             .items
             .iter()
@@ -130,8 +130,8 @@ impl Drawing<'_> {
                 let item = path.item(*turn, *ordinal);
                 let call = tree.calls.get_key_value(&item);
                 match (leaf, call) {
-                    (Leaf::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
-                    (Leaf::Takers { calls, .. }, _) => Twig::Takers(tree, item, leaf, calls),
+                    (ItemOutcome::Call, Some((nested, branch))) => Twig::Call(tree, nested, branch),
+                    (ItemOutcome::Takers { calls, .. }, _) => Twig::Takers(tree, item, leaf, calls),
                     _ => match child_of(tree, leaf) {
                         Some(child) => Twig::Child(item, child),
                         None => Twig::Item(tree, item, leaf),
@@ -147,8 +147,8 @@ impl Drawing<'_> {
         self.lines.push(cut_counted(&line, layout::columns()));
     }
 
-    fn state(&self, tree: &Tree, path: &CallPath, branch: &Branch, fields: &str) -> String {
-        let name = paint(Tone::Name, &cut(branch.listener.as_str(), NAME_COLUMNS));
+    fn state(&self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, fields: &str) -> String {
+        let name = paint(TextTone::Name, &cut(branch.listener.as_str(), NAME_COLUMNS));
         let mut text = format!("{path}  {name}  <{}>{fields}  ", branch.request.element);
         let mut words = String::new();
         match &branch.ended {
@@ -182,49 +182,49 @@ impl Drawing<'_> {
 }
 
 /// How a call ended and after how long; and the words if it failed.
-fn how(ended: &Ended, opened: Millis) -> (String, String) {
+fn how(ended: &CallEnd, opened: Millis) -> (String, String) {
     let after = spoken(ended.at.since(opened));
     match &ended.way {
-        Way::Answered { element } => {
-            (format!("{} <{element}> after {after}", paint(Tone::Good, "answered")), String::new())
+        CallEndKind::Answered { element } => {
+            (format!("{} <{element}> after {after}", paint(TextTone::Good, "answered")), String::new())
         }
-        Way::Handled => (format!("handled after {after}"), String::new()),
-        Way::Failed { code, words } => (
-            format!("{} after {after}", paint(Tone::Bad, "failed")),
-            format!(": {}: {words}", paint(Tone::Bad, code)),
+        CallEndKind::Handled => (format!("handled after {after}"), String::new()),
+        CallEndKind::Failed { code, words } => (
+            format!("{} after {after}", paint(TextTone::Bad, "failed")),
+            format!(": {}: {words}", paint(TextTone::Bad, code)),
         ),
     }
 }
 
-fn told(leaf: &Leaf, now: Millis) -> String {
+fn told(leaf: &ItemOutcome, now: Millis) -> String {
     match leaf {
-        Leaf::Note { element } => format!("note <{element}>"),
-        Leaf::Refused { code, words } if words.is_empty() => format!("answered: {code}"),
-        Leaf::Refused { code, words } => {
-            format!("{}: {words}", paint(Tone::Bad, &format!("refused: {code}")))
+        ItemOutcome::Note { element } => format!("note <{element}>"),
+        ItemOutcome::Refused { code, words } if words.is_empty() => format!("answered: {code}"),
+        ItemOutcome::Refused { code, words } => {
+            format!("{}: {words}", paint(TextTone::Bad, &format!("refused: {code}")))
         }
-        Leaf::Call => "call".to_owned(),
-        Leaf::Takers { first, calls } => {
+        ItemOutcome::Call => "call".to_owned(),
+        ItemOutcome::Takers { first, calls } => {
             let until = if *first { "until the first answers" } else { "until all have answered" };
             format!("to {} takers, {until}", calls.len())
         }
-        Leaf::Steers => "steered a thread".to_owned(),
-        Leaf::Primitive { told, .. } => told.words.iter().map(|piece| written(piece, now)).collect(),
+        ItemOutcome::Steers => "steered a thread".to_owned(),
+        ItemOutcome::Primitive { told, .. } => told.words.iter().map(|piece| written(piece, now)).collect(),
     }
 }
 
-fn written(piece: &Piece, now: Millis) -> String {
+fn written(piece: &ShownPiece, now: Millis) -> String {
     match piece {
-        Piece::Words(words) => words.clone(),
-        Piece::Quoted(words) => plain(words),
-        Piece::At(at) => moment(*at, now),
+        ShownPiece::Words(words) => words.clone(),
+        ShownPiece::Quoted(words) => plain(words),
+        ShownPiece::At(at) => moment(*at, now),
     }
 }
 
 /// Whether an item still waits for a person.
-fn waits_for_person(leaf: &Leaf) -> bool {
+fn waits_for_person(leaf: &ItemOutcome) -> bool {
     match leaf {
-        Leaf::Primitive { element, is_answered: false, .. } => {
+        ItemOutcome::Primitive { element, is_answered: false, .. } => {
             primitives::named(element).is_some_and(|one| one.is_for_person)
         }
         _ => false,
@@ -232,15 +232,15 @@ fn waits_for_person(leaf: &Leaf) -> bool {
 }
 
 /// The thread that an item opened, if it was read.
-fn child_of<'t>(tree: &'t Tree, leaf: &Leaf) -> Option<&'t Tree> {
+fn child_of<'t>(tree: &'t ThreadTree, leaf: &ItemOutcome) -> Option<&'t ThreadTree> {
     match leaf {
-        Leaf::Primitive { told, .. } => tree.children.get(told.child.as_ref()?),
+        ItemOutcome::Primitive { told, .. } => tree.children.get(told.child.as_ref()?),
         _ => None,
     }
 }
 
 /// The tree for programs: the same shape, with moments instead of durations.
-pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
+pub fn to_json(tree: &ThreadTree, reasons: ReasonLookup<'_>, now: Millis) -> Value {
     let calls: Vec<Value> =
         tree.tops().into_iter().map(|(path, branch)| call_json(tree, path, branch, reasons, now)).collect();
     let ended = tree.ended_by.as_ref().map(|(at, by)| json!({"at": at.to_string(), "by": by.as_str()}));
@@ -255,51 +255,57 @@ pub fn to_json(tree: &Tree, reasons: Reasons<'_>, now: Millis) -> Value {
     })
 }
 
-fn object<'f>(fields: impl Iterator<Item = &'f (&'static str, Field)>) -> Value {
+fn object<'f>(fields: impl Iterator<Item = &'f (&'static str, FieldValue)>) -> Value {
     Value::Object(fields.map(|(name, field)| ((*name).to_owned(), value(field))).collect())
 }
 
-fn value(field: &Field) -> Value {
+fn value(field: &FieldValue) -> Value {
     match field {
-        Field::Null => Value::Null,
-        Field::True => Value::Bool(true),
-        Field::Text(text) => text.as_str().into(),
-        Field::Range(from, to) => json!([from, to]),
-        Field::Fields(fields) => object(fields.iter()),
+        FieldValue::Null => Value::Null,
+        FieldValue::True => Value::Bool(true),
+        FieldValue::Text(text) => text.as_str().into(),
+        FieldValue::Range(from, to) => json!([from, to]),
+        FieldValue::Fields(fields) => object(fields.iter()),
     }
 }
 
-fn call_json(tree: &Tree, path: &CallPath, branch: &Branch, reasons: Reasons<'_>, now: Millis) -> Value {
+fn call_json(
+    tree: &ThreadTree,
+    path: &CallPath,
+    branch: &CallNode,
+    reasons: ReasonLookup<'_>,
+    now: Millis,
+) -> Value {
     let (state, detail) = match &branch.ended {
-        Some(Ended { way: Way::Answered { element }, .. }) => ("answered", Some(element.clone())),
-        Some(Ended { way: Way::Handled, .. }) => ("handled", None),
-        Some(Ended { way: Way::Failed { code, .. }, .. }) => ("failed", Some((*code).to_owned())),
+        Some(CallEnd { way: CallEndKind::Answered { element }, .. }) => ("answered", Some(element.clone())),
+        Some(CallEnd { way: CallEndKind::Handled, .. }) => ("handled", None),
+        Some(CallEnd { way: CallEndKind::Failed { code, .. }, .. }) => ("failed", Some((*code).to_owned())),
         None if tree.ended_by.is_some() => ("cancelled", None),
         None => ("open", reasons(&tree.thread, path).map(|reason| brief(reason, now))),
     };
     let items = branch.items.iter().map(|((turn, ordinal), leaf)| {
         let item = path.item(*turn, *ordinal);
         match (leaf, tree.calls.get(&item)) {
-            (Leaf::Call, Some(nested)) => call_json(tree, &item, nested, reasons, now),
-            (Leaf::Primitive { told, .. }, _) => match child_of(tree, leaf) {
+            (ItemOutcome::Call, Some(nested)) => call_json(tree, &item, nested, reasons, now),
+            (ItemOutcome::Primitive { told, .. }, _) => match child_of(tree, leaf) {
                 Some(child) => to_json(child, reasons, now),
                 None => {
-                    let place = ("item", Field::Text(item.as_str().to_owned()));
+                    let place = ("item", FieldValue::Text(item.as_str().to_owned()));
                     object([&place].into_iter().chain(&told.fields))
                 }
             },
-            (Leaf::Note { element }, _) => json!({"item": item.as_str(), "note": element}),
-            (Leaf::Refused { code, words }, _) => {
+            (ItemOutcome::Note { element }, _) => json!({"item": item.as_str(), "note": element}),
+            (ItemOutcome::Refused { code, words }, _) => {
                 json!({"item": item.as_str(), "refused": code, "message": words})
             }
-            (Leaf::Steers, _) => json!({"item": item.as_str(), "steered": true}),
-            (Leaf::Takers { first, calls }, _) => {
+            (ItemOutcome::Steers, _) => json!({"item": item.as_str(), "steered": true}),
+            (ItemOutcome::Takers { first, calls }, _) => {
                 let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
                 let calls = calls.map(|(path, branch)| call_json(tree, path, branch, reasons, now));
                 let gather = if *first { "first" } else { "all" };
                 json!({"item": item.as_str(), "gather": gather, "calls": calls.collect::<Vec<_>>()})
             }
-            (Leaf::Call, _) => json!({"item": item.as_str()}),
+            (ItemOutcome::Call, _) => json!({"item": item.as_str()}),
         }
     });
     json!({

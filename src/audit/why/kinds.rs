@@ -4,7 +4,7 @@
 //! It does not decide the reason. A reason and a moment come in; words go out, unbroken, with all
 //! program output made visible.
 
-use super::Reason;
+use super::WaitReason;
 use crate::audit::columns::plain;
 use crate::audit::layout;
 use systole_core::rules::question;
@@ -14,7 +14,7 @@ use systole_core::types::time::{Millis, spoken};
 
 /// What a call waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Cause {
+pub enum CallWait {
     /// An earlier top call of its thread.
     Held {
         /// The open call.
@@ -88,7 +88,7 @@ pub enum Cause {
         /// The longest allowed silence.
         idle_ms: Option<u64>,
         /// What happens then.
-        then: Then,
+        then: AfterAttempt,
     },
     /// A person who starts the organism.
     Stopped,
@@ -99,37 +99,37 @@ pub enum Cause {
     },
 }
 
-impl Cause {
+impl CallWait {
     /// The word for programs.
     pub const fn as_str(&self) -> &'static str {
         match self {
-            Cause::Held { .. } => "held",
-            Cause::Person { .. } | Cause::Question { .. } => "person",
-            Cause::Paused { .. } => "paused",
-            Cause::Joining { .. } => "joining",
-            Cause::Awaiting { .. } => "awaiting",
-            Cause::BackOff { .. } => "back-off",
-            Cause::Queued { .. } => "queued",
-            Cause::Out { .. } => "out",
-            Cause::Stopped => "stopped",
-            Cause::Unknown { .. } => "unknown",
+            CallWait::Held { .. } => "held",
+            CallWait::Person { .. } | CallWait::Question { .. } => "person",
+            CallWait::Paused { .. } => "paused",
+            CallWait::Joining { .. } => "joining",
+            CallWait::Awaiting { .. } => "awaiting",
+            CallWait::BackOff { .. } => "back-off",
+            CallWait::Queued { .. } => "queued",
+            CallWait::Out { .. } => "out",
+            CallWait::Stopped => "stopped",
+            CallWait::Unknown { .. } => "unknown",
         }
     }
 
     /// Whether only a person can end it.
     pub(super) const fn is_up_to_a_person(&self) -> bool {
-        matches!(self, Cause::Person { .. } | Cause::Question { .. } | Cause::Paused { .. })
+        matches!(self, CallWait::Person { .. } | CallWait::Question { .. } | CallWait::Paused { .. })
     }
 
     /// Whether it ends when the work below it ends.
     pub(super) const fn joins(&self) -> bool {
-        matches!(self, Cause::Joining { .. } | Cause::Awaiting { .. })
+        matches!(self, CallWait::Joining { .. } | CallWait::Awaiting { .. })
     }
 }
 
 /// What follows an attempt without a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Then {
+pub enum AfterAttempt {
     /// Another attempt.
     Attempt(u32),
     /// The call closes as failed.
@@ -152,7 +152,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Words that name the listener in a list, without what ends the wait.
-    fn of(reason: &Reason, brief: String) -> Words {
+    fn of(reason: &WaitReason, brief: String) -> Words {
         let wait = format!("for {}: {brief}", reason.listener.as_str());
         Words { brief, wait, ends: None, command: None }
     }
@@ -174,19 +174,19 @@ impl Words {
 }
 
 /// Puts a reason into words.
-pub(super) fn words(reason: &Reason, now: Millis) -> Words {
+pub(super) fn words(reason: &WaitReason, now: Millis) -> Words {
     let attempt = attempt_of(reason);
     let told = |brief: &[&str]| Words::of(reason, brief.concat());
     match &reason.cause {
-        Cause::Held { behind } => {
+        CallWait::Held { behind } => {
             let wait = format!("for call {} of the same thread, which came first", behind.as_str());
             told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
         }
-        Cause::Person { id, element, until, unknown, .. } => {
+        CallWait::Person { id, element, until, unknown, .. } => {
             for_person(reason, (*id, element, *until), unknown.as_deref(), now)
         }
-        Cause::Question { id, choices, until, .. } => for_answer(reason, *id, (choices, *until), now),
-        Cause::Paused { by } => {
+        CallWait::Question { id, choices, until, .. } => for_answer(reason, *id, (choices, *until), now),
+        CallWait::Paused { by } => {
             let (whose, which) = match by.is_sys() {
                 true => ("everything".to_owned(), "--all"),
                 false => (format!("thread {}", by.as_str()), by.as_str()),
@@ -196,37 +196,37 @@ pub(super) fn words(reason: &Reason, now: Millis) -> Words {
             let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
             words.ending(command.clone()).by(command)
         }
-        Cause::Joining { answered, items } => {
+        CallWait::Joining { answered, items } => {
             let calls = if *items == 1 { " item" } else { " items" };
             told(&[&answered.to_string(), " of ", &items.to_string(), calls, " answered"])
         }
-        Cause::Awaiting { finished, enough, timer } => {
+        CallWait::Awaiting { finished, enough, timer } => {
             awaiting(reason, *finished, *enough, timer.as_ref(), now)
         }
-        Cause::BackOff { until } => {
+        CallWait::BackOff { until } => {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
             told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
         }
-        Cause::Queued { place, slots } => {
+        CallWait::Queued { place, slots } => {
             let (place, listener) = (place.to_string(), reason.listener.as_str());
             let ends =
                 format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
             told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
                 .ending(ends)
         }
-        Cause::Out { deadline, idle_ms, then } => {
+        CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
             told(&[&attempt, " out for ", &spoken(now.since(reason.since))]).ending(ends)
         }
-        Cause::Stopped => told(&["waits for the organism to run, ", &attempt]),
-        Cause::Unknown { why } => told(&["its configuration cannot be read"])
+        CallWait::Stopped => told(&["waits for the organism to run, ", &attempt]),
+        CallWait::Unknown { why } => told(&["its configuration cannot be read"])
             .ending(format!("nothing, as it stands: {}", plain(why))),
     }
 }
 
 /// `for a person: approval a1 (shell, workspace), expires in 55 m`.
 fn for_person(
-    reason: &Reason,
+    reason: &WaitReason,
     (id, element, until): (PersonRequestId, &str, Millis),
     unknown: Option<&str>,
     now: Millis,
@@ -247,7 +247,7 @@ fn for_person(
 
 /// `for a person: question a2 from planner, expires in 55 m`.
 fn for_answer(
-    reason: &Reason,
+    reason: &WaitReason,
     id: PersonRequestId,
     (choices, until): (&[String], Millis),
     now: Millis,
@@ -274,7 +274,7 @@ fn whole_minutes(ms: u64) -> u64 {
 }
 
 fn awaiting(
-    reason: &Reason,
+    reason: &WaitReason,
     finished: usize,
     enough: usize,
     timer: Option<&(TimerId, Millis)>,
@@ -296,7 +296,7 @@ fn awaiting(
     Words::of(reason, brief).ending(ends)
 }
 
-fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> String {
+fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: AfterAttempt, now: Millis) -> String {
     let mut text = String::from("a reply");
     if let Some(idle) = idle_ms {
         text.extend([", silence for ", &spoken(idle)]);
@@ -307,15 +307,15 @@ fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: Then, now: Millis) -> 
         left => text.extend([" (in ", &spoken(left), ")"]),
     }
     match then {
-        Then::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
-        Then::Fails => text.push_str("; then the call fails"),
-        Then::Asks => text.push_str("; then a person is asked"),
+        AfterAttempt::Attempt(next) => text.extend(["; then attempt ", &next.to_string()]),
+        AfterAttempt::Fails => text.push_str("; then the call fails"),
+        AfterAttempt::Asks => text.push_str("; then a person is asked"),
     }
     text
 }
 
 /// The number of the attempt, and how many there may be.
-pub(super) fn attempt_of(reason: &Reason) -> String {
+pub(super) fn attempt_of(reason: &WaitReason) -> String {
     let of = reason.attempts.max(reason.attempt);
     format!("attempt {} of {of}", reason.attempt)
 }

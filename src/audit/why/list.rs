@@ -4,10 +4,10 @@
 //! fit a terminal.
 
 use super::kinds::words;
-use super::{Cause, Reason, Standing};
+use super::{CallWait, ThreadWaits, WaitReason};
 use crate::audit::columns::{self, cut, cut_counted, width, wrapped};
-use crate::audit::layout::{self, Tone, paint};
-use crate::audit::runs::Goal;
+use crate::audit::layout::{self, TextTone, paint};
+use crate::audit::runs::RunStep;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
 
@@ -20,7 +20,7 @@ const INDENT: usize = 4;
 
 /// One wait.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wait {
+pub struct ListedWait {
     /// The thread that waits.
     pub thread: ThreadId,
     /// Since when.
@@ -32,20 +32,20 @@ pub struct Wait {
     /// The command to type: one that ends the wait, or one that shows more.
     pub command: String,
     /// Its goal in a workflow.
-    pub goal: Option<Goal>,
+    pub goal: Option<RunStep>,
 }
 
 /// Every wait of these threads, longest first: the leaves, which alone can end something, and the held
 /// messages.
-pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
+pub fn waits(standings: &[ThreadWaits], now: Millis) -> Vec<ListedWait> {
     let mut waits = Vec::new();
     for standing in standings {
-        let held = standing.reasons.iter().filter(|reason| matches!(reason.cause, Cause::Held { .. }));
+        let held = standing.reasons.iter().filter(|reason| matches!(reason.cause, CallWait::Held { .. }));
         waits.extend(standing.leaves().into_iter().chain(held).map(|reason| wait(reason, now)));
         if let (true, Some(timer)) = (standing.reasons.is_empty(), standing.timers.first()) {
             let due = spoken(timer.due.since(now));
             let what = ["for timer ", timer.id.as_str(), " of ", timer.listener.as_str(), ", due in ", &due];
-            waits.push(Wait {
+            waits.push(ListedWait {
                 thread: standing.thread.clone(),
                 since: standing.touched,
                 cause: "timer",
@@ -60,17 +60,17 @@ pub fn waits(standings: &[Standing], now: Millis) -> Vec<Wait> {
     waits
 }
 
-fn wait(reason: &Reason, now: Millis) -> Wait {
+fn wait(reason: &WaitReason, now: Millis) -> ListedWait {
     let told = words(reason, now);
     let command = told.command.unwrap_or_else(|| format!("systole why {}", reason.thread.as_str()));
     let (thread, since) = (reason.thread.clone(), reason.since);
     let goal = reason.goal.as_ref().map(|goal| format!("{}: ", goal.label())).unwrap_or_default();
     let what = format!("{goal}{}", told.wait);
-    Wait { thread, since, cause: reason.cause.as_str(), what, command, goal: reason.goal.clone() }
+    ListedWait { thread, since, cause: reason.cause.as_str(), what, command, goal: reason.goal.clone() }
 }
 
 /// The list, one line for each wait.
-pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
+pub fn in_lines(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let leads = leads(waits, now);
     let whats: Vec<String> = waits.iter().map(|wait| what(wait, WHAT_COLUMNS)).collect();
     let widest = whats.iter().map(|what| width(what)).max().unwrap_or(0);
@@ -83,14 +83,14 @@ pub fn in_lines(waits: &[Wait], now: Millis) -> Vec<String> {
 }
 
 /// What it waits for, in at most that many columns, and in colour if it is a person.
-fn what(wait: &Wait, columns: usize) -> String {
+fn what(wait: &ListedWait, columns: usize) -> String {
     let what = cut_counted(&wait.what, columns);
-    if matches!(wait.cause, "person" | "paused") { paint(Tone::Held, &what) } else { what }
+    if matches!(wait.cause, "person" | "paused") { paint(TextTone::Held, &what) } else { what }
 }
 
 /// The list for a narrow terminal: no line is wider than the layout, and no command is broken, so that
 /// it can be copied.
-pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
+pub fn broken(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let mut lines = Vec::new();
     for (lead, wait) in leads(waits, now).iter().zip(waits) {
         let mut entry = wrapped(lead, INDENT, &what(wait, usize::MAX));
@@ -106,7 +106,7 @@ pub fn broken(waits: &[Wait], now: Millis) -> Vec<String> {
 }
 
 /// Thread and time of each, in columns.
-fn leads(waits: &[Wait], now: Millis) -> Vec<String> {
+fn leads(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let rows: Vec<(String, String)> = waits
         .iter()
         .map(|wait| {

@@ -4,11 +4,11 @@
 //! with all program output made visible.
 
 use super::kinds::{attempt_of, words};
-use super::{Bought, Cause, Failure, Reason, Standing};
+use super::{CallWait, FailedAttempt, ModelUse, ThreadWaits, WaitReason};
 use crate::audit::columns::{self, at_most, cut, plain, wrapped};
-use crate::audit::layout::{self, Tone, paint};
-use systole_core::pump::state::Life;
-use systole_core::types::composition::Program;
+use crate::audit::layout::{self, TextTone, paint};
+use systole_core::pump::state::ThreadState;
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::time::{Millis, spoken};
 
@@ -25,23 +25,23 @@ pub struct Asker<'a> {
 }
 
 /// What a call waits for, in a few words without its listener's name.
-pub fn brief(reason: &Reason, now: Millis) -> String {
+pub fn brief(reason: &WaitReason, now: Millis) -> String {
     words(reason, now).brief
 }
 
 /// The same, in colour if it waits for a person.
-pub fn drawn(reason: &Reason, now: Millis) -> String {
+pub fn drawn(reason: &WaitReason, now: Millis) -> String {
     let brief = brief(reason, now);
-    if reason.cause.is_up_to_a_person() { paint(Tone::Held, &brief) } else { brief }
+    if reason.cause.is_up_to_a_person() { paint(TextTone::Held, &brief) } else { brief }
 }
 
 /// What ends the wait, as a sentence; `None` if the work below ends it.
-pub fn ends(reason: &Reason, now: Millis) -> Option<String> {
+pub fn ends(reason: &WaitReason, now: Millis) -> Option<String> {
     words(reason, now).ends
 }
 
 /// One thread in full: a line for each open call, under its caller, and what to do next.
-pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
+pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let now = asker.now;
     let ago = spoken(now.since(standing.touched));
     let id = standing.thread.as_str();
@@ -49,23 +49,23 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
         (Some(pause), life) => {
             let sentence = format!("  is {}", pause.sentence(&standing.thread, now));
             let mut lines = wrapped(id, 2, &sentence);
-            if life == Life::Resting {
+            if life == ThreadState::Resting {
                 lines.extend(wrapped("  ", 4, "the next message is recorded, and waits until it is resumed"));
             }
             lines
         }
-        (None, Life::Ended) => {
+        (None, ThreadState::Ended) => {
             wrapped(id, 2, &format!("  ended at {}", layout::moment(standing.touched, now)))
         }
-        (None, Life::Resting) => {
+        (None, ThreadState::Resting) => {
             let text = format!("  rests since {ago}; the next message continues it");
             wrapped(id, 2, &text)
         }
-        (None, Life::Working) => {
+        (None, ThreadState::Working) => {
             let since = waits_since(standing);
             let waited = match standing.leaves().as_slice() {
                 // The reason itself says how long it is out.
-                [Reason { cause: Cause::Out { .. }, .. }] => String::new(),
+                [WaitReason { cause: CallWait::Out { .. }, .. }] => String::new(),
                 _ => format!(", for {}", spoken(now.since(since))),
             };
             wrapped(id, 2, &format!("  waits since {}{waited}", layout::moment(since, now)))
@@ -89,7 +89,7 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
     for reason in &standing.reasons {
         said.told(&mut lines, reason, 0, &standing.thread);
     }
-    if (standing.life == Life::Working || !standing.timers.is_empty())
+    if (standing.life == ThreadState::Working || !standing.timers.is_empty())
         && let Some(start) = asker.start
     {
         lines.extend(wrapped("", 2, &format!("no organism runs on this log; it goes on with: {start}")));
@@ -99,12 +99,12 @@ pub fn report(standing: &Standing, asker: &Asker<'_>) -> Vec<String> {
 }
 
 /// Since when a thread at work waits.
-fn waits_since(standing: &Standing) -> Millis {
+fn waits_since(standing: &ThreadWaits) -> Millis {
     standing.leaves().iter().map(|leaf| leaf.since).min().unwrap_or(standing.touched)
 }
 
 /// The model use of a message, and its limits.
-fn models(bought: &Bought) -> String {
+fn models(bought: &ModelUse) -> String {
     let of = |used: String, limit: Option<String>| match limit {
         Some(limit) => format!("{used} of {limit}"),
         None => used,
@@ -117,15 +117,15 @@ fn models(bought: &Bought) -> String {
     format!("models: {tokens} tokens{money} used or kept")
 }
 
-fn next(standing: &Standing) -> String {
+fn next(standing: &ThreadWaits) -> String {
     let id = standing.thread.as_str();
     if let Some(pause) = &standing.paused {
         return pause.command();
     }
     match standing.life {
-        Life::Ended => format!("systole log {id}"),
-        Life::Resting => format!("systole send --thread {id}, or systole log {id}"),
-        Life::Working => {
+        ThreadState::Ended => format!("systole log {id}"),
+        ThreadState::Resting => format!("systole send --thread {id}, or systole log {id}"),
+        ThreadState::Working => {
             let leaves = standing.leaves();
             // The moment does not matter to a command.
             let first = leaves.first().map(|leaf| words(leaf, standing.touched));
@@ -143,7 +143,7 @@ fn next(standing: &Standing) -> String {
 
 /// What the other lines already say about a thread, so that the line of a call need not repeat it.
 struct Said<'a> {
-    standing: &'a Standing,
+    standing: &'a ThreadWaits,
     /// What to do next.
     next: &'a str,
     /// The command that starts the organism, if it does not run.
@@ -153,22 +153,22 @@ struct Said<'a> {
 
 impl Said<'_> {
     /// The state of a call, in a few words.
-    fn brief(&self, reason: &Reason) -> String {
+    fn brief(&self, reason: &WaitReason) -> String {
         let is_said = match reason.cause {
-            Cause::Stopped => self.start.is_some(),
-            Cause::Paused { .. } => self.standing.paused.is_some(),
+            CallWait::Stopped => self.start.is_some(),
+            CallWait::Paused { .. } => self.standing.paused.is_some(),
             _ => false,
         };
         if is_said { attempt_of(reason) } else { drawn(reason, self.now) }
     }
 
     /// Whether the first line says since when.
-    fn says_since(&self, reason: &Reason) -> bool {
+    fn says_since(&self, reason: &WaitReason) -> bool {
         self.standing.paused.is_none() && reason.since == waits_since(self.standing)
     }
 
     /// A reason and those below it.
-    fn told(&self, lines: &mut Vec<String>, reason: &Reason, depth: usize, above: &ThreadId) {
+    fn told(&self, lines: &mut Vec<String>, reason: &WaitReason, depth: usize, above: &ThreadId) {
         let now = self.now;
         // There are at most sixteen levels; past ten a line would have no room for its words.
         let margin = 2 * depth.min(10);
@@ -176,16 +176,16 @@ impl Said<'_> {
         lead.push_str(if depth == 0 { "" } else { "└─ " });
         // Below a top call notes are indented too, so that calls stand out.
         let indent = columns::width(&lead).max(2);
-        lead.push_str(&paint(Tone::Name, &cut(reason.listener.as_str(), 32)));
+        lead.push_str(&paint(TextTone::Name, &cut(reason.listener.as_str(), 32)));
         let mut text = String::new();
         if reason.thread != *above {
             text.extend(["in its own thread ", reason.thread.as_str(), ", "]);
         }
         match &reason.cause {
-            Cause::Held { .. } | Cause::Person { .. } | Cause::Question { .. } => {
+            CallWait::Held { .. } | CallWait::Person { .. } | CallWait::Question { .. } => {
                 text.push_str(&self.brief(reason));
             }
-            Cause::Joining { .. } | Cause::Awaiting { .. } => {
+            CallWait::Joining { .. } | CallWait::Awaiting { .. } => {
                 text.extend(["is in ", &turn_of(reason), ", ", &self.brief(reason)]);
             }
             _ if reason.turn > 1 => text.extend(["is in ", &turn_of(reason), ", ", &self.brief(reason)]),
@@ -205,7 +205,7 @@ impl Said<'_> {
         }
         let waits_for_program = matches!(
             reason.cause,
-            Cause::Out { .. } | Cause::BackOff { .. } | Cause::Queued { .. } | Cause::Stopped
+            CallWait::Out { .. } | CallWait::BackOff { .. } | CallWait::Queued { .. } | CallWait::Stopped
         );
         if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
             note(lines, "program:", &plain(&program.run.join(" ")));
@@ -216,17 +216,17 @@ impl Said<'_> {
         if let Some(away) = reason.away.as_ref().filter(|away| waits_for_program && !is_said(away)) {
             note(lines, "listener:", &plain(away));
         }
-        if let Cause::Person { element, fields, .. } = &reason.cause {
+        if let CallWait::Person { element, fields, .. } = &reason.cause {
             note(lines, "payload:", &format!("<{element}> {fields}"));
         }
-        if let Cause::Question { words, .. } = &reason.cause {
+        if let CallWait::Question { words, .. } = &reason.cause {
             note(lines, "question:", words);
         }
-        if matches!(reason.cause, Cause::Out { .. }) && !self.says_since(reason) {
+        if matches!(reason.cause, CallWait::Out { .. }) && !self.says_since(reason) {
             note(lines, "since:", &layout::moment(reason.since, now));
         }
         if let Some(last) = reason.failures.last() {
-            note(lines, &paint(Tone::Bad, "before:"), &failed(&reason.failures, last));
+            note(lines, &paint(TextTone::Bad, "before:"), &failed(&reason.failures, last));
             if let Some(fix) = reason.program.as_ref().and_then(|p| missing_variable(p, reason, &last.words))
             {
                 note(lines, "try:", &fix);
@@ -242,7 +242,7 @@ impl Said<'_> {
 }
 
 /// The last failure, and how often it happened.
-fn failed(all: &[Failure], last: &Failure) -> String {
+fn failed(all: &[FailedAttempt], last: &FailedAttempt) -> String {
     let alike = all.iter().rev().take_while(|f| f.code == last.code).count();
     let (how, said) = match last.words.split_once("; last words on stderr: ") {
         Some((how, said)) => (how, said.lines().rfind(|line| !line.trim().is_empty())),
@@ -263,7 +263,7 @@ fn failed(all: &[Failure], last: &Failure) -> String {
 
 /// A program that lacks a variable it is not given: the most common reason why a program works in a
 /// terminal but not here.
-fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<String> {
+fn missing_variable(program: &ListenerProgram, reason: &WaitReason, words: &str) -> Option<String> {
     let complains = ["KeyError", "unbound", "parameter not set", "environment variable", "env var"];
     if !complains.iter().any(|sign| words.contains(sign)) {
         return None;
@@ -283,7 +283,7 @@ fn missing_variable(program: &Program, reason: &Reason, words: &str) -> Option<S
 }
 
 /// The turn, and why it is the last, if it is.
-fn turn_of(reason: &Reason) -> String {
+fn turn_of(reason: &WaitReason) -> String {
     match reason.wraps_up {
         Some(code) => format!("its wrap-up turn, {}", code.as_str()),
         None => format!("turn {}", reason.turn),

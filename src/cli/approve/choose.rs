@@ -4,13 +4,13 @@
 use clap::Args;
 
 use super::{Bound, note, reading, request, rule};
-use crate::audit::persons::{self, About};
-use crate::cli::exit::Exit;
+use crate::audit::persons::{self, RequestSubject};
+use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
 use crate::runtime::validators::PersonOrder;
 use systole_core::types::ids::{Digest, Name};
-use systole_core::types::person::{PersonRequestId, RequestKind, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 
 /// Answers a question that waits for a person.
 ///
@@ -34,11 +34,11 @@ pub(in crate::cli) struct Choose {
 }
 
 impl Choose {
-    pub(in crate::cli) fn run(self) -> Exit {
+    pub(in crate::cli) fn run(self) -> CommandExit {
         self.whole().unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self) -> Result<Exit, Exit> {
+    fn whole(self) -> Result<CommandExit, CommandExit> {
         let Choose { place, id, choice, bound, note } = self;
         let hash = match &bound.hash {
             Some(_) => bound.of(&place, id)?,
@@ -48,19 +48,19 @@ impl Choose {
                 (read, _) => read.first().map(|(_, hash): &(_, Digest)| *hash),
             },
         };
-        let says = Says::Choose(choice);
+        let says = PersonDecision::Choose(choice);
         rule(&place, vec![PersonOrder { by: Name::operator(), request: id, hash, note, says }])
     }
 }
 
 /// Whether the question has that choice. If not, no one needs to read it before the organism refuses the answer.
-fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, Exit> {
+fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, CommandExit> {
     let looking = Looking::open(place)?;
     let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
     let found = waiting.into_iter().find(|one| one.id == id);
     Ok(found.is_some_and(|one| match (&one.about, choice) {
-        (About::Approval { .. }, _) => false,
-        (About::Question { choices, .. }, None) => choices.is_empty(),
-        (About::Question { choices, .. }, Some(choice)) => choices.iter().any(|one| one == choice),
+        (RequestSubject::Approval { .. }, _) => false,
+        (RequestSubject::Question { choices, .. }, None) => choices.is_empty(),
+        (RequestSubject::Question { choices, .. }, Some(choice)) => choices.iter().any(|one| one == choice),
     }))
 }

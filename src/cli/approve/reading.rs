@@ -5,13 +5,13 @@
 
 use std::io::{IsTerminal as _, stdin};
 
-use super::super::exit::Exit;
+use super::super::exit::CommandExit;
 use super::super::looking::Looking;
 use super::super::place::Place;
 use super::super::screen::Screen;
 use crate::audit::columns::width;
 use crate::audit::layout::COLUMNS;
-use crate::audit::persons::{self, About, Waiting};
+use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
 
@@ -31,11 +31,11 @@ pub(super) fn read(
     place: &Place,
     kind: RequestKind,
     ids: &[PersonRequestId],
-) -> Result<(Vec<(PersonRequestId, Digest)>, Exit), Exit> {
+) -> Result<(Vec<(PersonRequestId, Digest)>, CommandExit), CommandExit> {
     let looking = Looking::open(place)?;
     let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
     let screen = looking.screen;
-    let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), Exit::Done);
+    let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), CommandExit::Done);
     for id in ids {
         // The organism reports why nothing of that kind waits under an id. If something does by then, no one has read
         // it.
@@ -67,7 +67,7 @@ pub(super) fn read(
         RequestKind::Approval => "nothing is approved",
         RequestKind::Question => "nothing is answered",
     });
-    Err(Exit::Usage)
+    Err(CommandExit::Usage)
 }
 
 /// Whether a person sees the screen and can turn its pages.
@@ -82,19 +82,19 @@ fn show(screen: Screen, line: &str) {
     }
 }
 
-fn unread(screen: Screen, one: &Waiting, lines: usize) -> Exit {
+fn unread(screen: Screen, one: &WaitingRequest, lines: usize) -> CommandExit {
     let hash = one.hash.to_string();
     let hash = hash.get(..DIGITS).unwrap_or(&hash);
     let id = one.id;
     let (done, command) = match one.about {
-        About::Approval { .. } => ("approved", format!("systole approve {id} --hash {hash}")),
-        About::Question { .. } => ("answered", format!("the same command with --hash {hash}")),
+        RequestSubject::Approval { .. } => ("approved", format!("systole approve {id} --hash {hash}")),
+        RequestSubject::Question { .. } => ("answered", format!("the same command with --hash {hash}")),
     };
     screen.say(format!(
         "error: {id} takes {lines} lines, and was not shown: it cannot be {done} by its id alone"
     ));
     screen.say(format!("  try: systole approve, which shows it whole; then: {command}"));
-    Exit::Usage
+    CommandExit::Usage
 }
 
 /// Shows the lines page by page, and asks at the end.

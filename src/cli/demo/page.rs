@@ -3,8 +3,8 @@
 //! printed.
 
 use rustix::termios::tcgetwinsize;
-use systole_kit::Limits;
-use systole_kit::gate::{Gate, Step};
+use systole_kit::DocumentLimits;
+use systole_kit::gate::{Gate, GateStep};
 use systole_kit::writer::visible;
 
 use crate::audit::columns::{plain, wrapped_in};
@@ -98,9 +98,9 @@ impl Page {
 
 /// An attribute of a core payload's root.
 pub(super) fn attribute(body: &str, name: &str) -> Option<String> {
-    let mut gate = Gate::strict(body.as_bytes(), &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     match gate.step() {
-        Ok(Step::Open(_)) => gate.attribute(name).map(std::borrow::Cow::into_owned),
+        Ok(GateStep::Open(_)) => gate.attribute(name).map(std::borrow::Cow::into_owned),
         _ => None,
     }
 }

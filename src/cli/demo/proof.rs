@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use systole_checker::check;
-use systole_checker::history::{History, Receipt, Seen, Sent};
-use systole_checker::log::Log;
-use systole_checker::record::{Hash, Id};
+use systole_checker::history::{ClientHistory, HistoryReceipt, SeenAnswer, SentMessage};
+use systole_checker::log::LogSnapshot;
+use systole_checker::record::{RecordHash, RecordId};
 
 use super::Fault;
 use crate::audit::costs;
@@ -28,28 +28,28 @@ pub(super) struct Proof {
 pub(super) fn of(
     log: &Path,
     question: &[u8],
-    receipt: &api_types::Receipt,
-    answer: &api_types::Record,
+    receipt: &api_types::ApiReceipt,
+    answer: &api_types::ApiRecord,
 ) -> Result<Proof, Fault> {
     let unproven = |words: String| Fault::Unproven(words);
     let illegible = || unproven("the receipt names no record".to_owned());
-    let acked = Receipt {
+    let acked = HistoryReceipt {
         thread: receipt.thread.clone(),
         seq: receipt.seq,
-        id: Id::parse(&receipt.id).ok_or_else(illegible)?,
+        id: RecordId::parse(&receipt.id).ok_or_else(illegible)?,
         position: receipt.position,
     };
-    let sent = Sent {
+    let sent = SentMessage {
         client: receipt.sender.clone(),
         key: receipt.key.clone(),
-        sha256: Hash::of(question),
+        sha256: RecordHash::of(question),
         acked: Some(acked),
         refused: None,
-        answer: Some(Seen { seq: answer.seq, sha256: Hash::of(answer.body.as_bytes()) }),
+        answer: Some(SeenAnswer { seq: answer.seq, sha256: RecordHash::of(answer.body.as_bytes()) }),
         token: None,
     };
-    let read = Log::read(log).map_err(|fault| unproven(fault.to_string()))?;
-    let report = check(&read, &[History { sent: vec![sent] }]);
+    let read = LogSnapshot::read(log).map_err(|fault| unproven(fault.to_string()))?;
+    let report = check(&read, &[ClientHistory { sent: vec![sent] }]);
     if let Some(finding) = report.findings.first() {
         return Err(unproven(finding.to_string()));
     }

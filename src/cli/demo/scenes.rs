@@ -7,8 +7,8 @@ use super::page::{self, Page, Style};
 use super::person::{self, Answer};
 use super::{Fault, stage};
 use crate::audit::glance::{glance, told};
-use crate::console::api_types::{Heard, Outcome, Record, Ruling, Spoken};
-use crate::console::client::Client;
+use crate::console::api_types::{ApiRecord, ApiRuling, DecisionOutcome, FollowerEvent, ProgressReport};
+use crate::console::client::DoorClient;
 use crate::edges::log::sqlite;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::LogReader as _;
@@ -29,7 +29,7 @@ pub(super) struct HalfSaid {
 /// Until a model in a child thread has sent some words of its answer.
 pub(super) fn until_a_model_speaks(
     page: &Page,
-    client: &Client,
+    client: &DoorClient,
     log: &Path,
     root: &str,
     from: u64,
@@ -38,16 +38,16 @@ pub(super) fn until_a_model_speaks(
     let mut waits = false;
     for heard in client.voices(from, root, Some(stage::PATIENCE))? {
         match heard? {
-            Heard::Record(record) => {
+            FollowerEvent::Record(record) => {
                 said.position = said.position.max(record.position);
                 waits |= record.code.as_deref() == Some("await");
                 before_the_kill(page, log, root, &record)?;
             }
-            Heard::Spoken(Spoken { listener, thread, words, .. }) if thread != root => {
+            FollowerEvent::Spoken(ProgressReport { listener, thread, words, .. }) if thread != root => {
                 said.agent = listener;
                 said.words.push_str(&words);
             }
-            Heard::Spoken(_) => {}
+            FollowerEvent::Spoken(_) => {}
         }
         // The coordinator's own model has answered, so the kill interrupts no other model.
         if waits && said.words.chars().count() >= HALF_SAID {
@@ -57,7 +57,7 @@ pub(super) fn until_a_model_speaks(
     Err(Fault::Silent("a model spoke in a child thread"))
 }
 
-fn before_the_kill(page: &Page, log: &Path, root: &str, record: &Record) -> Result<(), Fault> {
+fn before_the_kill(page: &Page, log: &Path, root: &str, record: &ApiRecord) -> Result<(), Fault> {
     match (record.kind.as_str(), record.code.as_deref()) {
         ("refusal", Some("payload.invalid")) => refused(page, log, record),
         ("message", Some("call")) if record.thread == root => {
@@ -76,7 +76,7 @@ fn sent(page: &Page, sender: &str, payload: &[u8]) {
 }
 
 /// A listener's refusal: the refused bytes from the log, and what the sender reads.
-fn refused(page: &Page, log: &Path, record: &Record) -> Result<(), Fault> {
+fn refused(page: &Page, log: &Path, record: &ApiRecord) -> Result<(), Fault> {
     let error = told(record.body.as_bytes()).unwrap_or_default();
     let hash = page::attribute(&record.body, "hash").and_then(|hash| Digest::parse(&hash).ok());
     let kept = match hash {
@@ -94,11 +94,11 @@ fn refused(page: &Page, log: &Path, record: &Record) -> Result<(), Fault> {
 /// From the restart to the request for approval.
 pub(super) fn until_a_person_is_asked(
     page: &Page,
-    client: &Client,
+    client: &DoorClient,
     root: &str,
     from: u64,
     restarted: u32,
-) -> Result<Record, Fault> {
+) -> Result<ApiRecord, Fault> {
     let (mut again, mut last_call) = (Vec::new(), None);
     for record in client.events(from, root, Some(stage::PATIENCE))? {
         let record = record?;
@@ -125,7 +125,7 @@ pub(super) fn until_a_person_is_asked(
 }
 
 /// Lets the person at the terminal decide, or says why no one does.
-pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(), Fault> {
+pub(super) fn decide(page: &Page, client: &DoorClient, request: &ApiRecord) -> Result<(), Fault> {
     let id = page::attribute(&request.body, "id").unwrap_or_default();
     if !person::is_there() {
         page.line(Style::Plain, "There is no terminal to ask at, so the request expires.");
@@ -137,11 +137,11 @@ pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(
         &format!("Do you approve? Type y or n, then Enter. It expires after {seconds} s."),
     );
     let (outcome, note) = match person::asked(page, stage::EXPIRES) {
-        Answer::Yes => (Outcome::Approved, None),
-        Answer::No => (Outcome::Rejected, Some("not today")),
+        Answer::Yes => (DecisionOutcome::Approved, None),
+        Answer::No => (DecisionOutcome::Rejected, Some("not today")),
         Answer::Closed => {
             page.line(Style::Plain, "There is no more input, so the demo rejects it.");
-            (Outcome::Rejected, Some("the terminal was closed"))
+            (DecisionOutcome::Rejected, Some("the terminal was closed"))
         }
         Answer::Silence => {
             page.line(Style::Plain, "No answer, so the request expires.");
@@ -151,7 +151,7 @@ pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(
     let hash = page::attribute(&request.body, "hash");
     let note = note.map(str::to_owned);
     // A request that expires at the same moment is not a fault: the log has the outcome.
-    if let Err(refusal) = client.rule(&id, &Ruling { outcome, note, hash, payload: None, choice: None })? {
+    if let Err(refusal) = client.rule(&id, &ApiRuling { outcome, note, hash, payload: None, choice: None })? {
         page.line(Style::Plain, &refusal.message);
     }
     Ok(())
@@ -160,10 +160,10 @@ pub(super) fn decide(page: &Page, client: &Client, request: &Record) -> Result<(
 /// From the decision to the answer.
 pub(super) fn until_it_is_answered(
     page: &Page,
-    client: &Client,
+    client: &DoorClient,
     root: &str,
     from: u64,
-) -> Result<Record, Fault> {
+) -> Result<ApiRecord, Fault> {
     for record in client.events(from, root, Some(stage::PATIENCE))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
@@ -177,7 +177,7 @@ pub(super) fn until_it_is_answered(
     Err(Fault::Silent("the answer"))
 }
 
-fn decided(page: &Page, record: &Record) {
+fn decided(page: &Page, record: &ApiRecord) {
     let said = |name| page::attribute(&record.body, name).unwrap_or_default();
     let id = said("id");
     match said("outcome").as_str() {

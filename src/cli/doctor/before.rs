@@ -5,18 +5,18 @@
 use std::collections::BTreeSet;
 use std::net::TcpListener;
 
-use systole_agent::model::Key;
+use systole_agent::model::ModelKey;
 use systole_agent::spec::Provider;
 
 use super::Finding;
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::config::{DEFAULT_LISTEN, OrganismFile};
-use crate::edges::delivery::{Surroundings, Tried, try_start};
+use crate::edges::delivery::{InheritedVariables, StartCheck, try_start};
 use crate::edges::failpoint;
 use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::runfile::{Credential, RunFile};
-use systole_core::types::composition::{Program, Reach};
+use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ids::Name;
 
 /// Checks everything.
@@ -30,7 +30,7 @@ pub(super) fn examine(file: &OrganismFile) -> Vec<Finding> {
 /// Checks all programs at once: each long-running one is watched for a moment.
 fn programs(file: &OrganismFile) -> Vec<Finding> {
     let composition = &file.composition;
-    let programs: Vec<(&Name, &Program)> = composition
+    let programs: Vec<(&Name, &ListenerProgram)> = composition
         .listeners
         .values()
         .filter_map(|listener| match &listener.reach {
@@ -45,8 +45,9 @@ fn programs(file: &OrganismFile) -> Vec<Finding> {
         let words = format!("not started here: process {pid} runs them");
         return vec![Finding::fine("listeners", words)];
     }
-    let around: Surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
-    let tried = |name: &Name, program: &Program| -> Result<Tried, String> {
+    let around: InheritedVariables =
+        std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE).collect();
+    let tried = |name: &Name, program: &ListenerProgram| -> Result<StartCheck, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         runtime.block_on(try_start(program, (&composition.organism, name), &around))
@@ -56,25 +57,25 @@ fn programs(file: &OrganismFile) -> Vec<Finding> {
             .iter()
             .map(|(name, program)| (*name, *program, scope.spawn(|| tried(name, program))))
             .collect();
-        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<Tried, String>>| {
+        let ended = |thread: std::thread::ScopedJoinHandle<'_, Result<StartCheck, String>>| {
             thread.join().unwrap_or_else(|_| Err("the check of it failed".to_owned()))
         };
         threads.into_iter().map(|(name, program, thread)| told(name, program, ended(thread))).collect()
     })
 }
 
-fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding {
+fn told(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String>) -> Finding {
     match tried {
-        Ok(Tried::Found) => Finding::fine("listener", format!("{name}: its program is there")),
-        Ok(Tried::Stayed) => Finding::fine("listener", format!("{name}: its program starts and stops")),
-        Ok(Tried::Killed) => {
+        Ok(StartCheck::Found) => Finding::fine("listener", format!("{name}: its program is there")),
+        Ok(StartCheck::Stayed) => Finding::fine("listener", format!("{name}: its program starts and stops")),
+        Ok(StartCheck::Killed) => {
             let words = format!("{name}: its program did not end when its stdin was closed, and was killed");
             Finding::note("listener", words, "end the program when it reads the end of stdin")
         }
         Err(words) => {
             let command = program.run.join(" ");
             let fix = format!("make `{command}` run in {}", program.directory.display());
-            Finding::problem("listener", format!("{name}: {words}"), fix, Exit::Failed)
+            Finding::problem("listener", format!("{name}: {words}"), fix, CommandExit::Failed)
         }
     }
 }
@@ -83,7 +84,8 @@ fn told(name: &Name, program: &Program, tried: Result<Tried, String>) -> Finding
 fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut set = 0_usize;
-    let problem = |words: String, fix: &str| Finding::problem("environment", words, fix, Exit::Configuration);
+    let problem =
+        |words: String, fix: &str| Finding::problem("environment", words, fix, CommandExit::Configuration);
     let keyring = Keyring::of_operator(Credential::given(String::new())).with_clients(&file.tokens, &read);
     let refused = keyring.err().map(|refused| refused.0).unwrap_or_default();
     set += file.tokens.len().saturating_sub(refused.len());
@@ -96,7 +98,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
     }
     let asked: BTreeSet<&str> = asked(file);
     for model in file.models.iter().filter(|model| model.provider != Provider::Script) {
-        match (Key::of(model, &read), asked.contains(model.name.as_str())) {
+        match (ModelKey::of(model, &read), asked.contains(model.name.as_str())) {
             (Ok(key), _) => set += usize::from(key.is_some()),
             (Err(fault), true) => {
                 let rehearse = format!("set it, or rehearse: --set models.{}.provider=script", model.name);
@@ -161,12 +163,12 @@ fn port(file: &OrganismFile) -> Finding {
                     return Finding::fine("console", format!("{words}; run takes a free port"));
                 }
                 let fix = "stop that program, or another port: --set console.listen=127.0.0.1:0";
-                Finding::problem("console", words, fix, Exit::Unavailable)
+                Finding::problem("console", words, fix, CommandExit::Unavailable)
             }
         },
         Err(error) => {
             let fix = "another address under `console.listen`";
-            Finding::problem("console", format!("{listen}: {error}"), fix, Exit::Unavailable)
+            Finding::problem("console", format!("{listen}: {error}"), fix, CommandExit::Unavailable)
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Finding;
 use crate::audit::{kinship, orphans};
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::here::fix_of;
 use crate::edges::log::sqlite;
 use systole_core::types::composition::Composition;
@@ -29,7 +29,7 @@ pub(super) fn structure(log: &Path) -> Vec<Finding> {
             true => Finding::note("structure", words, "remove it, unless you need it: Systole does not"),
             false => {
                 let fix = "copy the file first; then restore a backup from before the change";
-                Finding::problem("structure", words, fix, Exit::Log)
+                Finding::problem("structure", words, fix, CommandExit::Log)
             }
         }
     });
@@ -54,11 +54,11 @@ pub(super) fn kinship(log: &Path) -> Vec<Finding> {
         let (thread, seq, at) = (&misfit.thread, misfit.seq, misfit.position.0);
         let words = format!("record {seq} of {thread} at position {at}: {}", misfit.why);
         let fix = format!("systole log {thread} --from {seq}, and a backup from before the change");
-        found.push(Finding::problem("evidence", words, fix, Exit::Log));
+        found.push(Finding::problem("evidence", words, fix, CommandExit::Log));
     }
     if let Some(more) = looked.misfits.len().checked_sub(NAMED).filter(|more| *more > 0) {
         let words = format!("{more} more records do not fit");
-        found.push(Finding::problem("evidence", words, "the first ones, listed above", Exit::Log));
+        found.push(Finding::problem("evidence", words, "the first ones, listed above", CommandExit::Log));
     }
     found
 }
@@ -79,9 +79,9 @@ pub(super) fn log_finding(fault: &LogFault) -> Finding {
         _ => fix,
     };
     let exit = if matches!(fault, LogFault::Io { .. } | LogFault::InUse { .. }) {
-        Exit::Unavailable
+        CommandExit::Unavailable
     } else {
-        Exit::Log
+        CommandExit::Log
     };
     Finding::problem("log", fault.to_string(), fix, exit)
 }

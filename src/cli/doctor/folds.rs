@@ -5,12 +5,12 @@
 use std::path::Path;
 
 use super::Finding;
-use crate::cli::exit::Exit;
-use crate::edges::log::sqlite::{self, Reader};
+use crate::cli::exit::CommandExit;
+use crate::edges::log::sqlite::{self, SqliteReader};
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader as _, Row};
+use systole_core::types::ports::{FoldRow, LogFault, LogReader as _};
 
 /// Most rows to name.
 const NAMED: usize = 10;
@@ -24,7 +24,7 @@ const FIX: &str = "systole run: a start folds these threads again from their rec
 /// Compares every row. Only for a log whose records verify.
 pub(super) fn examine(log: &Path) -> Vec<Finding> {
     found(log).unwrap_or_else(|fault| {
-        vec![Finding::problem("cache", fault.to_string(), "systole doctor again", Exit::Log)]
+        vec![Finding::problem("cache", fault.to_string(), "systole doctor again", CommandExit::Log)]
     })
 }
 
@@ -48,16 +48,19 @@ fn found(log: &Path) -> Result<Vec<Finding>, LogFault> {
         return Ok(vec![Finding::fine("cache", words)]);
     }
     let more = wrong.len().saturating_sub(NAMED);
-    let mut found: Vec<Finding> =
-        wrong.into_iter().take(NAMED).map(|words| Finding::problem("cache", words, FIX, Exit::Log)).collect();
+    let mut found: Vec<Finding> = wrong
+        .into_iter()
+        .take(NAMED)
+        .map(|words| Finding::problem("cache", words, FIX, CommandExit::Log))
+        .collect();
     if more > 0 {
-        found.push(Finding::problem("cache", format!("{more} more rows are corrupt"), FIX, Exit::Log));
+        found.push(Finding::problem("cache", format!("{more} more rows are corrupt"), FIX, CommandExit::Log));
     }
     Ok(found)
 }
 
 /// Whether the records up to that of the row give a different row. Rows written by another version are skipped.
-fn differs(reader: &Reader, row: &Row) -> Result<bool, LogFault> {
+fn differs(reader: &SqliteReader, row: &FoldRow) -> Result<bool, LogFault> {
     if !Thread::is_row_readable(row) {
         return Ok(false);
     }

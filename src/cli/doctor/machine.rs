@@ -5,8 +5,8 @@
 use std::process::{Command, Stdio};
 
 use super::Finding;
-use crate::cli::exit::Exit;
-use crate::edges::schemas::{Judge, Source, Verdict};
+use crate::cli::exit::CommandExit;
+use crate::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 /// Longest version string to show.
 const VERSION_BYTES: usize = 60;
@@ -28,13 +28,14 @@ pub(super) fn examine() -> Vec<Finding> {
 fn libxml() -> Finding {
     let version = loaded_libxml().unwrap_or_else(|| "linked into this program".to_owned());
     let works = || {
-        let mut judge = Judge::compile(&[Source { name: "doctor.xsd".to_owned(), xsd: XSD.to_vec() }])
-            .map_err(|refused| refused.to_string())?;
+        let mut judge =
+            LibxmlJudge::compile(&[SchemaSource { name: "doctor.xsd".to_owned(), xsd: XSD.to_vec() }])
+                .map_err(|refused| refused.to_string())?;
         let id = judge.schema("doctor.xsd").ok_or("the schema was not compiled")?;
         let good = judge.judge(id, b"<n xmlns='urn:systole:doctor'>7</n>");
         let bad = judge.judge(id, b"<n xmlns='urn:systole:doctor'>seven</n>");
         match (good, bad) {
-            (Verdict::Valid, Verdict::Invalid { .. }) => Ok(()),
+            (SchemaVerdict::Valid, SchemaVerdict::Invalid { .. }) => Ok(()),
             told => Err(format!("it judges wrongly: {told:?}")),
         }
     };
@@ -42,7 +43,7 @@ fn libxml() -> Finding {
         Ok(()) => Finding::fine("libxml2", format!("{version}, and it judges")),
         Err(why) => {
             let fix = "the package libxml2 of your system, 2.9 or newer";
-            Finding::problem("libxml2", format!("{version}: {why}"), fix, Exit::Failed)
+            Finding::problem("libxml2", format!("{version}: {why}"), fix, CommandExit::Failed)
         }
     }
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 use super::evidence::{self, log_finding};
 use super::{Finding, folds};
 use crate::audit::chains;
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::looking::absent;
-use crate::config::{OrganismFile, Refused};
+use crate::config::{FileMistakes, OrganismFile};
 use crate::edges::log::sqlite;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::ids::ThreadId;
@@ -20,7 +20,7 @@ use systole_core::types::ports::{LogFault, LogReader as _};
 const NAMED: usize = 10;
 
 /// Checks the file.
-pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
+pub(super) fn organism(loaded: &Result<OrganismFile, FileMistakes>) -> Vec<Finding> {
     let file = match loaded {
         Ok(file) => file,
         Err(refused) => {
@@ -35,7 +35,7 @@ pub(super) fn organism(loaded: &Result<OrganismFile, Refused>) -> Vec<Finding> {
             let fix = first.and_then(|mistake| mistake.fix.clone());
             let fix =
                 fix.unwrap_or_else(|| "systole check, which shows every mistake with its place".to_owned());
-            return vec![Finding::problem("organism", words, fix, Exit::Configuration)];
+            return vec![Finding::problem("organism", words, fix, CommandExit::Configuration)];
         }
     };
     let composition = &file.composition;
@@ -128,7 +128,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
         Ok((threads, reader)) => (threads, reader.as_claimed()),
         Err(fault) => {
             let fix = "a backup: the list of threads itself cannot be read";
-            return vec![Finding::problem("chains", fault.to_string(), fix, Exit::Log)];
+            return vec![Finding::problem("chains", fault.to_string(), fix, CommandExit::Log)];
         }
     };
     let all = std::iter::once(ThreadId::sys()).chain(threads);
@@ -145,7 +145,7 @@ fn broken_chains(log: &Path) -> Vec<Finding> {
         let at = chain.position.map_or_else(String::new, |at| format!(" at position {}", at.0));
         let words = format!("{}: record {}{at}: {}", chain.thread, chain.sound + 1, chain.why);
         let fix = format!("trust its records up to number {} alone", chain.sound);
-        found.push(Finding::problem("chain", words, fix, Exit::Log));
+        found.push(Finding::problem("chain", words, fix, CommandExit::Log));
     }
     found
 }
@@ -155,7 +155,7 @@ fn holder(log: &Path, start: &str) -> Finding {
         Ok(Some(pid)) => Finding::fine("lock", format!("process {pid} runs an organism on it")),
         Ok(None) => Finding::fine("lock", format!("free: no organism runs on it; start it with {start}")),
         Err(fault) => {
-            Finding::problem("lock", fault.to_string(), "the rights of that file", Exit::Unavailable)
+            Finding::problem("lock", fault.to_string(), "the rights of that file", CommandExit::Unavailable)
         }
     }
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde_json::json;
-use systole_kit::schema::Model;
+use systole_kit::schema::SchemaModel;
 
 use super::inserted;
 use super::plan::{self, Plan, Words};
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::fresh;
 use crate::cli::hindered;
 use crate::cli::place::Place;
@@ -53,28 +53,28 @@ enum Language {
 
 /// The elements of talk, which listeners of the file may take without declaring them.
 fn talks() -> impl Iterator<Item = String> {
-    let model = Model::read(config::TALK_XSD).ok();
+    let model = SchemaModel::read(config::TALK_XSD).ok();
     model.into_iter().flat_map(|model| model.elements().map(str::to_owned).collect::<Vec<_>>())
 }
 
 impl New {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.write(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn write(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn write(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let organism = self.place.organism(screen)?;
         if organism.composition.listeners.contains_key(&self.name) {
             let words = format!("{} is a listener of the organism's file already", self.name.as_str());
-            let exit = screen.fail(Exit::Usage, words);
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: another name");
             return Err(exit);
         }
         if talks().any(|element| element == self.name.as_str()) {
             let words = ["its payload <", self.name.as_str(), "> would replace talk's in this file"];
-            let exit = screen.fail(Exit::Usage, words.concat());
+            let exit = screen.fail(CommandExit::Usage, words.concat());
             screen.say("  try: another name");
             return Err(exit);
         }
@@ -83,7 +83,7 @@ impl New {
         let words = Words::of(&self.name, &organism, &folder, self.nats);
         let plan = self.plan(screen, &words)?;
         let text = fs::read_to_string(path).map_err(|error| {
-            hindered::unread(screen, Exit::Unavailable, path, "the organism's file", &error)
+            hindered::unread(screen, CommandExit::Unavailable, path, "the organism's file", &error)
         })?;
         let added = added(&text, &words, &plan);
         // If a person must insert it, mistakes in the result are still reported.
@@ -92,7 +92,7 @@ impl New {
                 let name = self.name.as_str();
                 screen.say(format!("with {name} in it the organism's file would be refused:"));
                 screen.say_drawn(refused.to_string().trim_end());
-                Exit::Configuration
+                CommandExit::Configuration
             })?;
         }
         fresh::write(screen, &folder, &plan.files)?;
@@ -101,13 +101,13 @@ impl New {
                 .map_err(|error| hindered::unwritten(screen, path, "the organism's file", &error))?;
         }
         self.tell(screen, &folder, &plan, &words, added.is_some());
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
-    fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, Exit> {
+    fn plan(&self, screen: Screen, words: &Words) -> Result<Plan, CommandExit> {
         match self.language {
             Language::Shell if self.nats => {
-                let exit = screen.fail(Exit::Usage, "a shell script cannot connect to a broker");
+                let exit = screen.fail(CommandExit::Usage, "a shell script cannot connect to a broker");
                 screen.say("  try: python or rust");
                 Err(exit)
             }
@@ -118,9 +118,9 @@ impl New {
     }
 
     /// The kit's folder, as written in a manifest.
-    fn kit(&self, screen: Screen) -> Result<String, Exit> {
+    fn kit(&self, screen: Screen) -> Result<String, CommandExit> {
         let fail = |words: &str| {
-            let exit = screen.fail(Exit::Usage, words);
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: --kit FOLDER, with listeners/kit of a checkout of Systole");
             exit
         };

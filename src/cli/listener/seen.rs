@@ -4,15 +4,15 @@
 use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::cli::screen::Screen;
-use crate::console::api_types::Refusal;
+use crate::console::api_types::ApiRefusal;
 use crate::edges::delivery;
-use crate::runtime::trying::{Case, End, Remark, Tried, Verdict};
-use systole_core::types::composition::{Element, Listener};
+use crate::runtime::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
+use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
 use systole_core::types::time::spoken;
 
@@ -40,8 +40,8 @@ struct Heard {
 
 impl Heard {
     /// How to send a bare payload, if no reply came.
-    fn wrapping(&self, listener: &Listener, tried: &Tried) -> Option<[String; 2]> {
-        let bare = self.bare.as_ref().filter(|_| matches!(tried.end, End::Gone(..)))?;
+    fn wrapping(&self, listener: &Listener, tried: &TrialResult) -> Option<[String; 2]> {
+        let bare = self.bare.as_ref().filter(|_| matches!(tried.end, TurnEnd::Gone(..)))?;
         Some(wrapping(listener, bare))
     }
 }
@@ -68,7 +68,7 @@ impl Ear {
     }
 }
 
-impl delivery::Ear for Ear {
+impl delivery::ProgramEar for Ear {
     fn aside(&self, said: &[u8]) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         let room = ASIDE_BYTES.saturating_sub(heard.said.len());
@@ -101,8 +101,8 @@ impl delivery::Ear for Ear {
 }
 
 /// Whether a line is a payload, or begins one that the listener may answer with.
-fn is_payload(line: &[u8], returns: &[Element]) -> bool {
-    if Payload::read(line, &Limits::default()).is_ok() {
+fn is_payload(line: &[u8], returns: &[ElementSchema]) -> bool {
+    if Payload::read(line, &DocumentLimits::default()).is_ok() {
         return true;
     }
     let line = String::from_utf8_lossy(line);
@@ -114,7 +114,7 @@ fn is_payload(line: &[u8], returns: &[Element]) -> bool {
 
 /// How to send a bare payload: two ways, the second with the line itself.
 fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
-    let short = Payload::read(bare, &Limits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
+    let short = Payload::read(bare, &DocumentLimits::default()).is_ok() && bare.len() <= EXAMPLE_BYTES;
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
     let namespace = namespaces::LISTENER;
     let reply = format!("<reply xmlns=\"{namespace}\" delivery=\"…\">{item}</reply>");
@@ -123,7 +123,7 @@ fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
 }
 
 /// Shows the result, and returns its exit.
-pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
+pub(super) fn show(screen: Screen, tried: &TrialResult, ear: &Ear) -> CommandExit {
     let heard = ear.finish();
     if screen.json {
         screen.value(&as_json(tried, &heard, &ear.listener));
@@ -139,42 +139,46 @@ pub(super) fn show(screen: Screen, tried: &Tried, ear: &Ear) -> Exit {
         }
         say_program(screen, tried, &heard);
     }
-    if tried.is_well() { Exit::Done } else { Exit::Failed }
+    if tried.is_well() { CommandExit::Done } else { CommandExit::Failed }
 }
 
 fn say_refusal(screen: Screen, refusal: &refusal::Refusal) {
-    refused::say(screen, &Refusal::from(refusal));
+    refused::say(screen, &ApiRefusal::from(refusal));
 }
 
-fn say_remark(screen: Screen, remark: &Remark) {
+fn say_remark(screen: Screen, remark: &TrialRemark) {
     match remark {
-        Remark::Progress(words) => screen.say(format!("progress  {words}")),
-        Remark::Notice(code, words) => screen.say(format!("notice    {code}: {words}")),
-        Remark::Journal(None) => screen.say("journal   an entry, answered as on disk; a trial keeps none"),
-        Remark::Ask(None) => {
+        TrialRemark::Progress(words) => screen.say(format!("progress  {words}")),
+        TrialRemark::Notice(code, words) => screen.say(format!("notice    {code}: {words}")),
+        TrialRemark::Journal(None) => {
+            screen.say("journal   an entry, answered as on disk; a trial keeps none")
+        }
+        TrialRemark::Ask(None) => {
             screen.say("ask       a question, answered with route.unavailable: a trial has no log")
         }
-        Remark::FalseSender(name) => {
+        TrialRemark::FalseSender(name) => {
             screen.say(format!("notice    reply.false-sender: an item says it is from {name}"));
         }
-        Remark::Journal(Some(refusal)) | Remark::Ask(Some(refusal)) | Remark::Stray(refusal) => {
+        TrialRemark::Journal(Some(refusal))
+        | TrialRemark::Ask(Some(refusal))
+        | TrialRemark::Stray(refusal) => {
             say_refusal(screen, refusal);
         }
     }
 }
 
-fn say_end(screen: Screen, tried: &Tried) {
+fn say_end(screen: Screen, tried: &TrialResult) {
     let (verdicts, silent) = match &tried.end {
-        End::Reply(verdicts) => (verdicts, None),
-        End::Silent(verdicts, refusal) => (verdicts, Some(refusal)),
-        End::Failure(code, retry, words) => {
+        TurnEnd::Reply(verdicts) => (verdicts, None),
+        TurnEnd::Silent(verdicts, refusal) => (verdicts, Some(refusal)),
+        TurnEnd::Failure(code, retry, words) => {
             let again = if *retry { ", and says that trying again may help" } else { "" };
             return screen.say(format!("failure   {code}{again}: {words}"));
         }
-        End::Again(code, words) => {
+        TurnEnd::Again(code, words) => {
             return screen.say(format!("again     {code}: {words}"));
         }
-        End::Gone(code, words) => {
+        TurnEnd::Gone(code, words) => {
             screen.say(format!("no reply  {}: {words}", code.as_str()));
             return;
         }
@@ -185,29 +189,29 @@ fn say_end(screen: Screen, tried: &Tried) {
     match silent {
         Some(refusal) => say_refusal(screen, refusal),
         None if verdicts.is_empty() => screen.say("handled   an empty reply, and no answer is due"),
-        None if tried.goes_on && !verdicts.iter().any(|v| matches!(v.case, Case::Final)) => {
+        None if tried.goes_on && !verdicts.iter().any(|v| matches!(v.case, ItemKind::Final)) => {
             screen.say("goes on   its next turn would get the answers; a trial ends here");
         }
         None => {}
     }
 }
 
-fn say_verdict(screen: Screen, n: usize, verdict: &Verdict) {
+fn say_verdict(screen: Screen, n: usize, verdict: &ItemVerdict) {
     let payload = verdict.payload.as_deref().map(String::from_utf8_lossy);
     let number = n.to_string();
     let words = match &verdict.case {
-        Case::Refused(refusal) => {
+        ItemKind::Refused(refusal) => {
             if let Some(payload) = payload {
                 screen.show(&payload);
             }
             screen.say(format!("item {number}    refused"));
             return say_refusal(screen, refusal);
         }
-        Case::Final => "the answer".to_owned(),
-        Case::Note => "a note, kept in its own call".to_owned(),
-        Case::ForPump => "for the pump, which answers it".to_owned(),
-        Case::ForThread(thread) => format!("for the thread {thread}, if that is its own child"),
-        Case::Call(peers) => {
+        ItemKind::Final => "the answer".to_owned(),
+        ItemKind::Note => "a note, kept in its own call".to_owned(),
+        ItemKind::ForPump => "for the pump, which answers it".to_owned(),
+        ItemKind::ForThread(thread) => format!("for the thread {thread}, if that is its own child"),
+        ItemKind::Call(peers) => {
             let peers: Vec<&str> = peers.iter().map(|peer| peer.as_str()).collect();
             format!("a call to {}", peers.join(", "))
         }
@@ -219,7 +223,7 @@ fn say_verdict(screen: Screen, n: usize, verdict: &Verdict) {
     screen.say(format!("item {number}    {words}{person}"));
 }
 
-fn say_program(screen: Screen, tried: &Tried, heard: &Heard) {
+fn say_program(screen: Screen, tried: &TrialResult, heard: &Heard) {
     if tried.late > 0 {
         let documents = if tried.late == 1 { " document" } else { " documents" };
         let words = " came after the reply, when the delivery was over: reply.stale-lease";
@@ -227,7 +231,7 @@ fn say_program(screen: Screen, tried: &Tried, heard: &Heard) {
     }
     screen.say(format!("took      {}", stretch(tried.took_ms)));
     for (how, forced) in &heard.ends {
-        let words = if *forced && matches!(tried.end, End::Reply(_) | End::Silent(..)) {
+        let words = if *forced && matches!(tried.end, TurnEnd::Reply(_) | TurnEnd::Silent(..)) {
             "; it did not end when its stdin did, as a program must"
         } else {
             ""
@@ -241,26 +245,26 @@ fn stretch(ms: u64) -> String {
     if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
 }
 
-fn as_json(tried: &Tried, heard: &Heard, listener: &Listener) -> Value {
-    let refusal = |refusal: &refusal::Refusal| json!(Refusal::from(refusal));
+fn as_json(tried: &TrialResult, heard: &Heard, listener: &Listener) -> Value {
+    let refusal = |refusal: &refusal::Refusal| json!(ApiRefusal::from(refusal));
     let before: Vec<Value> = tried
         .before
         .iter()
         .map(|remark| match remark {
-            Remark::Progress(words) => json!({"progress": words}),
-            Remark::Notice(code, words) => json!({"notice": code, "words": words}),
-            Remark::Journal(refused) => {
+            TrialRemark::Progress(words) => json!({"progress": words}),
+            TrialRemark::Notice(code, words) => json!({"notice": code, "words": words}),
+            TrialRemark::Journal(refused) => {
                 json!({"journal": refused.is_none(), "refusal": refused.as_ref().map(refusal)})
             }
-            Remark::Ask(refused) => {
+            TrialRemark::Ask(refused) => {
                 json!({"ask": refused.is_none(), "refusal": refused.as_ref().map(refusal)})
             }
-            Remark::Stray(refused) => json!({"refusal": refusal(refused)}),
-            Remark::FalseSender(name) => json!({"false_sender": name}),
+            TrialRemark::Stray(refused) => json!({"refusal": refusal(refused)}),
+            TrialRemark::FalseSender(name) => json!({"false_sender": name}),
         })
         .collect();
-    let items = |verdicts: &[Verdict]| -> Vec<Value> {
-        let item = |verdict: &Verdict| {
+    let items = |verdicts: &[ItemVerdict]| -> Vec<Value> {
+        let item = |verdict: &ItemVerdict| {
             let (case, more) = case_json(&verdict.case);
             let payload = verdict.payload.as_deref().map(String::from_utf8_lossy);
             json!({"payload": payload, "case": case, "of": more, "needs_person": verdict.needs_person})
@@ -268,11 +272,11 @@ fn as_json(tried: &Tried, heard: &Heard, listener: &Listener) -> Value {
         verdicts.iter().map(item).collect()
     };
     let end = match &tried.end {
-        End::Reply(verdicts) => json!({"reply": items(verdicts)}),
-        End::Silent(verdicts, refused) => json!({"reply": items(verdicts), "refusal": refusal(refused)}),
-        End::Failure(code, retry, words) => json!({"failure": code, "retry": retry, "words": words}),
-        End::Again(code, words) => json!({"again": code, "words": words}),
-        End::Gone(code, words) => json!({"gone": code.as_str(), "words": words}),
+        TurnEnd::Reply(verdicts) => json!({"reply": items(verdicts)}),
+        TurnEnd::Silent(verdicts, refused) => json!({"reply": items(verdicts), "refusal": refusal(refused)}),
+        TurnEnd::Failure(code, retry, words) => json!({"failure": code, "retry": retry, "words": words}),
+        TurnEnd::Again(code, words) => json!({"again": code, "words": words}),
+        TurnEnd::Gone(code, words) => json!({"gone": code.as_str(), "words": words}),
     };
     let ends: Vec<Value> =
         heard.ends.iter().map(|(how, forced)| json!({"ended": how, "forced": forced})).collect();
@@ -283,13 +287,13 @@ fn as_json(tried: &Tried, heard: &Heard, listener: &Listener) -> Value {
     })
 }
 
-fn case_json(case: &Case) -> (&'static str, Value) {
+fn case_json(case: &ItemKind) -> (&'static str, Value) {
     match case {
-        Case::Note => ("note", Value::Null),
-        Case::Final => ("final", Value::Null),
-        Case::Call(peers) => ("call", json!(peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>())),
-        Case::ForPump => ("pump", Value::Null),
-        Case::ForThread(thread) => ("thread", json!(thread)),
-        Case::Refused(refused) => ("refused", json!(Refusal::from(&**refused))),
+        ItemKind::Note => ("note", Value::Null),
+        ItemKind::Final => ("final", Value::Null),
+        ItemKind::Call(peers) => ("call", json!(peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>())),
+        ItemKind::ForPump => ("pump", Value::Null),
+        ItemKind::ForThread(thread) => ("thread", json!(thread)),
+        ItemKind::Refused(refused) => ("refused", json!(ApiRefusal::from(&**refused))),
     }
 }

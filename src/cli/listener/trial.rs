@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use systole_kit::envelope::Letter;
-use systole_kit::schema::{Model, nearest};
-use systole_kit::{Limits, namespaces};
+use systole_kit::envelope::OutsideDocument;
+use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::{DocumentLimits, namespaces};
 
 use super::seen;
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::here;
 use crate::cli::hindered;
 use crate::cli::made;
@@ -22,8 +22,8 @@ use crate::cli::screen::Screen;
 use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
 use crate::config;
-use crate::console::api_types::Refusal;
-use crate::runtime::trying::{self, Untried};
+use crate::console::api_types::ApiRefusal;
+use crate::runtime::trying::{self, TrialFault};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
@@ -59,12 +59,12 @@ pub(in crate::cli) struct Trial {
 }
 
 impl Trial {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn whole(self, screen: Screen) -> Result<Exit, Exit> {
+    fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
         if self.what.first().is_some_and(String::is_empty) {
             return Err(self.unnamed(screen));
         }
@@ -83,10 +83,10 @@ impl Trial {
             }
         };
         let Some(tried) = composition.listener(&listener).cloned() else {
-            return Err(screen.fail(Exit::Configuration, "the trial has no listener"));
+            return Err(screen.fail(CommandExit::Configuration, "the trial has no listener"));
         };
         let ear = Arc::new(seen::Ear::new(screen, tried));
-        let trial = trying::Trial {
+        let trial = trying::ListenerTrial {
             composition,
             listener,
             document: request,
@@ -104,7 +104,7 @@ impl Trial {
                     Ok(tried) => seen::show(screen, &tried, &ear),
                     Err(untried) => told(screen, &untried),
                 },
-                _ = signals.next() => Exit::Stopped,
+                _ = signals.next() => CommandExit::Stopped,
             }
         }))
     }
@@ -113,8 +113,8 @@ impl Trial {
     fn request(
         &self,
         screen: Screen,
-        made: impl FnOnce(&str, &[String]) -> Result<Vec<u8>, Exit>,
-    ) -> Result<Vec<u8>, Exit> {
+        made: impl FnOnce(&str, &[String]) -> Result<Vec<u8>, CommandExit>,
+    ) -> Result<Vec<u8>, CommandExit> {
         match self.send.split_first() {
             Some((element, fields)) => made(element, fields),
             None => document(screen, self.file.as_deref()),
@@ -122,21 +122,21 @@ impl Trial {
     }
 
     /// The request to a program, made by its schema, or by the talk schema.
-    fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, Exit> {
+    fn made(&self, screen: Screen, element: &str, fields: &[String]) -> Result<Vec<u8>, CommandExit> {
         let text = match &self.schema {
             Some(schema) => schema_text(screen, schema)?,
             None => config::TALK_XSD.to_vec(),
         };
-        let model = Model::read(&text).map_err(|unfit| {
+        let model = SchemaModel::read(&text).map_err(|unfit| {
             let first = unfit.first().map(|first| format!("{}: {}", first.line, first.message));
             let words = format!("the schema cannot be read: line {}", first.unwrap_or_default());
-            screen.fail(Exit::Configuration, words)
+            screen.fail(CommandExit::Configuration, words)
         })?;
         made::payload(screen, &model, element, fields)
     }
 
     /// A listener of the organism file, opened to the outside for the trial.
-    fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), Exit> {
+    fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), CommandExit> {
         let mut composition = self.place.organism(screen)?.composition;
         if let Some(listener) = composition.listeners.values_mut().find(|l| l.name.as_str() == name) {
             listener.entry = true;
@@ -148,27 +148,27 @@ impl Trial {
         let near =
             nearest(name, known()).map_or_else(|| known().collect::<Vec<_>>().join(", "), str::to_owned);
         screen.say(format!("  try: {near}; a program is named by its path, as ./{name}"));
-        Err(Exit::Usage)
+        Err(CommandExit::Usage)
     }
 
     /// Reports that no listener was named, with the possible names.
-    fn unnamed(&self, screen: Screen) -> Exit {
+    fn unnamed(&self, screen: Screen) -> CommandExit {
         let composition = match self.place.organism(screen) {
             Ok(organism) => organism.composition,
             Err(exit) => return exit,
         };
-        let exit = screen.fail(Exit::Usage, "the name of the listener is empty");
+        let exit = screen.fail(CommandExit::Usage, "the name of the listener is empty");
         let known: Vec<&str> = composition.listeners.keys().map(Name::as_str).collect();
         screen.say(format!("  try: {}; a program is named by its path, as ./NAME", known.join(", ")));
         exit
     }
 
     /// A program that is in no file: an organism with one listener is made around it.
-    fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), Exit> {
-        let letter = Letter::read(request, &Limits::default());
+    fn of_program(&self, screen: Screen, request: &[u8]) -> Result<(Composition, Name), CommandExit> {
+        let letter = OutsideDocument::read(request, &DocumentLimits::default());
         let payload = letter.map(|letter| letter.payload).map_err(|fault| {
             let refusal = systole_core::rules::refusing::refusal_of(&fault);
-            told(screen, &Untried::Refused(Box::new(refusal)))
+            told(screen, &TrialFault::Refused(Box::new(refusal)))
         })?;
         let accepts = payload.name().local.to_string();
         let returns = match &self.schema {
@@ -176,7 +176,7 @@ impl Trial {
             None if *payload.name().ns == *namespaces::TALK => vec!["answer".to_owned()],
             None => {
                 let words = format!("nothing says what the program may answer to <{accepts}>");
-                let exit = screen.fail(Exit::Usage, words);
+                let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: --schema FILE.xsd, or the name of a listener in the organism's file");
                 return Err(exit);
             }
@@ -192,39 +192,41 @@ impl Trial {
         let text = json!({"organism": {"name": "trial"}, "listeners": {"tried": tried}});
         let organism = config::load_text(Path::new("trial"), &text.to_string()).map_err(|refused| {
             screen.say_drawn(refused.to_string().trim_end());
-            Exit::Configuration
+            CommandExit::Configuration
         })?;
         let name = organism.composition.listeners.keys().next().cloned();
-        let name = name.ok_or_else(|| screen.fail(Exit::Configuration, "the trial has no listener"))?;
+        let name =
+            name.ok_or_else(|| screen.fail(CommandExit::Configuration, "the trial has no listener"))?;
         Ok((organism.composition, name))
     }
 }
 
 /// The root elements of a schema that may answer the request: all others.
-fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, Exit> {
+fn answers(screen: Screen, schema: &Path, accepts: &str) -> Result<Vec<String>, CommandExit> {
     let text = schema_text(screen, schema)?;
     // Errors in the schema itself are reported with their place when the organism is read.
-    let Ok(model) = Model::read(&text) else { return Ok(Vec::new()) };
+    let Ok(model) = SchemaModel::read(&text) else { return Ok(Vec::new()) };
     Ok(model.elements().filter(|element| *element != accepts).map(str::to_owned).collect())
 }
 
-fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, Exit> {
-    std::fs::read(schema).map_err(|error| hindered::unread(screen, Exit::Usage, schema, "the schema", &error))
+fn schema_text(screen: Screen, schema: &Path) -> Result<Vec<u8>, CommandExit> {
+    std::fs::read(schema)
+        .map_err(|error| hindered::unread(screen, CommandExit::Usage, schema, "the schema", &error))
 }
 
 /// Reports why nothing was tried.
-fn told(screen: Screen, untried: &Untried) -> Exit {
+fn told(screen: Screen, untried: &TrialFault) -> CommandExit {
     match untried {
-        Untried::Refused(refusal) => {
-            let refusal = Refusal::from(&**refusal);
+        TrialFault::Refused(refusal) => {
+            let refusal = ApiRefusal::from(&**refusal);
             if screen.json {
                 screen.value(&json!({"refusal": refusal}));
             } else {
                 refused::say(screen, &refusal);
             }
-            Exit::Payload
+            CommandExit::Payload
         }
-        Untried::NoProgram(_) => screen.fail(Exit::Usage, untried),
-        Untried::Machine(_) => screen.fail(Exit::Unavailable, untried),
+        TrialFault::NoProgram(_) => screen.fail(CommandExit::Usage, untried),
+        TrialFault::Machine(_) => screen.fail(CommandExit::Unavailable, untried),
     }
 }

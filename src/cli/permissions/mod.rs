@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::exit::Exit;
+use super::exit::CommandExit;
 use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use crate::config::OrganismFile;
-use crate::edges::keyfiles::{self, Keyless};
-use crate::runtime::permissions::{self, Party, Right, Server};
+use crate::edges::keyfiles::{self, KeyFilesFault};
+use crate::runtime::permissions::{self, Party, Right, ServerSettings};
 
 /// The default port of a nats-server.
 const PORT: u16 = 4222;
@@ -52,12 +52,12 @@ enum PumpAlone {
 }
 
 impl Permissions {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         self.tell(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn tell(&self, screen: Screen) -> Result<Exit, Exit> {
+    fn tell(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let mut file = self.place.organism(screen)?;
         if self.role.is_some() {
             file.composition = file.composition.hosted();
@@ -65,7 +65,8 @@ impl Permissions {
         let parties = permissions::parties(&file.composition, file.log_kept.is_some());
         if parties.is_empty() {
             let organism = file.composition.organism.as_str();
-            let exit = screen.fail(Exit::Usage, format!("no listener of {organism} is reached over NATS"));
+            let exit =
+                screen.fail(CommandExit::Usage, format!("no listener of {organism} is reached over NATS"));
             screen.say(
                 "  try: nats: true at a listener, in place of `run`, and bus: {nats: ADDRESS}; or --role pump",
             );
@@ -78,11 +79,11 @@ impl Permissions {
         } else {
             shown(&file, &parties).iter().for_each(|line| screen.show(line));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 
     /// Writes the configuration, with keys.
-    fn configure(&self, screen: Screen, file: &OrganismFile, parties: &[Party]) -> Result<(), Exit> {
+    fn configure(&self, screen: Screen, file: &OrganismFile, parties: &[Party]) -> Result<(), CommandExit> {
         let beside = |given: &Option<PathBuf>, name: &str| {
             let folder = given.clone().unwrap_or_else(|| self.place.directory().join(name));
             let whole = std::path::absolute(&folder).unwrap_or(folder);
@@ -91,7 +92,8 @@ impl Permissions {
         let (keys, store) = (beside(&self.keys, "keys"), beside(&self.store, "nats"));
         let store = store.to_str().filter(|store| !store.contains(char::is_control)).ok_or_else(|| {
             let shown = store.display().to_string();
-            let exit = screen.fail(Exit::Usage, format!("{shown}: a configuration cannot contain this path"));
+            let exit =
+                screen.fail(CommandExit::Usage, format!("{shown}: a configuration cannot contain this path"));
             screen.say("  try: --store with a path of plain UTF-8");
             exit
         })?;
@@ -102,7 +104,7 @@ impl Permissions {
             screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));
         }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
-        let server = Server { organism: &file.composition.organism, listen, store };
+        let server = ServerSettings { organism: &file.composition.organism, listen, store };
         let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
         let text = permissions::written(&server, &with_keys);
         if screen.json {
@@ -146,19 +148,19 @@ impl Permissions {
     }
 }
 
-pub(super) fn no_keys(screen: Screen, keyless: &Keyless) -> Exit {
+pub(super) fn no_keys(screen: Screen, keyless: &KeyFilesFault) -> CommandExit {
     match keyless {
-        Keyless::Hindered(hindered) => hindered::say(screen, Exit::Unavailable, hindered),
-        Keyless::NoSeed(path) => {
+        KeyFilesFault::Hindered(hindered) => hindered::say(screen, CommandExit::Unavailable, hindered),
+        KeyFilesFault::NoSeed(path) => {
             let shown = path.display().to_string();
             let exit = screen.fail(
-                Exit::Usage,
+                CommandExit::Usage,
                 format!("{shown}: it does not hold the seed of a user's nkey, which begins with SU"),
             );
             screen.say("  try: another folder for --keys, or move that file away");
             exit
         }
-        Keyless::Unmade(words) => screen.fail(Exit::Failed, format!("a new key: {words}")),
+        KeyFilesFault::Unmade(words) => screen.fail(CommandExit::Failed, format!("a new key: {words}")),
     }
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::found::{Declared, Schemas};
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 
 /// Which element is wanted as JSON Schema.
@@ -20,7 +20,7 @@ pub(super) struct AsJson {
 }
 
 impl AsJson {
-    pub(super) fn run(&self) -> Result<Exit, Exit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
@@ -31,13 +31,13 @@ impl AsJson {
             let namespace = model.target_namespace();
             let (schema, open) = (drawn.schema, drawn.open);
             screen.value(&json!({"element": local, "namespace": namespace, "schema": schema, "open": open}));
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         screen.document(format!("{:#}\n", drawn.schema).as_bytes());
         screen.say("JSON Schema cannot express these rules; they are checked when the payload is built:");
         for line in &drawn.open {
             screen.say(format!("  {line}"));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }

@@ -10,11 +10,11 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config::{self, Ejected, NotEjected};
+use crate::config::{self, EjectedTexts, NotEjected};
 use systole_core::types::composition::Schema;
 use systole_core::types::ids::Digest;
 
@@ -25,11 +25,11 @@ pub(super) struct Eject {
 }
 
 impl Eject {
-    pub(super) fn run(&self) -> Result<Exit, Exit> {
+    pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         self.place.write_what_is_said(screen)?;
         let file = self.place.file();
-        let Ejected { schema, file: text, comments } =
+        let EjectedTexts { schema, file: text, comments } =
             config::eject(file).map_err(|why| refuse(screen, why))?;
         let path = self.place.directory().join(&schema.name);
         write_new(screen, &path, &schema)?;
@@ -41,7 +41,7 @@ impl Eject {
         let hash = Digest::of(&schema.text).to_string();
         if screen.json {
             screen.value(&json!({"schema": schema.name, "sha256": hash, "comments": comments}));
-            return Ok(Exit::Done);
+            return Ok(CommandExit::Done);
         }
         screen.say(format!("wrote {}, SHA-256 {hash}, as before", schema.name));
         let named = [&file.display().to_string(), " names it under schemas, in place of payloads"];
@@ -50,22 +50,22 @@ impl Eject {
             screen.say("comments that were removed with the block:");
             comments.iter().for_each(|comment| screen.say(format!("  {comment}")));
         }
-        Ok(Exit::Done)
+        Ok(CommandExit::Done)
     }
 }
 
-fn refuse(screen: Screen, why: NotEjected) -> Exit {
+fn refuse(screen: Screen, why: NotEjected) -> CommandExit {
     match why {
         NotEjected::Refused(refused) => {
             screen.say_drawn(refused.to_string().trim_end());
-            Exit::Configuration
+            CommandExit::Configuration
         }
         NotEjected::Nothing => {
-            screen.fail(Exit::Usage, "the file declares no payloads, so there is nothing to eject")
+            screen.fail(CommandExit::Usage, "the file declares no payloads, so there is nothing to eject")
         }
         NotEjected::ByHand(Schema { name, .. }) => {
             let told = "because of its layout, only a person should edit the file; by hand:";
-            let exit = screen.fail(Exit::Failed, told);
+            let exit = screen.fail(CommandExit::Failed, told);
             screen.say(format!("  systole schema show > {name}"));
             screen.say(format!("  then schemas: [{name}] in place of payloads and what is below it"));
             exit
@@ -74,7 +74,7 @@ fn refuse(screen: Screen, why: NotEjected) -> Exit {
 }
 
 /// Writes a file that must not exist yet.
-fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
+fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), CommandExit> {
     if let Some(folder) = path.parent() {
         let told = |error| hindered::no_folder(screen, folder, "the folder of the schema", &error);
         fs::create_dir_all(folder).map_err(told)?;
@@ -86,7 +86,7 @@ fn write_new(screen: Screen, path: &Path, schema: &Schema) -> Result<(), Exit> {
             return hindered(error);
         }
         let told = format!("{}: it is there already, and is not overwritten", schema.name);
-        let exit = screen.fail(Exit::Usage, told);
+        let exit = screen.fail(CommandExit::Usage, told);
         screen.say("  try: another name for that file, or remove it");
         exit
     })?;

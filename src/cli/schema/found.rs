@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use systole_kit::schema::{Model, nearest};
+use systole_kit::schema::{SchemaModel, nearest};
 
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
 use crate::config::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
@@ -25,12 +25,12 @@ pub(super) struct Schemas {
 /// A declared element.
 pub(super) struct Declared<'s> {
     pub(super) schema: &'s Schema,
-    pub(super) model: Model,
+    pub(super) model: SchemaModel,
     pub(super) local: String,
 }
 
 impl Schemas {
-    pub(super) fn of(place: &Place, screen: Screen) -> Result<Schemas, Exit> {
+    pub(super) fn of(place: &Place, screen: Screen) -> Result<Schemas, CommandExit> {
         let schemas = place.organism(screen)?.composition.schemas;
         // The core and envelope schemas come first, and are the same in every file of this version.
         let own: Vec<Schema> = schemas.into_iter().skip(2).collect();
@@ -58,7 +58,7 @@ impl Schemas {
 
     /// The schema of an element, or else of a name without its extension: `talk` is the vocabulary, unless something
     /// with that name is declared.
-    pub(super) fn meant(&self, screen: Screen, what: &str) -> Result<&Schema, Exit> {
+    pub(super) fn meant(&self, screen: Screen, what: &str) -> Result<&Schema, CommandExit> {
         if let Some(schema) = self.named(what) {
             return Ok(schema);
         }
@@ -76,7 +76,7 @@ impl Schemas {
     }
 
     /// The one schema that declares an element, named by its local name or as `{namespace}name`.
-    pub(super) fn declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, Exit> {
+    pub(super) fn declaring(&self, screen: Screen, element: &str) -> Result<Declared<'_>, CommandExit> {
         let mut found = declared(&self.own, element);
         if found.is_empty() {
             found = declared(&self.house, element);
@@ -85,13 +85,13 @@ impl Schemas {
             let namespaces = found.iter().map(|one| format!("  {}  in {}", qualified(one), one.schema.name));
             let which: Vec<String> = namespaces.collect();
             let told = format!("several schemas declare {element}; name one of\n{}", which.join("\n"));
-            return Err(screen.fail(Exit::Usage, told));
+            return Err(screen.fail(CommandExit::Usage, told));
         }
         found.pop().ok_or_else(|| self.unknown(screen, element))
     }
 
     /// Reports that no schema declares an element, with the nearest declared one.
-    pub(super) fn unknown(&self, screen: Screen, element: &str) -> Exit {
+    pub(super) fn unknown(&self, screen: Screen, element: &str) -> CommandExit {
         let locals = |schemas: &[Schema]| -> Vec<String> {
             models(schemas)
                 .flat_map(|(_, model)| model.elements().map(str::to_owned).collect::<Vec<_>>())
@@ -109,7 +109,7 @@ impl Schemas {
             "" => "the name of the element is empty".to_owned(),
             _ => format!("no schema declares {element}"),
         };
-        screen.fail(Exit::Usage, [told, fix].concat())
+        screen.fail(CommandExit::Usage, [told, fix].concat())
     }
 }
 
@@ -122,15 +122,17 @@ fn bare(name: &str) -> &str {
 }
 
 /// The models of schemas, each read among all of them because it may import others.
-fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, Model)> {
+fn models(schemas: &[Schema]) -> impl Iterator<Item = (&Schema, SchemaModel)> {
     let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
-    schemas.iter().filter_map(move |schema| Some((schema, Model::read_among(&schema.text, &among).ok()?)))
+    schemas
+        .iter()
+        .filter_map(move |schema| Some((schema, SchemaModel::read_among(&schema.text, &among).ok()?)))
 }
 
 fn declared<'s>(schemas: &'s [Schema], element: &str) -> Vec<Declared<'s>> {
     let parts = element.strip_prefix('{').and_then(|rest| rest.split_once('}'));
     let (namespace, local) = parts.map_or((None, element), |(namespace, local)| (Some(namespace), local));
-    let fits = |model: &Model| {
+    let fits = |model: &SchemaModel| {
         namespace.is_none_or(|namespace| model.target_namespace() == namespace)
             && model.elements().any(|name| name == local)
     };

@@ -1,23 +1,23 @@
 //! An answer in words for a person who asked in words: the text of `<answer>` or of a report, or a failure's code and
 //! message. Any other answer is shown unchanged.
 
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::Screen;
 use crate::audit::columns::{cut, plain};
 use crate::audit::glance::{glance, told};
-use crate::console::api_types::Record;
-use crate::console::ending::Ending;
+use crate::console::api_types::ApiRecord;
+use crate::console::ending::CallResult;
 use systole_core::types::codes::Code;
 
 /// Most columns of a failure's words: a few lines of a terminal.
 const WORDS: usize = 400;
 
 /// Shows the record that ended a question.
-pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
+pub(super) fn show(screen: Screen, ending: &CallResult, record: &ApiRecord) {
     match ending {
-        Ending::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
-        Ending::Failed(code) => match told(record.body.as_bytes()) {
+        CallResult::Handled => screen.say(format!("{} took it, and gives no answer", record.from)),
+        CallResult::Failed(code) => match told(record.body.as_bytes()) {
             Some(error) => {
                 // Hidden characters were made visible when it was read.
                 screen.error_drawn(&format!("{}: {}", error.code, error.message));
@@ -33,16 +33,16 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
                 }
             }
         },
-        Ending::Reported => {
+        CallResult::Reported => {
             let text = read(record).map(|payload| payload.text()).unwrap_or_default();
             screen.error_drawn(&format!("{}: {}", record.from, plain(&text)));
             screen.say(format!("  try: systole log {}, which shows why", record.thread));
         }
-        Ending::Partial => {
+        CallResult::Partial => {
             screen.show(&read(record).map(|payload| payload.text()).unwrap_or_default());
             say_partial(screen, record);
         }
-        Ending::Answered => match read(record).filter(is_words) {
+        CallResult::Answered => match read(record).filter(is_words) {
             Some(answer) => screen.show(&answer.text()),
             None => screen.show(&record.body),
         },
@@ -50,7 +50,7 @@ pub(super) fn show(screen: Screen, ending: &Ending, record: &Record) {
 }
 
 /// Reports that an answer is only partial.
-pub(super) fn say_partial(screen: Screen, record: &Record) {
+pub(super) fn say_partial(screen: Screen, record: &ApiRecord) {
     screen.say(format!("note: {} reports that this is only a part of the answer", record.from));
 }
 
@@ -60,12 +60,12 @@ fn is_words(payload: &Payload) -> bool {
     name.is(namespaces::TALK, "answer") || name.is(namespaces::CORE, "final-report")
 }
 
-fn read(record: &Record) -> Option<Payload> {
-    Payload::read(record.body.as_bytes(), &Limits::FROM_PUMP).ok()
+fn read(record: &ApiRecord) -> Option<Payload> {
+    Payload::read(record.body.as_bytes(), &DocumentLimits::FROM_PUMP).ok()
 }
 
 /// The content of a core payload: its text, or without text its summary from the log.
-fn words(record: &Record) -> String {
+fn words(record: &ApiRecord) -> String {
     let text = read(record).map(|payload| plain(&payload.text())).filter(|text| !text.is_empty());
     text.map_or_else(|| glance(record.body.as_bytes()).words, |text| cut(&text, WORDS))
 }

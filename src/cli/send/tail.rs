@@ -11,7 +11,7 @@ use super::phrase::Phrase;
 use crate::audit::columns::{cut, ending, plain, width};
 use crate::audit::layout::talk_columns;
 use crate::cli::awaited::{Work, works};
-use crate::console::api_types::{Receipt, Record, Spoken};
+use crate::console::api_types::{ApiReceipt, ApiRecord, ProgressReport};
 use crate::edges::clock::WallClock;
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::Clock as _;
@@ -55,7 +55,7 @@ impl Tail {
     }
 
     /// Takes more words of a listener.
-    pub(super) fn hear(&mut self, spoken: &Spoken) {
+    pub(super) fn hear(&mut self, spoken: &ProgressReport) {
         if !self.watched {
             return;
         }
@@ -121,7 +121,7 @@ impl Tail {
     }
 
     /// Whether a record belongs to the inside of the awaited call, and the output is a terminal.
-    pub(super) fn is_inside(&self, receipt: &Receipt, record: &Record) -> bool {
+    pub(super) fn is_inside(&self, receipt: &ApiReceipt, record: &ApiRecord) -> bool {
         let call = record.call.as_deref().and_then(|call| CallPath::parse(call).ok());
         let is_below = record.thread != receipt.thread || call.is_some_and(|call| call.depth() > 0);
         // Items that the call itself sends, and its refused ones.

@@ -11,17 +11,22 @@ use tokio::time::MissedTickBehavior;
 use super::super::here as process;
 use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
-use super::{Exit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
+use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
 use crate::cli::refused;
-use crate::console::api_types::Receipt;
-use crate::console::client::{Client, Unheard};
+use crate::console::api_types::ApiReceipt;
+use crate::console::client::{DoorClient, DoorClientFault};
 use systole_core::types::ids::ThreadId;
 
 /// How often the line with who works is rewritten.
 const TICK: Duration = Duration::from_secs(1);
 
 /// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
-pub(in crate::cli) fn elsewhere(screen: Screen, client: Client, log: &Path, parcel: &Parcel) -> Option<Exit> {
+pub(in crate::cli) fn elsewhere(
+    screen: Screen,
+    client: DoorClient,
+    log: &Path,
+    parcel: &Parcel,
+) -> Option<CommandExit> {
     let elsewhere = Elsewhere { client: Arc::new(client), log: log.to_owned() };
     let mut came = None;
     let exit = process::with_runtime(screen, async {
@@ -30,30 +35,30 @@ pub(in crate::cli) fn elsewhere(screen: Screen, client: Client, log: &Path, parc
             Err(exit) => return *came.insert(exit),
         };
         came = Box::pin(one(screen, &Way::Elsewhere(&elsewhere), parcel, &mut signals)).await;
-        came.unwrap_or(Exit::Unavailable)
+        came.unwrap_or(CommandExit::Unavailable)
     });
     came.map(|_| exit)
 }
 
 /// The whole way through an organism in this process.
-pub(in crate::cli) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> Exit {
+pub(in crate::cli) fn here(screen: Screen, place: &Place, parcel: &Parcel) -> CommandExit {
     process::with_runtime(screen, async {
         Box::pin(whole(screen, place, parcel)).await.unwrap_or_else(|e| e)
     })
 }
 
-async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<Exit, Exit> {
+async fn whole(screen: Screen, place: &Place, parcel: &Parcel) -> Result<CommandExit, CommandExit> {
     let file = place.organism(screen)?;
     let mut signals = Signals::listen(screen)?;
     let organism = Box::pin(process::start(screen, place, file)).await?;
     let exit = Box::pin(one(screen, &Way::Here(&organism), parcel, &mut signals)).await;
-    let exit =
-        exit.unwrap_or_else(|| screen.fail(Exit::Unavailable, "the organism ended before it answered"));
+    let exit = exit
+        .unwrap_or_else(|| screen.fail(CommandExit::Unavailable, "the organism ended before it answered"));
     // Other pending replies may arrive during the grace period, but not longer.
     let grace = if parcel.wait { process::GRACE } else { Duration::ZERO };
     tokio::select! {
         ended = organism.stop(grace) => Ok(process::ended(screen, &ended).unwrap_or(exit)),
-        _ = signals.next() => Err(Exit::Stopped),
+        _ = signals.next() => Err(CommandExit::Stopped),
     }
 }
 
@@ -63,25 +68,25 @@ pub(in crate::cli) async fn one(
     way: &Way<'_>,
     parcel: &Parcel,
     signals: &mut Signals,
-) -> Option<Exit> {
+) -> Option<CommandExit> {
     let mut handing = pin!(way.hand(parcel));
     // Whether it is accepted must be known before it can be cancelled.
     let mut is_over = false;
     let decided = loop {
         tokio::select! {
             decided = &mut handing => break decided,
-            _ = signals.next() => if std::mem::replace(&mut is_over, true) { return Some(Exit::Stopped) },
+            _ = signals.next() => if std::mem::replace(&mut is_over, true) { return Some(CommandExit::Stopped) },
         }
     };
     let receipt = match decided {
         Decided::Done(receipt) => receipt,
         Decided::Refused(refusal) => return Some(not_taken(screen, &refusal)),
         Decided::NoOrganism => return None,
-        Decided::Unheard(unheard) => return Some(screen.fail(Exit::Unavailable, unheard)),
+        Decided::Unheard(unheard) => return Some(screen.fail(CommandExit::Unavailable, unheard)),
     };
     taken(screen, &receipt, parcel);
     if !parcel.wait {
-        return Some(Exit::Done);
+        return Some(CommandExit::Done);
     }
     if !is_over {
         let waiting = wait(screen, way, &receipt, parcel.spoken);
@@ -97,11 +102,11 @@ pub(in crate::cli) async fn one(
         // A second signal ends the wait for the cancellation.
         _ = signals.next() => {}
     }
-    Some(Exit::Stopped)
+    Some(CommandExit::Stopped)
 }
 
 /// If a person asked in words and interrupts, the work is cancelled too; a sent payload continues.
-async fn halted(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) {
+async fn halted(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) {
     let goes_on = match way {
         Way::Here(_) => " goes on at the next start",
         Way::Elsewhere(_) => " goes on",
@@ -135,7 +140,7 @@ async fn within<T>(limit: Option<Duration>, work: impl Future<Output = T>) -> Op
 }
 
 /// Follows the log until the answer comes, and shows progress reports.
-async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) -> Exit {
+async fn wait(screen: Screen, way: &Way<'_>, receipt: &ApiReceipt, spoken: bool) -> CommandExit {
     let mut waiter = Waiter::new(screen, receipt, spoken, way);
     if way.is_paused(&receipt.thread)
         && let Some(exit) = waiter.halt()
@@ -165,7 +170,7 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) ->
             Next::Fallen(words) => waiter.say(&words),
             Next::Ended => {
                 drop(waiter);
-                return screen.fail(Exit::Unavailable, stopped(&receipt.thread));
+                return screen.fail(CommandExit::Unavailable, stopped(&receipt.thread));
             }
             Next::Fault(fault) => {
                 drop(waiter);
@@ -173,8 +178,9 @@ async fn wait(screen: Screen, way: &Way<'_>, receipt: &Receipt, spoken: bool) ->
             }
             Next::Unheard(unheard) => {
                 drop(waiter);
-                let is_broken = matches!(unheard, Unheard::Broken { .. });
-                return screen.fail(if is_broken { Exit::Log } else { Exit::Unavailable }, unheard);
+                let is_broken = matches!(unheard, DoorClientFault::Broken { .. });
+                return screen
+                    .fail(if is_broken { CommandExit::Log } else { CommandExit::Unavailable }, unheard);
             }
         }
     }

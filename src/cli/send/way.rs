@@ -13,12 +13,12 @@ use super::Parcel;
 use crate::cli::awaited::{UpToAPerson, Work, at_work, is_paused, waits_for_a_person};
 use crate::cli::forms::Forms;
 use crate::cli::live;
-use crate::console::api_types::{Heard, Receipt, Record, Refusal, Spoken};
-use crate::console::client::{Client, Unheard};
-use crate::console::events::{Came, Follower, Watching};
+use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
+use crate::console::client::{DoorClient, DoorClientFault};
+use crate::console::events::{Follower, FollowerBatch, ProgressFollower};
 use crate::edges::log::sqlite;
-use crate::runtime::running::{Message, Organism};
-use crate::runtime::waiting::Reply;
+use crate::runtime::running::{ClientMessage, Organism};
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
@@ -32,19 +32,19 @@ pub(in crate::cli) enum Decided<T> {
     /// It is on disk.
     Done(T),
     /// It is refused.
-    Refused(Box<Refusal>),
+    Refused(Box<ApiRefusal>),
     /// No organism took it.
     NoOrganism,
     /// The answer was not valid.
-    Unheard(Unheard),
+    Unheard(DoorClientFault),
 }
 
-impl<T> From<Result<Result<T, Box<Refusal>>, Unheard>> for Decided<T> {
-    fn from(answered: Result<Result<T, Box<Refusal>>, Unheard>) -> Decided<T> {
+impl<T> From<Result<Result<T, Box<ApiRefusal>>, DoorClientFault>> for Decided<T> {
+    fn from(answered: Result<Result<T, Box<ApiRefusal>>, DoorClientFault>) -> Decided<T> {
         match answered {
             Ok(Ok(done)) => Decided::Done(done),
             Ok(Err(refusal)) => Decided::Refused(refusal),
-            Err(Unheard::Unreachable { .. }) => Decided::NoOrganism,
+            Err(DoorClientFault::Unreachable { .. }) => Decided::NoOrganism,
             Err(unheard) => Decided::Unheard(unheard),
         }
     }
@@ -52,7 +52,7 @@ impl<T> From<Result<Result<T, Box<Refusal>>, Unheard>> for Decided<T> {
 
 /// An organism in another process.
 pub(in crate::cli) struct Elsewhere {
-    pub(in crate::cli) client: Arc<Client>,
+    pub(in crate::cli) client: Arc<DoorClient>,
     pub(in crate::cli) log: PathBuf,
 }
 
@@ -66,7 +66,7 @@ pub(in crate::cli) enum Way<'a> {
 
 impl Way<'_> {
     /// Hands the parcel in.
-    pub(super) async fn hand(&self, parcel: &Parcel) -> Decided<Receipt> {
+    pub(super) async fn hand(&self, parcel: &Parcel) -> Decided<ApiReceipt> {
         match self {
             Way::Here(organism) => hand_here(organism, parcel).await,
             Way::Elsewhere(elsewhere) => {
@@ -80,8 +80,10 @@ impl Way<'_> {
     pub(super) async fn cancel(&self, thread: &ThreadId) -> Decided<()> {
         match self {
             Way::Here(organism) => match organism.cancel(Name::operator(), thread.clone()).await {
-                Some(Reply::Done | Reply::Receipt(..)) => Decided::Done(()),
-                Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
+                Some(SenderReply::Done | SenderReply::Receipt(..)) => Decided::Done(()),
+                Some(SenderReply::Refused(refusal)) => {
+                    Decided::Refused(Box::new(ApiRefusal::from(&*refusal)))
+                }
                 None => Decided::NoOrganism,
             },
             Way::Elsewhere(elsewhere) => {
@@ -108,7 +110,7 @@ impl Way<'_> {
     }
 
     /// A record for programs, with the form of its payload.
-    pub(super) fn dressed(&self, record: &Record) -> serde_json::Value {
+    pub(super) fn dressed(&self, record: &ApiRecord) -> serde_json::Value {
         self.looks(|reader| Some(Forms::default().record(reader, record)))
             .unwrap_or_else(|| serde_json::to_value(record).unwrap_or_default())
     }
@@ -124,7 +126,7 @@ impl Way<'_> {
     }
 
     /// Follows the outcome of a parcel, from its receipt on.
-    pub(super) fn follow(&self, receipt: &Receipt) -> Source {
+    pub(super) fn follow(&self, receipt: &ApiReceipt) -> Source {
         let own = ThreadId::parse(&receipt.thread).ok();
         let from = receipt.position;
         match self {
@@ -134,7 +136,7 @@ impl Way<'_> {
                 // All threads, because `sys` reports a program that does not run.
                 let follower = Follower::after(front, Position(began.min(from)), None);
                 let hearing = front.hear(Some(Position(from)), own.clone());
-                let watching = Watching::new(follower, Some(hearing));
+                let watching = ProgressFollower::new(follower, Some(hearing));
                 Source::Here(Box::new(Inside { watching, own, from, began, came: VecDeque::new() }))
             }
             Way::Elsewhere(elsewhere) => {
@@ -152,9 +154,9 @@ impl Way<'_> {
 /// The next event of a thread.
 pub(super) enum Next {
     /// A record of it.
-    Record(Box<Record>),
+    Record(Box<ApiRecord>),
     /// A progress report from it.
-    Spoken(Spoken),
+    Spoken(ProgressReport),
     /// The message about a program that does not run.
     Fallen(String),
     /// The organism has ended, or is gone: the log has nothing more.
@@ -162,7 +164,7 @@ pub(super) enum Next {
     /// The log cannot be read.
     Fault(LogFault),
     /// Something other than events came.
-    Unheard(Unheard),
+    Unheard(DoorClientFault),
 }
 
 /// The source of the events.
@@ -183,7 +185,7 @@ impl Source {
 
 /// The events of an organism in this process.
 pub(super) struct Inside {
-    watching: Watching,
+    watching: ProgressFollower,
     own: Option<ThreadId>,
     from: u64,
     began: u64,
@@ -197,15 +199,17 @@ impl Inside {
                 return next;
             }
             match self.watching.next().await {
-                Ok(Some(Came::Records(records))) => records.into_iter().for_each(|record| self.sort(record)),
-                Ok(Some(Came::Spoken(spoken))) => return Next::Spoken(spoken),
+                Ok(Some(FollowerBatch::Records(records))) => {
+                    records.into_iter().for_each(|record| self.sort(record))
+                }
+                Ok(Some(FollowerBatch::Spoken(spoken))) => return Next::Spoken(spoken),
                 Ok(None) => return Next::Ended,
                 Err(fault) => return Next::Fault(fault),
             }
         }
     }
 
-    fn sort(&mut self, record: Record) {
+    fn sort(&mut self, record: ApiRecord) {
         if let Some(words) = live::fallen(&record).filter(|_| record.position > self.began) {
             self.came.push_back(Next::Fallen(words));
         }
@@ -215,33 +219,33 @@ impl Inside {
     }
 }
 
-fn is_within(record: &Record, own: Option<&ThreadId>) -> bool {
+fn is_within(record: &ApiRecord, own: Option<&ThreadId>) -> bool {
     let thread = ThreadId::parse(&record.thread).ok();
     own.zip(thread).is_some_and(|(own, thread)| thread.is_within(own))
 }
 
 /// The events of an organism elsewhere.
 pub(super) struct Outside {
-    events: mpsc::Receiver<Result<Heard, Unheard>>,
+    events: mpsc::Receiver<Result<FollowerEvent, DoorClientFault>>,
     own: Option<ThreadId>,
     /// The last record that came.
     at: u64,
     log: PathBuf,
     /// The log's records after that, once the stream has ended.
-    rest: Option<VecDeque<Record>>,
+    rest: Option<VecDeque<ApiRecord>>,
 }
 
 impl Outside {
     async fn next(&mut self) -> Next {
         if self.rest.is_none() {
             match self.events.recv().await {
-                Some(Ok(Heard::Record(record))) => {
+                Some(Ok(FollowerEvent::Record(record))) => {
                     self.at = record.position;
                     return Next::Record(record);
                 }
-                Some(Ok(Heard::Spoken(spoken))) => return Next::Spoken(spoken),
+                Some(Ok(FollowerEvent::Spoken(spoken))) => return Next::Spoken(spoken),
                 // It was killed, or stopped at once; a stream that just ends means the same.
-                Some(Err(Unheard::Unreachable { .. })) | None => {}
+                Some(Err(DoorClientFault::Unreachable { .. })) | None => {}
                 Some(Err(unheard)) => return Next::Unheard(unheard),
             }
         }
@@ -252,7 +256,7 @@ impl Outside {
 }
 
 /// The records of a thread on disk after a position: written but not sent any more.
-fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
+fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<ApiRecord> {
     let mut rest = VecDeque::new();
     // A log that cannot be read adds nothing.
     let Ok(reader) = sqlite::open_reading(log) else { return rest };
@@ -261,14 +265,19 @@ fn beyond(log: &Path, at: u64, own: Option<&ThreadId>) -> VecDeque<Record> {
         && let Some((last, _)) = page.last()
     {
         at = *last;
-        let told = page.iter().map(|(at, record)| Record::of(*at, record));
+        let told = page.iter().map(|(at, record)| ApiRecord::of(*at, record));
         rest.extend(told.filter(|record| is_within(record, own)));
     }
     rest
 }
 
 /// Reads events for a waiting receiver.
-fn tell(client: &Client, from: u64, thread: &str, to_us: &mpsc::Sender<Result<Heard, Unheard>>) {
+fn tell(
+    client: &DoorClient,
+    from: u64,
+    thread: &str,
+    to_us: &mpsc::Sender<Result<FollowerEvent, DoorClientFault>>,
+) {
     match client.voices(from, thread, None) {
         Ok(mut voices) => while voices.next().is_some_and(|heard| to_us.blocking_send(heard).is_ok()) {},
         // If the receiver is gone, it does not need this.
@@ -284,10 +293,10 @@ async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> 
     done.await.ok()
 }
 
-async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
+async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<ApiReceipt> {
     let front = organism.front();
     let client = Name::operator();
-    let message = Message {
+    let message = ClientMessage {
         client,
         key: parcel.key.clone(),
         document: parcel.document.clone(),
@@ -295,12 +304,12 @@ async fn hand_here(organism: &Organism, parcel: &Parcel) -> Decided<Receipt> {
         thread: parcel.thread.clone(),
     };
     match front.ask(message).await {
-        Some(Reply::Receipt(receipt, position)) => {
+        Some(SenderReply::Receipt(receipt, position)) => {
             let known = position.or_else(|| front.position_of(&receipt, &parcel.key).ok().flatten());
             let known = known.unwrap_or_default();
-            Decided::Done(Receipt::of(&receipt, known, parcel.key.as_str()))
+            Decided::Done(ApiReceipt::of(&receipt, known, parcel.key.as_str()))
         }
-        Some(Reply::Refused(refusal)) => Decided::Refused(Box::new(Refusal::from(&*refusal))),
-        Some(Reply::Done) | None => Decided::NoOrganism,
+        Some(SenderReply::Refused(refusal)) => Decided::Refused(Box::new(ApiRefusal::from(&*refusal))),
+        Some(SenderReply::Done) | None => Decided::NoOrganism,
     }
 }

@@ -5,24 +5,26 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, Stuck};
 use crate::audit::narrate::narrate;
-use crate::audit::persons::{About, Waiting};
+use crate::audit::persons::{RequestSubject, WaitingRequest};
 use crate::cli::refused;
-use crate::config::Place;
-use crate::config::rehearsal::{Decision, Expected, Failure, Question, REPORT, Rehearsal, Step, Text};
+use crate::config::FilePlace;
+use crate::config::rehearsal::{
+    ExpectedFailure, ExpectedPayload, PlacedText, REPORT, Rehearsal, TestDecision, TestQuestion, TestStep,
+};
 use crate::console::api_types;
-use crate::console::ending::Ending;
+use crate::console::ending::CallResult;
 use crate::edges::schemas::xpath;
 use crate::runtime::validators::PersonOrder;
-use crate::runtime::waiting::Reply;
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::Name;
-use systole_core::types::person::Says;
+use systole_core::types::person::PersonDecision;
 use systole_core::types::refusal::Refusal;
 
 /// Why a test failed.
 #[derive(Debug)]
 pub(super) struct Failed {
     /// The place of the step in the test.
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
     /// The error, in one sentence.
     pub(super) words: String,
     /// What was expected.
@@ -34,7 +36,7 @@ pub(super) struct Failed {
 }
 
 impl Failed {
-    pub(super) fn new(place: &Place, words: impl Into<String>) -> Box<Failed> {
+    pub(super) fn new(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
         let (place, words) = (place.clone(), words.into());
         Box::new(Failed { place, words, expected: None, came: None, tree: Vec::new() })
     }
@@ -57,7 +59,11 @@ impl Failed {
 }
 
 /// Plays every step. `at` is always the current step.
-pub(super) async fn steps(stage: &mut Stage, test: &Rehearsal, at: &mut Place) -> Result<(), Box<Failed>> {
+pub(super) async fn steps(
+    stage: &mut Stage,
+    test: &Rehearsal,
+    at: &mut FilePlace,
+) -> Result<(), Box<Failed>> {
     for step in &test.steps {
         *at = step.place.clone();
         one(stage, step).await?;
@@ -65,7 +71,7 @@ pub(super) async fn steps(stage: &mut Stage, test: &Rehearsal, at: &mut Place) -
     Ok(())
 }
 
-async fn one(stage: &mut Stage, step: &Step) -> Result<(), Box<Failed>> {
+async fn one(stage: &mut Stage, step: &TestStep) -> Result<(), Box<Failed>> {
     if let Some(sending) = &step.send {
         let sent = stage.send(sending).await;
         match (sent, &step.refused) {
@@ -107,7 +113,7 @@ async fn one(stage: &mut Stage, step: &Step) -> Result<(), Box<Failed>> {
 }
 
 /// Whether a refusal is the expected one.
-fn refusal_is(wanted: &Failure, refusal: &Refusal) -> Result<(), Box<Failed>> {
+fn refusal_is(wanted: &ExpectedFailure, refusal: &Refusal) -> Result<(), Box<Failed>> {
     let page = page(refusal);
     if fits(wanted, refusal.code.as_str(), &page) {
         return Ok(());
@@ -116,10 +122,10 @@ fn refusal_is(wanted: &Failure, refusal: &Refusal) -> Result<(), Box<Failed>> {
 }
 
 fn page(refusal: &Refusal) -> String {
-    refused::page(&api_types::Refusal::from(refusal)).trim_end().to_owned()
+    refused::page(&api_types::ApiRefusal::from(refusal)).trim_end().to_owned()
 }
 
-fn fits(wanted: &Failure, code: &str, words: &str) -> bool {
+fn fits(wanted: &ExpectedFailure, code: &str, words: &str) -> bool {
     let contains = wanted.contains.as_ref();
     wanted.code.as_ref().is_none_or(|wanted| wanted == code)
         && contains.is_none_or(|text| on_one_line(words).contains(&on_one_line(text)))
@@ -130,7 +136,7 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn shown(wanted: &Failure) -> String {
+fn shown(wanted: &ExpectedFailure) -> String {
     match (&wanted.code, &wanted.contains) {
         (Some(code), Some(text)) => format!("{code}, with \"{text}\" in its words"),
         (Some(code), None) => code.clone(),
@@ -139,7 +145,7 @@ fn shown(wanted: &Failure) -> String {
     }
 }
 
-fn described(expected: &Expected) -> String {
+fn described(expected: &ExpectedPayload) -> String {
     match &expected.exact {
         Some(exact) => String::from_utf8_lossy(&exact.xml).into_owned(),
         None => format!("any <{}>", expected.element),
@@ -149,13 +155,13 @@ fn described(expected: &Expected) -> String {
 /// Waits until the expected payload waits for a person.
 async fn held(
     stage: &mut Stage,
-    place: &Place,
-    expected: &Expected,
-) -> Result<(Waiting, String), Box<Failed>> {
+    place: &FilePlace,
+    expected: &ExpectedPayload,
+) -> Result<(WaitingRequest, String), Box<Failed>> {
     let element = expected.element.clone();
     let found = stage.until(|stage| {
-        let is_it = |one: &Waiting| one.payload().is_some_and(|(waits, _)| waits == element);
-        let waiting: Vec<Waiting> = stage.waiting()?.into_iter().filter(is_it).collect();
+        let is_it = |one: &WaitingRequest| one.payload().is_some_and(|(waits, _)| waits == element);
+        let waiting: Vec<WaitingRequest> = stage.waiting()?.into_iter().filter(is_it).collect();
         Ok((!waiting.is_empty()).then_some(waiting))
     });
     let waiting = found.await;
@@ -164,8 +170,8 @@ async fn held(
         told_stuck(stage, place, &words, &stuck)
     })?;
     let composition = stage.organism().composition().clone();
-    let payload = |one: &Waiting| one.payload().map_or("", |(_, payload)| payload).to_owned();
-    let is_it = |one: &&Waiting| expected.is(&composition, payload(one).as_bytes());
+    let payload = |one: &WaitingRequest| one.payload().map_or("", |(_, payload)| payload).to_owned();
+    let is_it = |one: &&WaitingRequest| expected.is(&composition, payload(one).as_bytes());
     match (waiting.iter().find(is_it), waiting.first()) {
         (Some(one), _) => Ok((one.clone(), payload(one))),
         (None, first) => {
@@ -178,13 +184,13 @@ async fn held(
 }
 
 /// Decides a waiting request.
-async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result<(), Box<Failed>> {
-    let expected = Expected { element: decision.element.clone(), exact: None };
+async fn decide(stage: &mut Stage, place: &FilePlace, decision: &TestDecision) -> Result<(), Box<Failed>> {
+    let expected = ExpectedPayload { element: decision.element.clone(), exact: None };
     let (waiting, _) = held(stage, place, &expected).await?;
     let says = match (decision.verb, &decision.amended) {
-        ("amend", Some(document)) => Says::Amend(document.clone()),
-        ("reject", _) => Says::Reject,
-        _ => Says::Approve,
+        ("amend", Some(document)) => PersonDecision::Amend(document.clone()),
+        ("reject", _) => PersonDecision::Reject,
+        _ => PersonDecision::Approve,
     };
     let order = PersonOrder {
         by: Name::operator(),
@@ -197,14 +203,14 @@ async fn decide(stage: &mut Stage, place: &Place, decision: &Decision) -> Result
 }
 
 /// Waits for a question, and answers it if the step says so.
-async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), Box<Failed>> {
-    let Question { place, contains, choice, note } = question;
+async fn answer_question(stage: &mut Stage, question: &TestQuestion) -> Result<(), Box<Failed>> {
+    let TestQuestion { place, contains, choice, note } = question;
     let wanted = contains.as_ref().map(|text| on_one_line(text));
-    let is_it = |one: &Waiting| match &one.about {
-        About::Question { words, .. } => {
+    let is_it = |one: &WaitingRequest| match &one.about {
+        RequestSubject::Question { words, .. } => {
             wanted.as_ref().is_none_or(|wanted| on_one_line(words).contains(wanted.as_str()))
         }
-        About::Approval { .. } => false,
+        RequestSubject::Approval { .. } => false,
     };
     let found = stage.until(|stage| Ok(stage.waiting()?.into_iter().find(is_it))).await;
     let waiting = found.map_err(|stuck| {
@@ -217,16 +223,21 @@ async fn answer_question(stage: &mut Stage, question: &Question) -> Result<(), B
     if choice.is_none() && note.is_none() {
         return Ok(());
     }
-    let (says, hash) = (Says::Choose(choice.clone()), Some(waiting.hash));
+    let (says, hash) = (PersonDecision::Choose(choice.clone()), Some(waiting.hash));
     let order = PersonOrder { by: Name::operator(), request: waiting.id, hash, note: note.clone(), says };
     ordered(stage, place, "choose", order).await
 }
 
 /// Sends an order and expects it to succeed.
-async fn ordered(stage: &Stage, place: &Place, verb: &str, order: PersonOrder) -> Result<(), Box<Failed>> {
+async fn ordered(
+    stage: &Stage,
+    place: &FilePlace,
+    verb: &str,
+    order: PersonOrder,
+) -> Result<(), Box<Failed>> {
     match stage.organism().front().rule(order).await {
-        Some(Reply::Done | Reply::Receipt(..)) => Ok(()),
-        Some(Reply::Refused(refusal)) => {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => Ok(()),
+        Some(SenderReply::Refused(refusal)) => {
             Err(Failed::new(place, format!("`{verb}` was refused")).came(page(&refusal)))
         }
         None => Err(Failed::new(place, "the organism ended")),
@@ -236,41 +247,48 @@ async fn ordered(stage: &Stage, place: &Place, verb: &str, order: PersonOrder) -
 /// Waits for the end of the last message; returns the payload that answers it.
 async fn answer(
     stage: &mut Stage,
-    place: &Place,
-    expected: Option<&Expected>,
+    place: &FilePlace,
+    expected: Option<&ExpectedPayload>,
 ) -> Result<String, Box<Failed>> {
     let wanted = expected.map_or_else(|| "no answer".to_owned(), described);
     let (ending, record) = ended(stage, place).await?;
     let failed = match (&ending, expected) {
-        (Ending::Handled, None) => return Ok(String::new()),
-        (Ending::Answered | Ending::Partial, Some(expected)) => {
+        (CallResult::Handled, None) => return Ok(String::new()),
+        (CallResult::Answered | CallResult::Partial, Some(expected)) => {
             if expected.is(stage.organism().composition(), record.body.as_bytes()) {
                 return Ok(record.body);
             }
             Failed::new(place, "another answer came").came(record.body)
         }
-        (Ending::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
-        (Ending::Answered | Ending::Partial, None) => Failed::new(place, "an answer came").came(record.body),
-        (Ending::Reported, _) => Failed::new(place, "a report came in place of an answer").came(record.body),
-        (Ending::Failed(code), _) => {
+        (CallResult::Handled, Some(_)) => Failed::new(place, "the message was handled without an answer"),
+        (CallResult::Answered | CallResult::Partial, None) => {
+            Failed::new(place, "an answer came").came(record.body)
+        }
+        (CallResult::Reported, _) => {
+            Failed::new(place, "a report came in place of an answer").came(record.body)
+        }
+        (CallResult::Failed(code), _) => {
             Failed::new(place, format!("the call failed with {code}")).came(lines_of(stage, &record))
         }
     };
     Err(failed.expected(wanted))
 }
 
-async fn ended(stage: &mut Stage, place: &Place) -> Result<(Ending, api_types::Record), Box<Failed>> {
+async fn ended(
+    stage: &mut Stage,
+    place: &FilePlace,
+) -> Result<(CallResult, api_types::ApiRecord), Box<Failed>> {
     let ended = stage.until(|stage| Ok(stage.ending())).await;
     ended.map_err(|stuck| told_stuck(stage, place, "the call did not end", &stuck))
 }
 
 /// Waits for the end of the last message, which must be a failure.
-async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
+async fn fails(stage: &mut Stage, wanted: &ExpectedFailure) -> Result<(), Box<Failed>> {
     let (ending, record) = ended(stage, &wanted.place).await?;
     let code = match &ending {
-        Ending::Failed(code) => code.as_str(),
-        Ending::Reported => REPORT,
-        Ending::Answered | Ending::Partial | Ending::Handled => {
+        CallResult::Failed(code) => code.as_str(),
+        CallResult::Reported => REPORT,
+        CallResult::Answered | CallResult::Partial | CallResult::Handled => {
             let failed = Failed::new(&wanted.place, "the call did not fail").expected(shown(wanted));
             return Err(failed.came(record.body));
         }
@@ -284,13 +302,13 @@ async fn fails(stage: &mut Stage, wanted: &Failure) -> Result<(), Box<Failed>> {
 }
 
 /// A record as `systole log` prints it.
-fn lines_of(stage: &Stage, record: &api_types::Record) -> String {
+fn lines_of(stage: &Stage, record: &api_types::ApiRecord) -> String {
     let found = stage.records.iter().find(|(_, told)| told.position == record.position);
     let lines = found.map(|(record, _)| narrate(record, Some(&record.header.thread)));
     lines.unwrap_or_default().join("\n")
 }
 
-fn holds(wanted: &Text, payload: &str) -> Result<(), Box<Failed>> {
+fn holds(wanted: &PlacedText, payload: &str) -> Result<(), Box<Failed>> {
     match xpath::holds(payload, &wanted.text) {
         Ok(true) => Ok(()),
         Ok(false) => Err(Failed::new(&wanted.place, "the expression does not hold")
@@ -301,8 +319,8 @@ fn holds(wanted: &Text, payload: &str) -> Result<(), Box<Failed>> {
 }
 
 /// Whether the texts are in the lines of the log, in this order.
-fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
-    let line = |(record, _): &(systole_core::types::record::Record, api_types::Record)| {
+fn logged(stage: &Stage, wanted: &[PlacedText]) -> Result<(), Box<Failed>> {
+    let line = |(record, _): &(systole_core::types::record::Record, api_types::ApiRecord)| {
         on_one_line(&narrate(record, None).join(" "))
     };
     let lines: Vec<String> = stage.records.iter().map(line).collect();
@@ -325,7 +343,7 @@ fn logged(stage: &Stage, wanted: &[Text]) -> Result<(), Box<Failed>> {
 }
 
 /// Why an expected event does not come, with what could cause it.
-fn told_stuck(stage: &Stage, place: &Place, what: &str, stuck: &Stuck) -> Box<Failed> {
+fn told_stuck(stage: &Stage, place: &FilePlace, what: &str, stuck: &Stuck) -> Box<Failed> {
     let why = match stuck {
         Stuck::Rests => {
             let waiting = stage.waiting().unwrap_or_default();
@@ -372,7 +390,7 @@ pub(super) fn unused_replies(
     let each = script.unused().into_iter().map(|one| {
         let (line, column) = one.place;
         let file = file.display().to_string();
-        let place = Place { file, line, column, span: String::new(), text: String::new() };
+        let place = FilePlace { file, line, column, span: String::new(), text: String::new() };
         *Failed::new(&place, format!("answer {} of {} was never given", one.number, one.agent))
     });
     each.collect()

@@ -8,23 +8,23 @@ use std::time::Duration;
 use systole_agent::model::Sleeper;
 
 use super::stand_in::StandingIn;
-use crate::audit::persons::{self, Waiting};
-use crate::audit::whole::Whole;
+use crate::audit::persons::{self, WaitingRequest};
+use crate::audit::whole::LogState;
 use crate::cli::cast::{self, Company, Scripts};
 use crate::cli::tree;
 use crate::config::read_source;
-use crate::config::rehearsal::{Rehearsal, Sending};
-use crate::console::api_types::{Receipt, Record};
-use crate::console::ending::{Ending, ending};
+use crate::config::rehearsal::{Rehearsal, TestMessage};
+use crate::console::api_types::{ApiReceipt, ApiRecord};
+use crate::console::ending::{CallResult, ending};
 use crate::edges::clock::SkippingClock;
-use crate::edges::delivery::Answering;
-use crate::edges::log::memory::Memory;
-use crate::runtime::plan::{LogPlace, Plan};
-use crate::runtime::running::{Message, Organism};
-use crate::runtime::skipping::{Activity, SkippedTime};
-use crate::runtime::waiting::Reply;
+use crate::edges::delivery::InlineListener;
+use crate::edges::log::memory::MemoryLog;
+use crate::runtime::plan::{LogPlace, RunPlan};
+use crate::runtime::running::{ClientMessage, Organism};
+use crate::runtime::skipping::{OrganismActivity, SkippedTime};
+use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Key, ThreadId};
-use systole_core::types::ports::{Clock as _, LogFault, Position, Unwatched};
+use systole_core::types::ports::{Clock as _, LogFault, NoObserver, Position};
 use systole_core::types::record;
 use systole_core::types::refusal::Refusal;
 
@@ -65,11 +65,11 @@ pub(super) struct Stage {
     directory: std::path::PathBuf,
     time: SkippedTime,
     pub(super) stand_ins: Vec<Arc<StandingIn>>,
-    pub(super) records: Vec<(record::Record, Record)>,
+    pub(super) records: Vec<(record::Record, ApiRecord)>,
     at: Position,
     sent: usize,
     /// The receipt of the last message.
-    pub(super) last: Option<Receipt>,
+    pub(super) last: Option<ApiReceipt>,
 }
 
 impl Stage {
@@ -83,17 +83,17 @@ impl Stage {
         let mut stand_ins = Vec::new();
         for (listener, list) in &test.stand_ins {
             let one = Arc::new(StandingIn::new(listener.as_str(), list));
-            inline.insert(listener.clone(), one.clone() as Arc<dyn Answering>);
+            inline.insert(listener.clone(), one.clone() as Arc<dyn InlineListener>);
             stand_ins.push(one);
         }
-        let plan = Plan {
+        let plan = RunPlan {
             composition: file.composition.clone(),
             directory: test.directory.clone(),
-            log: LogPlace::Memory(Memory::new()),
+            log: LogPlace::Memory(MemoryLog::new()),
             inline,
             validators: 1,
             surroundings: std::env::vars_os().collect(),
-            steps: Arc::new(Unwatched),
+            steps: Arc::new(NoObserver),
             bus: None,
             managed: None,
             stands_by: None,
@@ -110,7 +110,7 @@ impl Stage {
     }
 
     /// Sends a message and waits for its receipt.
-    pub(super) async fn send(&mut self, sending: &Sending) -> Result<(), Box<Refusal>> {
+    pub(super) async fn send(&mut self, sending: &TestMessage) -> Result<(), Box<Refusal>> {
         self.sent += 1;
         let ended = || {
             Box::new(Refusal::new(
@@ -120,7 +120,7 @@ impl Stage {
         };
         let Ok(key) = Key::parse(&format!("test-{}", self.sent)) else { return Err(ended()) };
         let thread = self.last.as_ref().filter(|_| sending.is_same_thread).map(|last| last.thread.clone());
-        let message = Message {
+        let message = ClientMessage {
             client: sending.from.clone(),
             key: key.clone(),
             document: sending.document.clone(),
@@ -129,13 +129,13 @@ impl Stage {
         };
         let reply = self.organism.front().ask(message).await;
         match reply {
-            Some(Reply::Receipt(receipt, position)) => {
+            Some(SenderReply::Receipt(receipt, position)) => {
                 let position = position.unwrap_or_default();
-                self.last = Some(Receipt::of(&receipt, position, key.as_str()));
+                self.last = Some(ApiReceipt::of(&receipt, position, key.as_str()));
                 Ok(())
             }
-            Some(Reply::Refused(refusal)) => Err(refusal),
-            Some(Reply::Done) | None => Err(ended()),
+            Some(SenderReply::Refused(refusal)) => Err(refusal),
+            Some(SenderReply::Done) | None => Err(ended()),
         }
     }
 
@@ -149,7 +149,7 @@ impl Stage {
             }
             for (position, record) in page {
                 self.at = position;
-                let told = Record::of(position, &record);
+                let told = ApiRecord::of(position, &record);
                 self.records.push((record, told));
             }
         }
@@ -169,14 +169,14 @@ impl Stage {
                 return Ok(found);
             }
             match activity {
-                Activity::Works => self.time.change().await,
-                Activity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(Stuck::Timers),
-                Activity::WaitsUntil(tick) => {
+                OrganismActivity::Works => self.time.change().await,
+                OrganismActivity::WaitsUntil(_) if skips == MOST_SKIPS => return Err(Stuck::Timers),
+                OrganismActivity::WaitsUntil(tick) => {
                     skips += 1;
                     self.time.skip_to(tick);
                 }
-                Activity::Rests => return Err(Stuck::Rests),
-                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::Rests => return Err(Stuck::Rests),
+                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
             }
         }
     }
@@ -186,13 +186,13 @@ impl Stage {
         let end = self.settle().await?.plus(ms);
         loop {
             match self.time.activity().await {
-                Activity::Works => self.time.change().await,
-                Activity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
-                Activity::WaitsUntil(_) | Activity::Rests if self.time.ticks() >= end => {
+                OrganismActivity::Works => self.time.change().await,
+                OrganismActivity::WaitsUntil(tick) if tick <= end => self.time.skip_to(tick),
+                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests if self.time.ticks() >= end => {
                     return self.read().map_err(Stuck::from);
                 }
-                Activity::WaitsUntil(_) | Activity::Rests => self.time.skip_to(end),
-                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => self.time.skip_to(end),
+                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
             }
         }
     }
@@ -201,26 +201,26 @@ impl Stage {
     async fn settle(&mut self) -> Result<systole_core::types::time::Millis, Stuck> {
         loop {
             match self.time.activity().await {
-                Activity::Works => self.time.change().await,
-                Activity::WaitsUntil(_) | Activity::Rests => {
+                OrganismActivity::Works => self.time.change().await,
+                OrganismActivity::WaitsUntil(_) | OrganismActivity::Rests => {
                     self.read()?;
                     return Ok(self.time.ticks());
                 }
-                Activity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
+                OrganismActivity::Ended => return Err(Stuck::Ended("the organism ended".to_owned())),
             }
         }
     }
 
     /// How the last message ended, with its record.
-    pub(super) fn ending(&self) -> Option<(Ending, Record)> {
+    pub(super) fn ending(&self) -> Option<(CallResult, ApiRecord)> {
         let last = self.last.as_ref()?;
         self.records.iter().find_map(|(_, told)| Some((ending(last, told)?, told.clone())))
     }
 
     /// The requests that wait for a person.
-    pub(super) fn waiting(&self) -> Result<Vec<Waiting>, LogFault> {
+    pub(super) fn waiting(&self) -> Result<Vec<WaitingRequest>, LogFault> {
         // The next step folds the whole log.
-        if !self.records.iter().any(|(record, _)| record.header.kind == record::Kind::Approval) {
+        if !self.records.iter().any(|(record, _)| record.header.kind == record::RecordKind::Approval) {
             return Ok(Vec::new());
         }
         persons::waiting(&**self.organism.reader())
@@ -235,7 +235,7 @@ impl Stage {
         let now = self.time.clock().now();
         let read =
             |source: &[u8]| read_source(source, &self.directory).map_err(|refused| refused.to_string());
-        let whole = Whole::look(reader, &read, None);
+        let whole = LogState::look(reader, &read, None);
         let found = whole.and_then(|whole| tree::read(reader, &whole, &thread, now));
         match found {
             Ok(Some((drawn, standing))) => tree::lines(&drawn, &standing, &thread, now),

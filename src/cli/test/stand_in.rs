@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
-use systole_kit::reply::{Item, Said};
-use systole_kit::{Limits, Payload};
+use systole_kit::reply::{Item, ReplyContent};
+use systole_kit::{DocumentLimits, Payload};
 
-use crate::config::Place;
+use crate::config::FilePlace;
 use crate::config::rehearsal::StandIn;
-use crate::edges::delivery::{Answering, Word};
+use crate::edges::delivery::{InlineListener, ReplyFuture};
 
 /// The code of a failure by a stand-in.
 const CODE: &str = "stand-in";
@@ -46,13 +46,13 @@ impl StandingIn {
     }
 
     /// The answers that were never given, by place.
-    pub(super) fn unused(&self) -> Vec<Place> {
+    pub(super) fn unused(&self) -> Vec<FilePlace> {
         let counts = self.counts();
         let each = self.list.answers.iter().zip(&counts.given);
         each.filter(|(_, given)| **given == 0).map(|(answer, _)| answer.place.clone()).collect()
     }
 
-    fn say(&self, asked: &Delivered) -> Said {
+    fn say(&self, asked: &Delivered) -> ReplyContent {
         let request = String::from_utf8_lossy(asked.payload.bytes()).into_owned();
         let mut counts = self.counts();
         let fits = |(at, answer): &(usize, &crate::config::rehearsal::StandInAnswer)| {
@@ -70,28 +70,28 @@ impl StandingIn {
             };
             let words = self.list.why.clone().unwrap_or_else(left);
             counts.missed.push(words.clone());
-            return Said::Failure { code: CODE.to_owned(), retry: false, words };
+            return ReplyContent::Failure { code: CODE.to_owned(), retry: false, words };
         };
         if let Some(given) = counts.given.get_mut(at) {
             *given += 1;
         }
         match &answer.says {
-            Ok(document) => match Payload::read(document, &Limits::FROM_PUMP) {
-                Ok(payload) => Said::Items(vec![Item::plain(payload)]),
+            Ok(document) => match Payload::read(document, &DocumentLimits::FROM_PUMP) {
+                Ok(payload) => ReplyContent::Items(vec![Item::plain(payload)]),
                 Err(fault) => {
                     let words = fault.message.to_string();
-                    Said::Failure { code: CODE.to_owned(), retry: false, words }
+                    ReplyContent::Failure { code: CODE.to_owned(), retry: false, words }
                 }
             },
             Err((words, retry)) => {
-                Said::Failure { code: CODE.to_owned(), retry: *retry, words: words.clone() }
+                ReplyContent::Failure { code: CODE.to_owned(), retry: *retry, words: words.clone() }
             }
         }
     }
 }
 
-impl Answering for StandingIn {
-    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
+impl InlineListener for StandingIn {
+    fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
         Box::pin(async move { self.say(&asked) })
     }
 }

@@ -12,12 +12,12 @@ use clap::Args;
 use serde_json::{Value, json};
 use systole_kit::writer::visible;
 
-use crate::cli::exit::Exit;
+use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::init::provider::{self, Choice, Provider};
 use crate::cli::screen::Screen;
 use crate::config;
-use crate::config::agentfile::{Converted, NotConverted, Note, Surroundings, convert};
+use crate::config::agentfile::{ConversionNote, ConversionResult, ConversionServices, NotConverted, convert};
 use crate::edges::system::told;
 
 /// Convert an Agentfile into an organism's file, and print it.
@@ -38,13 +38,14 @@ pub(in crate::cli) struct From {
 const MOST_BYTES: u64 = 512 * 1024;
 
 impl From {
-    pub(super) fn run(self) -> Exit {
+    pub(super) fn run(self) -> CommandExit {
         let screen = Screen::of_process(self.json);
         self.convert(screen).unwrap_or_else(|exit| exit)
     }
 
-    fn convert(&self, screen: Screen) -> Result<Exit, Exit> {
-        let unread = |error| hindered::unread(screen, Exit::Usage, &self.path, "the Agentfile", &error);
+    fn convert(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let unread =
+            |error| hindered::unread(screen, CommandExit::Usage, &self.path, "the Agentfile", &error);
         let text = bounded(&self.path).map_err(unread)?;
         let folder = self.path.parent().unwrap_or(Path::new("")).join(".");
         let surroundings = Beside { folder, model: model() };
@@ -64,21 +65,21 @@ impl From {
         if let Some(refused) = refused {
             screen.say_drawn(refused.to_string().trim_end());
             screen.say("the result needs these changes before it runs");
-            return Ok(Exit::Configuration);
+            return Ok(CommandExit::Configuration);
         }
-        Ok(if made.notes.is_empty() { Exit::Done } else { Exit::Failed })
+        Ok(if made.notes.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
 
-    fn refuse(&self, screen: Screen, refused: &NotConverted) -> Exit {
+    fn refuse(&self, screen: Screen, refused: &NotConverted) -> CommandExit {
         self.say_notes(screen, &refused.notes);
-        let exit = screen.fail(Exit::Usage, format!("{}: {}", self.path.display(), refused.why));
+        let exit = screen.fail(CommandExit::Usage, format!("{}: {}", self.path.display(), refused.why));
         screen
             .say("  try: a file with lines such as GOAL report \"Write a report\"; other tools use the name");
         screen.say("  Agentfile for other formats");
         exit
     }
 
-    fn say_notes(&self, screen: Screen, notes: &[Note]) {
+    fn say_notes(&self, screen: Screen, notes: &[ConversionNote]) {
         for note in notes {
             // The text of the file was made visible when it was read.
             let path = self.path.display().to_string();
@@ -86,7 +87,7 @@ impl From {
         }
     }
 
-    fn say(&self, screen: Screen, made: &Converted, model: &Choice) {
+    fn say(&self, screen: Screen, made: &ConversionResult, model: &Choice) {
         self.say_notes(screen, &made.notes);
         let lines: BTreeSet<usize> = made.notes.iter().map(|note| note.line).collect();
         let count = match lines.len() {
@@ -109,7 +110,7 @@ fn model() -> Choice {
     }
 }
 
-fn as_json(note: &Note) -> Value {
+fn as_json(note: &ConversionNote) -> Value {
     json!({"line": note.line, "text": note.written, "why": note.why})
 }
 
@@ -119,7 +120,7 @@ struct Beside {
     model: Choice,
 }
 
-impl Surroundings for Beside {
+impl ConversionServices for Beside {
     fn read(&self, path: &str) -> Result<String, String> {
         // A foreign Agentfile must not include unrelated files.
         let is_inside =

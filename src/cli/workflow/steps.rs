@@ -6,15 +6,15 @@
 use systole_workflow::explain::sentence;
 use systole_workflow::spec::{Step, Workflow};
 
-use crate::audit::runs::StepSaid;
-use systole_core::types::composition::Section;
+use crate::audit::runs::DescribedStep;
+use systole_core::types::composition::ListenerSection;
 
 /// A step in a section.
-pub(in crate::cli) fn said(section: &Section, id: &str) -> Option<StepSaid> {
+pub(in crate::cli) fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let workflow = Workflow::read(&section.text).ok()?;
     let step = found(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
-    Some(StepSaid { sentence: sentence(step), list })
+    Some(DescribedStep { sentence: sentence(step), list })
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {

@@ -2,7 +2,7 @@
 //!
 //! Input: an Agentfile and its steps. Output: text. This module decides only names and layout.
 
-use super::Note;
+use super::ConversionNote;
 use super::declared::Declared;
 use super::labels::Labels;
 use super::statements::{Statement, Supervision};
@@ -15,7 +15,12 @@ const WORKER: &str = "You do one step of a larger task, and do it carefully.";
 const SUPERVISOR: &str = "You judge whether a step did what it set out to do.";
 
 /// The text of the organism's file.
-pub(super) fn organism(declared: &Declared, planned: &Planned, notes: &[Note], model: &str) -> String {
+pub(super) fn organism(
+    declared: &Declared,
+    planned: &Planned,
+    notes: &[ConversionNote],
+    model: &str,
+) -> String {
     let names = Names::of(declared, planned);
     let mut sections = Vec::new();
     let name = Entry::new("name", text(&planned.workflow));
@@ -39,12 +44,12 @@ pub(super) fn organism(declared: &Declared, planned: &Planned, notes: &[Note], m
 }
 
 /// The lines at the top: the source of the file, and what is missing.
-fn header(notes: &[Note]) -> Vec<String> {
+fn header(notes: &[ConversionNote]) -> Vec<String> {
     let mut lines = vec!["Converted from an Agentfile with `systole workflow from`.".to_owned()];
     if !notes.is_empty() {
         lines.push("Lines that were left out or changed:".to_owned());
     }
-    let note = |note: &Note| format!("  line {}, {}: {}", note.line, note.written, note.why);
+    let note = |note: &ConversionNote| format!("  line {}, {}: {}", note.line, note.written, note.why);
     lines.extend(notes.iter().map(note));
     lines
 }

@@ -5,7 +5,7 @@
 use systole_kit::schema::nearest;
 
 use super::statements::{Keyword, Statement, Supervision};
-use super::{Note, Surroundings};
+use super::{ConversionNote, ConversionServices};
 
 /// An Agentfile.
 pub(super) struct Declared {
@@ -26,8 +26,8 @@ const UNNAMED: &str = "converted";
 impl Declared {
     pub(super) fn of(
         statements: Vec<Statement>,
-        surroundings: &dyn Surroundings,
-        notes: &mut Vec<Note>,
+        surroundings: &dyn ConversionServices,
+        notes: &mut Vec<ConversionNote>,
     ) -> Declared {
         let mut made = Declared {
             name: UNNAMED.to_owned(),
@@ -93,11 +93,11 @@ impl Declared {
 }
 
 /// A note about a statement.
-pub(super) fn note(notes: &mut Vec<Note>, statement: &Statement, why: String) {
-    notes.push(Note { line: statement.line, written: statement.written.clone(), why });
+pub(super) fn note(notes: &mut Vec<ConversionNote>, statement: &Statement, why: String) {
+    notes.push(ConversionNote { line: statement.line, written: statement.written.clone(), why });
 }
 
-fn add(all: &mut Vec<Statement>, statement: Statement, notes: &mut Vec<Note>) {
+fn add(all: &mut Vec<Statement>, statement: Statement, notes: &mut Vec<ConversionNote>) {
     match all.iter().find(|one| one.name == statement.name) {
         None => all.push(statement),
         Some(first) => {
@@ -109,7 +109,7 @@ fn add(all: &mut Vec<Statement>, statement: Statement, notes: &mut Vec<Note>) {
 }
 
 /// Replaces a file name by the text of the file.
-fn load(statement: &mut Statement, surroundings: &dyn Surroundings, notes: &mut Vec<Note>) {
+fn load(statement: &mut Statement, surroundings: &dyn ConversionServices, notes: &mut Vec<ConversionNote>) {
     let text = match (&statement.text, &statement.from) {
         (None, Some(path)) => surroundings.read(path).unwrap_or_else(|why| {
             note(
@@ -126,7 +126,7 @@ fn load(statement: &mut Statement, surroundings: &dyn Surroundings, notes: &mut 
 }
 
 /// Removes undeclared names from USING.
-fn only_known(statement: &mut Statement, known: &[String], what: &str, notes: &mut Vec<Note>) {
+fn only_known(statement: &mut Statement, known: &[String], what: &str, notes: &mut Vec<ConversionNote>) {
     let using = std::mem::take(&mut statement.using);
     for name in using {
         if known.contains(&name) {

@@ -1,7 +1,7 @@
 //! Converts an Agentfile, a flat list of goals in its own language, into an organism's file with a workflow.
 //!
 //! Input: the text of an Agentfile. Output: the text of an organism.yaml, with a note about each line that was left
-//! out or changed. Other files are read through the caller's `Surroundings`. This module writes nothing and reads no
+//! out or changed. Other files are read through the caller's `ConversionServices`. This module writes nothing and reads no
 //! log.
 
 mod assemble;
@@ -17,7 +17,7 @@ use systole_kit::writer::visible;
 
 /// A line that was left out or changed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Note {
+pub struct ConversionNote {
     /// The line, from 1.
     pub line: usize,
     /// Its beginning.
@@ -28,13 +28,13 @@ pub struct Note {
 
 /// The result of a conversion.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Converted {
+pub struct ConversionResult {
     /// The text of an organism.yaml.
     pub text: String,
     /// The name of the workflow in it.
     pub workflow: String,
     /// The lines that were left out or changed, in order.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ConversionNote>,
 }
 
 /// Why nothing was converted.
@@ -43,11 +43,11 @@ pub struct NotConverted {
     /// The reason.
     pub why: String,
     /// The lines that were left out before the conversion failed.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ConversionNote>,
 }
 
 /// The services that the conversion needs from its caller.
-pub trait Surroundings {
+pub trait ConversionServices {
     /// The text of a file or a skill that the Agentfile names.
     ///
     /// # Errors The reason why it cannot be read.
@@ -60,7 +60,7 @@ pub trait Surroundings {
 /// Converts a text.
 ///
 /// # Errors If no goal can become a step.
-pub fn convert(text: &str, surroundings: &dyn Surroundings) -> Result<Converted, NotConverted> {
+pub fn convert(text: &str, surroundings: &dyn ConversionServices) -> Result<ConversionResult, NotConverted> {
     let mut notes = Vec::new();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n");
     let statements = statements::read(&visible(&text), &mut notes);
@@ -74,7 +74,7 @@ pub fn convert(text: &str, surroundings: &dyn Surroundings) -> Result<Converted,
     notes.sort_by_key(|note| note.line);
     notes.dedup();
     let text = assemble::organism(&declared, &planned, &notes, &surroundings.model());
-    Ok(Converted { text, workflow: planned.workflow, notes })
+    Ok(ConversionResult { text, workflow: planned.workflow, notes })
 }
 
 /// The beginning of a text, with `…` if there is more.

@@ -5,7 +5,7 @@
 
 use systole_kit::schema::nearest;
 
-use super::Note;
+use super::ConversionNote;
 use super::tokens::{Token, Tokens};
 
 /// The keyword of a statement.
@@ -78,7 +78,7 @@ pub(super) struct Statement {
 }
 
 /// The statements of a text, in order.
-pub(super) fn read(text: &str, notes: &mut Vec<Note>) -> Vec<Statement> {
+pub(super) fn read(text: &str, notes: &mut Vec<ConversionNote>) -> Vec<Statement> {
     let (mut statements, mut comments) = (Vec::new(), Vec::new());
     let mut tokens = Tokens::of(text);
     while let Some(line) = tokens.line() {
@@ -88,7 +88,8 @@ pub(super) fn read(text: &str, notes: &mut Vec<Note>) -> Vec<Statement> {
         }
         let comments = std::mem::take(&mut comments);
         let (number, written) = (line.number, line.written);
-        let mut note = |why: String| notes.push(Note { line: number, written: written.clone(), why });
+        let mut note =
+            |why: String| notes.push(ConversionNote { line: number, written: written.clone(), why });
         match line.tokens {
             Err(why) => note(why),
             Ok(tokens) if tokens.is_empty() => {}

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Note;
+use super::ConversionNote;
 use super::declared::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
@@ -68,7 +68,7 @@ const MOST_PASSES: u32 = 1_000;
 const PASSES: u32 = 5;
 
 /// Plans the steps.
-pub(super) fn plan(declared: &Declared, notes: &mut Vec<Note>) -> Planned {
+pub(super) fn plan(declared: &Declared, notes: &mut Vec<ConversionNote>) -> Planned {
     let workflow = Labels::new(NAME_BYTES, TAKEN).pick(&declared.name);
     // The root tag of a workflow's notes is its name, in the organism's namespace.
     let mut names = Labels::new(PAYLOAD_BYTES, HOUSE.into_iter().chain([workflow.as_str()]));
@@ -98,7 +98,7 @@ pub(super) fn plan(declared: &Declared, notes: &mut Vec<Note>) -> Planned {
 
 struct Planning<'d, 'n> {
     known: Known<'d>,
-    notes: &'n mut Vec<Note>,
+    notes: &'n mut Vec<ConversionNote>,
     ids: Labels,
     names: Labels,
     /// The id of each goal's first step. It is removed when the step is made.

@@ -8,7 +8,7 @@ use systole_kit::schema::nearest;
 
 use super::payload::{self, Among};
 use super::table::STAND_IN;
-use crate::config::diagnostic::Place;
+use crate::config::diagnostic::FilePlace;
 use crate::config::diagnostics::Diagnostics;
 use crate::config::tree::{Node, Value};
 use crate::config::value::{At, count, flag, map, text};
@@ -29,7 +29,7 @@ pub struct StandIn {
 #[derive(Clone, Debug)]
 pub struct StandInAnswer {
     /// Its place in the test file.
-    pub place: Place,
+    pub place: FilePlace,
     /// The text that the request must contain for this answer to be given.
     pub only_if: Option<String>,
     /// The payload, or the message of a failure and whether the request may be retried.
@@ -45,7 +45,7 @@ pub(super) struct Written {
 }
 
 struct WrittenAnswer {
-    place: Place,
+    place: FilePlace,
     only_if: Option<String>,
     says: Result<At<payload::Written>, (String, bool)>,
     times: usize,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use systole_agent::model::script::Script;
 use systole_agent::spec::Provider;
 
-use super::diagnostic::{Place, Refused};
+use super::diagnostic::{FileMistakes, FilePlace};
 use super::diagnostics::{Diagnostics, Given, SET};
 use super::tree::{Node, Span, Value};
 use super::value::{At, Fields, fields, text, wrong_kind};
@@ -27,8 +27,8 @@ use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
 
 pub use answers::{StandIn, StandInAnswer};
-pub use payload::{Exact, Expected};
-pub use steps::{Decision, Failure, Question, REPORT, Sending, Step, Text};
+pub use payload::{ExactPayload, ExpectedPayload};
+pub use steps::{ExpectedFailure, PlacedText, REPORT, TestDecision, TestMessage, TestQuestion, TestStep};
 pub use table::{TEST_KEYS, TOP};
 
 /// The default file name of an organism.
@@ -45,22 +45,22 @@ pub struct Rehearsal {
     /// Its description.
     pub name: String,
     /// Its place.
-    pub place: Place,
+    pub place: FilePlace,
     /// The organism with the test's settings.
     pub organism: OrganismFile,
     /// The folder of the organism's file.
     pub directory: PathBuf,
     /// The script of all models, if the test file gives one.
-    pub replies: Option<Replies>,
+    pub replies: Option<TestScript>,
     /// The answers in place of listeners.
     pub stand_ins: BTreeMap<Name, StandIn>,
     /// The steps.
-    pub steps: Vec<Step>,
+    pub steps: Vec<TestStep>,
 }
 
 /// A script from a test file.
 #[derive(Clone)]
-pub struct Replies {
+pub struct TestScript {
     /// The file that contains it.
     pub file: PathBuf,
     /// The script.
@@ -72,14 +72,14 @@ pub struct Replies {
 /// The keys that a file and a test share.
 struct Setup {
     settings: Vec<At<String>>,
-    replies: Option<Replies>,
+    replies: Option<TestScript>,
     stand_ins: Vec<answers::Written>,
     /// Whether all settings and replies could be read, so that the organism is the intended one.
     is_read: bool,
 }
 
 /// Reads and checks a test file, with the organisms that it names.
-pub fn load(path: &Path) -> Result<TestFile, Refused> {
+pub fn load(path: &Path) -> Result<TestFile, FileMistakes> {
     let text = folder::organism_text(path).map_err(|mut refused| {
         for one in &mut refused.0 {
             one.fix = Some("a test file: UTF-8, YAML, and not too large".to_owned());
@@ -213,7 +213,7 @@ impl Reader<'_> {
         node: &Node,
         path: &str,
         is_own: bool,
-    ) -> Option<Replies> {
+    ) -> Option<TestScript> {
         let fix = "a file of answers, or answers by agent, as docs/reference/script.md has them";
         let (file, text) = match &node.value {
             Value::Map(_) => (self.path.to_owned(), alone(&diagnostics.text(), node.span)),
@@ -234,7 +234,7 @@ impl Reader<'_> {
             }
         };
         match Script::read(&text) {
-            Ok(script) => Some(Replies { file, script: Arc::new(script), is_own }),
+            Ok(script) => Some(TestScript { file, script: Arc::new(script), is_own }),
             Err(unusable) => {
                 let message = format!("{path}: {}: {unusable}", file.display());
                 diagnostics.report(Code::ConfigUnreadable, node.span, &message, Some(fix));
@@ -250,7 +250,7 @@ impl Reader<'_> {
         file: &Path,
         shared: &Setup,
         test: Written,
-    ) -> Result<Rehearsal, Refused> {
+    ) -> Result<Rehearsal, FileMistakes> {
         let set: Vec<&At<String>> = shared.settings.iter().chain(&test.setup.settings).collect();
         let settings: Vec<String> = set.iter().map(|one| one.value.clone()).collect();
         let replies = test.setup.replies.or_else(|| shared.replies.clone());

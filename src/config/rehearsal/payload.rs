@@ -3,15 +3,15 @@
 
 use std::path::Path;
 
-use systole_kit::schema::{Model, nearest};
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::{DocumentLimits, Payload, QName};
 
 use crate::config::diagnostics::Diagnostics;
 use crate::config::tree::{Node, Span, Value};
 use crate::config::value::At;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Element, SchemaId};
+use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 
 const MEND: &str =
     "{ELEMENT: TEXT}, {ELEMENT: {FIELD: VALUE}}, ELEMENT alone, XML, or the path of an .xml file";
@@ -28,16 +28,16 @@ pub(super) enum Written {
 
 /// An expected payload.
 #[derive(Clone, Debug)]
-pub struct Expected {
+pub struct ExpectedPayload {
     /// The element.
     pub element: String,
     /// The whole payload. `None` if every payload with this element matches.
-    pub exact: Option<Exact>,
+    pub exact: Option<ExactPayload>,
 }
 
 /// A whole payload, in two forms.
 #[derive(Clone, Debug)]
-pub struct Exact {
+pub struct ExactPayload {
     /// The document.
     pub xml: Vec<u8>,
     /// Its name with its namespace.
@@ -118,7 +118,7 @@ fn flatten(node: &Node, path: &str, into: &mut Vec<String>) {
 /// The elements among which a payload is looked up, and their description for messages.
 pub(super) struct Among<'c> {
     pub(super) composition: &'c Composition,
-    pub(super) elements: Vec<&'c Element>,
+    pub(super) elements: Vec<&'c ElementSchema>,
     pub(super) what: &'static str,
 }
 
@@ -130,7 +130,7 @@ impl<'c> Among<'c> {
         Among { composition, elements: elements.collect(), what }
     }
 
-    fn element(&self, diagnostics: &mut Diagnostics, local: &str, at: Span) -> Option<&'c Element> {
+    fn element(&self, diagnostics: &mut Diagnostics, local: &str, at: Span) -> Option<&'c ElementSchema> {
         let found = self.elements.iter().find(|element| *element.name.local == *local).copied();
         if found.is_none() {
             let mut known: Vec<&str> = self.elements.iter().map(|element| &*element.name.local).collect();
@@ -144,7 +144,7 @@ impl<'c> Among<'c> {
         found
     }
 
-    fn model(&self, schema: SchemaId) -> Option<Model> {
+    fn model(&self, schema: SchemaId) -> Option<SchemaModel> {
         model_of(self.composition, &self.composition.schemas.get(schema.0)?.text)
     }
 
@@ -169,13 +169,17 @@ impl<'c> Among<'c> {
     }
 
     /// An expected payload.
-    pub(super) fn expected(&self, diagnostics: &mut Diagnostics, written: &At<Written>) -> Option<Expected> {
+    pub(super) fn expected(
+        &self,
+        diagnostics: &mut Diagnostics,
+        written: &At<Written>,
+    ) -> Option<ExpectedPayload> {
         if let Written::Element(local) = &written.value {
             self.element(diagnostics, local, written.at)?;
-            return Some(Expected { element: local.clone(), exact: None });
+            return Some(ExpectedPayload { element: local.clone(), exact: None });
         }
         let xml = self.document(diagnostics, written)?;
-        let payload = match Payload::read(&xml, &Limits::FROM_PUMP) {
+        let payload = match Payload::read(&xml, &DocumentLimits::FROM_PUMP) {
             Ok(payload) => payload,
             Err(fault) => {
                 let told = format!("{}: {}", self.what, fault.message);
@@ -198,8 +202,8 @@ impl<'c> Among<'c> {
         };
         match self.model(schema)?.to_json(&xml) {
             Ok(json) => {
-                let exact = Exact { xml, name: name.clone(), json, schema };
-                Some(Expected { element: name.local.to_string(), exact: Some(exact) })
+                let exact = ExactPayload { xml, name: name.clone(), json, schema };
+                Some(ExpectedPayload { element: name.local.to_string(), exact: Some(exact) })
             }
             Err(finding) => {
                 let told = format!("{}: {}", self.what, finding.message);
@@ -215,10 +219,10 @@ impl<'c> Among<'c> {
     }
 }
 
-impl Expected {
+impl ExpectedPayload {
     /// Whether a payload matches.
     pub fn is(&self, composition: &Composition, payload: &[u8]) -> bool {
-        let Ok(read) = Payload::read(payload, &Limits::FROM_PUMP) else { return false };
+        let Ok(read) = Payload::read(payload, &DocumentLimits::FROM_PUMP) else { return false };
         let Some(exact) = &self.exact else { return *read.name().local == *self.element };
         let schema = composition.schemas.get(exact.schema.0);
         let model = schema.and_then(|schema| model_of(composition, &schema.text));

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use systole_kit::schema::nearest;
 
-use super::payload::{self, Among, Expected};
-use crate::config::diagnostic::Place;
+use super::payload::{self, Among, ExpectedPayload};
+use crate::config::diagnostic::FilePlace;
 use crate::config::diagnostics::Diagnostics;
 use crate::config::measure::{Bounds, between_ms};
 use crate::config::tree::{Node, Span, Value};
@@ -18,45 +18,45 @@ use systole_core::types::ids::Name;
 
 /// A step. Its parts run and are checked in the order of these fields.
 #[derive(Debug)]
-pub struct Step {
+pub struct TestStep {
     /// Its place.
-    pub place: Place,
+    pub place: FilePlace,
     /// The message to send.
-    pub send: Option<Sending>,
+    pub send: Option<TestMessage>,
     /// The time that passes, in milliseconds.
     pub after_ms: Option<u64>,
     /// The expected payload that waits for a person.
-    pub held: Option<(Place, Expected)>,
+    pub held: Option<(FilePlace, ExpectedPayload)>,
     /// The person's decision about it.
-    pub decision: Option<(Place, Decision)>,
+    pub decision: Option<(FilePlace, TestDecision)>,
     /// The expected question that waits for a person, with the person's answer.
-    pub question: Option<Question>,
+    pub question: Option<TestQuestion>,
     /// The expected refusal of the message.
-    pub refused: Option<Failure>,
+    pub refused: Option<ExpectedFailure>,
     /// The expected answer to the last message. An inner `None` means that it is handled without an answer.
-    pub answer: Option<(Place, Option<Expected>)>,
+    pub answer: Option<(FilePlace, Option<ExpectedPayload>)>,
     /// The expected failure of the last message.
-    pub fails: Option<Failure>,
+    pub fails: Option<ExpectedFailure>,
     /// Conditions on the answer or on the waiting payload.
-    pub xpath: Vec<Text>,
+    pub xpath: Vec<PlacedText>,
     /// Conditions on the log.
-    pub log: Vec<Text>,
+    pub log: Vec<PlacedText>,
 }
 
 /// A text with its place.
 #[derive(Clone, Debug)]
-pub struct Text {
+pub struct PlacedText {
     /// Its place in the test file.
-    pub place: Place,
+    pub place: FilePlace,
     /// The text.
     pub text: String,
 }
 
 /// A message from outside.
 #[derive(Debug)]
-pub struct Sending {
+pub struct TestMessage {
     /// Its place in the test file.
-    pub place: Place,
+    pub place: FilePlace,
     /// The payload.
     pub document: Vec<u8>,
     /// Its addressee.
@@ -69,7 +69,7 @@ pub struct Sending {
 
 /// A person's decision about the waiting payload with this element.
 #[derive(Debug)]
-pub struct Decision {
+pub struct TestDecision {
     /// The element of the waiting payload.
     pub element: String,
     /// The decision: `approve`, `reject` or `amend`.
@@ -82,9 +82,9 @@ pub struct Decision {
 
 /// A question that waits for a person. Without a choice and a note it is not answered.
 #[derive(Debug)]
-pub struct Question {
+pub struct TestQuestion {
     /// Its place in the test file.
-    pub place: Place,
+    pub place: FilePlace,
     /// A text that the question must contain.
     pub contains: Option<String>,
     /// The choice.
@@ -95,9 +95,9 @@ pub struct Question {
 
 /// A refusal, or the failure of a call.
 #[derive(Clone, Debug)]
-pub struct Failure {
+pub struct ExpectedFailure {
     /// Its place in the test file.
-    pub place: Place,
+    pub place: FilePlace,
     /// Its code, if given.
     pub code: Option<String>,
     /// A text that its message must contain.
@@ -119,11 +119,11 @@ pub(super) struct Written {
     asked: Option<At<String>>,
     choose: Option<At<String>>,
     note: Option<String>,
-    refused: Option<Failure>,
+    refused: Option<ExpectedFailure>,
     answer: Option<At<payload::Written>>,
-    fails: Option<Failure>,
-    xpath: Vec<Text>,
-    log: Vec<Text>,
+    fails: Option<ExpectedFailure>,
+    xpath: Vec<PlacedText>,
+    log: Vec<PlacedText>,
 }
 
 /// The code that test files use for a report in place of an answer.
@@ -261,7 +261,7 @@ fn all(
     own: &Fields<'_>,
     key: &str,
     wrong: impl Fn(&str) -> Option<String>,
-) -> Vec<Text> {
+) -> Vec<PlacedText> {
     let Some((node, path)) = own.get(key) else { return Vec::new() };
     let found = match &node.value {
         Value::List(_) => texts(diagnostics, node, &path).unwrap_or_default(),
@@ -278,12 +278,12 @@ fn all(
             );
         }
     }
-    found.into_iter().map(|one| Text { place: diagnostics.place(one.at), text: one.value }).collect()
+    found.into_iter().map(|one| PlacedText { place: diagnostics.place(one.at), text: one.value }).collect()
 }
 
 /// A code, or a map of `code` and `contains`.
-fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Failure> {
-    let mut failure = Failure { place: diagnostics.place(node.span), code: None, contains: None };
+fn failure(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<ExpectedFailure> {
+    let mut failure = ExpectedFailure { place: diagnostics.place(node.span), code: None, contains: None };
     let code = match &node.value {
         Value::Map(entries) => {
             let mut code = None;
@@ -326,11 +326,11 @@ pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
     composition: &Composition,
     steps: Vec<Written>,
-) -> Vec<Step> {
+) -> Vec<TestStep> {
     steps.into_iter().map(|step| resolved(diagnostics, composition, step)).collect()
 }
 
-fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Written) -> Step {
+fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Written) -> TestStep {
     let held = Among::all(composition, "held");
     let expected = step
         .held
@@ -343,7 +343,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
             _ => Some((place, Some(Among::all(composition, "answer").expected(diagnostics, written)?))),
         }
     });
-    let question = step.asked.as_ref().or(step.choose.as_ref()).map(|first| Question {
+    let question = step.asked.as_ref().or(step.choose.as_ref()).map(|first| TestQuestion {
         place: diagnostics.place(first.at),
         contains: step.asked.as_ref().map(|asked| asked.value.clone()),
         choice: step.choose.as_ref().map(|choice| choice.value.clone()),
@@ -362,7 +362,7 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
                 Some("amend: {ELEMENT: {FIELD: VALUE}}"),
             );
         }
-        Some((place, Decision { element: expected.element, verb, amended, note: step.note }))
+        Some((place, TestDecision { element: expected.element, verb, amended, note: step.note }))
     });
     let to = step.to.and_then(|to| named(diagnostics, composition.listeners.keys(), &to, "to"));
     let send = step.send.and_then(|written| {
@@ -379,9 +379,9 @@ fn resolved(diagnostics: &mut Diagnostics, composition: &Composition, step: Writ
             to => sent(composition, to.as_deref()),
         };
         let document = among.document(diagnostics, &written)?;
-        Some(Sending { place, document, to, from, is_same_thread: step.is_same_thread })
+        Some(TestMessage { place, document, to, from, is_same_thread: step.is_same_thread })
     });
-    Step {
+    TestStep {
         place: diagnostics.place(step.at),
         send,
         after_ms: step.after_ms,

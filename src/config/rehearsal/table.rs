@@ -1,17 +1,17 @@
 //! The table of keys of a test file. The reader of test files and the JSON Schema for editors both use it, so a key
 //! that is not in this table is rejected.
 
-use crate::config::key::{Form, Key, key};
+use crate::config::key::{ConfigKey, KeyForm, key};
 
 /// The path in the table above the keys of a test file.
 pub const TOP: &str = "#test";
 
-const TEXT: Form = Form::Text { empty: false };
+const TEXT: KeyForm = KeyForm::Text { empty: false };
 /// A payload: an element with its fields, an element alone, XML, or the path of an XML file.
-const PAYLOAD: Form = Form::Anything;
+const PAYLOAD: KeyForm = KeyForm::Anything;
 
 /// Every key of a test file, parents before children.
-pub const TEST_KEYS: &[Key] = &[
+pub const TEST_KEYS: &[ConfigKey] = &[
     key("#test.organism", "the nearest `organism.yaml`, here or in a folder above", "the organism's file")
         .of(TEXT),
     key(
@@ -19,27 +19,27 @@ pub const TEST_KEYS: &[Key] = &[
         "none",
         "other values than those of the organism's file, as `--set` gives them: PATH: VALUE",
     )
-    .of(Form::Anything),
+    .of(KeyForm::Anything),
     key(
         "#test.replies",
         "the script of each model",
         "the answers of all models: a file, or the answers by agent",
     )
-    .of(Form::Anything),
-    key("#test.stand_ins", "none", "answers in place of listeners, by listener").of(Form::Anything),
-    key("#test.tests", "required", "the tests, one after another").of(Form::Maps),
+    .of(KeyForm::Anything),
+    key("#test.stand_ins", "none", "answers in place of listeners, by listener").of(KeyForm::Anything),
+    key("#test.tests", "required", "the tests, one after another").of(KeyForm::Maps),
     key("#test.tests.name", "required", "what the test shows").of(TEXT),
-    key("#test.tests.set", "none", "as above, for this test alone").of(Form::Anything),
-    key("#test.tests.replies", "those of the file", "as above, for this test alone").of(Form::Anything),
-    key("#test.tests.stand_ins", "none", "as above, for this test alone").of(Form::Anything),
-    key("#test.tests.steps", "required", "what is sent, and the expected result").of(Form::Maps),
+    key("#test.tests.set", "none", "as above, for this test alone").of(KeyForm::Anything),
+    key("#test.tests.replies", "those of the file", "as above, for this test alone").of(KeyForm::Anything),
+    key("#test.tests.stand_ins", "none", "as above, for this test alone").of(KeyForm::Anything),
+    key("#test.tests.steps", "required", "what is sent, and the expected result").of(KeyForm::Maps),
     key("#test.tests.steps.send", "none", "a payload from outside").of(PAYLOAD),
     key("#test.tests.steps.to", "none", "the listener that it is for").of(TEXT),
     key("#test.tests.steps.from", "the operator", "the client that sends it").of(TEXT),
     key("#test.tests.steps.thread", "`new`", "`same` continues the thread of the message before")
-        .of(Form::Words(&["new", "same"])),
+        .of(KeyForm::Words(&["new", "same"])),
     key("#test.tests.steps.after", "none", "time that passes, without waiting for it")
-        .of(Form::Pattern("^[0-9]+(ms|s|m|h|d)$")),
+        .of(KeyForm::Pattern("^[0-9]+(ms|s|m|h|d)$")),
     key("#test.tests.steps.held", "none", "the payload that waits for a person").of(PAYLOAD),
     key("#test.tests.steps.approve", "none", "approves the waiting payload with this element").of(TEXT),
     key("#test.tests.steps.reject", "none", "rejects the waiting payload with this element").of(TEXT),
@@ -49,7 +49,7 @@ pub const TEST_KEYS: &[Key] = &[
     key("#test.tests.steps.note", "none", "the person's note; without `choose`, the answer to `asked`")
         .of(TEXT),
     key("#test.tests.steps.refused", "none", "the code of the refusal of `send`, or `code` and `contains`")
-        .of(Form::Anything),
+        .of(KeyForm::Anything),
     key(
         "#test.tests.steps.answer",
         "none",
@@ -61,15 +61,15 @@ pub const TEST_KEYS: &[Key] = &[
         "none",
         "the code of the failure of the last message, or `code` and `contains`",
     )
-    .of(Form::Anything),
+    .of(KeyForm::Anything),
     key(
         "#test.tests.steps.xpath",
         "none",
         "XPath expressions that hold for the answer, or for the held payload",
     )
-    .of(Form::Texts),
+    .of(KeyForm::Texts),
     key("#test.tests.steps.log", "none", "texts in the lines of `systole log`, in this order")
-        .of(Form::Texts),
+        .of(KeyForm::Texts),
 ];
 
 /// The keys of one answer of a stand-in.

@@ -4,8 +4,8 @@
 //! Input: the written `with` and the called element. Output: the fields, or a report of each field that is missing,
 //! unknown, or of another type.
 
-use systole_kit::schema::{Part, PartKind, nearest};
-use systole_workflow::spec::{Field, Path, Source};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
+use systole_workflow::spec::{Path, PayloadField, ValueSource};
 
 use super::super::diagnostics::Diagnostics;
 use super::super::names::one_of;
@@ -23,7 +23,7 @@ pub(super) const OWN_TEXT: &str = ".";
 /// The element to fill, and the place for reports.
 pub(super) struct Target<'t> {
     /// The called element.
-    pub(super) element: &'t Part<'t>,
+    pub(super) element: &'t PayloadPart<'t>,
     /// The place of `with`, or of the step if there is no `with`.
     pub(super) at: Span,
     /// The name of that place, for people.
@@ -37,11 +37,11 @@ pub(super) fn fields(
     order: &StepOrder,
     with: &[With],
     target: &Target<'_>,
-) -> Vec<Field> {
+) -> Vec<PayloadField> {
     let before = diagnostics.mistakes();
     let slots = slots(target.element);
     let mut is_whole = true;
-    let mut filled: Vec<(String, Source)> = Vec::new();
+    let mut filled: Vec<(String, ValueSource)> = Vec::new();
     for one in with {
         match one {
             With::Unread => is_whole = false,
@@ -52,7 +52,7 @@ pub(super) fn fields(
                 if let Some(found) = paths::find(diagnostics, scope, order, path, &place)
                     && goes_into(diagnostics, scope, &found, slot, path.at, &place)
                 {
-                    filled.push((slot.name.to_owned(), Source::Path(found.path)));
+                    filled.push((slot.name.to_owned(), ValueSource::Path(found.path)));
                 }
             }
             With::Text { field, text } => {
@@ -66,7 +66,7 @@ pub(super) fn fields(
                         Some("a value that the field can have"),
                     );
                 }
-                filled.push((slot.name.to_owned(), Source::Text(text.value.clone())));
+                filled.push((slot.name.to_owned(), ValueSource::Text(text.value.clone())));
             }
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn fields(
     }
     let field = |slot: &Slot<'_>| {
         let (_, source) = filled.iter().find(|(name, _)| name == slot.name)?;
-        Some(Field {
+        Some(PayloadField {
             name: slot.name.to_owned(),
             is_attribute: slot.part.is_attribute(),
             is_optional: slot.least == 0,
@@ -89,13 +89,13 @@ pub(super) fn fields(
 /// A field of the payload that can be filled.
 struct Slot<'t> {
     name: &'t str,
-    part: Part<'t>,
+    part: PayloadPart<'t>,
     least: u32,
     is_list: bool,
 }
 
 /// The fields of an element. Its own text has the name `.`.
-fn slots<'t>(element: &'t Part<'t>) -> Vec<Slot<'t>> {
+fn slots<'t>(element: &'t PayloadPart<'t>) -> Vec<Slot<'t>> {
     let parts = element.parts().into_iter().map(|part| Slot {
         name: part.name(),
         least: part.least(),
@@ -103,7 +103,7 @@ fn slots<'t>(element: &'t Part<'t>) -> Vec<Slot<'t>> {
         part,
     });
     let mut slots: Vec<Slot<'t>> = parts.collect();
-    if element.kind() != PartKind::Parts {
+    if element.kind() != PayloadPartKind::Parts {
         slots.push(Slot { name: OWN_TEXT, part: element.clone(), least: 1, is_list: false });
     }
     slots
@@ -117,7 +117,7 @@ fn slot<'s, 't>(
 ) -> Option<&'s Slot<'t>> {
     let names = || slots.iter().map(|slot| slot.name);
     if let Some(found) = slots.iter().find(|slot| slot.name == field.value) {
-        if found.part.kind() != PartKind::Parts {
+        if found.part.kind() != PayloadPartKind::Parts {
             return Some(found);
         }
         let message = format!(
@@ -147,12 +147,12 @@ fn copied(
     goal: &At<String>,
     slots: &[Slot<'_>],
     target: &Target<'_>,
-) -> Vec<(String, Source)> {
+) -> Vec<(String, ValueSource)> {
     let Some(found) = paths::find(diagnostics, scope, order, goal, target.place) else { return Vec::new() };
     let mut filled = Vec::new();
     match (&found.leads, &found.known.gives) {
         (Leads::Unknown, _) => return Vec::new(),
-        (Leads::Part(source), _) if source.kind() == PartKind::Parts => {
+        (Leads::Part(source), _) if source.kind() == PayloadPartKind::Parts => {
             if let [only] = slots
                 && only.name == OWN_TEXT
             {
@@ -162,7 +162,7 @@ fn copied(
                     goal.value,
                     target.element.name()
                 );
-                let first = source.parts().first().map_or("FIELD", Part::name);
+                let first = source.parts().first().map_or("FIELD", PayloadPart::name);
                 let fix = format!("with: {}/{first}, or another of its fields", goal.value);
                 diagnostics.report(Code::ConfigValue, goal.at, &message, Some(&fix));
             }
@@ -172,7 +172,7 @@ fn copied(
                 path.fields.push(slot.name.to_owned());
                 let is_list = field.is_list() || found.list.is_some() || is_several(scope, &found);
                 if fits(diagnostics, &field, is_list, slot, goal.at, target.place) {
-                    filled.push((slot.name.to_owned(), Source::Path(path)));
+                    filled.push((slot.name.to_owned(), ValueSource::Path(path)));
                 }
             }
         }
@@ -180,7 +180,7 @@ fn copied(
             for name in ["choice", "note"] {
                 if slots.iter().any(|slot| slot.name == name) {
                     let path = Path { fields: vec![name.to_owned()], ..found.path.clone() };
-                    filled.push((name.to_owned(), Source::Path(path)));
+                    filled.push((name.to_owned(), ValueSource::Path(path)));
                 }
             }
         }
@@ -188,7 +188,7 @@ fn copied(
             let own = slots.iter().find(|slot| slot.name == OWN_TEXT);
             if let Some(slot) = own.filter(|_| target.element.parts().is_empty()) {
                 if goes_into(diagnostics, scope, &found, slot, goal.at, target.place) {
-                    filled.push((OWN_TEXT.to_owned(), Source::Path(found.path.clone())));
+                    filled.push((OWN_TEXT.to_owned(), ValueSource::Path(found.path.clone())));
                 }
             } else {
                 let message = format!(
@@ -238,7 +238,7 @@ fn goes_into(
         }
         Leads::Part(part) => fits(diagnostics, part, is_list, slot, at, place),
         Leads::Words | Leads::Choice(_) => {
-            let is_text = slot.part.kind() == PartKind::Text;
+            let is_text = slot.part.kind() == PayloadPartKind::Text;
             if !is_text {
                 wrong_type(diagnostics, "a text", slot, at, place);
             }
@@ -249,14 +249,14 @@ fn goes_into(
 
 fn fits(
     diagnostics: &mut Diagnostics,
-    source: &Part<'_>,
+    source: &PayloadPart<'_>,
     is_list: bool,
     slot: &Slot<'_>,
     at: Span,
     place: &str,
 ) -> bool {
     let (from, into) = (source.kind(), slot.part.kind());
-    if from == PartKind::Parts || into == PartKind::Parts {
+    if from == PayloadPartKind::Parts || into == PayloadPartKind::Parts {
         let message = format!(
             "{place}: `{}` contains further elements, and only single values are copied",
             source.name()
@@ -269,7 +269,7 @@ fn fits(
         );
         return false;
     }
-    if into != PartKind::Text && from != into {
+    if into != PayloadPartKind::Text && from != into {
         wrong_type(diagnostics, kind_words(from), slot, at, place);
         return false;
     }
@@ -303,12 +303,12 @@ fn wrong_type(diagnostics: &mut Diagnostics, from: &str, slot: &Slot<'_>, at: Sp
     diagnostics.report(Code::ConfigValue, at, &message, Some("a path to a value of the same type"));
 }
 
-fn kind_words(kind: PartKind) -> &'static str {
+fn kind_words(kind: PayloadPartKind) -> &'static str {
     match kind {
-        PartKind::Text => "a text",
-        PartKind::Flag => "true or false",
-        PartKind::Number => "a number",
-        PartKind::Parts => "no single value",
+        PayloadPartKind::Text => "a text",
+        PayloadPartKind::Flag => "true or false",
+        PayloadPartKind::Number => "a number",
+        PayloadPartKind::Parts => "no single value",
     }
 }
 
@@ -316,7 +316,7 @@ fn kind_words(kind: PartKind) -> &'static str {
 fn missing(
     diagnostics: &mut Diagnostics,
     slots: &[Slot<'_>],
-    filled: &[(String, Source)],
+    filled: &[(String, ValueSource)],
     target: &Target<'_>,
 ) {
     let is_filled = |slot: &&Slot<'_>| filled.iter().any(|(name, _)| name == slot.name);

@@ -3,7 +3,7 @@
 //!
 //! Input: steps with looked-up names. Output: mistakes in the last step.
 
-use systole_kit::schema::PartKind;
+use systole_kit::schema::PayloadPartKind;
 
 use super::super::diagnostics::Diagnostics;
 use super::super::tree::Span;
@@ -11,16 +11,22 @@ use super::declaration::{Step, Work};
 use super::is_own;
 use super::resolve::Resolving;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::Element;
+use systole_core::types::composition::ElementSchema;
 
 impl Resolving<'_, '_> {
     /// Checks that the last step returns the final.
-    pub(super) fn last(&self, diagnostics: &mut Diagnostics, returns: &Element, returns_text: bool) {
+    pub(super) fn last(&self, diagnostics: &mut Diagnostics, returns: &ElementSchema, returns_text: bool) {
         let Some(last) = self.workflow.steps.last() else { return };
         self.gives_final(diagnostics, last, returns, returns_text);
     }
 
-    fn gives_final(&self, diagnostics: &mut Diagnostics, step: &Step, returns: &Element, returns_text: bool) {
+    fn gives_final(
+        &self,
+        diagnostics: &mut Diagnostics,
+        step: &Step,
+        returns: &ElementSchema,
+        returns_text: bool,
+    ) {
         let place = format!("{}.{}", self.path, step.id.value);
         let local = &returns.name.local;
         let mut wrong = |at: Span, why: &str, fix: &str| {
@@ -102,7 +108,9 @@ impl Resolving<'_, '_> {
             }
             Work::Do(goal) => {
                 let Some(part) = self.link(goal).and_then(|given| self.part(given)) else { return };
-                if part.part("converged").is_some_and(|flag| flag.kind() == PartKind::Flag && !flag.is_list())
+                if part
+                    .part("converged")
+                    .is_some_and(|flag| flag.kind() == PayloadPartKind::Flag && !flag.is_list())
                 {
                     return;
                 }

@@ -19,7 +19,7 @@ use super::super::value::At;
 use super::declaration::{Goal, Step, Work, WorkflowDeclaration};
 use super::{VOCABULARY, supervising};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::Element;
+use systole_core::types::composition::ElementSchema;
 
 /// The elements of a workflow's calls to itself: request and answer.
 const BRANCH: [&str; 2] = ["branch", "branch-output"];
@@ -32,7 +32,7 @@ pub(in crate::config) fn is_own(name: &QName) -> bool {
 }
 
 /// The payloads of goals, by the workflow's name and the written local name.
-pub(in crate::config) type Links = BTreeMap<(String, String), Element>;
+pub(in crate::config) type Links = BTreeMap<(String, String), ElementSchema>;
 
 /// Finds the agents and listeners of each workflow, and adds to what they accept and return.
 pub(in crate::config) fn adapt(diagnostics: &mut Diagnostics, declared: &mut Declared) {
@@ -293,7 +293,7 @@ pub(in crate::config) fn link(
     resolved: &mut [Resolved<'_>],
 ) -> Links {
     let mut links = Links::new();
-    let mut given: Vec<(String, At<Element>)> = Vec::new();
+    let mut given: Vec<(String, At<ElementSchema>)> = Vec::new();
     for party in &declared.parties {
         let Some(workflow) = &party.workflow else { continue };
         for step in workflow.every_step() {

@@ -2,8 +2,8 @@
 //!
 //! Input: a written condition and the target of its path. Output: a test that cannot fail at run time.
 
-use systole_kit::schema::{Part, PartKind, nearest};
-use systole_workflow::spec::{self, Test};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
+use systole_workflow::spec::{self, ValueTest};
 
 use super::super::diagnostics::Diagnostics;
 use super::super::names::one_of;
@@ -43,10 +43,10 @@ pub(super) fn judge(
         Leads::Words => texts(diagnostics, condition, place),
         Leads::Choice(choices) => choice(diagnostics, condition, choices, place),
         Leads::Part(part) => match part.kind() {
-            PartKind::Text => text(diagnostics, condition, part, place),
-            PartKind::Flag => flag(diagnostics, condition, place),
-            PartKind::Number => number(diagnostics, condition, part, place),
-            PartKind::Parts => {
+            PayloadPartKind::Text => text(diagnostics, condition, part, place),
+            PayloadPartKind::Flag => flag(diagnostics, condition, place),
+            PayloadPartKind::Number => number(diagnostics, condition, part, place),
+            PayloadPartKind::Parts => {
                 let names: Vec<String> = part
                     .parts()
                     .iter()
@@ -115,9 +115,9 @@ fn is_decimal(text: &str) -> bool {
 }
 
 /// A test for texts.
-fn texts(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<Test> {
+fn texts(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<ValueTest> {
     let values = condition.wanted.iter().map(|wanted| no_range(diagnostics, condition, wanted, place));
-    values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>().map(Test::Text)
+    values.collect::<Vec<_>>().into_iter().collect::<Option<Vec<_>>>().map(ValueTest::Text)
 }
 
 /// The wanted text. A range is reported.
@@ -152,7 +152,7 @@ fn choice(
     condition: &Condition,
     choices: &[At<String>],
     place: &str,
-) -> Option<Test> {
+) -> Option<ValueTest> {
     let known = || choices.iter().map(|choice| choice.value.as_str());
     let mut values = Vec::new();
     for wanted in &condition.wanted {
@@ -169,10 +169,15 @@ fn choice(
         };
         diagnostics.report(Code::ConfigValue, wanted.at, &message, Some(&fix));
     }
-    (values.len() == condition.wanted.len()).then_some(Test::Text(values))
+    (values.len() == condition.wanted.len()).then_some(ValueTest::Text(values))
 }
 
-fn text(diagnostics: &mut Diagnostics, condition: &Condition, part: &Part<'_>, place: &str) -> Option<Test> {
+fn text(
+    diagnostics: &mut Diagnostics,
+    condition: &Condition,
+    part: &PayloadPart<'_>,
+    place: &str,
+) -> Option<ValueTest> {
     let mut values = Vec::new();
     for wanted in &condition.wanted {
         if let Some(fault) = part.fault(&wanted.text) {
@@ -188,13 +193,13 @@ fn text(diagnostics: &mut Diagnostics, condition: &Condition, part: &Part<'_>, p
             values.extend(no_range(diagnostics, condition, wanted, place));
         }
     }
-    (values.len() == condition.wanted.len()).then_some(Test::Text(values))
+    (values.len() == condition.wanted.len()).then_some(ValueTest::Text(values))
 }
 
-fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<Test> {
+fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Option<ValueTest> {
     match condition.wanted.as_slice() {
-        [one] if one.is_plain && one.text == "true" => return Some(Test::Flag(true)),
-        [one] if one.is_plain && one.text == "false" => return Some(Test::Flag(false)),
+        [one] if one.is_plain && one.text == "true" => return Some(ValueTest::Flag(true)),
+        [one] if one.is_plain && one.text == "false" => return Some(ValueTest::Flag(false)),
         [one] => {
             let message =
                 format!("{place}: `{}` is true or false, and never `{}`", condition.path.value, one.text);
@@ -219,9 +224,9 @@ fn flag(diagnostics: &mut Diagnostics, condition: &Condition, place: &str) -> Op
 fn number(
     diagnostics: &mut Diagnostics,
     condition: &Condition,
-    part: &Part<'_>,
+    part: &PayloadPart<'_>,
     place: &str,
-) -> Option<Test> {
+) -> Option<ValueTest> {
     let mut ranges = Vec::new();
     for wanted in &condition.wanted {
         let written = wanted.text.as_str();
@@ -266,7 +271,7 @@ fn number(
             ranges.push((from.map(str::to_owned), to.map(str::to_owned)));
         }
     }
-    (ranges.len() == condition.wanted.len()).then_some(Test::Number(ranges))
+    (ranges.len() == condition.wanted.len()).then_some(ValueTest::Number(ranges))
 }
 
 /// The correct form for `>= 9` or `1-5`.

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use systole_agent::spec::{Agent, Model};
+use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_kit::money::Money;
-use systole_workflow::bound::{Bound, Count, bound};
+use systole_workflow::bound::{Bound, BoundCount, bound};
 use systole_workflow::spec::Workflow;
 
 use super::super::agent_configs::Thinking;
@@ -152,7 +152,7 @@ impl Checked<'_> {
 
     fn count(
         &mut self,
-        count: &Count,
+        count: &BoundCount,
         key: &str,
         what: &str,
         (written, allowed, most): (Option<Span>, u64, u64),
@@ -222,7 +222,7 @@ impl Checked<'_> {
     }
 }
 
-fn found<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t Agent, &'t Model)> {
+fn found<'t>(thinking: &'t Thinking, agent: &str) -> Option<(&'t AgentSpec, &'t ModelSpec)> {
     let agent = thinking.agents.iter().find(|one| one.name == agent)?;
     Some((agent, thinking.models.iter().find(|model| model.name == agent.model)?))
 }

@@ -3,7 +3,7 @@
 //! Input: a text of the file and a scope. Output: the path with its target, or a report of its first unknown word,
 //! with the most similar known one.
 
-use systole_kit::schema::{Part, PartKind, nearest};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, nearest};
 use systole_workflow::spec;
 
 use super::super::diagnostics::Diagnostics;
@@ -18,7 +18,7 @@ use systole_core::types::codes::Code;
 /// The target of a path.
 pub(super) enum Leads<'m> {
     /// An element or an attribute.
-    Part(Part<'m>),
+    Part(PayloadPart<'m>),
     /// A person's choice: one of these.
     Choice(Vec<At<String>>),
     /// Text.
@@ -271,13 +271,13 @@ fn payload<'m>(
     diagnostics: &mut Diagnostics,
     scope: &Scope<'m>,
     known: &Known<'m>,
-    roots: &[Part<'m>],
+    roots: &[PayloadPart<'m>],
     written: &Written<'_>,
     place: &str,
 ) -> Option<Inside<'m>> {
     // With several possible payloads, the first one that has the field is used. In the others the field is absent.
     let has_first =
-        |root: &&Part<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
+        |root: &&PayloadPart<'m>| written.fields.first().is_none_or(|(field, _)| root.part(field).is_some());
     let Some(root) = roots.iter().find(has_first).or(roots.first()) else {
         return Some(Inside::one(Leads::Unknown));
     };
@@ -303,17 +303,17 @@ fn payload<'m>(
 
 fn unknown_field(
     diagnostics: &mut Diagnostics,
-    part: &Part<'_>,
+    part: &PayloadPart<'_>,
     (field, at): (&str, Span),
     known: &Known<'_>,
     place: &str,
 ) {
     let parts = part.parts();
-    let names = || parts.iter().map(Part::name);
+    let names = || parts.iter().map(PayloadPart::name);
     let message = format!("{place}: `{field}` is not a field of `{}`", part.name());
     let fix = match (nearest(field, names()), part.kind()) {
         (Some(near), _) => near.to_owned(),
-        (None, PartKind::Parts) if !parts.is_empty() => one_of(names()),
+        (None, PayloadPartKind::Parts) if !parts.is_empty() => one_of(names()),
         (None, _) => format!("the path without it: `{}` has no fields", part.name()),
     };
     diagnostics.report_beside(Code::ConfigUnknownName, at, &message, Some(&fix), (known.at, "the goal"));

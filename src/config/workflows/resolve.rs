@@ -4,7 +4,7 @@
 //! Input: the declaration and its composition. Output: plain data. All mistakes are reported. The result is only
 //! complete if there were none.
 
-use systole_kit::schema::{Model, Part, PartKind};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, SchemaModel};
 use systole_workflow::spec::{self, ElementName};
 
 use super::super::compose::Composed;
@@ -23,7 +23,7 @@ use super::step_order::StepOrder;
 use super::steps::REQUEST;
 use super::{is_own, judging};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Element, Listener, Schema};
+use systole_core::types::composition::{ElementSchema, Listener, Schema};
 
 /// The resolved workflows of a file.
 pub(in crate::config) struct Resolution {
@@ -61,9 +61,9 @@ pub(in crate::config) fn resolve(
 }
 
 /// The models of all schemas, at the same indexes.
-fn models(schemas: &[Schema]) -> Vec<Option<Model>> {
+fn models(schemas: &[Schema]) -> Vec<Option<SchemaModel>> {
     let among: Vec<(&str, &[u8])> = schemas.iter().map(|one| (&*one.name, &*one.text)).collect();
-    schemas.iter().map(|one| Model::read_among(&one.text, &among).ok()).collect()
+    schemas.iter().map(|one| SchemaModel::read_among(&one.text, &among).ok()).collect()
 }
 
 pub(super) struct Resolving<'d, 'm> {
@@ -71,7 +71,7 @@ pub(super) struct Resolving<'d, 'm> {
     party: &'d Party,
     pub(super) workflow: &'d WorkflowDeclaration,
     composed: &'d Composed,
-    models: &'m [Option<Model>],
+    models: &'m [Option<SchemaModel>],
     order: StepOrder,
     warnings: Vec<(usize, Diagnostic)>,
 }
@@ -80,13 +80,13 @@ impl<'m> Resolving<'_, 'm> {
     fn workflow(&mut self, diagnostics: &mut Diagnostics) -> Option<spec::Workflow> {
         let own = self.party.name.as_ref().and_then(|name| self.composed.listeners.get(name))?;
         let accepts = own.accepts.iter().filter(|element| !is_own(&element.name));
-        let request: Vec<Part<'m>> = accepts.filter_map(|element| self.part(element)).collect();
+        let request: Vec<PayloadPart<'m>> = accepts.filter_map(|element| self.part(element)).collect();
         let gives = if request.is_empty() { Gives::Unknown } else { Gives::Payloads(request) };
         let mut scope = Scope::default();
         scope.known.push(self.known(REQUEST, self.party.key.at, gives, &scope));
         let steps = self.steps(diagnostics, &self.workflow.steps, &mut scope);
         let returns = own.returns.iter().find(|element| !is_own(&element.name))?;
-        let returns_text = self.part(returns).is_none_or(|part| part.kind() == PartKind::Text);
+        let returns_text = self.part(returns).is_none_or(|part| part.kind() == PayloadPartKind::Text);
         self.last(diagnostics, returns, returns_text);
         Some(spec::Workflow {
             name: own.name.to_string(),
@@ -97,7 +97,7 @@ impl<'m> Resolving<'_, 'm> {
         })
     }
 
-    pub(super) fn part(&self, element: &Element) -> Option<Part<'m>> {
+    pub(super) fn part(&self, element: &ElementSchema) -> Option<PayloadPart<'m>> {
         self.models.get(element.schema.0)?.as_ref()?.part(&element.name.local)
     }
 
@@ -201,7 +201,7 @@ impl<'m> Resolving<'_, 'm> {
         list: &At<String>,
         scope: &mut Scope<'m>,
         place: &str,
-    ) -> Option<spec::Each> {
+    ) -> Option<spec::EachList> {
         let found = paths::find(diagnostics, scope, &self.order, list, place);
         let found = found.filter(|found| self.is_list(diagnostics, scope, found, list, place)).map(|found| {
             let is_sure =
@@ -210,7 +210,7 @@ impl<'m> Resolving<'_, 'm> {
                 Leads::Part(part) => (if is_sure { part.least() } else { 0 }, part.most()),
                 _ => (0, None),
             };
-            spec::Each { list: found.path, at_once: step.at_once, least, most }
+            spec::EachList { list: found.path, at_once: step.at_once, least, most }
         });
         scope.branches.push(step.id.value.clone());
         let each = found?;
@@ -273,21 +273,21 @@ impl<'m> Resolving<'_, 'm> {
         step: &Step,
         scope: &mut Scope<'m>,
         place: &str,
-    ) -> Option<spec::Work> {
+    ) -> Option<spec::StepAction> {
         Some(match &step.work {
             Work::Unread => return None,
-            Work::Do(goal) => spec::Work::Do(self.goal(diagnostics, goal, scope, place)),
-            Work::Call { element, to, with, with_at } => spec::Work::Call(self.call(
+            Work::Do(goal) => spec::StepAction::Do(self.goal(diagnostics, goal, scope, place)),
+            Work::Call { element, to, with, with_at } => spec::StepAction::Call(self.call(
                 diagnostics,
                 (element, to.as_ref()),
                 (with, *with_at),
                 scope,
                 place,
             )?),
-            Work::Ask(question) => spec::Work::Ask(self.question(diagnostics, question, scope, place)),
-            Work::Wait(ms) => spec::Work::Wait { ms: *ms },
-            Work::Group(steps) => spec::Work::Group { steps: self.steps(diagnostics, steps, scope) },
-            Work::Parallel(steps) => spec::Work::Parallel {
+            Work::Ask(question) => spec::StepAction::Ask(self.question(diagnostics, question, scope, place)),
+            Work::Wait(ms) => spec::StepAction::Wait { ms: *ms },
+            Work::Group(steps) => spec::StepAction::Group { steps: self.steps(diagnostics, steps, scope) },
+            Work::Parallel(steps) => spec::StepAction::Parallel {
                 steps: self.parallel(diagnostics, steps, scope),
                 at_once: step.at_once,
             },
@@ -302,14 +302,14 @@ impl<'m> Resolving<'_, 'm> {
                     None => return None,
                     Some(Until::Converged(at)) => {
                         self.converges(diagnostics, steps, *at, place);
-                        spec::Until::Converged
+                        spec::RepeatUntil::Converged
                     }
                     Some(Until::Holds(conditions)) => {
                         let place = format!("{place}.repeat.until");
-                        spec::Until::Holds(self.conditions(diagnostics, conditions, scope, &place))
+                        spec::RepeatUntil::Holds(self.conditions(diagnostics, conditions, scope, &place))
                     }
                 };
-                spec::Work::Repeat { steps: made, until, at_most: *at_most }
+                spec::StepAction::Repeat { steps: made, until, at_most: *at_most }
             }
         })
     }
@@ -351,11 +351,11 @@ impl<'m> Resolving<'_, 'm> {
             tasks: self
                 .workflow
                 .tasks_of(goal)
-                .map(|tasks| spec::Tasks { by: tasks.by.value.clone(), at_most: tasks.at_most }),
+                .map(|tasks| spec::TaskRule { by: tasks.by.value.clone(), at_most: tasks.at_most }),
         }
     }
 
-    pub(super) fn link(&self, goal: &Goal) -> Option<&Element> {
+    pub(super) fn link(&self, goal: &Goal) -> Option<&ElementSchema> {
         let gives = goal.gives.as_ref()?;
         self.composed.links.get(&(self.party.key.value.clone(), gives.value.clone()))
     }
@@ -385,7 +385,7 @@ impl<'m> Resolving<'_, 'm> {
         question: &Question,
         scope: &Scope<'m>,
         place: &str,
-    ) -> spec::Question {
+    ) -> spec::QuestionStep {
         let mut shows = Vec::new();
         for one in &question.shows {
             let place = format!("{place}.shows");
@@ -408,7 +408,7 @@ impl<'m> Resolving<'_, 'm> {
             };
             diagnostics.report(Code::ConfigValue, one.at, &format!("{place}: {why}"), Some(&fix));
         }
-        spec::Question {
+        spec::QuestionStep {
             words: question.words.clone(),
             choices: question.choices.iter().map(|choice| choice.value.clone()).collect(),
             shows,
@@ -424,7 +424,7 @@ impl<'m> Resolving<'_, 'm> {
         (with, with_at): (&[With], Span),
         scope: &Scope<'m>,
         place: &str,
-    ) -> Option<spec::Call> {
+    ) -> Option<spec::CallStep> {
         let to = self.callee(to?)?;
         let taken = self.taken(diagnostics, element, to, place)?;
         let model = self.models.get(taken.schema.0)?.as_ref()?;
@@ -432,7 +432,7 @@ impl<'m> Resolving<'_, 'm> {
         let place = format!("{place}.with");
         let target = Target { element: &part, at: with_at, place: &place };
         let fields = filling::fields(diagnostics, scope, &self.order, with, &target);
-        Some(spec::Call {
+        Some(spec::CallStep {
             element: element_name(taken),
             is_qualified: model.is_qualified(&taken.name.local),
             to: to.name.to_string(),
@@ -451,7 +451,7 @@ impl<'m> Resolving<'_, 'm> {
         element: &At<String>,
         to: &'l Listener,
         place: &str,
-    ) -> Option<&'l Element> {
+    ) -> Option<&'l ElementSchema> {
         let offered = || to.accepts.iter().filter(|one| !is_own(&one.name));
         if let Some(found) = offered().find(|one| *one.name.local == *element.value) {
             return Some(found);
@@ -508,14 +508,14 @@ impl<'m> Resolving<'_, 'm> {
         (gives, Vec::new())
     }
 
-    fn payload(&self, element: Option<&Element>) -> Gives<'m> {
+    fn payload(&self, element: Option<&ElementSchema>) -> Gives<'m> {
         element
             .and_then(|element| self.part(element))
             .map_or(Gives::Unknown, |part| Gives::Payloads(vec![part]))
     }
 }
 
-fn element_name(element: &Element) -> ElementName {
+fn element_name(element: &ElementSchema) -> ElementName {
     ElementName { namespace: element.name.ns.to_string(), local: element.name.local.to_string() }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The scope grows while the steps of a workflow are visited in order. It judges no values and reports nothing.
 
-use systole_kit::schema::Part;
+use systole_kit::schema::PayloadPart;
 
 use super::super::tree::Span;
 use super::super::value::At;
@@ -27,7 +27,7 @@ pub(super) struct Known<'m> {
 #[derive(Clone)]
 pub(super) enum Gives<'m> {
     /// One of these payloads. Almost always there is only one.
-    Payloads(Vec<Part<'m>>),
+    Payloads(Vec<PayloadPart<'m>>),
     /// A person's choice, and a note.
     Choice(Vec<At<String>>),
     /// Text.

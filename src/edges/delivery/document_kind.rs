@@ -2,8 +2,8 @@
 //! ends that delivery, and whether its sender waits for an answer. It judges nothing; the door does. Bytes come in; a
 //! kind goes out.
 
-use systole_kit::Limits;
-use systole_kit::reply::Word;
+use systole_kit::DocumentLimits;
+use systole_kit::reply::ListenerDocument;
 
 use super::process::{Root, root_of};
 
@@ -56,13 +56,13 @@ pub fn document_kind(word: &[u8]) -> DocumentKind {
         Root::Stray => DocumentKind::Other,
         // An unreadable document counts as nothing: the door might find a reply in it, which would then end no
         // delivery.
-        Root::Other => match Word::read(word, &Limits::default()) {
-            Ok(Word::Reply { delivery, .. }) => DocumentKind::Reply { delivery },
-            Ok(Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. }) => {
-                DocumentKind::Waits { delivery, id }
-            }
-            Ok(Word::Progress { delivery, .. }) => DocumentKind::Progress { delivery },
-            Ok(Word::Notice { delivery, .. }) => DocumentKind::Notice { delivery },
+        Root::Other => match ListenerDocument::read(word, &DocumentLimits::default()) {
+            Ok(ListenerDocument::Reply { delivery, .. }) => DocumentKind::Reply { delivery },
+            Ok(
+                ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. },
+            ) => DocumentKind::Waits { delivery, id },
+            Ok(ListenerDocument::Progress { delivery, .. }) => DocumentKind::Progress { delivery },
+            Ok(ListenerDocument::Notice { delivery, .. }) => DocumentKind::Notice { delivery },
             Err(_) => DocumentKind::Other,
         },
     }

@@ -4,7 +4,7 @@
 //! A test run of a single program wants all of them. Nothing is decided by what is heard here.
 
 /// Hears what is said aside.
-pub trait Ear: Send + Sync {
+pub trait ProgramEar: Send + Sync {
     /// Hears bytes from stderr, or from stdout between the documents of the protocol.
     fn aside(&self, said: &[u8]);
     /// Hears the part of those bytes that was a line on the stdout of a program that stays, where a document of the
@@ -16,9 +16,9 @@ pub trait Ear: Send + Sync {
 
 /// Hears nothing.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Deaf;
+pub struct NoEar;
 
-impl Ear for Deaf {
+impl ProgramEar for NoEar {
     fn aside(&self, _: &[u8]) {}
     fn ended(&self, _: &str, _: bool) {}
 }

@@ -16,85 +16,85 @@ use std::time::Duration;
 use systole_kit::Fault;
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
-use systole_kit::reply::{self, Said};
+use systole_kit::reply::{self, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::mailbox::Errand;
 use super::post::{Post, UNSENT, called_back};
-use crate::edges::tasks::{self, Caught, Kind, Panicked, Task};
+use crate::edges::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
 use systole_core::types::codes::Code;
-use systole_core::types::ports::{Delivery, Speech, Token};
+use systole_core::types::ports::{ArrivedDocument, Delivery, LeaseToken};
 
 mod line;
 
 use line::Board;
 
 /// The future of a listener's final answer.
-pub type Word = Pin<Box<dyn Future<Output = Said> + Send>>;
+pub type ReplyFuture = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
 
 /// A Rust listener. Its work must not block: it runs among the pump's own tasks. When its answer is no
 /// longer wanted, its future is dropped where it awaits.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use systole::edges::delivery::{Answering, Word};
-/// use systole_kit::{envelope::Delivered, line::Line, reply::{Item, Said}};
+/// use systole::edges::delivery::{InlineListener, ReplyFuture};
+/// use systole_kit::{envelope::Delivered, line::Line, reply::{Item, ReplyContent}};
 ///
 /// /// Says what it is told.
 /// struct Echo;
 ///
-/// impl Answering for Echo {
-///     fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> Word {
-///         Box::pin(async move { Said::Items(vec![Item::plain(asked.payload)]) })
+/// impl InlineListener for Echo {
+///     fn answer(self: Arc<Self>, asked: Delivered, _: Arc<dyn Line>) -> ReplyFuture {
+///         Box::pin(async move { ReplyContent::Items(vec![Item::plain(asked.payload)]) })
 ///     }
 /// }
 /// ```
-pub trait Answering: Send + Sync + 'static {
+pub trait InlineListener: Send + Sync + 'static {
     /// Answers a delivery. While it works on this delivery, it may write its journal and ask on the line.
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word;
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture;
 
     /// Its answer to this delivery was taken. This is called only if others answer under its name as well.
     fn taken(&self, _asked: &Delivered) {}
 }
 
 /// A listener that is one closure and needs no line.
-pub fn answering<F, A>(answer: F) -> Arc<dyn Answering>
+pub fn answering<F, A>(answer: F) -> Arc<dyn InlineListener>
 where
     F: Fn(Delivered) -> A + Send + Sync + 'static,
-    A: Future<Output = Said> + Send + 'static,
+    A: Future<Output = ReplyContent> + Send + 'static,
 {
     conversing(move |asked, _| answer(asked))
 }
 
 /// A listener that is one closure, with its line.
-pub fn conversing<F, A>(answer: F) -> Arc<dyn Answering>
+pub fn conversing<F, A>(answer: F) -> Arc<dyn InlineListener>
 where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
-    A: Future<Output = Said> + Send + 'static,
+    A: Future<Output = ReplyContent> + Send + 'static,
 {
     Arc::new(Closure(answer))
 }
 
 struct Closure<F>(F);
 
-impl<F, A> Answering for Closure<F>
+impl<F, A> InlineListener for Closure<F>
 where
     F: Fn(Delivered, Arc<dyn Line>) -> A + Send + Sync + 'static,
-    A: Future<Output = Said> + Send + 'static,
+    A: Future<Output = ReplyContent> + Send + 'static,
 {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> Word {
+    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
         Box::pin((self.0)(asked, line))
     }
 }
 
 /// Starts the task that brings a listener its deliveries.
-pub(super) fn tend(post: &Post, listener: Arc<dyn Answering>) -> Task {
-    let kind = Kind::Listener(post.listener.clone());
+pub(super) fn tend(post: &Post, listener: Arc<dyn InlineListener>) -> RunningTask {
+    let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     tasks::start(kind, attend(post.clone(), listener), |panicked| fallen.fallen(panicked))
 }
 
-async fn attend(post: Post, listener: Arc<dyn Answering>) {
+async fn attend(post: Post, listener: Arc<dyn InlineListener>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     let board = Arc::new(Board::default());
@@ -125,7 +125,7 @@ async fn attend(post: Post, listener: Arc<dyn Answering>) {
 async fn bring(
     delivery: &Delivery,
     post: &Post,
-    listener: &Arc<dyn Answering>,
+    listener: &Arc<dyn InlineListener>,
     board: &Arc<Board>,
     running: &mpsc::Sender<Infallible>,
 ) {
@@ -141,7 +141,7 @@ async fn bring(
         Poll::Ready(said) => answered(post, token, said).await,
         Poll::Pending => {
             let (work, running) = (wait(post.clone(), token.clone(), answer), running.clone());
-            let (kind, post) = (Kind::Delivery(post.listener.clone()), post.clone());
+            let (kind, post) = (TaskKind::Delivery(post.listener.clone()), post.clone());
             let whole = async move {
                 work.await;
                 drop(running);
@@ -154,7 +154,7 @@ async fn bring(
     }
 }
 
-async fn wait(post: Post, token: Token, answer: Caught<Said>) {
+async fn wait(post: Post, token: LeaseToken, answer: Caught<ReplyContent>) {
     let grace = Duration::from_millis(post.pace.eof_ms.saturating_add(post.pace.term_ms));
     let last_moment = async {
         post.stopped().await;
@@ -168,7 +168,7 @@ async fn wait(post: Post, token: Token, answer: Caught<Said>) {
     gone(&post, token, code, words.to_owned()).await;
 }
 
-async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
+async fn answered(post: &Post, token: LeaseToken, said: Result<ReplyContent, PanicMessage>) {
     let said = match said {
         Ok(said) => said,
         Err(panicked) => return gone(post, token, Code::ListenerFailed, panic_words(&panicked)).await,
@@ -178,21 +178,25 @@ async fn answered(post: &Post, token: Token, said: Result<Said, Panicked>) {
         return gone(post, token, Code::ListenerFailed, words).await;
     }
     if post.mailbox.settle(&token.0) {
-        post.said(Speech::Word(reply::Word::Reply { delivery: token.0.to_string(), said })).await;
+        post.said(ArrivedDocument::Word(reply::ListenerDocument::Reply {
+            delivery: token.0.to_string(),
+            said,
+        }))
+        .await;
     }
 }
 
 /// Why an answer cannot be sent: it has an item that its listener knows to be invalid.
-fn fault_in(said: &Said) -> Option<&Fault> {
-    let Said::Items(items) = said else { return None };
+fn fault_in(said: &ReplyContent) -> Option<&Fault> {
+    let ReplyContent::Items(items) = said else { return None };
     items.iter().find_map(|item| item.payload.as_ref().err())
 }
 
-fn panic_words(panicked: &Panicked) -> String {
+fn panic_words(panicked: &PanicMessage) -> String {
     format!("panicked: {}", panicked.0)
 }
 
-async fn gone(post: &Post, token: Token, code: Code, words: String) {
+async fn gone(post: &Post, token: LeaseToken, code: Code, words: String) {
     if post.mailbox.settle(&token.0) {
         post.gone(token, code, words).await;
     }

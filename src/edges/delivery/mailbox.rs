@@ -12,12 +12,12 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use systole_kit::told::Answer;
+use systole_kit::told::PumpAnswer;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use systole_core::types::limits;
-use systole_core::types::ports::{CallBack, Delivery, Token};
+use systole_core::types::ports::{CallBack, Delivery, LeaseToken};
 
 /// The next thing to bring to the listener.
 #[derive(Debug)]
@@ -25,18 +25,18 @@ pub(super) enum Errand {
     /// A delivery. It is out from now on.
     Deliver(Delivery),
     /// A note that an answer is no longer wanted.
-    Cancel(Token),
+    Cancel(LeaseToken),
     /// The answer to a journal entry or a question.
-    Answer(Answer),
+    Answer(PumpAnswer),
 }
 
 /// Something other than a delivery to bring to the listener.
 #[derive(Debug)]
 pub(super) enum Side {
     /// A note that an answer is no longer wanted.
-    Cancel(Token),
+    Cancel(LeaseToken),
     /// The answer to a journal entry or a question.
-    Answer(Answer),
+    Answer(PumpAnswer),
 }
 
 impl From<Side> for Errand {
@@ -76,9 +76,9 @@ pub(super) struct Mailbox {
 struct Papers {
     waiting: VecDeque<Delivery>,
     out: HashMap<Arc<str>, Option<Recall>>,
-    cancels: VecDeque<Token>,
-    unsent: VecDeque<(Token, CallBack)>,
-    answers: VecDeque<Answer>,
+    cancels: VecDeque<LeaseToken>,
+    unsent: VecDeque<(LeaseToken, CallBack)>,
+    answers: VecDeque<PumpAnswer>,
     /// Deliveries that ended with an earlier life of the listener. Their asker no longer waits, and the next
     /// life must not get answers that it never asked for.
     dead: VecDeque<Arc<str>>,
@@ -127,7 +127,7 @@ impl Mailbox {
     }
 
     /// Calls a delivery back. If it is not on the mailbox, it has been answered.
-    pub(super) fn call_back(&self, token: &Token, why: CallBack) {
+    pub(super) fn call_back(&self, token: &LeaseToken, why: CallBack) {
         let mut papers = self.papers();
         if let Some(place) = papers.waiting.iter().position(|d| d.lease.token == *token) {
             papers.waiting.remove(place);
@@ -144,7 +144,7 @@ impl Mailbox {
     }
 
     /// Puts an answer on the mailbox.
-    pub(super) fn answer(&self, answer: Answer) {
+    pub(super) fn answer(&self, answer: PumpAnswer) {
         let mut papers = self.papers();
         let is_full = papers.answers.len() >= self.room.saturating_mul(ANSWERS);
         if papers.closed || is_full || papers.dead.iter().any(|token| **token == *answer.delivery) {
@@ -199,7 +199,7 @@ impl Mailbox {
 
     /// The next delivery that was called back before it left the mailbox. It is taken off the mailbox and owed a
     /// report.
-    pub(super) async fn unsent(&self) -> (Token, CallBack) {
+    pub(super) async fn unsent(&self) -> (LeaseToken, CallBack) {
         loop {
             let mut changed = pin!(self.recalled.notified());
             // Listening begins before the look, so a call-back in between is not missed.
@@ -231,7 +231,7 @@ impl Mailbox {
     }
 
     /// Waits until this delivery, which is out, is called back.
-    pub(super) async fn recall_of(&self, token: &Token) -> CallBack {
+    pub(super) async fn recall_of(&self, token: &LeaseToken) -> CallBack {
         loop {
             let mut changed = pin!(self.recalled.notified());
             changed.as_mut().enable();
@@ -253,12 +253,12 @@ impl Mailbox {
 
     /// Takes every delivery that is out off the mailbox; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
-    pub(super) fn settle_all(&self) -> Vec<(Token, Option<CallBack>)> {
+    pub(super) fn settle_all(&self) -> Vec<(LeaseToken, Option<CallBack>)> {
         let mut papers = self.papers();
         papers.cancels.clear();
         papers.answers.clear();
         let out: Vec<_> =
-            papers.out.drain().map(|(token, recall)| (Token(token), recall.map(|r| r.why))).collect();
+            papers.out.drain().map(|(token, recall)| (LeaseToken(token), recall.map(|r| r.why))).collect();
         papers.dead.extend(out.iter().map(|(token, _)| token.0.clone()));
         let surplus = papers.dead.len().saturating_sub(self.room.saturating_mul(DEAD));
         papers.dead.drain(..surplus);
@@ -267,7 +267,7 @@ impl Mailbox {
 
     /// Takes all deliveries that have not left the mailbox off it; each is owed a report.
     #[must_use = "who takes a delivery off the desk owes its report"]
-    pub(super) fn settle_waiting(&self) -> Vec<Token> {
+    pub(super) fn settle_waiting(&self) -> Vec<LeaseToken> {
         let mut papers = self.papers();
         let waiting = papers.waiting.drain(..).map(|d| d.lease.token.clone()).collect::<Vec<_>>();
         waiting.into_iter().chain(papers.unsent.drain(..).map(|(token, _)| token)).collect()
@@ -292,7 +292,7 @@ mod tests {
     use std::sync::Arc;
 
     use systole_kit::envelope::{Delivered, Stamp};
-    use systole_kit::{Limits, Payload};
+    use systole_kit::{DocumentLimits, Payload};
 
     use super::*;
     use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -300,7 +300,7 @@ mod tests {
 
     fn delivery(token: &str) -> Delivery {
         let lease = Lease {
-            token: Token(token.into()),
+            token: LeaseToken(token.into()),
             listener: Name::core(),
             thread: ThreadId::sys(),
             call: CallPath::top(1),
@@ -308,7 +308,7 @@ mod tests {
             attempt: 1,
             config: Digest::of(b""),
         };
-        let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &Limits::default()).unwrap();
+        let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &DocumentLimits::default()).unwrap();
         let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
         Delivery {
             lease: Arc::new(lease),
@@ -333,9 +333,9 @@ mod tests {
         let mailbox = mailbox(&["a", "b", "c"], 2);
         assert!(mailbox.settle("a") && !mailbox.settle("a"));
         assert!(!mailbox.settle("c"), "it is not out yet");
-        assert_eq!(mailbox.settle_all(), [(Token("b".into()), None)]);
+        assert_eq!(mailbox.settle_all(), [(LeaseToken("b".into()), None)]);
         assert_eq!(mailbox.settle_all(), []);
-        assert_eq!(mailbox.settle_waiting(), [Token("c".into())]);
+        assert_eq!(mailbox.settle_waiting(), [LeaseToken("c".into())]);
         assert_eq!(mailbox.settle_waiting(), []);
     }
 
@@ -343,7 +343,7 @@ mod tests {
     fn an_answer_that_came_first_spares_the_cancel() {
         let mailbox = mailbox(&["a", "b"], 2);
         for token in ["a", "b"] {
-            mailbox.call_back(&Token(token.into()), CallBack::Cancelled);
+            mailbox.call_back(&LeaseToken(token.into()), CallBack::Cancelled);
         }
         assert!(mailbox.settle("a"));
         assert!(matches!(mailbox.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
@@ -352,10 +352,10 @@ mod tests {
 
     #[test]
     fn an_answer_does_not_outlive_the_life_that_asked() {
-        let answer = |delivery: &str| Answer { delivery: delivery.to_owned(), id: 1, payload: None };
+        let answer = |delivery: &str| PumpAnswer { delivery: delivery.to_owned(), id: 1, payload: None };
         let mailbox = mailbox(&["a", "b"], 1);
         mailbox.answer(answer("a"));
-        assert_eq!(mailbox.settle_all(), [(Token("a".into()), None)]);
+        assert_eq!(mailbox.settle_all(), [(LeaseToken("a".into()), None)]);
         mailbox.answer(answer("a"));
         mailbox.answer(answer("b"));
         assert!(matches!(mailbox.next_now(), Some(Errand::Answer(answer)) if answer.delivery == "b"));
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn answers_that_nobody_reads_do_not_pile_up() {
         let mailbox = mailbox(&["a"], 1);
-        let answer = Answer { delivery: "a".to_owned(), id: 1, payload: None };
+        let answer = PumpAnswer { delivery: "a".to_owned(), id: 1, payload: None };
         (0..3 * ANSWERS).for_each(|_| mailbox.answer(answer.clone()));
         let mut left = 0;
         while mailbox.next_now().is_some() {
@@ -377,11 +377,11 @@ mod tests {
     #[test]
     fn a_second_call_back_changes_nothing() {
         let mailbox = mailbox(&["a"], 1);
-        mailbox.call_back(&Token("a".into()), CallBack::Cancelled);
+        mailbox.call_back(&LeaseToken("a".into()), CallBack::Cancelled);
         assert!(mailbox.next_now().is_some());
-        mailbox.call_back(&Token("a".into()), CallBack::TimedOut);
+        mailbox.call_back(&LeaseToken("a".into()), CallBack::TimedOut);
         assert!(mailbox.next_now().is_none());
-        assert_eq!(mailbox.settle_all(), [(Token("a".into()), Some(CallBack::Cancelled))]);
+        assert_eq!(mailbox.settle_all(), [(LeaseToken("a".into()), Some(CallBack::Cancelled))]);
     }
 
     #[test]
@@ -398,10 +398,10 @@ mod tests {
     #[tokio::test]
     async fn what_comes_before_the_wait_is_not_missed() {
         let mailbox = mailbox(&["a", "b"], 1);
-        mailbox.call_back(&Token("b".into()), CallBack::Cancelled);
-        assert_eq!(mailbox.unsent().await, (Token("b".into()), CallBack::Cancelled));
-        mailbox.call_back(&Token("a".into()), CallBack::TimedOut);
-        assert_eq!(mailbox.recall_of(&Token("a".into())).await, CallBack::TimedOut);
+        mailbox.call_back(&LeaseToken("b".into()), CallBack::Cancelled);
+        assert_eq!(mailbox.unsent().await, (LeaseToken("b".into()), CallBack::Cancelled));
+        mailbox.call_back(&LeaseToken("a".into()), CallBack::TimedOut);
+        assert_eq!(mailbox.recall_of(&LeaseToken("a".into())).await, CallBack::TimedOut);
         mailbox.overdue(Duration::ZERO).await;
         assert!(matches!(mailbox.next().await, Errand::Cancel(_)));
     }

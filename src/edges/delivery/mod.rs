@@ -1,7 +1,7 @@
 //! Carriers: they bring deliveries to listeners, and bring back what listeners say.
 //!
 //! This module never judges a document, never decides whether a delivery is tried again, and never
-//! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `Heard`, once for every
+//! makes the pump wait. In: deliveries and call-backs, by `Carrier`. Out: `CarrierReport`, once for every
 //! delivery, into one bounded queue. While the queue is full, nothing is read from any listener.
 
 mod document_kind;
@@ -15,40 +15,40 @@ mod process;
 mod receipts;
 
 pub use document_kind::{DocumentKind, document_kind};
-pub use ear::{Deaf, Ear};
-pub use inline::{Answering, Word, answering, conversing};
-pub use pace::Pace;
-pub use process::{Surroundings, Tried, try_start};
-pub use receipts::{NoReceipt, Receipt, Receipts, Unreceipted};
+pub use ear::{NoEar, ProgramEar};
+pub use inline::{InlineListener, ReplyFuture, answering, conversing};
+pub use pace::CarrierWaits;
+pub use process::{InheritedVariables, StartCheck, try_start};
+pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use systole_kit::told::Answer;
+use systole_kit::told::PumpAnswer;
 use tokio::sync::{mpsc, watch};
 
 use crate::edges::nats::Broker;
-use crate::edges::tasks::{self, Kind, Task};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
 use mailbox::{Mailbox, Refused};
 use post::Post;
 use process::Workplace;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Reach};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{CallBack, Carrier, Delivery, Heard, Steps, Token};
+use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, LeaseToken, StepObserver};
 
 /// What carriers need in addition to the composition.
-pub struct Equipment {
+pub struct CarrierEquipment {
     /// The Rust listeners, by name.
-    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    pub inline: BTreeMap<Name, Arc<dyn InlineListener>>,
     /// The variables of our own process; programs see those that the reference names.
-    pub surroundings: Surroundings,
+    pub surroundings: InheritedVariables,
     /// How long to wait before each harder step.
-    pub pace: Pace,
+    pub pace: CarrierWaits,
     /// Observes steps.
-    pub steps: Arc<dyn Steps>,
+    pub steps: Arc<dyn StepObserver>,
     /// Hears what programs say aside.
-    pub ear: Arc<dyn Ear>,
+    pub ear: Arc<dyn ProgramEar>,
     /// Gives the receipts for documents that are passed on.
     pub receipts: Arc<dyn Receipts>,
     /// The broker; `None` if no listener is reached over a broker, or nothing is to go out.
@@ -59,7 +59,7 @@ pub struct Equipment {
 
 /// A listener that no carrier can reach.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NoWay {
+pub enum NoCarrier {
     /// It must be reached in this process, and no value was given for it.
     #[error("listener {0} is inline, and no value was given for it")]
     Value(Name),
@@ -71,23 +71,24 @@ pub enum NoWay {
 /// The carriers of one organism, one for each of its listeners.
 pub struct Carriers {
     posts: BTreeMap<Name, Post>,
-    reports: mpsc::Sender<Heard>,
+    reports: mpsc::Sender<CarrierReport>,
     stop: watch::Sender<bool>,
-    tasks: Mutex<Vec<Task>>,
+    tasks: Mutex<Vec<RunningTask>>,
 }
 
 impl Carriers {
     /// Starts a carrier for every listener of the composition, and with it the listener's program.
     pub fn start(
         composition: &Composition,
-        equipment: Equipment,
-        reports: mpsc::Sender<Heard>,
-    ) -> Result<Carriers, NoWay> {
-        let Equipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } = equipment;
+        equipment: CarrierEquipment,
+        reports: mpsc::Sender<CarrierReport>,
+    ) -> Result<Carriers, NoCarrier> {
+        let CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } =
+            equipment;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();
-        let mut work: Vec<Box<dyn FnOnce() -> Task>> = Vec::new();
+        let mut work: Vec<Box<dyn FnOnce() -> RunningTask>> = Vec::new();
         for listener in composition.listeners.values() {
             let name = &listener.name;
             let post = Post {
@@ -103,7 +104,7 @@ impl Carriers {
             posts.insert(name.clone(), post.clone());
             work.push(match &listener.reach {
                 Reach::Inline => {
-                    let value = inline.get(name).cloned().ok_or_else(|| NoWay::Value(name.clone()))?;
+                    let value = inline.get(name).cloned().ok_or_else(|| NoCarrier::Value(name.clone()))?;
                     Box::new(move || inline::tend(&post, value))
                 }
                 Reach::Process(program) => {
@@ -117,7 +118,7 @@ impl Carriers {
                         Box::new(move || nats::tend(&post, broker, silence))
                     }
                     None if is_still => continue,
-                    None => return Err(NoWay::Broker(name.clone())),
+                    None => return Err(NoCarrier::Broker(name.clone())),
                 },
             });
         }
@@ -142,7 +143,7 @@ impl Carriers {
     /// Reports on a delivery that no mailbox took, without waiting.
     fn gone_apart(&self, delivery: &Delivery, code: Code, words: &str) {
         let lease = &delivery.lease;
-        let gone = Heard::Gone { token: lease.token.clone(), code, words: words.to_owned() };
+        let gone = CarrierReport::Gone { token: lease.token.clone(), code, words: words.to_owned() };
         if let Err(mpsc::error::TrySendError::Full(gone)) = self.reports.try_send(gone) {
             let reports = self.reports.clone();
             let late = async move {
@@ -150,7 +151,7 @@ impl Carriers {
             };
             // A send cannot panic. Nothing waits for this task, because it ends with the pump at the
             // latest.
-            let _nobody_waits = tasks::start(Kind::Report(lease.listener.clone()), late, async |_| ());
+            let _nobody_waits = tasks::start(TaskKind::Report(lease.listener.clone()), late, async |_| ());
         }
     }
 }
@@ -171,14 +172,14 @@ impl Carrier for Carriers {
         }
     }
 
-    fn call_back(&self, token: &Token, why: CallBack) {
+    fn call_back(&self, token: &LeaseToken, why: CallBack) {
         // The token does not name its listener. Listeners are few, and a look at a mailbox is short.
         for post in self.posts.values() {
             post.mailbox.call_back(token, why);
         }
     }
 
-    fn answer(&self, listener: &Name, answer: Answer) {
+    fn answer(&self, listener: &Name, answer: PumpAnswer) {
         if let Some(post) = self.posts.get(listener) {
             post.mailbox.answer(answer);
         }

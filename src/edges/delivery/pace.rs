@@ -3,7 +3,7 @@
 /// The waits of a carrier, in milliseconds. The defaults are what the reference promises; tests shorten
 /// them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
+pub struct CarrierWaits {
     /// How long a program may still answer a delivery that was called back.
     pub called_back_ms: u64,
     /// From closing stdin to TERM.
@@ -23,9 +23,9 @@ pub struct Pace {
     pub proof_ms: u64,
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for CarrierWaits {
+    fn default() -> CarrierWaits {
+        CarrierWaits {
             called_back_ms: 5_000,
             eof_ms: 5_000,
             term_ms: 5_000,
@@ -38,7 +38,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl CarrierWaits {
     /// The pause after the n-th death in a row, counted from 1.
     pub(super) fn pause_ms(&self, deaths: u32) -> u64 {
         if deaths >= self.deaths {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn pauses_double_until_the_listener_is_down() {
-        let pace = Pace::default();
+        let pace = CarrierWaits::default();
         let pauses: Vec<u64> = (1..=6).map(|deaths| pace.pause_ms(deaths)).collect();
         assert_eq!(pauses, [100, 200, 400, 800, 30_000, 30_000]);
     }

@@ -1,67 +1,74 @@
 //! The post of one listener: its mailbox, and the reports of its task to the pump.
 //!
-//! It decides nothing. In: what a carrier's task found out. Out: `Heard`, into the one bounded queue of reports. A
+//! It decides nothing. In: what a carrier's task found out. Out: `CarrierReport`, into the one bounded queue of reports. A
 //! report waits for room, which slows its sender and loses nothing.
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::ear::Ear;
+use super::ear::ProgramEar;
 use super::mailbox::Mailbox;
-use super::pace::Pace;
-use super::receipts::{Receipt, Receipts};
-use crate::edges::tasks::Panicked;
+use super::pace::CarrierWaits;
+use super::receipts::{ReceiptFuture, Receipts};
+use crate::edges::tasks::PanicMessage;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{CallBack, Heard, Speech, Step, Steps, Token};
+use systole_core::types::ports::{
+    ArrivedDocument, CallBack, CarrierReport, LeaseToken, PumpStep, StepObserver,
+};
 
 #[derive(Clone)]
 pub(super) struct Post {
     pub(super) listener: Name,
     pub(super) mailbox: Arc<Mailbox>,
-    pub(super) pace: Pace,
-    pub(super) steps: Arc<dyn Steps>,
-    pub(super) ear: Arc<dyn Ear>,
+    pub(super) pace: CarrierWaits,
+    pub(super) steps: Arc<dyn StepObserver>,
+    pub(super) ear: Arc<dyn ProgramEar>,
     pub(super) receipts: Arc<dyn Receipts>,
-    pub(super) reports: mpsc::Sender<Heard>,
+    pub(super) reports: mpsc::Sender<CarrierReport>,
     pub(super) stop: watch::Receiver<bool>,
 }
 
 impl Post {
-    async fn report(&self, heard: Heard) {
+    async fn report(&self, heard: CarrierReport) {
         // The pump drops its end only when it needs no more reports.
         let _pump_is_gone = self.reports.send(heard).await;
     }
 
     /// A document of the listener.
-    pub(super) async fn said(&self, speech: Speech) {
-        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: None }).await;
+    pub(super) async fn said(&self, speech: ArrivedDocument) {
+        self.report(CarrierReport::Said { listener: self.listener.clone(), speech, ticket: None }).await;
     }
 
     /// A document of a listener that waits until the result is on disk. The same bytes may come again: the receipt is
     /// given again, and nothing happens twice.
-    pub(super) async fn said_with_receipt(&self, speech: Speech) -> Receipt {
+    pub(super) async fn said_with_receipt(&self, speech: ArrivedDocument) -> ReceiptFuture {
         let (ticket, receipt) = self.receipts.draw();
-        self.report(Heard::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) }).await;
+        self.report(CarrierReport::Said { listener: self.listener.clone(), speech, ticket: Some(ticket) })
+            .await;
         receipt
     }
 
     /// A document that came where only others are accepted. If its sender waits for a receipt, the receipt says so.
-    pub(super) async fn misplaced(&self, speech: Speech, with_receipt: bool) -> Option<Receipt> {
+    pub(super) async fn misplaced(
+        &self,
+        speech: ArrivedDocument,
+        with_receipt: bool,
+    ) -> Option<ReceiptFuture> {
         let (ticket, receipt) = if with_receipt { Some(self.receipts.draw()).unzip() } else { (None, None) };
-        self.report(Heard::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
+        self.report(CarrierReport::Misplaced { listener: self.listener.clone(), speech, ticket }).await;
         receipt
     }
 
     /// A delivery that the caller has taken off the mailbox and that will not be answered.
-    pub(super) async fn gone(&self, token: Token, code: Code, words: String) {
-        self.report(Heard::Gone { token, code, words }).await;
+    pub(super) async fn gone(&self, token: LeaseToken, code: Code, words: String) {
+        self.report(CarrierReport::Gone { token, code, words }).await;
     }
 
     /// A delivery that the caller has taken off the mailbox and that cannot begin just now.
-    pub(super) async fn not_now(&self, token: Token, words: String) {
-        self.report(Heard::NotNow { token, words }).await;
+    pub(super) async fn not_now(&self, token: LeaseToken, words: String) {
+        self.report(CarrierReport::NotNow { token, words }).await;
     }
 
     /// Nothing that waits on the mailbox can begin just now.
@@ -73,17 +80,18 @@ impl Post {
 
     /// The listener has a whole document.
     pub(super) fn brought(&self) {
-        self.steps.passed(Step::Running);
+        self.steps.passed(PumpStep::Running);
     }
 
     /// The listener is ready.
     pub(super) async fn joined(&self) {
-        self.report(Heard::Joined { listener: self.listener.clone() }).await;
+        self.report(CarrierReport::Joined { listener: self.listener.clone() }).await;
     }
 
     /// The listener's program ended.
     pub(super) async fn left(&self, words: &str, down: bool) {
-        self.report(Heard::Left { listener: self.listener.clone(), words: words.to_owned(), down }).await;
+        self.report(CarrierReport::Left { listener: self.listener.clone(), words: words.to_owned(), down })
+            .await;
     }
 
     /// Nothing that waits on the mailbox will be delivered.
@@ -103,7 +111,7 @@ impl Post {
     }
 
     /// The listener's task panicked: the fault is ours, and everyone who waits for the task gets an answer.
-    pub(super) async fn fallen(self, panicked: Panicked) {
+    pub(super) async fn fallen(self, panicked: PanicMessage) {
         let words = format!("the carrier panicked: {}", panicked.0);
         self.left(&words, true).await;
         self.close(Code::ListenerLost, &words).await;
@@ -132,20 +140,20 @@ pub(super) fn called_back(why: CallBack) -> Code {
 mod tests {
     use super::*;
     use crate::edges::delivery::receipts::NoReceipt;
-    use crate::edges::delivery::{Deaf, Receipt};
-    use systole_core::types::flow::{Taken, Ticket};
-    use systole_core::types::ports::Unwatched;
+    use crate::edges::delivery::{NoEar, ReceiptFuture};
+    use systole_core::types::flow::{TakenReply, Ticket};
+    use systole_core::types::ports::NoObserver;
 
     struct Drawer(mpsc::Sender<()>);
 
     impl Receipts for Drawer {
-        fn draw(&self) -> (Ticket, Receipt) {
+        fn draw(&self) -> (Ticket, ReceiptFuture) {
             let sent = self.0.clone();
             // The receipt is given once the document was passed on, and not before.
             (
                 Ticket(7),
                 Box::pin(async move {
-                    sent.send(()).await.map_or(Err(NoReceipt::Unknown), |()| Ok(Taken::default()))
+                    sent.send(()).await.map_or(Err(NoReceipt::Unknown), |()| Ok(TakenReply::default()))
                 }),
             )
         }
@@ -158,20 +166,20 @@ mod tests {
         let post = Post {
             listener: Name::operator(),
             mailbox: Arc::new(Mailbox::new(1)),
-            pace: Pace::default(),
-            steps: Arc::new(Unwatched),
-            ear: Arc::new(Deaf),
+            pace: CarrierWaits::default(),
+            steps: Arc::new(NoObserver),
+            ear: Arc::new(NoEar),
             receipts: Arc::new(Drawer(given)),
             reports,
             stop,
         };
-        let speech = || Speech::Bytes(b"<reply/>".to_vec());
+        let speech = || ArrivedDocument::Bytes(b"<reply/>".to_vec());
         post.said(speech()).await;
         assert!(receipts.try_recv().is_err(), "nothing is waited for");
-        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(Taken::default()));
+        assert_eq!(post.said_with_receipt(speech()).await.await, Ok(TakenReply::default()));
         assert!(receipts.try_recv().is_ok());
         let tickets = [heard.recv().await, heard.recv().await].map(|report| match report {
-            Some(Heard::Said { ticket, .. }) => ticket,
+            Some(CarrierReport::Said { ticket, .. }) => ticket,
             other => panic!("{other:?}"),
         });
         assert_eq!(tickets, [None, Some(Ticket(7))]);

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use systole_core::types::codes::Code;
-use systole_core::types::flow::{Taken, Ticket};
+use systole_core::types::flow::{TakenReply, Ticket};
 
 /// Why there is no receipt.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,20 +19,20 @@ pub enum NoReceipt {
 }
 
 /// The result of a document. It may take as long as the disk does; a caller that no longer waits just drops it.
-pub type Receipt = Pin<Box<dyn Future<Output = Result<Taken, NoReceipt>> + Send>>;
+pub type ReceiptFuture = Pin<Box<dyn Future<Output = Result<TakenReply, NoReceipt>> + Send>>;
 
 /// Draws tickets.
 pub trait Receipts: Send + Sync {
     /// A ticket to go with one document, and its one answer.
-    fn draw(&self) -> (Ticket, Receipt);
+    fn draw(&self) -> (Ticket, ReceiptFuture);
 }
 
 /// For a listener that is tried alone: nothing is recorded, so there are no receipts.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Unreceipted;
+pub struct NoReceipts;
 
-impl Receipts for Unreceipted {
-    fn draw(&self) -> (Ticket, Receipt) {
+impl Receipts for NoReceipts {
+    fn draw(&self) -> (Ticket, ReceiptFuture) {
         (Ticket(0), Box::pin(std::future::ready(Err(NoReceipt::Unknown))))
     }
 }

@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::{Breach, Rule};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
-    Batch, Commit, LogFault, LogReader, LogWriter, Opening, Position, ReadBack, Row,
+    Commit, FoldRow, LogBatch, LogFault, LogOpening, LogReader, LogWriter, Position, ReadBack,
 };
 use systole_core::types::record::{Header, Record};
 
 /// A commit result other than success, for tests and for rehearsing faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
+pub enum CommitFailure {
     /// `Commit::Unknown`, and the batch is stored.
     UnknownStored,
     /// `Commit::Unknown`, and nothing is stored.
@@ -41,7 +41,7 @@ fn keyed_of(header: &Header) -> Option<Keyed> {
 
 /// A log in memory. Clones are handles to the same log: one writes, any number read.
 #[derive(Clone, Default)]
-pub struct Memory {
+pub struct MemoryLog {
     held: Arc<Mutex<Held>>,
 }
 
@@ -55,20 +55,20 @@ struct Held {
     born: Vec<ThreadId>,
     items: HashSet<Item>,
     keys: HashMap<Keyed, usize>,
-    rows: BTreeMap<ThreadId, Row>,
+    rows: BTreeMap<ThreadId, FoldRow>,
     documents: HashMap<Digest, Arc<[u8]>>,
     checkpoint: usize,
-    endings: VecDeque<Ending>,
+    endings: VecDeque<CommitFailure>,
 }
 
-impl Memory {
+impl MemoryLog {
     /// An empty log.
-    pub fn new() -> Memory {
-        Memory::default()
+    pub fn new() -> MemoryLog {
+        MemoryLog::default()
     }
 
     /// Says how the next commits end, one each, in this order; later commits succeed.
-    pub fn next_commits(&self, endings: impl IntoIterator<Item = Ending>) {
+    pub fn next_commits(&self, endings: impl IntoIterator<Item = CommitFailure>) {
         self.held().endings.extend(endings);
     }
 
@@ -90,7 +90,7 @@ impl Held {
 
     /// The first rule that the batch would break, compared with the stored records and within the
     /// batch.
-    fn breach(&self, batch: &Batch) -> Option<String> {
+    fn breach(&self, batch: &LogBatch) -> Option<String> {
         let mut seqs: HashMap<&ThreadId, u64> = HashMap::new();
         let (mut items, mut keys) = (HashSet::new(), HashSet::new());
         for record in &batch.records {
@@ -114,7 +114,7 @@ impl Held {
     }
 
     /// Stores a batch that breaks no rule.
-    fn store(&mut self, batch: &Batch) {
+    fn store(&mut self, batch: &LogBatch) {
         for document in &batch.documents {
             self.documents.entry(document.hash).or_insert_with(|| Arc::clone(&document.bytes));
         }
@@ -142,15 +142,15 @@ impl Held {
     }
 }
 
-impl LogWriter for Memory {
-    fn commit(&mut self, batch: &Batch) -> Commit {
+impl LogWriter for MemoryLog {
+    fn commit(&mut self, batch: &LogBatch) -> Commit {
         let mut held = self.held();
         let ending = held.endings.pop_front();
         match ending {
-            Some(Ending::NotNow) => return Commit::NotNow("the log has no room".into()),
-            Some(Ending::Conflict) => return Commit::Conflict("told to conflict".into()),
-            Some(Ending::UnknownAbsent) => return Commit::Unknown("told to lose the batch".into()),
-            Some(Ending::UnknownStored) | None => {}
+            Some(CommitFailure::NotNow) => return Commit::NotNow("the log has no room".into()),
+            Some(CommitFailure::Conflict) => return Commit::Conflict("told to conflict".into()),
+            Some(CommitFailure::UnknownAbsent) => return Commit::Unknown("told to lose the batch".into()),
+            Some(CommitFailure::UnknownStored) | None => {}
         }
         if let Some(words) = held.breach(batch) {
             return Commit::Conflict(words);
@@ -162,7 +162,7 @@ impl LogWriter for Memory {
         }
     }
 
-    fn read_back(&mut self, batch: &Batch) -> ReadBack {
+    fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
         let held = self.held();
         let stored = batch.records.last().is_some_and(|last| {
             let of = held.threads.get(&last.header.thread);
@@ -174,10 +174,10 @@ impl LogWriter for Memory {
     }
 }
 
-impl LogReader for Memory {
-    fn opening(&self) -> Result<Opening, LogFault> {
+impl LogReader for MemoryLog {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
         let held = self.held();
-        Ok(Opening {
+        Ok(LogOpening {
             last: held.last(),
             rows: held.rows.values().filter(|row| row.working).cloned().collect(),
             records: held.records.iter().skip(held.checkpoint).map(|r| Record::clone(r)).collect(),
@@ -189,7 +189,7 @@ impl LogReader for Memory {
         Ok(self.held().last())
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         Ok(self.held().rows.get(thread).cloned())
     }
 

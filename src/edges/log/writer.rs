@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use systole_core::types::ports::{Batch, Commit, LogWriter, Position, ReadBack};
+use systole_core::types::ports::{Commit, LogBatch, LogWriter, Position, ReadBack};
 
 /// How many batches may wait. The pump sends the next one after it has heard of the last, so one place is
 /// enough for records. The second is for a checkpoint that is handed over behind them.
@@ -29,7 +29,7 @@ const UNKNOWN_IN_A_ROW: u32 = 3;
 
 /// The result for a batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Outcome {
+pub enum BatchResult {
     /// It is stored and durable; the position is that of its last record.
     Committed(Position),
     /// It waits for room on the disk and is tried again. Reported once, however long it waits.
@@ -46,7 +46,7 @@ pub enum Outcome {
 
 /// A batch, with the result of its first commit if that was made elsewhere.
 struct Errand {
-    batch: Batch,
+    batch: LogBatch,
     tried: Option<Commit>,
 }
 
@@ -58,19 +58,19 @@ struct Shared {
 }
 
 impl Shared {
-    fn commit(&self, batch: &Batch) -> Commit {
+    fn commit(&self, batch: &LogBatch) -> Commit {
         // If a thread panicked while it held the lock, the organism ends with that thread and nothing comes
         // here again.
         self.log.lock().unwrap_or_else(PoisonError::into_inner).commit(batch)
     }
 
-    fn read_back(&self, batch: &Batch) -> ReadBack {
+    fn read_back(&self, batch: &LogBatch) -> ReadBack {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).read_back(batch)
     }
 }
 
 /// The handle of the writer's thread.
-pub struct Writer {
+pub struct WriterHandle {
     batches: SyncSender<Errand>,
     shared: Arc<Shared>,
     is_far: bool,
@@ -79,9 +79,12 @@ pub struct Writer {
     thread: JoinHandle<()>,
 }
 
-impl Writer {
+impl WriterHandle {
     /// Starts the thread, which calls `report`; `report` must not block.
-    pub fn start(log: Box<dyn LogWriter>, report: impl Fn(Outcome) + Send + 'static) -> io::Result<Writer> {
+    pub fn start(
+        log: Box<dyn LogWriter>,
+        report: impl Fn(BatchResult) + Send + 'static,
+    ) -> io::Result<WriterHandle> {
         let (batches, waiting) = sync_channel(WAITING);
         // Nothing is sent, so no room is needed.
         let (stop, stopped) = sync_channel(0);
@@ -89,19 +92,19 @@ impl Writer {
         let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
         let mut desk = Desk { shared: shared.clone(), report, stopped };
         let thread = thread::Builder::new().name("log-writer".into()).spawn(move || desk.work(waiting))?;
-        Ok(Writer { batches, shared, is_far, stop, thread })
+        Ok(WriterHandle { batches, shared, is_far, stop, thread })
     }
 
     /// Hands over the next batch, or gives it back: `Full` if two already wait, `Disconnected` if the log
     /// is broken. Never blocks.
-    pub fn hand(&self, batch: Batch) -> Result<(), TrySendError<Batch>> {
+    pub fn hand(&self, batch: LogBatch) -> Result<(), TrySendError<LogBatch>> {
         self.send(Errand { batch, tried: None })
     }
 
     /// Commits on the caller's thread, which waits for the disk, and returns the position. Returns `None`
     /// if the thread has to settle and report the batch: because it has earlier work, because the log is
     /// far away, or because the commit did not succeed.
-    pub fn commit_here(&self, batch: Batch) -> Result<Option<Position>, TrySendError<Batch>> {
+    pub fn commit_here(&self, batch: LogBatch) -> Result<Option<Position>, TrySendError<LogBatch>> {
         if self.is_far || self.shared.waiting.load(Ordering::Acquire) > 0 {
             return self.hand(batch).map(|()| None);
         }
@@ -111,7 +114,7 @@ impl Writer {
         }
     }
 
-    fn send(&self, errand: Errand) -> Result<(), TrySendError<Batch>> {
+    fn send(&self, errand: Errand) -> Result<(), TrySendError<LogBatch>> {
         self.shared.waiting.fetch_add(1, Ordering::AcqRel);
         self.batches.try_send(errand).map_err(|refused| {
             self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -139,7 +142,7 @@ struct Desk<R> {
     stopped: Receiver<()>,
 }
 
-impl<R: Fn(Outcome)> Desk<R> {
+impl<R: Fn(BatchResult)> Desk<R> {
     fn work(&mut self, waiting: Receiver<Errand>) {
         for Errand { batch, tried } in &waiting {
             match self.settle(&batch, tried) {
@@ -147,20 +150,20 @@ impl<R: Fn(Outcome)> Desk<R> {
                     // This comes before the report: a caller that hears it may commit the next batch
                     // itself.
                     self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
-                    (self.report)(Outcome::Committed(position));
+                    (self.report)(BatchResult::Committed(position));
                 }
                 Err(words) => {
                     // This comes before the report: a caller that hears it can no longer hand anything
                     // over.
                     drop(waiting);
-                    return (self.report)(Outcome::Broken { words });
+                    return (self.report)(BatchResult::Broken { words });
                 }
             }
         }
     }
 
     /// Commits a batch, with as many tries as needed; an error says why the log is over.
-    fn settle(&mut self, batch: &Batch, mut tried: Option<Commit>) -> Result<Position, String> {
+    fn settle(&mut self, batch: &LogBatch, mut tried: Option<Commit>) -> Result<Position, String> {
         let (mut pause_ms, mut unknown) = (FIRST_PAUSE_MS, 0);
         let mut last_try = false;
         loop {
@@ -172,7 +175,7 @@ impl<R: Fn(Outcome)> Desk<R> {
                         return Err(words);
                     }
                     if pause_ms == FIRST_PAUSE_MS {
-                        (self.report)(Outcome::Stalled { words });
+                        (self.report)(BatchResult::Stalled { words });
                     }
                     last_try = self.pause(pause_ms);
                     pause_ms = (pause_ms * 2).min(LONGEST_PAUSE_MS);

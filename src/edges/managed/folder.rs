@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::unstarted::Unstarted;
+use super::unstarted::BrokerStartFault;
 use crate::edges::clock::random_bytes;
-use crate::edges::system::{self, Hindered};
+use crate::edges::system::{self, FileFault};
 
 /// The ports from which the first start chooses. The system never assigns these to programs that ask for any port, so
 /// a chosen port is hardly ever taken later.
@@ -20,16 +20,16 @@ const TRIES: usize = 100;
 
 /// The folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Folder(PathBuf);
+pub struct BrokerFolder(PathBuf);
 
-impl Folder {
+impl BrokerFolder {
     /// The folder of an existing log. Links are followed, so that a log has one folder under every name.
-    pub fn beside(log: &Path) -> Folder {
+    pub fn beside(log: &Path) -> BrokerFolder {
         let log =
             fs::canonicalize(log).or_else(|_| std::path::absolute(log)).unwrap_or_else(|_| log.to_owned());
         let mut path = log.into_os_string();
         path.push(".nats");
-        Folder(path.into())
+        BrokerFolder(path.into())
     }
 
     /// The folder of the keys.
@@ -56,7 +56,7 @@ impl Folder {
     }
 
     /// Makes the folder, for its owner alone.
-    pub(super) fn make(&self) -> Result<(), Hindered> {
+    pub(super) fn make(&self) -> Result<(), FileFault> {
         let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
         // An existing folder may have been opened to others.
         let made = made.and_then(|()| fs::set_permissions(&self.0, Permissions::from_mode(0o700)));
@@ -64,12 +64,12 @@ impl Folder {
     }
 
     /// Writes the configuration in place of the previous one.
-    pub fn configure(&self, text: &str) -> Result<(), Unstarted> {
+    pub fn configure(&self, text: &str) -> Result<(), BrokerStartFault> {
         Ok(write(&self.configuration(), "the configuration of the broker", text)?)
     }
 
     /// Its address, which no other process uses just now.
-    pub(super) fn address(&self) -> Result<SocketAddr, Unstarted> {
+    pub(super) fn address(&self) -> Result<SocketAddr, BrokerStartFault> {
         let file = self.address_file();
         let text = match fs::read_to_string(&file) {
             Ok(text) => text,
@@ -79,19 +79,19 @@ impl Folder {
         let address = text.trim().strip_prefix("nats://").and_then(|rest| rest.parse::<SocketAddr>().ok());
         let Some(address) = address.filter(|known| known.ip() == Ipv4Addr::LOCALHOST && known.port() > 0)
         else {
-            return Err(Unstarted::Address { file });
+            return Err(BrokerStartFault::Address { file });
         };
         match TcpListener::bind(address) {
             Ok(_free) => Ok(address),
             Err(error) if error.kind() == ErrorKind::AddrInUse => {
-                Err(Unstarted::Taken { address: address.to_string(), file })
+                Err(BrokerStartFault::Taken { address: address.to_string(), file })
             }
-            Err(error) => Err(Unstarted::Unstartable(format!("{address}: {}", system::told(&error)))),
+            Err(error) => Err(BrokerStartFault::Unstartable(format!("{address}: {}", system::told(&error)))),
         }
     }
 
-    fn choose(&self) -> Result<SocketAddr, Unstarted> {
-        let machine = |error: std::io::Error| Unstarted::Unstartable(system::told(&error));
+    fn choose(&self) -> Result<SocketAddr, BrokerStartFault> {
+        let machine = |error: std::io::Error| BrokerStartFault::Unstartable(system::told(&error));
         let mut last = None;
         for _ in 0..TRIES {
             let port = FIRST_PORT + u16::from_be_bytes(random_bytes().map_err(machine)?) % PORTS;
@@ -110,7 +110,7 @@ impl Folder {
 }
 
 /// Writes a complete file, for its owner alone.
-fn write(path: &Path, what: &str, text: &str) -> Result<(), Hindered> {
+fn write(path: &Path, what: &str, text: &str) -> Result<(), FileFault> {
     let draft = path.with_extension("new");
     let written = || {
         // Only the holder of the log gets here, so an existing file was left by a killed process.

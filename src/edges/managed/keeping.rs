@@ -15,12 +15,12 @@ use tokio::process::{Child, ChildStderr, Command};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
-use super::folder::Folder;
-use super::unstarted::Unstarted;
-use super::violation::{self, Known};
-use super::{Server, warden};
+use super::folder::BrokerFolder;
+use super::unstarted::BrokerStartFault;
+use super::violation::{self, KnownParty};
+use super::{ServerProgram, warden};
 use crate::edges::system;
-use crate::edges::tally::{Event, LOOK, Tally, Tell};
+use crate::edges::tally::{BrokerReporter, EventTally, LOOK, TalliedEvent};
 use systole_core::types::codes::Code;
 
 /// The pause after the first death in a row. It doubles with each further death, up to the longest.
@@ -40,15 +40,15 @@ pub(super) enum Order {
 }
 
 /// The caller that waits until the server is ready.
-pub(super) type Waits = oneshot::Sender<Result<(), Unstarted>>;
+pub(super) type Waits = oneshot::Sender<Result<(), BrokerStartFault>>;
 
 pub(super) struct Keeper {
-    server: Server,
+    server: ServerProgram,
     lock: PathBuf,
     configuration: PathBuf,
-    known: Vec<Known>,
-    tally: Tally,
-    tell: Tell,
+    known: Vec<KnownParty>,
+    tally: EventTally,
+    tell: BrokerReporter,
 }
 
 /// How a life of the server ended.
@@ -60,9 +60,14 @@ enum End {
 }
 
 impl Keeper {
-    pub(super) fn of(server: Server, folder: &Folder, known: Vec<Known>, tell: Tell) -> Keeper {
+    pub(super) fn of(
+        server: ServerProgram,
+        folder: &BrokerFolder,
+        known: Vec<KnownParty>,
+        tell: BrokerReporter,
+    ) -> Keeper {
         let (lock, configuration) = (folder.lock(), folder.configuration());
-        Keeper { server, lock, configuration, known, tally: Tally::default(), tell }
+        Keeper { server, lock, configuration, known, tally: EventTally::default(), tell }
     }
 
     /// Keeps the server until it is no longer wanted. If the server does not become ready at first, it is not tried
@@ -77,12 +82,12 @@ impl Keeper {
             };
             if let Some(waits) = waits.take() {
                 // If the organism is already stopped, no one waits.
-                let _gone = waits.send(Err(Unstarted::Ended(words)));
+                let _gone = waits.send(Err(BrokerStartFault::Ended(words)));
                 return;
             }
             deaths = if was_ready && began.elapsed() >= LIVED { 1_u32 } else { deaths + 1 };
             let what = "the broker of this organism died, and is started again".to_owned();
-            self.tally.count(Event { code: Code::BusDown, what, example: format!(": {words}") });
+            self.tally.count(TalliedEvent { code: Code::BusDown, what, example: format!(": {words}") });
             if self.pause(deaths, &mut orders).await.is_break() {
                 return;
             }

@@ -19,13 +19,13 @@ use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 
-pub use folder::Folder;
-pub use unstarted::Unstarted;
-pub use violation::Known;
+pub use folder::BrokerFolder;
+pub use unstarted::BrokerStartFault;
+pub use violation::KnownParty;
 
 use crate::edges::system;
-use crate::edges::tally::Tell;
-use crate::edges::tasks::{self, Kind, Task};
+use crate::edges::tally::BrokerReporter;
+use crate::edges::tasks::{self, RunningTask, TaskKind};
 use keeping::{Keeper, Order};
 use systole_core::types::codes::Code;
 
@@ -36,31 +36,31 @@ const ORDERS: usize = 2;
 
 /// The program to start, checked.
 #[derive(Clone, Debug)]
-pub struct Server {
+pub struct ServerProgram {
     path: PathBuf,
     warden: PathBuf,
 }
 
-impl Server {
+impl ServerProgram {
     /// The first `nats-server` on that PATH, if it is new enough.
-    pub async fn on(path: Option<&std::ffi::OsStr>) -> Result<Server, Unstarted> {
+    pub async fn on(path: Option<&std::ffi::OsStr>) -> Result<ServerProgram, BrokerStartFault> {
         let found = program::found(path)?;
         program::is_new_enough(&found).await?;
-        let warden = system::own_program().ok_or(Unstarted::NoWarden)?;
-        Ok(Server { path: found, warden })
+        let warden = system::own_program().ok_or(BrokerStartFault::NoWarden)?;
+        Ok(ServerProgram { path: found, warden })
     }
 }
 
 /// A server that runs.
-pub struct Managed {
+pub struct ManagedBroker {
     orders: mpsc::Sender<Order>,
-    task: Task,
+    task: RunningTask,
 }
 
-impl Managed {
+impl ManagedBroker {
     /// Makes room for the server: ends the server that an earlier life of the organism left in that folder, and
     /// returns an address that is free. Blocks, so call it only where blocking is allowed.
-    pub fn make_room(folder: &Folder) -> Result<SocketAddr, Unstarted> {
+    pub fn make_room(folder: &BrokerFolder) -> Result<SocketAddr, BrokerStartFault> {
         folder.make()?;
         warden::end_what_is_left(&folder.lock())?;
         folder.address()
@@ -68,31 +68,31 @@ impl Managed {
 
     /// Starts it, and waits until it is ready.
     pub async fn start(
-        server: Server,
-        folder: &Folder,
-        known: Vec<Known>,
-        tell: Tell,
-    ) -> Result<Managed, Unstarted> {
+        server: ServerProgram,
+        folder: &BrokerFolder,
+        known: Vec<KnownParty>,
+        tell: BrokerReporter,
+    ) -> Result<ManagedBroker, BrokerStartFault> {
         let (ready, is_ready) = oneshot::channel();
         let (orders, ordered) = mpsc::channel(ORDERS);
         let keeper = Keeper::of(server, folder, known, tell.clone());
         let work = keeper.keep(ready, ordered);
         // A caller that waits for it to be ready sees the channel close; a later report says why it is gone for good.
-        let fallen = async move |panicked: tasks::Panicked| {
+        let fallen = async move |panicked: tasks::PanicMessage| {
             let words =
                 format!("the keeper of the broker panicked, and does not start it again: {}", panicked.0);
             tell(Code::BusDown, words);
         };
-        let started = tasks::start_apart("broker", Kind::Broker, work, fallen);
-        let task = started.map_err(|error| Unstarted::Unstartable(system::told(&error)))?;
-        let managed = Managed { orders, task };
+        let started = tasks::start_apart("broker", TaskKind::Broker, work, fallen);
+        let task = started.map_err(|error| BrokerStartFault::Unstartable(system::told(&error)))?;
+        let managed = ManagedBroker { orders, task };
         match tokio::time::timeout(READY, is_ready).await {
             Ok(Ok(Ok(()))) => Ok(managed),
             Ok(Ok(Err(unstarted))) => Err(unstarted),
-            Ok(Err(_)) => Err(Unstarted::Unstartable("its keeper is gone".to_owned())),
+            Ok(Err(_)) => Err(BrokerStartFault::Unstartable("its keeper is gone".to_owned())),
             Err(_) => {
                 managed.stop().await;
-                Err(Unstarted::Slow(READY))
+                Err(BrokerStartFault::Slow(READY))
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::unstarted::Unstarted;
+use super::unstarted::BrokerStartFault;
 use crate::edges::system;
 
 /// The name of the program.
@@ -19,21 +19,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const REPEATED: usize = 60;
 
 /// The first program of that name on PATH that this user may run.
-pub(super) fn found(path: Option<&OsStr>) -> Result<PathBuf, Unstarted> {
+pub(super) fn found(path: Option<&OsStr>) -> Result<PathBuf, BrokerStartFault> {
     let may_run =
         |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
     let found =
         path.and_then(|path| std::env::split_paths(path).map(|folder| folder.join(NAME)).find(may_run));
     // The server runs in another folder than we do.
     let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
-    found.map(whole).ok_or_else(|| Unstarted::Missing {
+    found.map(whole).ok_or_else(|| BrokerStartFault::Missing {
         looked: path.map_or_else(|| "no PATH".to_owned(), |path| path.to_string_lossy().into_owned()),
     })
 }
 
 /// Asks it for its version.
-pub(super) async fn is_new_enough(program: &Path) -> Result<(), Unstarted> {
-    let strange = |why: String| Unstarted::Strange { program: program.to_owned(), why };
+pub(super) async fn is_new_enough(program: &Path) -> Result<(), BrokerStartFault> {
+    let strange = |why: String| BrokerStartFault::Strange { program: program.to_owned(), why };
     let mut asked = tokio::process::Command::new(program);
     asked.arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     let said = match tokio::time::timeout(PATIENCE, asked.output()).await {
@@ -43,7 +43,7 @@ pub(super) async fn is_new_enough(program: &Path) -> Result<(), Unstarted> {
     };
     match version(&said) {
         Some((shown, numbers)) if numbers < LEAST => {
-            Err(Unstarted::Old { program: program.to_owned(), version: shown.to_owned() })
+            Err(BrokerStartFault::Old { program: program.to_owned(), version: shown.to_owned() })
         }
         Some(_) => Ok(()),
         None => {

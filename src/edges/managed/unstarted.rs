@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::edges::system::Hindered;
+use crate::edges::system::FileFault;
 use systole_core::types::codes::Code;
 
 /// Why it does not start.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each case names its parts")]
-pub enum Unstarted {
+pub enum BrokerStartFault {
     /// There is no such program.
     #[error("there is no nats-server to start: looked for in {looked}")]
     Missing { looked: String },
@@ -25,7 +25,7 @@ pub enum Unstarted {
     NoWarden,
     /// A fault with one of its files or folders.
     #[error("{}", .0.words)]
-    Hindered(Hindered),
+    Hindered(FileFault),
     /// The file of its address has other content.
     #[error("{} holds no address of the broker: it is nats://127.0.0.1:PORT", file.display())]
     Address { file: PathBuf },
@@ -49,11 +49,11 @@ pub enum Unstarted {
     Slow(Duration),
 }
 
-impl Unstarted {
+impl BrokerStartFault {
     /// The code in the table.
     pub fn code(&self) -> Code {
         match self {
-            Unstarted::Old { .. } | Unstarted::Strange { .. } => Code::BusUnfit,
+            BrokerStartFault::Old { .. } | BrokerStartFault::Strange { .. } => Code::BusUnfit,
             _ => Code::BusDown,
         }
     }
@@ -61,29 +61,29 @@ impl Unstarted {
     /// What to change.
     pub fn fix(&self) -> String {
         let fix = match self {
-            Unstarted::Missing { .. } => {
+            BrokerStartFault::Missing { .. } => {
                 "nats-server 2.12 or newer in a folder of PATH, or under bus.nats the address of one that runs"
             }
-            Unstarted::Strange { .. } => "nats-server 2.12 or newer, before that program on PATH",
-            Unstarted::Old { .. } => "nats-server 2.12 or newer, before it on PATH",
-            Unstarted::NoWarden => "the program systole as it was installed",
-            Unstarted::Hindered(hindered) => hindered.fix,
-            Unstarted::Address { .. } => {
+            BrokerStartFault::Strange { .. } => "nats-server 2.12 or newer, before that program on PATH",
+            BrokerStartFault::Old { .. } => "nats-server 2.12 or newer, before it on PATH",
+            BrokerStartFault::NoWarden => "the program systole as it was installed",
+            BrokerStartFault::Hindered(hindered) => hindered.fix,
+            BrokerStartFault::Address { .. } => {
                 "an address of that form, or remove the file: another address is chosen then"
             }
-            Unstarted::Taken { file, .. } => {
+            BrokerStartFault::Taken { file, .. } => {
                 return format!(
                     "end the program that listens there, or write another port into {} and tell the listeners",
                     file.display()
                 );
             }
-            Unstarted::Held { .. } => "end the process that has that file open",
-            Unstarted::Stuck { pid } => return format!("kill -9 {pid}, then start again"),
-            Unstarted::Unstartable(_) => "run it again; if it fails again, systole doctor",
-            Unstarted::Ended(_) => {
+            BrokerStartFault::Held { .. } => "end the process that has that file open",
+            BrokerStartFault::Stuck { pid } => return format!("kill -9 {pid}, then start again"),
+            BrokerStartFault::Unstartable(_) => "run it again; if it fails again, systole doctor",
+            BrokerStartFault::Ended(_) => {
                 "read its message; `nats-server -c` with its nats.conf, by hand, says more"
             }
-            Unstarted::Slow(_) => {
+            BrokerStartFault::Slow(_) => {
                 "a disk that other work does not slow down; the broker reads its data at the start"
             }
         };
@@ -91,8 +91,8 @@ impl Unstarted {
     }
 }
 
-impl From<Hindered> for Unstarted {
-    fn from(hindered: Hindered) -> Unstarted {
-        Unstarted::Hindered(hindered)
+impl From<FileFault> for BrokerStartFault {
+    fn from(hindered: FileFault) -> BrokerStartFault {
+        BrokerStartFault::Hindered(hindered)
     }
 }

@@ -4,7 +4,7 @@
 //! A line is `[PID] TIME [ERR] ADDRESS - cid:N - "CLIENT" - "ACCOUNT/nkey:KEY" - WORDS`. The server escapes what is
 //! in quotes.
 
-use crate::edges::tally::Event;
+use crate::edges::tally::TalliedEvent;
 use systole_core::types::codes::Code;
 
 /// How many characters of a subject are repeated.
@@ -12,7 +12,7 @@ const REPEATED: usize = 120;
 
 /// A party in the server's configuration.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Known {
+pub struct KnownParty {
     /// Its name for people.
     pub shown: String,
     /// Its account.
@@ -22,16 +22,16 @@ pub struct Known {
 }
 
 /// The refusal that the line reports, if it reports one.
-pub(super) fn read(line: &str, parties: &[Known]) -> Option<Event> {
+pub(super) fn read(line: &str, parties: &[KnownParty]) -> Option<TalliedEvent> {
     let rest = line.split_once(" [ERR] ")?.1;
     let parts = parts(rest);
     let at = parts.iter().position(is_refusal)?;
     let (words, detail) = (parts.get(at)?, parts.get(at + 1).copied().unwrap_or_default());
     let event = |what: &str, example: String| {
-        Some(Event { code: Code::BusViolation, what: what.to_owned(), example })
+        Some(TalliedEvent { code: Code::BusViolation, what: what.to_owned(), example })
     };
     if words.starts_with("authentication") {
-        return event(Event::NOT_LET_IN, String::new());
+        return event(TalliedEvent::NOT_LET_IN, String::new());
     }
     let may_not = if words.starts_with("Publish") {
         "publish to a forbidden subject"
@@ -90,8 +90,8 @@ fn subject(detail: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn parties() -> Vec<Known> {
-        let known = |name: &str, key: &str| Known {
+    fn parties() -> Vec<KnownParty> {
+        let known = |name: &str, key: &str| KnownParty {
             shown: name.to_owned(),
             account: format!("LISTENER_{name}"),
             key: key.to_owned(),

@@ -22,7 +22,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
 };
 
-use super::unstarted::Unstarted;
+use super::unstarted::BrokerStartFault;
 use crate::edges::system;
 
 /// The argument that makes the program become a server. No help page lists it, because people do not need it.
@@ -86,7 +86,7 @@ fn become_server(parent: &OsString, lock: &Path, mut server: Command) -> String 
 }
 
 /// Ends the server that holds that lock, if there is one.
-pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
+pub(super) fn end_what_is_left(lock: &Path) -> Result<(), BrokerStartFault> {
     let unread = |error: &std::io::Error| system::unread(lock, "the lock of the broker", error);
     let file = match File::options().read(true).write(true).open(lock) {
         Ok(file) => file,
@@ -104,13 +104,13 @@ pub(super) fn end_what_is_left(lock: &Path) -> Result<(), Unstarted> {
         };
         let end = |signal| pidfd_send_signal(&handle, signal).is_err() || is_over(&handle);
         if !(end(Signal::TERM) || end(Signal::KILL)) {
-            return Err(Unstarted::Stuck { pid: pid.as_raw_nonzero().get().unsigned_abs() });
+            return Err(BrokerStartFault::Stuck { pid: pid.as_raw_nonzero().get().unsigned_abs() });
         }
     }
     if is_free(&file).map_err(|error| unread(&error))? {
         Ok(())
     } else {
-        Err(Unstarted::Held { lock: lock.to_owned() })
+        Err(BrokerStartFault::Held { lock: lock.to_owned() })
     }
 }
 

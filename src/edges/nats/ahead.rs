@@ -6,13 +6,13 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::source::{LogSource, Stored};
-use super::unusable::Unusable;
+use super::source::{LogSource, StoredMessage};
+use super::unusable::BrokerFault;
 
 /// The most questions under way at once. Their answers are held in memory, and a message may have 900 KB.
 const MOST: usize = 16;
 
-type Answer = Result<Option<Stored>, Unusable>;
+type Answer = Result<Option<StoredMessage>, BrokerFault>;
 
 /// A question for the first message from a place on.
 enum Asked<'a> {
@@ -21,7 +21,7 @@ enum Asked<'a> {
 }
 
 /// The messages of a subject from a place on.
-pub struct Ahead<'a> {
+pub struct MessagesAhead<'a> {
     source: &'a LogSource,
     stream: &'a str,
     subject: String,
@@ -37,15 +37,20 @@ pub struct Ahead<'a> {
 
 impl LogSource {
     /// The messages of a partition from that place on; several are asked for at once.
-    pub fn ahead(&self, partition: u32, sequence: u64) -> Ahead<'_> {
-        Ahead::of(self, &self.stream, self.subjects.log(partition), sequence)
+    pub fn ahead(&self, partition: u32, sequence: u64) -> MessagesAhead<'_> {
+        MessagesAhead::of(self, &self.stream, self.subjects.log(partition), sequence)
     }
 }
 
-impl<'a> Ahead<'a> {
-    pub(super) fn of(source: &'a LogSource, stream: &'a str, subject: String, next: u64) -> Ahead<'a> {
+impl<'a> MessagesAhead<'a> {
+    pub(super) fn of(
+        source: &'a LogSource,
+        stream: &'a str,
+        subject: String,
+        next: u64,
+    ) -> MessagesAhead<'a> {
         let asked = VecDeque::with_capacity(MOST);
-        Ahead { source, stream, subject, asked, to_ask: next, next, most: 1 }
+        MessagesAhead { source, stream, subject, asked, to_ask: next, next, most: 1 }
     }
 
     /// The next message; `None` if the stream has no further one.

@@ -11,8 +11,8 @@ use async_nats::jetstream::stream::{
 use async_nats::jetstream::{self, ErrorCode};
 use serde_json::json;
 
-use super::subjects::Subjects;
-use super::unusable::{Unusable, line};
+use super::subjects::BrokerSubjects;
+use super::unusable::{BrokerFault, line};
 use super::wire::Wire;
 use systole_core::types::ids::Name;
 
@@ -42,7 +42,7 @@ fn owner(config: &Config, organism: &Name) -> Owner {
 }
 
 /// The stream as this organism makes it.
-fn ours(organism: &Name, subjects: &Subjects, copies: usize) -> Config {
+fn ours(organism: &Name, subjects: &BrokerSubjects, copies: usize) -> Config {
     Config {
         name: subjects.bus_stream(),
         subjects: vec![subjects.deliveries()],
@@ -61,9 +61,9 @@ fn ours(organism: &Name, subjects: &Subjects, copies: usize) -> Config {
 pub(super) async fn find_or_make(
     wire: &Wire,
     organism: &Name,
-    subjects: &Subjects,
+    subjects: &BrokerSubjects,
     copies: usize,
-) -> Result<Option<usize>, Unusable> {
+) -> Result<Option<usize>, BrokerFault> {
     let wanted = ours(organism, subjects, copies);
     let found = found_or_made(wire, organism, &wanted).await?;
     judge(wire, organism, &wanted, &found.config, &DELIVERIES)?;
@@ -77,7 +77,11 @@ pub(super) fn largest(config: &Config) -> Option<usize> {
 }
 
 /// The stream's description; the stream is made if there is none.
-pub(super) async fn found_or_made(wire: &Wire, organism: &Name, wanted: &Config) -> Result<Info, Unusable> {
+pub(super) async fn found_or_made(
+    wire: &Wire,
+    organism: &Name,
+    wanted: &Config,
+) -> Result<Info, BrokerFault> {
     let wanted = Config { metadata: metadata(organism), ..wanted.clone() };
     let stream = &wanted.name;
     let what = format!("the stream {stream} was looked for");
@@ -97,7 +101,7 @@ fn metadata(organism: &Name) -> std::collections::HashMap<String, String> {
 }
 
 /// Makes a stream. If the stream already exists as we would make it, that one is used.
-async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
+async fn make(wire: &Wire, wanted: &Config) -> Result<Info, BrokerFault> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     let what = format!("the stream {stream} was made");
     match wire.ask::<Info>(&what, &format!("STREAM.CREATE.{stream}"), wanted).await? {
@@ -105,11 +109,11 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
         Response::Err { error } => match error.error_code() {
             ErrorCode::STREAM_SUBJECT_OVERLAP => {
                 let why = format!("another stream takes {}", wanted.subjects.join(", "));
-                Err(Unusable::Foreign { address, stream, why })
+                Err(BrokerFault::Foreign { address, stream, why })
             }
             ErrorCode::STREAM_NAME_EXIST => {
                 let why = "another program made it just now, and not as this version does".to_owned();
-                Err(Unusable::Foreign { address, stream, why })
+                Err(BrokerFault::Foreign { address, stream, why })
             }
             _ => Err(unmade(wire, &what, &error, wanted)),
         },
@@ -117,7 +121,7 @@ async fn make(wire: &Wire, wanted: &Config) -> Result<Info, Unusable> {
 }
 
 /// Raises the number of copies of our stream to at least this number. More copies are an operator's choice.
-pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) -> Result<(), Unusable> {
+pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) -> Result<(), BrokerFault> {
     if found.num_replicas >= copies {
         return Ok(());
     }
@@ -130,11 +134,11 @@ pub(super) async fn enough_copies(wire: &Wire, found: &Config, copies: usize) ->
 }
 
 /// Why a stream was not made.
-fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> Unusable {
+fn unmade(wire: &Wire, what: &str, error: &jetstream::Error, wanted: &Config) -> BrokerFault {
     match error.error_code() {
         ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED
         | ErrorCode::CLUSTER_NO_PEERS
-        | ErrorCode::INSUFFICIENT_RESOURCES => Unusable::Copies {
+        | ErrorCode::INSUFFICIENT_RESOURCES => BrokerFault::Copies {
             address: wire.address.clone(),
             stream: wanted.name.clone(),
             copies: wanted.num_replicas,
@@ -174,18 +178,21 @@ pub(super) fn judge(
     wanted: &Config,
     found: &Config,
     held: &Held,
-) -> Result<(), Unusable> {
+) -> Result<(), BrokerFault> {
     let (stream, address) = (wanted.name.clone(), wire.address.clone());
     match owner(found, organism) {
-        Owner::Other(why) => Err(Unusable::Foreign { address, stream, why }),
+        Owner::Other(why) => Err(BrokerFault::Foreign { address, stream, why }),
         Owner::Ours(format) => match format.parse::<u32>() {
             Ok(FORMAT) => match altered(wanted, found, held) {
                 changes if changes.is_empty() => Ok(()),
-                changes => {
-                    Err(Unusable::Altered { address, stream, why: line(&changes.join(", ")), fix: held.fix })
-                }
+                changes => Err(BrokerFault::Altered {
+                    address,
+                    stream,
+                    why: line(&changes.join(", ")),
+                    fix: held.fix,
+                }),
             },
-            _ => Err(Unusable::Newer { address, stream, found: line(&format), known: FORMAT }),
+            _ => Err(BrokerFault::Newer { address, stream, found: line(&format), known: FORMAT }),
         },
     }
 }

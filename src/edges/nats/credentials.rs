@@ -5,7 +5,7 @@ use std::fmt;
 
 use async_nats::ConnectOptions;
 
-use super::unusable::Unusable;
+use super::unusable::BrokerFault;
 
 /// Credentials of the pump.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Credentials {
 
 impl Credentials {
     /// Adds them to a connection that is about to be made.
-    pub(super) fn show(&self, options: ConnectOptions) -> Result<ConnectOptions, Unusable> {
+    pub(super) fn show(&self, options: ConnectOptions) -> Result<ConnectOptions, BrokerFault> {
         match self {
             Credentials::User { name, password } => {
                 Ok(options.user_and_password(name.clone(), password.clone()))
@@ -40,14 +40,14 @@ impl Credentials {
     }
 
     /// The error that nothing can be signed with them.
-    pub(super) fn unreadable(&self) -> Unusable {
+    pub(super) fn unreadable(&self) -> BrokerFault {
         let (what, fix) = match self {
             Credentials::Creds(_) => {
                 ("the text of a .creds file", "the whole file, with its BEGIN and END lines")
             }
             _ => ("the seed of an nkey", "the seed of a user, which begins with SU"),
         };
-        Unusable::Credentials { what, fix }
+        BrokerFault::Credentials { what, fix }
     }
 
     /// The name that the broker sees, for messages.

@@ -13,7 +13,7 @@ use futures_core::Stream as _;
 use super::{Broker, fitness};
 
 /// A message of a client, unread.
-pub struct Knock {
+pub struct UnreadMessage {
     /// The sender, as its subject has the name.
     pub client: String,
     /// The header `Idempotency-Key`.
@@ -27,12 +27,12 @@ pub struct Knock {
     /// The bytes.
     pub document: Vec<u8>,
     /// Where the answer goes; `None` if its sender wants no answer.
-    pub back: Option<Back>,
+    pub back: Option<ReplyRoute>,
 }
 
 /// The way back to the sender of a message.
 #[derive(Clone)]
-pub struct Back {
+pub struct ReplyRoute {
     client: Client,
     reply: Subject,
     largest: usize,
@@ -41,7 +41,7 @@ pub struct Back {
 /// Bytes of an answer without its body.
 const BESIDE: usize = 512;
 
-impl Back {
+impl ReplyRoute {
     /// Whether a body is small enough for the broker.
     pub fn fits(&self, body: &[u8]) -> bool {
         body.len() + BESIDE <= self.largest
@@ -81,12 +81,12 @@ impl Broker {
 
 impl FailedLogins {
     /// The next message; `None` if the broker ended the subscription. May be dropped while it waits: nothing is lost.
-    pub async fn next(&mut self) -> Option<Knock> {
+    pub async fn next(&mut self) -> Option<UnreadMessage> {
         let message = poll_fn(|cx| Pin::new(&mut self.heard).poll_next(cx)).await?;
         Some(self.read(message))
     }
 
-    fn read(&self, message: Message) -> Knock {
+    fn read(&self, message: Message) -> UnreadMessage {
         let header = |name: &str| {
             let headers = message.headers.as_ref()?;
             headers.get(name).map(|value| value.as_str().to_owned())
@@ -94,8 +94,11 @@ impl FailedLogins {
         let (key, to, thread) = (header("Idempotency-Key"), header("Systole-To"), header("Systole-Thread"));
         let wait = header("Systole-Wait");
         let client = message.subject.rsplit('.').next().unwrap_or_default().to_owned();
-        let back =
-            message.reply.map(|reply| Back { client: self.client.clone(), reply, largest: self.largest });
-        Knock { client, key, to, thread, wait, document: message.payload.to_vec(), back }
+        let back = message.reply.map(|reply| ReplyRoute {
+            client: self.client.clone(),
+            reply,
+            largest: self.largest,
+        });
+        UnreadMessage { client, key, to, thread, wait, document: message.payload.to_vec(), back }
     }
 }

@@ -8,30 +8,30 @@ use async_nats::jetstream::account::Account;
 use async_nats::jetstream::response::Response;
 use serde_json::{Value, json};
 
-use super::subjects::Subjects;
-use super::unusable::Unusable;
+use super::subjects::BrokerSubjects;
+use super::unusable::BrokerFault;
 use super::wire::Wire;
 
 /// Whether the server is new enough. Older servers accept settings that they then ignore.
-pub(super) fn version(wire: &Wire) -> Result<(), Unusable> {
+pub(super) fn version(wire: &Wire) -> Result<(), BrokerFault> {
     if wire.client.is_server_compatible(2, 12, 0) {
         return Ok(());
     }
     let version = super::unusable::line(&wire.client.server_info().version);
-    Err(Unusable::Old { address: wire.address.clone(), version })
+    Err(BrokerFault::Old { address: wire.address.clone(), version })
 }
 
 /// Whether it has JetStream, and offers it to this account.
-pub(super) async fn jetstream(wire: &Wire) -> Result<(), Unusable> {
+pub(super) async fn jetstream(wire: &Wire) -> Result<(), BrokerFault> {
     let what = "it was asked for its JetStream";
     match wire.ask::<Account>(what, "INFO", &json!({})).await? {
         Response::Ok(_) => Ok(()),
         Response::Err { error } => match error.error_code() {
             ErrorCode::JETSTREAM_NOT_ENABLED => {
-                Err(Unusable::NoJetStream { address: wire.address.clone(), for_account: false })
+                Err(BrokerFault::NoJetStream { address: wire.address.clone(), for_account: false })
             }
             ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => {
-                Err(Unusable::NoJetStream { address: wire.address.clone(), for_account: true })
+                Err(BrokerFault::NoJetStream { address: wire.address.clone(), for_account: true })
             }
             _ => Err(wire.refused(what, &error.to_string())),
         },
@@ -41,7 +41,7 @@ pub(super) async fn jetstream(wire: &Wire) -> Result<(), Unusable> {
 /// Whether a message with a stale expectation is refused and not stored. This is tried on the stream of deliveries
 /// itself, under a subject that no listener has: a separate stream that was made and removed may come back with its
 /// messages.
-pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
+pub(super) async fn expectation(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
     clear(wire, subjects).await?;
     let tried = trial(wire, subjects).await;
     let cleared = clear(wire, subjects).await;
@@ -49,7 +49,7 @@ pub(super) async fn expectation(wire: &Wire, subjects: &Subjects) -> Result<(), 
 }
 
 /// Removes the messages of the trial, and those that an interrupted trial has left.
-async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
+async fn clear(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
     let what = "the messages of a trial were removed";
     let api = format!("STREAM.PURGE.{}", subjects.bus_stream());
     match wire.ask::<Value>(what, &api, &json!({ "filter": subjects.check() })).await? {
@@ -60,7 +60,7 @@ async fn clear(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
 
 /// Another pump may run the same trial and remove what this one has stored. So the trial expects a state that was
 /// true once and cannot become true again.
-async fn trial(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
+async fn trial(wire: &Wire, subjects: &BrokerSubjects) -> Result<(), BrokerFault> {
     let (subject, what) = (subjects.check(), "a message was published to try it");
     let publish = |expected| wire.publish(what, &subject, "systole".into(), expected);
     let mut first = None;
@@ -71,7 +71,7 @@ async fn trial(wire: &Wire, subjects: &Subjects) -> Result<(), Unusable> {
         }
     }
     match publish(first).await? {
-        Response::Ok(_) => Err(Unusable::Forgetful { address: wire.address.clone() }),
+        Response::Ok(_) => Err(BrokerFault::Forgetful { address: wire.address.clone() }),
         Response::Err { error } => match error.error_code() {
             ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => Ok(()),
             _ => Err(wire.refused(what, &error.to_string())),

@@ -6,9 +6,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::ahead::Ahead;
+use super::ahead::MessagesAhead;
 use super::source::{LEFT_BEHIND, LogSource, read};
-use super::unusable::{Unusable, line};
+use super::unusable::{BrokerFault, line};
 use systole_core::types::ids::Digest;
 
 /// The pause before an incomplete object is asked for again.
@@ -16,7 +16,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// Why an object that was too large for a message is not available.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Unhad {
+pub enum ObjectFault {
     /// The broker did not return it.
     NotYet(String),
     /// It is missing, or has changed.
@@ -35,32 +35,32 @@ struct Kept {
 impl LogSource {
     /// The object stored under that hash. An incomplete object is asked for again: a pump that does not know whether
     /// it had stored it may be storing it again just now, or a copy may lag behind.
-    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, Unhad> {
+    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, ObjectFault> {
         let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
         loop {
             let found = self.put_together(hash).await;
-            let why = match found.map_err(|unusable| Unhad::NotYet(unusable.to_string()))? {
+            let why = match found.map_err(|unusable| ObjectFault::NotYet(unusable.to_string()))? {
                 Some(bytes) if Digest::of(&bytes) == hash => return Ok(bytes),
                 Some(_) => " has another hash",
                 None => " is not there, or not whole",
             };
             if Instant::now() >= end {
                 let (name, address) = (hash.to_string(), self.address());
-                return Err(Unhad::Ill(format!("what is kept as {name} in {address}{why}")));
+                return Err(ObjectFault::Ill(format!("what is kept as {name} in {address}{why}")));
             }
             sleep(AGAIN).await;
         }
     }
 
     /// The object stored under that hash; `None` if some of its parts are missing.
-    async fn put_together(&self, hash: Digest) -> Result<Option<Vec<u8>>, Unusable> {
+    async fn put_together(&self, hash: Digest) -> Result<Option<Vec<u8>>, BrokerFault> {
         let what = "what is large was looked for";
         let asked = json!({ "last_by_subj": self.subjects.kept_as(&hash.to_string()) });
         let Some(said) = read(&self.wire, what, &self.apart, asked).await? else { return Ok(None) };
         let Ok(Kept { nuid, size, deleted: false }) = serde_json::from_slice(&said.bytes) else {
             return Ok(None);
         };
-        let mut parts = Ahead::of(self, &self.apart, self.subjects.parts(&line(&nuid)), 1);
+        let mut parts = MessagesAhead::of(self, &self.apart, self.subjects.parts(&line(&nuid)), 1);
         let mut bytes = Vec::new();
         while bytes.len() < size {
             let Some(part) = parts.next().await? else { return Ok(None) };

@@ -17,9 +17,9 @@ use async_nats::{Client, Subscriber};
 use serde_json::json;
 
 use super::source::{LogSource, RECORDS, wanted};
-use super::unusable::Unusable;
+use super::unusable::BrokerFault;
 use super::wire::Wire;
-use super::{Broker, PATIENCE, Term, bus, source};
+use super::{Broker, PATIENCE, WriterTerm, bus, source};
 use systole_core::types::ids::{Digest, Name};
 
 /// The most bytes of a message's headers and subject.
@@ -31,7 +31,7 @@ const CHUNK: usize = 128 << 10;
 
 /// The result of appending.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Appended {
+pub enum AppendResult {
     /// It is stored there.
     At(u64),
     /// It is not stored: something else was stored since.
@@ -55,7 +55,7 @@ pub struct LogStream {
 
 impl LogStream {
     /// Whether there is a stream of that name, made by anyone, and the name.
-    pub async fn is_there(broker: &Broker) -> Result<(bool, String), Unusable> {
+    pub async fn is_there(broker: &Broker) -> Result<(bool, String), BrokerFault> {
         let stream = broker.subjects.log_stream();
         Ok((source::told_of(&broker.wire, &stream).await?.is_some(), stream))
     }
@@ -65,7 +65,7 @@ impl LogStream {
         broker: Arc<Broker>,
         organism: &Name,
         replicas: usize,
-    ) -> Result<LogStream, Unusable> {
+    ) -> Result<LogStream, BrokerFault> {
         let (wire, subjects) = (&broker.wire, &broker.subjects);
         let wanted = wanted(organism, subjects, replicas);
         let found: Info = bus::found_or_made(wire, organism, &wanted).await?;
@@ -85,22 +85,22 @@ impl LogStream {
 
     /// Declares that the log is this pump's from that epoch on, for everything on the same connection.
     pub fn is_led_in(&self, epoch: u64) {
-        self.broker.has_term(Term { log: self.made.clone(), epoch });
+        self.broker.has_term(WriterTerm { log: self.made.clone(), epoch });
     }
 
     /// Appends a message to a partition whose last message is at that place; 0 if it has none.
-    pub async fn append(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> Appended {
+    pub async fn append(&self, partition: u32, bytes: Vec<u8>, expected: u64) -> AppendResult {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.log(partition));
         let what = "the log was written";
         match wire.publish(what, &subject, bytes, Some(expected)).await {
-            Ok(Response::Ok(ack)) => Appended::At(ack.sequence),
+            Ok(Response::Ok(ack)) => AppendResult::At(ack.sequence),
             Ok(Response::Err { error }) => match error.error_code() {
                 ErrorCode::STREAM_WRONG_LAST_SEQUENCE | ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT => {
-                    Appended::Stale
+                    AppendResult::Stale
                 }
-                _ => Appended::Refused(wire.refused(what, &error.to_string()).to_string()),
+                _ => AppendResult::Refused(wire.refused(what, &error.to_string()).to_string()),
             },
-            Err(unusable) => Appended::Unknown(unusable.to_string()),
+            Err(unusable) => AppendResult::Unknown(unusable.to_string()),
         }
     }
 
@@ -135,7 +135,7 @@ impl LogStream {
     }
 
     /// The bytes that all pumps of the organism share; `own` if there are none yet.
-    pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], Unusable> {
+    pub async fn shared_secret(&self, own: [u8; 32]) -> Result<[u8; 32], BrokerFault> {
         let (wire, subject) = (&self.broker.wire, self.broker.subjects.secret());
         let what = "what delivery tokens are made from was shared";
         match wire.publish(what, &subject, own.to_vec(), Some(0)).await? {
@@ -190,7 +190,7 @@ impl Deref for LogStream {
     }
 }
 
-async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, Unusable> {
+async fn bucket(wire: &Wire, bucket: String, replicas: usize) -> Result<ObjectStore, BrokerFault> {
     let what = format!("the object store {bucket} was looked for");
     let found = async {
         match wire.jetstream.get_object_store(&bucket).await {

@@ -1,7 +1,7 @@
 //! The broker: one connection to a NATS server, which is checked before it is used.
 //!
 //! In comes an address with credentials. Out comes a `Broker` that is new enough, keeps what it takes and has the
-//! stream of this organism, or an `Unusable` that says what to change. Every wait here has a limit. It changes no
+//! stream of this organism, or an `BrokerFault` that says what to change. Every wait here has a limit. It changes no
 //! stream that it did not make, and repeats no secret, neither in words nor in `Debug`.
 
 mod ahead;
@@ -26,16 +26,16 @@ use std::time::Duration;
 use async_nats::jetstream::Context;
 use tokio::sync::watch;
 
-pub use ahead::Ahead;
+pub use ahead::MessagesAhead;
 pub use credentials::Credentials;
-pub use door::{Back, FailedLogins, Knock};
-pub use large_objects::Unhad;
-pub use log::{Appended, LogStream};
-pub use refusals::{Refusal, Refusals};
-pub use source::{LEFT_BEHIND, LogSource, Reach, Stored};
-pub use subjects::{Subjects, token};
-pub use unusable::Unusable;
-pub use wire::{Caller, Link};
+pub use door::{FailedLogins, ReplyRoute, UnreadMessage};
+pub use large_objects::ObjectFault;
+pub use log::{AppendResult, LogStream};
+pub use refusals::{RefusedConnection, RefusedConnections};
+pub use source::{LEFT_BEHIND, LogSource, StoredMessage, StreamExtent};
+pub use subjects::{BrokerSubjects, token};
+pub use unusable::BrokerFault;
+pub use wire::{ConnectionState, LogCaller};
 
 use systole_core::types::ids::Name;
 use wire::Wire;
@@ -45,7 +45,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The period in which a pump has a log at the broker: from its take-over until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Term {
+pub struct WriterTerm {
     /// The log, in one word.
     pub log: String,
     /// How often it has been taken over.
@@ -57,8 +57,8 @@ pub struct Broker {
     wire: Arc<Wire>,
     organism: Name,
     copies: usize,
-    subjects: Subjects,
-    term: OnceLock<Term>,
+    subjects: BrokerSubjects,
+    term: OnceLock<WriterTerm>,
     // The stream may have a lower limit than the server.
     largest: Option<usize>,
 }
@@ -71,7 +71,7 @@ impl Broker {
         url: &str,
         credentials: Option<&Credentials>,
         patience: Duration,
-    ) -> Result<Broker, Unusable> {
+    ) -> Result<Broker, BrokerFault> {
         Broker::connect_to_cluster(organism, url, credentials, 1, patience).await
     }
 
@@ -83,9 +83,9 @@ impl Broker {
         credentials: Option<&Credentials>,
         copies: usize,
         patience: Duration,
-    ) -> Result<Broker, Unusable> {
-        let wire = Arc::new(Wire::lay(organism, Caller::Pump, url, credentials, patience).await?);
-        let subjects = Subjects::of(organism);
+    ) -> Result<Broker, BrokerFault> {
+        let wire = Arc::new(Wire::lay(organism, LogCaller::Pump, url, credentials, patience).await?);
+        let subjects = BrokerSubjects::of(organism);
         fitness::version(&wire)?;
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
@@ -95,28 +95,28 @@ impl Broker {
     }
 
     /// Makes the organism's stream again if it is gone: someone removed it, or the broker came back without it.
-    pub async fn make_again(&self) -> Result<(), Unusable> {
+    pub async fn make_again(&self) -> Result<(), BrokerFault> {
         bus::find_or_make(&self.wire, &self.organism, &self.subjects, self.copies).await.map(drop)
     }
 
     /// Whether there is a connection, and how often it broke.
-    pub fn link(&self) -> watch::Receiver<Link> {
+    pub fn link(&self) -> watch::Receiver<ConnectionState> {
         self.wire.link.clone()
     }
 
     /// Whether the broker syncs what it takes before it confirms it, as these pages of all its servers show.
-    pub async fn syncs(&self, pages: &[String]) -> Result<(), Unusable> {
+    pub async fn syncs(&self, pages: &[String]) -> Result<(), BrokerFault> {
         monitor::syncs(&self.wire, pages, self.copies, PATIENCE).await
     }
 
     /// Sets the term of the log for everything from now on. A connection has at most one term, and the first one
     /// stays.
-    pub fn has_term(&self, term: Term) {
+    pub fn has_term(&self, term: WriterTerm) {
         let _there_is_one = self.term.set(term);
     }
 
     /// The term; `None` if the log is not at the broker.
-    pub fn term(&self) -> Option<&Term> {
+    pub fn term(&self) -> Option<&WriterTerm> {
         self.term.get()
     }
 
@@ -131,7 +131,7 @@ impl Broker {
     }
 
     /// The names of this organism's streams and subjects.
-    pub fn subjects(&self) -> &Subjects {
+    pub fn subjects(&self) -> &BrokerSubjects {
         &self.subjects
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::unusable::{Unusable, line};
+use super::unusable::{BrokerFault, line};
 use super::wire::Wire;
 
 /// Bytes of a page that are read.
@@ -31,7 +31,7 @@ pub(super) async fn syncs(
     pages: &[String],
     copies: usize,
     patience: Duration,
-) -> Result<(), Unusable> {
+) -> Result<(), BrokerFault> {
     let (mut seen, mut unseen) = (Vec::new(), None);
     for page in pages {
         let asked = page.clone();
@@ -40,14 +40,14 @@ pub(super) async fn syncs(
         let read = match read {
             Ok(read) => read,
             Err(why) => {
-                let none = Unusable::Unseen { page: page.clone(), why: line(&why) };
+                let none = BrokerFault::Unseen { page: page.clone(), why: line(&why) };
                 tracing::warn!(%none, "a page of the broker was not seen");
                 unseen.get_or_insert(none);
                 continue;
             }
         };
         if !read.config.is_some_and(|config| config.sync_always) {
-            return Err(Unusable::Unsynced { page: page.clone() });
+            return Err(BrokerFault::Unsynced { page: page.clone() });
         }
         if !seen.contains(&read.server_id) {
             seen.push(read.server_id);
@@ -58,14 +58,14 @@ pub(super) async fn syncs(
         let why = || {
             format!("they are of {} of the {servers} servers, and more than half have to show it", seen.len())
         };
-        return Err(unseen.unwrap_or_else(|| Unusable::Unseen { page: pages.join(", "), why: why() }));
+        return Err(unseen.unwrap_or_else(|| BrokerFault::Unseen { page: pages.join(", "), why: why() }));
     }
     let server = wire.client.server_info().server_id;
     if seen.contains(&server) {
         return Ok(());
     }
     let why = format!("it is of another server than the one at {}", wire.address);
-    Err(Unusable::Unseen { page: pages.join(", "), why })
+    Err(BrokerFault::Unseen { page: pages.join(", "), why })
 }
 
 fn read(page: &str, patience: Duration) -> Result<Page, String> {

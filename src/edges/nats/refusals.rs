@@ -20,13 +20,13 @@ const MOST: usize = 16 << 10;
 
 /// A connection that was not let in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Refusal {
+pub struct RefusedConnection {
     /// Its origin, if the server reports it.
     pub from: Option<IpAddr>,
 }
 
 /// The connections that are not let in, as the server reports them.
-pub struct Refusals(Subscriber);
+pub struct RefusedConnections(Subscriber);
 
 #[derive(Deserialize)]
 struct Word {
@@ -43,18 +43,18 @@ struct Client {
 impl Broker {
     /// Listens for them from now on, if the broker's configuration grants it. A broker that lets everyone in has
     /// nothing to report. If it is not granted, nothing ever comes, and nothing else is affected.
-    pub async fn refusals(&self) -> Result<Option<Refusals>, String> {
+    pub async fn refusals(&self) -> Result<Option<RefusedConnections>, String> {
         if !self.wire.shows_key {
             return Ok(None);
         }
         let ear = self.client().subscribe(self.subjects().refused()).await;
-        ear.map(|ear| Some(Refusals(ear))).map_err(|error| error.to_string())
+        ear.map(|ear| Some(RefusedConnections(ear))).map_err(|error| error.to_string())
     }
 }
 
-impl Refusals {
+impl RefusedConnections {
     /// The next one; `None` when the connection is closed for good.
-    pub async fn next(&mut self) -> Option<Refusal> {
+    pub async fn next(&mut self) -> Option<RefusedConnection> {
         loop {
             let message = poll_fn(|cx| Pin::new(&mut self.0).poll_next(cx)).await?;
             if let Some(refusal) = read(&message.payload) {
@@ -64,10 +64,10 @@ impl Refusals {
     }
 }
 
-fn read(bytes: &[u8]) -> Option<Refusal> {
+fn read(bytes: &[u8]) -> Option<RefusedConnection> {
     let bytes = Some(bytes).filter(|bytes| bytes.len() <= MOST)?;
     let word: Word = serde_json::from_slice(bytes).ok()?;
-    (word.r#type == KIND).then(|| Refusal { from: word.client.host.parse().ok() })
+    (word.r#type == KIND).then(|| RefusedConnection { from: word.client.host.parse().ok() })
 }
 
 #[cfg(test)]

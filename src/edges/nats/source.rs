@@ -12,9 +12,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::credentials::Credentials;
-use super::subjects::Subjects;
-use super::unusable::Unusable;
-use super::wire::{Caller, Wire};
+use super::subjects::BrokerSubjects;
+use super::unusable::BrokerFault;
+use super::wire::{LogCaller, Wire};
 use super::{bus, fitness};
 use systole_core::types::ids::Name;
 
@@ -33,7 +33,7 @@ pub(super) const RECORDS: bus::Held = bus::Held {
 
 /// A message of the stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stored {
+pub struct StoredMessage {
     /// Its place in the stream.
     pub sequence: u64,
     /// Its content.
@@ -42,7 +42,7 @@ pub struct Stored {
 
 /// How far a stream goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reach {
+pub struct StreamExtent {
     /// The place of the last message; 0 if there is none.
     pub last: u64,
     /// Whether every place up to there has a message of the only partition, so that places count the messages.
@@ -52,7 +52,7 @@ pub struct Reach {
 /// The stream of a log, and what is too large for it.
 pub struct LogSource {
     pub(super) wire: Arc<Wire>,
-    pub(super) subjects: Subjects,
+    pub(super) subjects: BrokerSubjects,
     organism: Name,
     pub(super) stream: String,
     /// The stream of what is too large for a message.
@@ -68,14 +68,14 @@ impl LogSource {
         organism: &Name,
         url: &str,
         credentials: Option<&Credentials>,
-        first: Caller,
+        first: LogCaller,
         patience: Duration,
-    ) -> Result<LogSource, Unusable> {
+    ) -> Result<LogSource, BrokerFault> {
         let found = LogSource::find_as(organism, url, credentials, first, patience).await;
         match found {
-            Err(why @ (Unusable::Forbidden { .. } | Unusable::NoJetStream { .. })) => {
+            Err(why @ (BrokerFault::Forbidden { .. } | BrokerFault::NoJetStream { .. })) => {
                 match LogSource::find_as(organism, url, credentials, first.other(), patience).await {
-                    Err(Unusable::Forbidden { .. }) => Err(why),
+                    Err(BrokerFault::Forbidden { .. }) => Err(why),
                     found => found,
                 }
             }
@@ -87,15 +87,15 @@ impl LogSource {
         organism: &Name,
         url: &str,
         credentials: Option<&Credentials>,
-        caller: Caller,
+        caller: LogCaller,
         patience: Duration,
-    ) -> Result<LogSource, Unusable> {
+    ) -> Result<LogSource, BrokerFault> {
         let wire = Wire::lay(organism, caller, url, credentials, patience).await?;
         fitness::version(&wire)?;
-        let subjects = Subjects::of(organism);
+        let subjects = BrokerSubjects::of(organism);
         let stream = subjects.log_stream();
         let Some(info) = told_of(&wire, &stream).await? else {
-            return Err(Unusable::Absent { address: wire.address.clone(), stream });
+            return Err(BrokerFault::Absent { address: wire.address.clone(), stream });
         };
         let copies = info.config.num_replicas;
         bus::judge(&wire, organism, &wanted(organism, &subjects, copies), &info.config, &RECORDS)?;
@@ -104,7 +104,7 @@ impl LogSource {
 
     /// The stream of that organism, which is known to exist with this many copies.
     pub(super) fn of(wire: Arc<Wire>, organism: &Name, copies: usize) -> LogSource {
-        let subjects = Subjects::of(organism);
+        let subjects = BrokerSubjects::of(organism);
         let (stream, apart) = (subjects.log_stream(), subjects.apart_stream());
         LogSource { wire, subjects, organism: organism.clone(), stream, apart, copies }
     }
@@ -131,22 +131,25 @@ impl LogSource {
     }
 
     /// How far it goes just now.
-    pub async fn reach(&self) -> Result<Reach, Unusable> {
+    pub async fn reach(&self) -> Result<StreamExtent, BrokerFault> {
         let Some(Info { state, .. }) = told_of(&self.wire, &self.stream).await? else {
-            return Err(Unusable::Absent { address: self.wire.address.clone(), stream: self.stream.clone() });
+            return Err(BrokerFault::Absent {
+                address: self.wire.address.clone(),
+                stream: self.stream.clone(),
+            });
         };
         let is_dense = state.messages == state.last_sequence && state.subjects_count <= 1;
-        Ok(Reach { last: state.last_sequence, is_dense })
+        Ok(StreamExtent { last: state.last_sequence, is_dense })
     }
 
     /// The last message of a partition.
-    pub async fn last(&self, partition: u32) -> Result<Option<Stored>, Unusable> {
+    pub async fn last(&self, partition: u32) -> Result<Option<StoredMessage>, BrokerFault> {
         let asked = json!({ "last_by_subj": self.subjects.log(partition) });
         read(&self.wire, "the last message of the log was read", &self.stream, asked).await
     }
 
     /// The first message of a partition from that place in the stream on.
-    pub async fn from(&self, partition: u32, sequence: u64) -> Result<Option<Stored>, Unusable> {
+    pub async fn from(&self, partition: u32, sequence: u64) -> Result<Option<StoredMessage>, BrokerFault> {
         self.first(&self.stream, self.subjects.log(partition), sequence).await
     }
 
@@ -156,14 +159,14 @@ impl LogSource {
         stream: &str,
         subject: String,
         sequence: u64,
-    ) -> Result<Option<Stored>, Unusable> {
+    ) -> Result<Option<StoredMessage>, BrokerFault> {
         let asked = json!({ "seq": sequence, "next_by_subj": subject });
         read(&self.wire, "a message of the log was read", stream, asked).await
     }
 }
 
 /// The stream as this version makes it.
-pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> Config {
+pub(super) fn wanted(organism: &Name, subjects: &BrokerSubjects, replicas: usize) -> Config {
     Config {
         name: subjects.log_stream(),
         subjects: vec![subjects.logs()],
@@ -180,7 +183,7 @@ pub(super) fn wanted(organism: &Name, subjects: &Subjects, replicas: usize) -> C
 }
 
 /// A stream's description; `None` if there is no such stream.
-pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, Unusable> {
+pub(super) async fn told_of(wire: &Wire, stream: &str) -> Result<Option<Info>, BrokerFault> {
     let what = format!("the stream {stream} was looked for");
     match wire.ask::<Info>(&what, &format!("STREAM.INFO.{stream}"), &json!({})).await? {
         Response::Ok(info) => Ok(Some(info)),
@@ -195,7 +198,7 @@ pub(super) async fn read(
     what: &str,
     stream: &str,
     asked: Value,
-) -> Result<Option<Stored>, Unusable> {
+) -> Result<Option<StoredMessage>, BrokerFault> {
     #[derive(Deserialize)]
     struct Found {
         message: RawMessage,
@@ -204,7 +207,7 @@ pub(super) async fn read(
         Response::Ok(found) => {
             let message = StreamMessage::try_from(found.message);
             let message = message.map_err(|error| wire.refused(what, &error.to_string()))?;
-            Ok(Some(Stored { sequence: message.sequence, bytes: message.payload.to_vec() }))
+            Ok(Some(StoredMessage { sequence: message.sequence, bytes: message.payload.to_vec() }))
         }
         Response::Err { error }
             if matches!(error.error_code(), ErrorCode::NO_MESSAGE_FOUND | ErrorCode::STREAM_NOT_FOUND) =>

@@ -13,14 +13,14 @@ pub fn token(name: &Name) -> String {
 
 /// The names of an organism's streams and subjects.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Subjects {
+pub struct BrokerSubjects {
     organism: String,
 }
 
-impl Subjects {
+impl BrokerSubjects {
     /// The names for that organism.
-    pub fn of(organism: &Name) -> Subjects {
-        Subjects { organism: token(organism) }
+    pub fn of(organism: &Name) -> BrokerSubjects {
+        BrokerSubjects { organism: token(organism) }
     }
 
     /// The stream for deliveries that are out.
@@ -169,13 +169,13 @@ mod tests {
     #[test]
     fn a_name_with_dots_is_one_word() {
         let organism = Name::parse("acme.shop").unwrap();
-        let subjects = Subjects::of(&organism);
+        let subjects = BrokerSubjects::of(&organism);
         assert_eq!(subjects.bus_stream(), "SYSTOLE_acme_shop_BUS");
         assert_eq!(subjects.deliveries(), "o.acme_shop.dlv.*");
         assert_eq!(subjects.delivery(&Name::parse("web.search").unwrap()), "o.acme_shop.dlv.web_search");
-        assert_ne!(subjects, Subjects::of(&Name::parse("acme-shop").unwrap()));
-        assert_eq!(Subjects::inbox(&organism), "_INBOX_pump_acme_shop");
-        assert_eq!(Subjects::api_of_auditors(&organism), "JS.acme_shop.API");
+        assert_ne!(subjects, BrokerSubjects::of(&Name::parse("acme-shop").unwrap()));
+        assert_eq!(BrokerSubjects::inbox(&organism), "_INBOX_pump_acme_shop");
+        assert_eq!(BrokerSubjects::api_of_auditors(&organism), "JS.acme_shop.API");
         // This is why no name becomes another name's word.
         assert!(Name::parse("acme_shop").is_err());
     }

@@ -11,7 +11,7 @@ const REPEATED: usize = 200;
 /// Why a broker cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the sentence of each case names its parts")]
-pub enum Unusable {
+pub enum BrokerFault {
     /// This is no address. It is not repeated, because it may contain a password.
     #[error("the broker's address {why}")]
     Address { why: String },
@@ -65,76 +65,81 @@ pub enum Unusable {
     Refused { address: String, what: String, why: String },
 }
 
-impl Unusable {
+impl BrokerFault {
     /// The code in the table.
     pub fn code(&self) -> Code {
         match self {
-            Unusable::Address { .. } | Unusable::Credentials { .. } => Code::ConfigValue,
-            Unusable::Unreachable { .. } | Unusable::Silent { .. } | Unusable::Unseen { .. } => {
+            BrokerFault::Address { .. } | BrokerFault::Credentials { .. } => Code::ConfigValue,
+            BrokerFault::Unreachable { .. } | BrokerFault::Silent { .. } | BrokerFault::Unseen { .. } => {
                 Code::BusUnreachable
             }
-            Unusable::Unauthorized { .. } | Unusable::Forbidden { .. } => Code::BusForbidden,
-            Unusable::Old { .. }
-            | Unusable::NoJetStream { .. }
-            | Unusable::Forgetful { .. }
-            | Unusable::Absent { .. }
-            | Unusable::Foreign { .. }
-            | Unusable::Altered { .. }
-            | Unusable::Copies { .. }
-            | Unusable::Newer { .. }
-            | Unusable::Unsynced { .. }
-            | Unusable::Refused { .. } => Code::BusUnfit,
+            BrokerFault::Unauthorized { .. } | BrokerFault::Forbidden { .. } => Code::BusForbidden,
+            BrokerFault::Old { .. }
+            | BrokerFault::NoJetStream { .. }
+            | BrokerFault::Forgetful { .. }
+            | BrokerFault::Absent { .. }
+            | BrokerFault::Foreign { .. }
+            | BrokerFault::Altered { .. }
+            | BrokerFault::Copies { .. }
+            | BrokerFault::Newer { .. }
+            | BrokerFault::Unsynced { .. }
+            | BrokerFault::Refused { .. } => Code::BusUnfit,
         }
     }
 
     /// Whether it may pass by itself: a broker that restarts, or a cluster that elects a leader.
     pub fn may_pass(&self) -> bool {
-        matches!(self, Unusable::Unreachable { .. } | Unusable::Silent { .. } | Unusable::Refused { .. })
+        matches!(
+            self,
+            BrokerFault::Unreachable { .. } | BrokerFault::Silent { .. } | BrokerFault::Refused { .. }
+        )
     }
 
     /// What to change.
     pub fn fix(&self) -> String {
         let fix = match self {
-            Unusable::Address { .. } => {
+            BrokerFault::Address { .. } => {
                 "nats://HOST:PORT, or tls://HOST:PORT, with the credentials beside it"
             }
-            Unusable::Credentials { fix, .. } => fix,
-            Unusable::Unreachable { .. } => "start nats-server there, or the address where it listens",
-            Unusable::Silent { .. } => {
+            BrokerFault::Credentials { fix, .. } => fix,
+            BrokerFault::Unreachable { .. } => "start nats-server there, or the address where it listens",
+            BrokerFault::Silent { .. } => {
                 "check that this is a nats-server, and whether load or its disk slows it down; see its log"
             }
-            Unusable::Unauthorized { .. } => "the credentials of a user that the broker's configuration has",
-            Unusable::Forbidden { who, .. } => {
+            BrokerFault::Unauthorized { .. } => {
+                "the credentials of a user that the broker's configuration has"
+            }
+            BrokerFault::Forbidden { who, .. } => {
                 return format!("that right for the {who}'s user, in the broker's configuration");
             }
-            Unusable::Old { .. } => "nats-server 2.12 or newer",
-            Unusable::NoJetStream { for_account: false, .. } => {
+            BrokerFault::Old { .. } => "nats-server 2.12 or newer",
+            BrokerFault::NoJetStream { for_account: false, .. } => {
                 "jetstream { store_dir: \"FOLDER\", sync_interval: always } in the broker's configuration"
             }
-            Unusable::NoJetStream { for_account: true, .. } => {
+            BrokerFault::NoJetStream { for_account: true, .. } => {
                 "jetstream: enabled for that account, in the broker's configuration"
             }
-            Unusable::Forgetful { .. } => {
+            BrokerFault::Forgetful { .. } => {
                 "nats-server itself, 2.12 or newer, with nothing between that rewrites messages"
             }
-            Unusable::Absent { .. } => {
+            BrokerFault::Absent { .. } => {
                 "systole run, which makes it; or the organism's name and its broker, as on the machine where it runs"
             }
-            Unusable::Foreign { .. } => {
+            BrokerFault::Foreign { .. } => {
                 "another name for the organism, or another account or name for what has that stream"
             }
-            Unusable::Altered { stream, fix, .. } => return format!("nats stream rm {stream} {fix}"),
-            Unusable::Copies { .. } => {
+            BrokerFault::Altered { stream, fix, .. } => return format!("nats stream rm {stream} {fix}"),
+            BrokerFault::Copies { .. } => {
                 "log.replicas of at most the number of servers in the cluster, each with JetStream and room"
             }
-            Unusable::Unseen { .. } => {
+            BrokerFault::Unseen { .. } => {
                 "http: \"127.0.0.1:8222\" in the configuration of every server, and log.monitor with the addresses of all; or log.durability: relaxed"
             }
-            Unusable::Unsynced { .. } => {
+            BrokerFault::Unsynced { .. } => {
                 "sync_interval: always, under jetstream in the broker's configuration; or log.durability: relaxed, if commits may be lost with its power"
             }
-            Unusable::Newer { .. } => "the version of systole that made it, or a newer one",
-            Unusable::Refused { .. } => "read the broker's message; its own log may say more",
+            BrokerFault::Newer { .. } => "the version of systole that made it, or a newer one",
+            BrokerFault::Refused { .. } => "read the broker's message; its own log may say more",
         };
         fix.to_owned()
     }

@@ -22,8 +22,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::credentials::Credentials;
-use super::subjects::Subjects;
-use super::unusable::{Unusable, line};
+use super::subjects::BrokerSubjects;
+use super::unusable::{BrokerFault, line};
 use crate::edges::system;
 use systole_core::types::ids::Name;
 
@@ -36,7 +36,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether there is a connection, and how often it broke. It reconnects by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
+pub struct ConnectionState {
     /// Whether there is a connection, as far as is known.
     pub stands: bool,
     /// How often it broke. Messages on their way at that moment may have arrived or not.
@@ -60,40 +60,40 @@ impl Forbidden {
 /// The role of a caller that may read the log. Each role has its own inbox, and JetStream's interface may have a
 /// different name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Caller {
+pub enum LogCaller {
     /// The pump.
     Pump,
     /// An auditor.
     Auditor,
 }
 
-impl Caller {
+impl LogCaller {
     /// The other role.
-    pub(super) fn other(self) -> Caller {
+    pub(super) fn other(self) -> LogCaller {
         match self {
-            Caller::Pump => Caller::Auditor,
-            Caller::Auditor => Caller::Pump,
+            LogCaller::Pump => LogCaller::Auditor,
+            LogCaller::Auditor => LogCaller::Pump,
         }
     }
 
     fn inbox(self, organism: &Name) -> String {
         match self {
-            Caller::Pump => Subjects::inbox(organism),
-            Caller::Auditor => Subjects::inbox_of_auditors().to_owned(),
+            LogCaller::Pump => BrokerSubjects::inbox(organism),
+            LogCaller::Auditor => BrokerSubjects::inbox_of_auditors().to_owned(),
         }
     }
 
     fn jetstream(self, organism: &Name, client: Client) -> Context {
         match self {
-            Caller::Pump => jetstream::new(client),
-            Caller::Auditor => jetstream::with_prefix(client, &Subjects::api_of_auditors(organism)),
+            LogCaller::Pump => jetstream::new(client),
+            LogCaller::Auditor => jetstream::with_prefix(client, &BrokerSubjects::api_of_auditors(organism)),
         }
     }
 
     const fn as_str(self) -> &'static str {
         match self {
-            Caller::Pump => "pump",
-            Caller::Auditor => "auditor",
+            LogCaller::Pump => "pump",
+            LogCaller::Auditor => "auditor",
         }
     }
 }
@@ -104,28 +104,29 @@ pub(super) struct Wire {
     pub(super) jetstream: Context,
     pub(super) address: String,
     patience: Duration,
-    caller: Caller,
+    caller: LogCaller,
     /// Whether it showed the broker any credentials.
     pub(super) shows_key: bool,
     forbidden: watch::Receiver<Forbidden>,
-    pub(super) link: watch::Receiver<Link>,
+    pub(super) link: watch::Receiver<ConnectionState>,
 }
 
 impl Wire {
     /// Connects and shows the credentials.
     pub(super) async fn lay(
         organism: &Name,
-        caller: Caller,
+        caller: LogCaller,
         url: &str,
         credentials: Option<&Credentials>,
         patience: Duration,
-    ) -> Result<Wire, Unusable> {
+    ) -> Result<Wire, BrokerFault> {
         let servers = servers(url)?;
         let address = servers.iter().map(address).collect::<Vec<_>>().join(", ");
         let (forbid, forbidden) = watch::channel(Forbidden::default());
         // A broker need not grant this subscription; questions are answered all the same.
-        let unheard = format!("subscription to \"{}\"", Subjects::of(organism).refused()).to_lowercase();
-        let (links, link) = watch::channel(Link { stands: true, breaks: 0 });
+        let unheard =
+            format!("subscription to \"{}\"", BrokerSubjects::of(organism).refused()).to_lowercase();
+        let (links, link) = watch::channel(ConnectionState { stands: true, breaks: 0 });
         let options = ConnectOptions::new()
             .name(format!("systole {} {}", caller.as_str(), organism.as_str()))
             .custom_inbox_prefix(caller.inbox(organism))
@@ -163,7 +164,9 @@ impl Wire {
         let client = match timeout(patience, options.connect(servers)).await {
             Ok(Ok(client)) => client,
             Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
-            Err(_) => return Err(Unusable::Silent { address, what: "it was called".to_owned(), patience }),
+            Err(_) => {
+                return Err(BrokerFault::Silent { address, what: "it was called".to_owned(), patience });
+            }
         };
         let mut jetstream = caller.jetstream(organism, client.clone());
         jetstream.set_timeout(patience);
@@ -179,9 +182,9 @@ impl Wire {
         what: &str,
         api: &str,
         body: &impl Serialize,
-    ) -> Result<Response<T>, Unusable> {
+    ) -> Result<Response<T>, BrokerFault> {
         match self.ask_once(what, api, body).await {
-            Err(Unusable::Silent { .. }) if self.client.server_info().connect_urls.len() > 1 => {
+            Err(BrokerFault::Silent { .. }) if self.client.server_info().connect_urls.len() > 1 => {
                 self.ask_once(what, api, body).await
             }
             said => said,
@@ -193,13 +196,13 @@ impl Wire {
         what: &str,
         api: &str,
         body: &impl Serialize,
-    ) -> Result<Response<T>, Unusable> {
+    ) -> Result<Response<T>, BrokerFault> {
         let asked = self.jetstream.request(api.to_owned(), body);
         let said = self.heard(what, async { asked.await.map_err(|error| (error.kind(), error.to_string())) });
         match said.await? {
             Ok(response) => Ok(response),
             Err((Asked::NoResponders, _)) => {
-                Err(Unusable::NoJetStream { address: self.address.clone(), for_account: false })
+                Err(BrokerFault::NoJetStream { address: self.address.clone(), for_account: false })
             }
             Err((Asked::TimedOut, _)) => Err(self.silent(what, self.patience)),
             Err((_, why)) => Err(self.broken(&why)),
@@ -213,7 +216,7 @@ impl Wire {
         subject: &str,
         payload: Vec<u8>,
         expected: Option<u64>,
-    ) -> Result<Response<PublishAck>, Unusable> {
+    ) -> Result<Response<PublishAck>, BrokerFault> {
         let mut headers = HeaderMap::new();
         if let Some(expected) = expected {
             headers.insert(header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, expected.to_string());
@@ -236,7 +239,11 @@ impl Wire {
 
     /// Waits for the first of: the answer, the report that it is forbidden, a broken connection, or the timeout.
     /// Without a connection nothing is asked, because the question would go out whenever there is a connection again.
-    pub(super) async fn heard<T>(&self, what: &str, asked: impl Future<Output = T>) -> Result<T, Unusable> {
+    pub(super) async fn heard<T>(
+        &self,
+        what: &str,
+        asked: impl Future<Output = T>,
+    ) -> Result<T, BrokerFault> {
         self.heard_within(self.patience, what, asked).await
     }
 
@@ -246,7 +253,7 @@ impl Wire {
         patience: Duration,
         what: &str,
         asked: impl Future<Output = T>,
-    ) -> Result<T, Unusable> {
+    ) -> Result<T, BrokerFault> {
         let mut forbidden = self.forbidden.clone();
         let before = forbidden.borrow_and_update().times;
         let no = async {
@@ -270,28 +277,28 @@ impl Wire {
             biased;
             what = no => {
                 let who = self.caller.as_str();
-                Err(Unusable::Forbidden { address: self.address.clone(), who, what })
+                Err(BrokerFault::Forbidden { address: self.address.clone(), who, what })
             }
             () = broke => Err(self.broken(&format!("there is no connection when {what}"))),
             said = timeout(patience, asked) => said.map_err(|_| self.silent(what, patience)),
         }
     }
 
-    fn silent(&self, what: &str, patience: Duration) -> Unusable {
+    fn silent(&self, what: &str, patience: Duration) -> BrokerFault {
         let address = self.address.clone();
         match self.client.connection_state() {
-            State::Connected => Unusable::Silent { address, what: what.to_owned(), patience },
-            _ => Unusable::Unreachable { address, why: format!("the connection broke when {what}") },
+            State::Connected => BrokerFault::Silent { address, what: what.to_owned(), patience },
+            _ => BrokerFault::Unreachable { address, why: format!("the connection broke when {what}") },
         }
     }
 
-    fn broken(&self, why: &str) -> Unusable {
-        Unusable::Unreachable { address: self.address.clone(), why: line(why) }
+    fn broken(&self, why: &str) -> BrokerFault {
+        BrokerFault::Unreachable { address: self.address.clone(), why: line(why) }
     }
 
     /// The error for a refusal by the broker.
-    pub(super) fn refused(&self, what: &str, why: &str) -> Unusable {
-        Unusable::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
+    pub(super) fn refused(&self, what: &str, why: &str) -> BrokerFault {
+        BrokerFault::Refused { address: self.address.clone(), what: what.to_owned(), why: line(why) }
     }
 }
 
@@ -302,13 +309,13 @@ fn pause(tries: usize) -> Duration {
 }
 
 /// Reads the addresses of a cluster's servers, separated by commas.
-fn servers(urls: &str) -> Result<Vec<ServerAddr>, Unusable> {
+fn servers(urls: &str) -> Result<Vec<ServerAddr>, BrokerFault> {
     urls.split(',').map(server).collect()
 }
 
 /// Reads an address. The error for a wrong address does not repeat any part of it.
-fn server(url: &str) -> Result<ServerAddr, Unusable> {
-    let is_none = |why: &str| Unusable::Address { why: why.to_owned() };
+fn server(url: &str) -> Result<ServerAddr, BrokerFault> {
+    let is_none = |why: &str| BrokerFault::Address { why: why.to_owned() };
     let is_ours = |scheme: &str| matches!(scheme, "nats" | "tls");
     if url.split_once("://").is_some_and(|(scheme, _)| !is_ours(scheme)) {
         return Err(is_none("begins neither with nats:// nor with tls://"));
@@ -335,17 +342,17 @@ fn not_in(
     credentials: Option<&Credentials>,
     error: &ConnectError,
     patience: Duration,
-) -> Unusable {
+) -> BrokerFault {
     match (error.kind(), credentials) {
         (ConnectErrorKind::AuthorizationViolation, _) => {
-            Unusable::Unauthorized { address, who: Credentials::who(credentials) }
+            BrokerFault::Unauthorized { address, who: Credentials::who(credentials) }
         }
         (ConnectErrorKind::Authentication, Some(credentials)) => credentials.unreadable(),
         (ConnectErrorKind::TimedOut, _) => {
-            Unusable::Silent { address, what: "it was called".to_owned(), patience }
+            BrokerFault::Silent { address, what: "it was called".to_owned(), patience }
         }
         (ConnectErrorKind::Dns, _) => {
-            Unusable::Unreachable { address, why: "the name of the machine is not known".to_owned() }
+            BrokerFault::Unreachable { address, why: "the name of the machine is not known".to_owned() }
         }
         _ => {
             let source = error.source();
@@ -356,7 +363,7 @@ fn not_in(
                 Some(error) => system::told(error),
                 None => error.to_string(),
             };
-            Unusable::Unreachable { address, why: line(&why) }
+            BrokerFault::Unreachable { address, why: line(&why) }
         }
     }
 }

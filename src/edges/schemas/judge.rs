@@ -11,7 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use libxml::error::StructuredError;
 use libxml::parser::{Parser, ParserOptions, XmlParseFailure};
 use libxml::schemas::{SchemaParserContext, SchemaValidationContext};
-use systole_kit::schema::{Model, Unfit};
+use systole_kit::schema::{ProfileViolation, SchemaModel};
 use thiserror::Error;
 
 use super::shelf::{Document, Shelf};
@@ -25,7 +25,7 @@ const WORDS_BYTES: usize = 2048;
 
 /// One schema document, with the name that refusals use for it.
 #[derive(Clone, Debug)]
-pub struct Source {
+pub struct SchemaSource {
     /// The name of the schema, as the operator knows it.
     pub name: String,
     /// The schema document.
@@ -34,12 +34,12 @@ pub struct Source {
 
 /// Identifies a compiled schema: the position of its source among the compiled sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SchemaId(usize);
+pub struct CompiledSchemaId(usize);
 
 /// The verdict of libxml2 on a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
-pub enum Verdict {
+pub enum SchemaVerdict {
     /// The payload is well-formed and valid.
     Valid,
     /// The payload is not valid; the words are libxml2's own.
@@ -56,14 +56,14 @@ pub enum Verdict {
 
 /// Why a set of schemas does not make a judge.
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum SchemaSetError {
     /// A schema uses something that the profile leaves out.
     #[error("schema {name} is outside the profile, {} constructs", unfit.len())]
     Unfit {
         /// The source's name.
         name: String,
         /// Each construct with its place and its fix.
-        unfit: Vec<Unfit>,
+        unfit: Vec<ProfileViolation>,
     },
     /// libxml2 rejects a schema that our model accepted.
     #[error("schema {name}: {words}")]
@@ -78,22 +78,25 @@ pub enum Refused {
 }
 
 /// Compiled schemas, ready to judge. Not `Send`: build it on the thread that uses it.
-pub struct Judge {
-    sources: Vec<Source>,
-    models: Vec<Model>,
+pub struct LibxmlJudge {
+    sources: Vec<SchemaSource>,
+    models: Vec<SchemaModel>,
     compiled: Vec<Option<SchemaValidationContext>>,
     parser: Parser,
 }
 
-impl Judge {
+impl LibxmlJudge {
     /// Compiles every source once. First it refuses what the profile leaves out. Imports of a source are
     /// looked up among the other sources.
-    pub fn compile(sources: &[Source]) -> Result<Self, Refused> {
+    pub fn compile(sources: &[SchemaSource]) -> Result<Self, SchemaSetError> {
         Self::compile_each(sources, |_| {})
     }
 
     /// The same; `begun` gets the place of each source before it is read, and again before libxml2 sees it.
-    pub(super) fn compile_each(sources: &[Source], mut begun: impl FnMut(usize)) -> Result<Self, Refused> {
+    pub(super) fn compile_each(
+        sources: &[SchemaSource],
+        mut begun: impl FnMut(usize),
+    ) -> Result<Self, SchemaSetError> {
         let models = read(sources, &mut begun)?;
         let parser = Parser::default();
         let mut judge = Self { sources: sources.to_vec(), models, compiled: Vec::new(), parser };
@@ -102,7 +105,7 @@ impl Judge {
             match judge.compile_one(at) {
                 Ok(context) => judge.compiled.push(Some(context)),
                 Err(Uncompiled { line, words }) => {
-                    return Err(Refused::Uncompiled { name: source.name.clone(), line, words });
+                    return Err(SchemaSetError::Uncompiled { name: source.name.clone(), line, words });
                 }
             }
         }
@@ -110,24 +113,24 @@ impl Judge {
     }
 
     /// Our own model of a schema, read among the same sources.
-    pub fn model(&self, schema: SchemaId) -> Option<&Model> {
+    pub fn model(&self, schema: CompiledSchemaId) -> Option<&SchemaModel> {
         self.models.get(schema.0)
     }
 
     /// The schemas, in the order of their sources.
-    pub fn schemas(&self) -> impl Iterator<Item = SchemaId> + use<> {
-        (0..self.sources.len()).map(SchemaId)
+    pub fn schemas(&self) -> impl Iterator<Item = CompiledSchemaId> + use<> {
+        (0..self.sources.len()).map(CompiledSchemaId)
     }
 
     /// The schema that was compiled under this name.
-    pub fn schema(&self, name: &str) -> Option<SchemaId> {
-        self.sources.iter().position(|source| source.name == name).map(SchemaId)
+    pub fn schema(&self, name: &str) -> Option<CompiledSchemaId> {
+        self.sources.iter().position(|source| source.name == name).map(CompiledSchemaId)
     }
 
     /// Judges the bytes of one payload. The gate comes first: unbounded input must not get here.
-    pub fn judge(&mut self, schema: SchemaId, payload: &[u8]) -> Verdict {
+    pub fn judge(&mut self, schema: CompiledSchemaId, payload: &[u8]) -> SchemaVerdict {
         let Some(context) = self.ready(schema) else {
-            return Verdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
+            return SchemaVerdict::Broken { words: "the schema cannot be compiled any more".to_owned() };
         };
         let parser = &self.parser;
         let only = self.models.get(schema.0).filter(|model| !model.drawn_in().is_empty());
@@ -139,18 +142,18 @@ impl Judge {
         });
         match judged {
             Some((context, verdict)) => {
-                let keep = !matches!(verdict, Verdict::Broken { .. });
+                let keep = !matches!(verdict, SchemaVerdict::Broken { .. });
                 if let Some(slot) = self.compiled.get_mut(schema.0) {
                     *slot = keep.then_some(context);
                 }
                 verdict
             }
-            None => Verdict::Broken { words: PANICKED.to_owned() },
+            None => SchemaVerdict::Broken { words: PANICKED.to_owned() },
         }
     }
 
     /// Takes the compiled schema out, and compiles it again if its last use broke it.
-    fn ready(&mut self, schema: SchemaId) -> Option<SchemaValidationContext> {
+    fn ready(&mut self, schema: CompiledSchemaId) -> Option<SchemaValidationContext> {
         if let Some(context) = self.compiled.get_mut(schema.0).and_then(Option::take) {
             return Some(context);
         }
@@ -164,7 +167,7 @@ impl Judge {
             let namespace = self.models.get(at)?.target_namespace();
             Some(Document { namespace, xsd: &self.sources.get(at)?.xsd })
         };
-        let drawn_in = self.models.get(at).map(Model::drawn_in).unwrap_or_default();
+        let drawn_in = self.models.get(at).map(SchemaModel::drawn_in).unwrap_or_default();
         let documents: Vec<Document<'_>> =
             std::iter::once(at).chain(drawn_in.iter().copied()).filter_map(document).collect();
         guarded(|| compile(&self.parser, &documents)).unwrap_or_else(|| Err(Uncompiled::of(PANICKED)))
@@ -187,14 +190,14 @@ impl Uncompiled {
 
 /// The model of every source, read among all of them. All are read, even after one is refused, because a
 /// trial in another process reads all of them too.
-fn read(sources: &[Source], begun: &mut impl FnMut(usize)) -> Result<Vec<Model>, Refused> {
+fn read(sources: &[SchemaSource], begun: &mut impl FnMut(usize)) -> Result<Vec<SchemaModel>, SchemaSetError> {
     let among: Vec<(&str, &[u8])> = sources.iter().map(|s| (s.name.as_str(), s.xsd.as_slice())).collect();
     let mut models = Ok(Vec::with_capacity(sources.len()));
     for (at, source) in sources.iter().enumerate() {
         begun(at);
-        match (Model::read_among(&source.xsd, &among), &mut models) {
+        match (SchemaModel::read_among(&source.xsd, &among), &mut models) {
             (Ok(model), Ok(all)) => all.push(model),
-            (Err(unfit), Ok(_)) => models = Err(Refused::Unfit { name: source.name.clone(), unfit }),
+            (Err(unfit), Ok(_)) => models = Err(SchemaSetError::Unfit { name: source.name.clone(), unfit }),
             (_, Err(_)) => {}
         }
     }
@@ -231,32 +234,32 @@ fn compile(parser: &Parser, documents: &[Document<'_>]) -> Result<SchemaValidati
 fn judge_document(
     parser: &Parser,
     context: &mut SchemaValidationContext,
-    only: Option<&Model>,
+    only: Option<&SchemaModel>,
     payload: &[u8],
-) -> Verdict {
+) -> SchemaVerdict {
     // A fresh parser context per document: a reused one keeps every name it has ever seen.
     let document = match parser.parse_string_with_diagnostics(payload, strict()) {
         Ok((document, _)) => document,
-        Err(XmlParseFailure::ParseFailed(errors)) => return Verdict::Invalid { words: words(&errors) },
-        Err(failure) => return Verdict::Broken { words: parse_words(&failure) },
+        Err(XmlParseFailure::ParseFailed(errors)) => return SchemaVerdict::Invalid { words: words(&errors) },
+        Err(failure) => return SchemaVerdict::Broken { words: parse_words(&failure) },
     };
     if let Some(model) = only {
         let namespace = document.get_root_element().and_then(|root| root.get_namespace());
         if namespace.is_none_or(|namespace| namespace.get_href() != model.target_namespace()) {
             let words = "the root element is of a namespace that the schema only imports, or does not know";
-            return Verdict::Invalid { words: words.to_owned() };
+            return SchemaVerdict::Invalid { words: words.to_owned() };
         }
     }
     match context.validate_document(&document) {
         Ok(()) => {
             // Otherwise warnings would pile up in the context from one document to the next.
             drop(context.drain_errors());
-            Verdict::Valid
+            SchemaVerdict::Valid
         }
         Err(errors) if errors.iter().any(|error| error.code == INTERNAL_FAULT) => {
-            Verdict::Broken { words: words(&errors) }
+            SchemaVerdict::Broken { words: words(&errors) }
         }
-        Err(errors) => Verdict::Invalid { words: words(&errors) },
+        Err(errors) => SchemaVerdict::Invalid { words: words(&errors) },
     }
 }
 

@@ -10,4 +10,4 @@ pub mod trial;
 pub mod tried;
 pub mod xpath;
 
-pub use judge::{Judge, Refused, SchemaId, Source, Verdict};
+pub use judge::{CompiledSchemaId, LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};

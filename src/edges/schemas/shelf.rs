@@ -9,7 +9,7 @@ use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
-use systole_kit::writer::Writer;
+use systole_kit::writer::XmlWriter;
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
@@ -36,7 +36,7 @@ impl Shelf {
             paths.push(format!("/proc/self/fd/{}", sealed.as_raw_fd()));
             kept.push(sealed);
         }
-        let mut writer = Writer::with_capacity(256);
+        let mut writer = XmlWriter::with_capacity(256);
         writer.open("schema").xmlns(XSD).content(|inside| {
             for (document, path) in documents.iter().zip(&paths) {
                 let import = inside.open("import").attr("namespace", document.namespace);

@@ -20,7 +20,7 @@ use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
-use super::judge::Source;
+use super::judge::SchemaSource;
 use crate::edges::system;
 
 /// The argument that makes the program try schemas. No help page lists it, because people do not need it.
@@ -28,7 +28,7 @@ pub const WORD: &str = "-try-schemas";
 
 /// What the other process may use.
 #[derive(Clone, Copy, Debug)]
-pub struct Caps {
+pub struct TrialLimits {
     /// Address space, in bytes.
     pub memory_bytes: u64,
     /// Processor time, in seconds.
@@ -37,9 +37,9 @@ pub struct Caps {
     pub wall_ms: u64,
 }
 
-impl Caps {
+impl TrialLimits {
     /// Enough for a megabyte of any sensible schema, on a slow machine.
-    pub const USUAL: Caps = Caps { memory_bytes: 256 << 20, processor_s: 3, wall_ms: 30_000 };
+    pub const USUAL: TrialLimits = TrialLimits { memory_bytes: 256 << 20, processor_s: 3, wall_ms: 30_000 };
 }
 
 /// One line from the other process.
@@ -64,18 +64,18 @@ pub(super) enum Line {
 
 /// Why a set of schemas must not be compiled here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failed {
+pub struct FailedTrial {
     /// The place of the source among those that were tried.
     pub at: usize,
     /// The line in the schema, if it is known.
     pub line: Option<u64>,
     /// What happened.
-    pub why: Why,
+    pub why: TrialOutcome,
 }
 
 /// What happened to a schema that was tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum TrialOutcome {
     /// libxml2 rejects it, with these words.
     Refused(String),
     /// It took more processor time than the cap.
@@ -88,33 +88,33 @@ pub enum Why {
 
 /// A program to try schemas with, and what it may use.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub struct SchemaTrial {
     program: PathBuf,
-    caps: Caps,
+    caps: TrialLimits,
     fault: Option<&'static str>,
 }
 
-impl Trial {
+impl SchemaTrial {
     /// With this program, which must be a `systole`.
-    pub fn with(program: &Path, caps: Caps) -> Trial {
-        Trial { program: program.to_owned(), caps, fault: None }
+    pub fn with(program: &Path, caps: TrialLimits) -> SchemaTrial {
+        SchemaTrial { program: program.to_owned(), caps, fault: None }
     }
 
     /// With the `systole` of this program. `None` if there is none, for example in another project's program.
-    pub fn beside() -> Option<Trial> {
-        Some(Trial::with(&system::own_program()?, Caps::USUAL))
+    pub fn beside() -> Option<SchemaTrial> {
+        Some(SchemaTrial::with(&system::own_program()?, TrialLimits::USUAL))
     }
 
     /// Makes the other process fail for a test, in a build with checks: `hang`, `spin` or `eat`.
     #[must_use]
-    pub fn failing(self, fault: &'static str) -> Trial {
-        Trial { fault: Some(fault), ..self }
+    pub fn failing(self, fault: &'static str) -> SchemaTrial {
+        SchemaTrial { fault: Some(fault), ..self }
     }
 
     /// Tries the sources: all must be readable, and those that the profile allows must compile. `None` means that the
     /// trial was impossible: the program is missing, is an older version, or the system starts no process. That says
     /// nothing about the schemas.
-    pub fn compile(&self, sources: &[Source]) -> Option<Result<(), Failed>> {
+    pub fn compile(&self, sources: &[SchemaSource]) -> Option<Result<(), FailedTrial>> {
         let (input, mut output) = (memory(&written(sources)).ok()?, memory(&[]).ok()?);
         let mut command = Command::new(&self.program);
         command
@@ -147,7 +147,7 @@ fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
     Some((child.wait().ok()?, in_time > 0))
 }
 
-fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), Failed>> {
+fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), FailedTrial>> {
     let mut lines = said.lines().map_while(|line| serde_json::from_str::<Line>(line).ok());
     let Some(Line::Ready) = lines.next() else {
         return None;
@@ -157,7 +157,7 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
         match line {
             Line::Begun(at) => begun = Some(at),
             Line::Refused { line, words } => {
-                return Some(Err(Failed { at: begun?, line, why: Why::Refused(words) }));
+                return Some(Err(FailedTrial { at: begun?, line, why: TrialOutcome::Refused(words) }));
             }
             Line::Compiled | Line::Unfit => return Some(Ok(())),
             Line::Ready => {}
@@ -165,16 +165,16 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
     }
     let xcpu = rustix::process::Signal::XCPU.as_raw();
     let why = match status.signal() {
-        _ if !in_time => Why::Wall,
-        Some(signal) if signal == xcpu => Why::Processor,
-        _ => Why::Memory,
+        _ if !in_time => TrialOutcome::Wall,
+        Some(signal) if signal == xcpu => TrialOutcome::Processor,
+        _ => TrialOutcome::Memory,
     };
     // If it ended before it began with any source, no source was at fault.
-    Some(Err(Failed { at: begun?, line: None, why }))
+    Some(Err(FailedTrial { at: begun?, line: None, why }))
 }
 
 /// The sources as the other process reads them.
-fn written(sources: &[Source]) -> Vec<u8> {
+fn written(sources: &[SchemaSource]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for field in sources.iter().flat_map(|source| [source.name.as_bytes(), source.xsd.as_slice()]) {
         bytes.extend_from_slice(field.len().to_string().as_bytes());

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
-use super::judge::{Judge, Refused, Source};
+use super::judge::{LibxmlJudge, SchemaSetError, SchemaSource};
 use super::trial::Line;
 
 /// The most bytes that it writes: a verdict is small.
@@ -26,14 +26,14 @@ pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     let read = std::io::stdin().lock().read_to_end(&mut input).is_ok();
     let Some(sources) = sources(&input).filter(|_| read) else { return ExitCode::from(2) };
     drop(input);
-    let compiled = Judge::compile_each(&sources, |at| {
+    let compiled = LibxmlJudge::compile_each(&sources, |at| {
         // The parent looks at the last line. If nothing can be written, nothing is lost.
         let _said = say(&Line::Begun(at));
     });
     let last = match compiled {
         Ok(_) => Line::Compiled,
-        Err(Refused::Uncompiled { line, words, .. }) => Line::Refused { line, words },
-        Err(Refused::Unfit { .. }) => Line::Unfit,
+        Err(SchemaSetError::Uncompiled { line, words, .. }) => Line::Refused { line, words },
+        Err(SchemaSetError::Unfit { .. }) => Line::Unfit,
     };
     let said = say(&last);
     if said.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) }
@@ -70,11 +70,11 @@ fn say(line: &Line) -> Option<()> {
     stdout.flush().ok()
 }
 
-fn sources(mut rest: &[u8]) -> Option<Vec<Source>> {
+fn sources(mut rest: &[u8]) -> Option<Vec<SchemaSource>> {
     let mut sources = Vec::new();
     while !rest.is_empty() {
         let name = String::from_utf8(take(&mut rest)?.to_vec()).ok()?;
-        sources.push(Source { name, xsd: take(&mut rest)?.to_vec() });
+        sources.push(SchemaSource { name, xsd: take(&mut rest)?.to_vec() });
     }
     Some(sources)
 }

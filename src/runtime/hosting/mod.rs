@@ -12,15 +12,18 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_kit::nats::{News, Unserved, Worker};
+use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::edges::delivery::{Answering, Carriers, Deaf, Equipment, NoWay, Pace, Surroundings, Unreceipted};
-use crate::edges::tasks::{self, Kind};
+use crate::edges::delivery::{
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoEar,
+    NoReceipts,
+};
+use crate::edges::tasks::{self, TaskKind};
 use relay::Relays;
 use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::Steps;
+use systole_core::types::ports::StepObserver;
 
 /// How long running deliveries may take to end when the host stops.
 pub const GRACE: Duration = Duration::from_secs(5);
@@ -37,31 +40,31 @@ const RENEW_MS: u64 = 1_000;
 const SHOWN: usize = 16;
 
 /// The plan of a host.
-pub struct Hosting {
+pub struct HostPlan {
     /// The organism, with only the hosted listeners.
     pub composition: Composition,
     /// The Rust listeners among them, by name.
-    pub inline: BTreeMap<Name, Arc<dyn Answering>>,
+    pub inline: BTreeMap<Name, Arc<dyn InlineListener>>,
     /// The variables that programs see.
-    pub surroundings: Surroundings,
+    pub surroundings: InheritedVariables,
     /// The observer of steps.
-    pub steps: Arc<dyn Steps>,
+    pub steps: Arc<dyn StepObserver>,
     /// The broker's address.
     pub url: String,
     /// The key file of each listener. `None` if the broker needs no credentials.
     pub keys: BTreeMap<Name, PathBuf>,
     /// Called with the events of each listener.
-    pub tell: Tell,
+    pub tell: HostReporter,
 }
 
 /// Called with the events of a listener.
-pub type Tell = Arc<dyn Fn(&Name, &Happened) + Send + Sync>;
+pub type HostReporter = Arc<dyn Fn(&Name, &HostEvent) + Send + Sync>;
 
 /// An event of a hosted listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Happened {
+pub enum HostEvent {
     /// An event at the broker.
-    AtBroker(News),
+    AtBroker(WorkerEvent),
     /// The listener's program ended or does not start.
     Fell(String),
     /// A message of the listener could not be sent.
@@ -70,17 +73,17 @@ pub enum Happened {
 
 /// Why a host stops on its own.
 #[derive(Debug, thiserror::Error)]
-pub enum Unhosted {
+pub enum HostFault {
     /// A listener has no program and no Rust value.
     #[error(transparent)]
-    Listener(#[from] NoWay),
+    Listener(#[from] NoCarrier),
     /// A worker cannot serve.
     #[error("{listener}: {why}")]
     Worker {
         /// The listener.
         listener: Name,
         /// The reason.
-        why: Unserved,
+        why: WorkerFault,
     },
     /// Something was still running when the time for the stop was over.
     #[error("some deliveries were still running after {} s", LAST.as_secs())]
@@ -89,16 +92,16 @@ pub enum Unhosted {
 
 /// Hosts listeners until `stop`, or until one of them cannot be hosted. Running deliveries may then end within the
 /// grace. The others are reported to the pump as lost.
-pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(), Unhosted> {
+pub async fn host(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<(), HostFault> {
     let (reports, heard) = mpsc::channel(REPORTS);
-    let (pace, steps) = (Pace::default(), hosting.steps);
-    let equipment = Equipment {
+    let (pace, steps) = (CarrierWaits::default(), hosting.steps);
+    let equipment = CarrierEquipment {
         inline: hosting.inline.clone(),
         surroundings: hosting.surroundings,
         pace,
         steps,
-        ear: Arc::new(Deaf),
-        receipts: Arc::new(Unreceipted),
+        ear: Arc::new(NoEar),
+        receipts: Arc::new(NoReceipts),
         broker: None,
         is_still: false,
     };
@@ -108,7 +111,7 @@ pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(
     let (leave, left) = oneshot::channel::<()>();
     let sorting = relays.clone();
     let sorter = tasks::start(
-        Kind::Host,
+        TaskKind::Host,
         async move {
             tokio::select! { () = sorting.sorts(heard) => {} _ = left => {} }
         },
@@ -128,7 +131,7 @@ pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(
         _ = stop.wait_for(|stop| *stop) => Ok(()),
     };
     drain.send_replace(true);
-    let rest = tokio::time::timeout(LAST, all(&mut said)).await.unwrap_or(Err(Unhosted::Late));
+    let rest = tokio::time::timeout(LAST, all(&mut said)).await.unwrap_or(Err(HostFault::Late));
     carriers.stop().await;
     drop(leave);
     sorter.over().await;
@@ -136,7 +139,7 @@ pub async fn host(hosting: Hosting, mut stop: watch::Receiver<bool>) -> Result<(
 }
 
 /// Waits until every worker has ended, or one of them cannot serve.
-async fn all(said: &mut mpsc::Receiver<Result<(), Unhosted>>) -> Result<(), Unhosted> {
+async fn all(said: &mut mpsc::Receiver<Result<(), HostFault>>) -> Result<(), HostFault> {
     while let Some(ended) = said.recv().await {
         ended?;
     }
@@ -167,13 +170,13 @@ fn worker(composition: &Composition, listener: &Listener, url: &str, key: Option
 fn works(
     worker: Worker,
     listener: &Listener,
-    (relays, tell): (&Arc<Relays>, &Tell),
+    (relays, tell): (&Arc<Relays>, &HostReporter),
     drain: &watch::Sender<bool>,
-    say: &mpsc::Sender<Result<(), Unhosted>>,
+    say: &mpsc::Sender<Result<(), HostFault>>,
 ) {
     let (name, idle) = (listener.name.clone(), listener.idle_ms.map(Duration::from_millis));
     let (told, tell) = (name.clone(), tell.clone());
-    let worker = worker.tell(move |news| tell(&told, &Happened::AtBroker(news.clone())));
+    let worker = worker.tell(move |news| tell(&told, &HostEvent::AtBroker(news.clone())));
     let (carried, relays) = (name.clone(), relays.clone());
     let work = move |held| relays.clone().relays(carried.clone(), idle, held);
     let mut stop = drain.subscribe();
@@ -185,13 +188,13 @@ fn works(
     let (of, fallen) = (name.clone(), name.clone());
     let whole = async move {
         let ended = worker.carry(work, stopped).await;
-        let ended = ended.map_err(|why| Unhosted::Worker { listener: of, why });
+        let ended = ended.map_err(|why| HostFault::Worker { listener: of, why });
         // The host may have stopped waiting for this worker.
         let _nobody_waits = say.send(ended).await;
     };
     // The worker reports its end over the channel, so the task itself is not awaited.
-    let _heard_of = tasks::start(Kind::Listener(name), whole, async move |panicked| {
-        let why = Unserved::Told(format!("panicked: {}", panicked.0));
-        let _nobody_waits = fell.send(Err(Unhosted::Worker { listener: fallen, why })).await;
+    let _heard_of = tasks::start(TaskKind::Listener(name), whole, async move |panicked| {
+        let why = WorkerFault::Told(format!("panicked: {}", panicked.0));
+        let _nobody_waits = fell.send(Err(HostFault::Worker { listener: fallen, why })).await;
     });
 }

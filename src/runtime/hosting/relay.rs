@@ -10,18 +10,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use systole_kit::Payload;
-use systole_kit::nats::{Held, Untold};
-use systole_kit::reply::Word;
-use systole_kit::told::{Answer, Told};
+use systole_kit::nats::{DocumentFault, HeldDelivery};
+use systole_kit::reply::ListenerDocument;
+use systole_kit::told::{PumpAnswer, PumpDocument};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::{GRACE, Happened, Tell};
-use crate::edges::delivery::{Answering, Carriers, DocumentKind, document_kind};
+use super::{GRACE, HostEvent, HostReporter};
+use crate::edges::delivery::{Carriers, DocumentKind, InlineListener, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Digest, Malformed, Name, ThreadId};
-use systole_core::types::ports::{CallBack, Carrier as _, Delivery, Heard, Lease, Speech, Token};
+use systole_core::types::ids::{CallPath, Digest, MalformedId, Name, ThreadId};
+use systole_core::types::ports::{
+    ArrivedDocument, CallBack, Carrier as _, CarrierReport, Delivery, Lease, LeaseToken,
+};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spoken;
 
@@ -56,8 +58,8 @@ struct Routes {
 /// All relays of a host.
 pub(super) struct Relays {
     carriers: Arc<Carriers>,
-    inline: BTreeMap<Name, Arc<dyn Answering>>,
-    tell: Tell,
+    inline: BTreeMap<Name, Arc<dyn InlineListener>>,
+    tell: HostReporter,
     draining: watch::Receiver<bool>,
     routes: Mutex<Routes>,
 }
@@ -85,8 +87,8 @@ enum Stand {
 impl Relays {
     pub(super) fn new(
         carriers: Arc<Carriers>,
-        inline: BTreeMap<Name, Arc<dyn Answering>>,
-        tell: Tell,
+        inline: BTreeMap<Name, Arc<dyn InlineListener>>,
+        tell: HostReporter,
         draining: watch::Receiver<bool>,
     ) -> Arc<Relays> {
         Arc::new(Relays { carriers, inline, tell, draining, routes: Mutex::default() })
@@ -98,24 +100,29 @@ impl Relays {
     }
 
     /// Passes the carriers' reports to the relays of their deliveries.
-    pub(super) async fn sorts(self: Arc<Relays>, mut heard: mpsc::Receiver<Heard>) {
+    pub(super) async fn sorts(self: Arc<Relays>, mut heard: mpsc::Receiver<CarrierReport>) {
         while let Some(report) = heard.recv().await {
             match report {
-                Heard::Said { listener, speech, .. } | Heard::Misplaced { listener, speech, .. } => {
+                CarrierReport::Said { listener, speech, .. }
+                | CarrierReport::Misplaced { listener, speech, .. } => {
                     self.said(listener, speech).await;
                 }
-                Heard::Gone { token, code, words } => self.goes(&token.0, Report::Gone(code, words)).await,
-                Heard::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
-                Heard::Joined { .. } => {}
-                Heard::Left { listener, words, .. } => (self.tell)(&listener, &Happened::Fell(words)),
+                CarrierReport::Gone { token, code, words } => {
+                    self.goes(&token.0, Report::Gone(code, words)).await
+                }
+                CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
+                CarrierReport::Joined { .. } => {}
+                CarrierReport::Left { listener, words, .. } => {
+                    (self.tell)(&listener, &HostEvent::Fell(words))
+                }
             }
         }
     }
 
-    async fn said(&self, listener: Name, speech: Speech) {
+    async fn said(&self, listener: Name, speech: ArrivedDocument) {
         let document = match speech {
-            Speech::Bytes(document) => document,
-            Speech::Word(word) => match word.document() {
+            ArrivedDocument::Bytes(document) => document,
+            ArrivedDocument::Word(word) => match word.document() {
                 Ok(document) => document,
                 Err(fault) => return self.unwritten(&listener, word, &fault.message).await,
             },
@@ -136,16 +143,16 @@ impl Relays {
 
     /// A message that cannot be written as a document. A question or journal entry gets an error; a reply ends its
     /// delivery.
-    async fn unwritten(&self, listener: &Name, word: Word, why: &str) {
+    async fn unwritten(&self, listener: &Name, word: ListenerDocument, why: &str) {
         match word {
-            Word::Reply { delivery, .. } => {
+            ListenerDocument::Reply { delivery, .. } => {
                 self.goes(&delivery, Report::Gone(Code::ListenerFailed, why.to_owned())).await;
             }
-            Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. } => {
+            ListenerDocument::Journal { delivery, id, .. } | ListenerDocument::Ask { delivery, id, .. } => {
                 self.refuses(listener, delivery, id, Refusal::new(Code::Invalid, why.to_owned()));
             }
-            Word::Notice { .. } | Word::Progress { .. } => {
-                (self.tell)(listener, &Happened::Unsent(why.to_owned()));
+            ListenerDocument::Notice { .. } | ListenerDocument::Progress { .. } => {
+                (self.tell)(listener, &HostEvent::Unsent(why.to_owned()));
             }
         }
     }
@@ -192,19 +199,26 @@ impl Relays {
         }
         drop(routes);
         let words = "it sends too much outside of its deliveries";
-        (self.tell)(listener, &Happened::Unsent(words.to_owned()));
+        (self.tell)(listener, &HostEvent::Unsent(words.to_owned()));
     }
 
     /// Answers a journal entry or question that could not be sent, with a refusal.
     fn refuses(&self, listener: &Name, delivery: String, id: u64, refusal: Refusal) {
         match Payload::trusted(core_payload::system_error(&refusal)) {
-            Ok(payload) => self.carriers.answer(listener, Answer { delivery, id, payload: Some(payload) }),
-            Err(fault) => (self.tell)(listener, &Happened::Unsent(fault.message.clone().into())),
+            Ok(payload) => {
+                self.carriers.answer(listener, PumpAnswer { delivery, id, payload: Some(payload) })
+            }
+            Err(fault) => (self.tell)(listener, &HostEvent::Unsent(fault.message.clone().into())),
         }
     }
 
     /// Relays one delivery until the carriers are done with it.
-    pub(super) async fn relays(self: Arc<Relays>, listener: Name, idle: Option<Duration>, held: Held) {
+    pub(super) async fn relays(
+        self: Arc<Relays>,
+        listener: Name,
+        idle: Option<Duration>,
+        held: HeldDelivery,
+    ) {
         let delivery = match handed(&listener, &held) {
             Ok(delivery) => delivery,
             Err(why) => return held.gone(Code::ListenerFailed.as_str(), &why.to_string()).await,
@@ -270,7 +284,7 @@ impl Relays {
     }
 
     /// Sends a report to the pump.
-    async fn passes(&self, report: Report, listener: &Name, held: &Held, stand: Stand) -> Goes {
+    async fn passes(&self, report: Report, listener: &Name, held: &HeldDelivery, stand: Stand) -> Goes {
         let (kind, document) = match report {
             Report::Said(kind, document) => (kind, document),
             Report::Gone(code, words) => {
@@ -291,31 +305,33 @@ impl Relays {
             }
             DocumentKind::Progress { .. } => held.progress(document).await,
             DocumentKind::Waits { delivery, id } => match held.told(&document).await {
-                Ok(Told::Answer(answer)) => self.carriers.answer(listener, answer),
+                Ok(PumpDocument::Answer(answer)) => self.carriers.answer(listener, answer),
                 // The number of the message could not be read, so no answer can be passed on.
                 Ok(_) => {}
                 // The delivery is cancelled, and the carriers cancel the waiting program too.
-                Err(Untold::CalledBack) => {}
-                Err(unsent @ Untold::TooLarge { .. }) => {
+                Err(DocumentFault::CalledBack) => {}
+                Err(unsent @ DocumentFault::TooLarge { .. }) => {
                     let words = format!("its message {unsent}");
                     let refusal = Refusal::new(Code::TooLarge, words);
                     self.refuses(listener, delivery, id, refusal);
                 }
             },
             DocumentKind::Notice { .. } | DocumentKind::Other => match held.told(&document).await {
-                Err(unsent @ Untold::TooLarge { .. }) => {
+                Err(unsent @ DocumentFault::TooLarge { .. }) => {
                     let words = format!("it {unsent}");
-                    (self.tell)(listener, &Happened::Unsent(words));
+                    (self.tell)(listener, &HostEvent::Unsent(words));
                 }
-                Err(Untold::CalledBack) if kind == DocumentKind::Other => self.waits(listener, document),
-                Err(Untold::CalledBack) | Ok(_) => {}
+                Err(DocumentFault::CalledBack) if kind == DocumentKind::Other => {
+                    self.waits(listener, document)
+                }
+                Err(DocumentFault::CalledBack) | Ok(_) => {}
             },
         }
         Goes::On
     }
 
     /// The pump took the reply to a delivery.
-    fn taken(&self, listener: &Name, held: &Held) {
+    fn taken(&self, listener: &Name, held: &HeldDelivery) {
         if let Some(value) = self.inline.get(listener) {
             value.taken(held.delivered());
         }
@@ -339,11 +355,11 @@ async fn moment(at: Option<Instant>) {
 }
 
 /// A delivery in the form in which the pump passes it to a carrier.
-fn handed(listener: &Name, held: &Held) -> Result<Delivery, Malformed> {
+fn handed(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId> {
     let delivered = held.delivered();
     let stamp = &delivered.stamp;
     let lease = Lease {
-        token: Token(stamp.delivery.as_str().into()),
+        token: LeaseToken(stamp.delivery.as_str().into()),
         listener: listener.clone(),
         thread: ThreadId::parse(&delivered.thread)?,
         call: CallPath::parse(&stamp.call)?,
@@ -358,7 +374,7 @@ fn handed(listener: &Name, held: &Held) -> Result<Delivery, Malformed> {
 /// A route to a relay, removed when the relay ends.
 struct Routed<'r> {
     relays: &'r Relays,
-    token: &'r Token,
+    token: &'r LeaseToken,
 }
 
 impl Drop for Routed<'_> {

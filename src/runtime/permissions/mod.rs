@@ -6,5 +6,5 @@
 mod rights;
 mod server;
 
-pub use rights::{Party, Right, Way, parties};
-pub use server::{Server, written};
+pub use rights::{AccountCrossing, Party, Right, parties};
+pub use server::{ServerSettings, written};

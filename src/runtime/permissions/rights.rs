@@ -3,13 +3,13 @@
 //! Each party has its own account at the broker. In one common account, a party that may send any request to the
 //! broker could name another party's subject for the answer. The broker checks no rights for its own answers.
 
-use crate::edges::nats::{Subjects, token};
+use crate::edges::nats::{BrokerSubjects, token};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
 /// How a right crosses from one account into another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum AccountCrossing {
     /// Not at all: it stays in the party's own account.
     Own,
     /// A request into the pump's account with at most one answer.
@@ -32,7 +32,7 @@ pub struct Right {
     /// The purpose.
     pub words: &'static str,
     /// How it crosses accounts.
-    pub way: Way,
+    pub way: AccountCrossing,
     /// Its name in the pump's account, if it differs.
     pub there: Option<String>,
 }
@@ -61,16 +61,16 @@ pub struct Party {
 impl Party {
     /// Its rights that cross into or out of the pump's account.
     pub fn reaching(&self) -> impl Iterator<Item = &Right> {
-        self.publish.iter().chain(&self.subscribe).filter(|right| right.way != Way::Own)
+        self.publish.iter().chain(&self.subscribe).filter(|right| right.way != AccountCrossing::Own)
     }
 
     /// Whether it answers questions from another account.
     pub fn answers(&self) -> bool {
-        self.subscribe.iter().any(|right| right.way == Way::Answers)
+        self.subscribe.iter().any(|right| right.way == AccountCrossing::Answers)
     }
 }
 
-fn right(way: Way, subject: String, words: &'static str) -> Right {
+fn right(way: AccountCrossing, subject: String, words: &'static str) -> Right {
     Right { subject, words, way, there: None }
 }
 
@@ -97,17 +97,21 @@ fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
 
 fn listener(organism: &Name, name: &Name) -> Party {
     let (subject, part) = (of_organism(organism), token(name));
-    let at = format!("{}.{part}", Subjects::of(organism).bus_stream());
+    let at = format!("{}.{part}", BrokerSubjects::of(organism).bus_stream());
     let own = |begin: &str, end: &str| [begin, &at, end].concat();
     let inbox = format!("_INBOX_{part}");
     let mut subscribe = vec![
-        right(Way::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),
-        right(Way::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
+        right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),
+        right(AccountCrossing::Hears, subject(&["cancel.", &part]), "that a delivery was taken back"),
     ];
     for verb in ["PING", "INFO", "STATS"] {
         for below in [String::new(), format!(".{part}"), format!(".{part}.*")] {
             let asked = format!("$SRV.{verb}{below}");
-            subscribe.push(right(Way::Answers, asked, "who looks for services; it may answer once"));
+            subscribe.push(right(
+                AccountCrossing::Answers,
+                asked,
+                "who looks for services; it may answer once",
+            ));
         }
     }
     Party {
@@ -118,13 +122,13 @@ fn listener(organism: &Name, name: &Name) -> Party {
         account: format!("LISTENER_{part}"),
         publish: vec![
             right(
-                Way::Asks,
+                AccountCrossing::Asks,
                 subject(&["in.", &part, ".*"]),
                 "its replies, notices, journal entries and questions",
             ),
-            right(Way::Asks, subject(&["live.", &part]), "its progress"),
-            right(Way::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
-            right(Way::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
+            right(AccountCrossing::Asks, subject(&["live.", &part]), "its progress"),
+            right(AccountCrossing::Waits, own("$JS.API.CONSUMER.MSG.NEXT.", ""), "asking for its deliveries"),
+            right(AccountCrossing::Asks, own("$JS.ACK.", ".>"), "renewing and acknowledging its deliveries"),
         ],
         subscribe,
         inbox,
@@ -134,52 +138,60 @@ fn listener(organism: &Name, name: &Name) -> Party {
 fn client(organism: &Name, name: &Name) -> Party {
     let part = token(name);
     let inbox = format!("_INBOX_{part}");
-    let asks = Subjects::of(organism).asked(name);
+    let asks = BrokerSubjects::of(organism).asked(name);
     Party {
         shown: format!("{}, a client", name.as_str()),
         listener: None,
         client: Some(name.clone()),
         key: name.to_string(),
         account: format!("CLIENT_{part}"),
-        publish: vec![right(Way::Waits, asks, "its messages; what comes of them is answered")],
-        subscribe: vec![right(Way::Own, format!("{inbox}.>"), "what is answered to it")],
+        publish: vec![right(AccountCrossing::Waits, asks, "its messages; what comes of them is answered")],
+        subscribe: vec![right(AccountCrossing::Own, format!("{inbox}.>"), "what is answered to it")],
         inbox,
     }
 }
 
 fn pump(organism: &Name) -> Party {
-    let (subject, bus) = (of_organism(organism), Subjects::of(organism).bus_stream());
-    let inbox = Subjects::inbox(organism);
+    let (subject, bus) = (of_organism(organism), BrokerSubjects::of(organism).bus_stream());
+    let inbox = BrokerSubjects::inbox(organism);
     let mut publish = vec![
-        right(Way::Own, subject(&["dlv.*"]), "deliveries"),
-        right(Way::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
+        right(AccountCrossing::Own, subject(&["dlv.*"]), "deliveries"),
+        right(AccountCrossing::Own, subject(&["cancel.*"]), "that a delivery was taken back"),
         right(
-            Way::Own,
+            AccountCrossing::Own,
             "_R_.>".to_owned(),
             "answers to what a listener asked, as the broker brings them back",
         ),
-        right(Way::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
-        right(Way::Own, subject(&["life.*"]), "showing other pumps of the organism that it lives"),
+        right(AccountCrossing::Own, subject(&["log.*"]), "the log, where it is kept in NATS"),
         right(
-            Way::Own,
-            format!("$O.{}.>", Subjects::of(organism).bucket()),
+            AccountCrossing::Own,
+            subject(&["life.*"]),
+            "showing other pumps of the organism that it lives",
+        ),
+        right(
+            AccountCrossing::Own,
+            format!("$O.{}.>", BrokerSubjects::of(organism).bucket()),
             "what is too large for one message of that log",
         ),
-        right(Way::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
-        right(Way::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
+        right(AccountCrossing::Own, "$SRV.>".to_owned(), "looking for listeners as services"),
+        right(AccountCrossing::Own, "$JS.API.INFO".to_owned(), "asking what the broker keeps"),
     ];
     for stream in [bus.clone(), log_stream(organism), apart(organism)] {
         for (begin, end) in
             [("STREAM.*.", ""), ("STREAM.MSG.*.", ""), ("CONSUMER.*.", ""), ("CONSUMER.*.", ".>")]
         {
             let api = format!("$JS.API.{begin}{stream}{end}");
-            publish.push(right(Way::Own, api, "making, reading and clearing its streams and consumers"));
+            publish.push(right(
+                AccountCrossing::Own,
+                api,
+                "making, reading and clearing its streams and consumers",
+            ));
         }
     }
     // Separate storage is found and read through other subjects than the log.
     for begin in ["$JS.API.DIRECT.GET.", "$JS.FC."] {
         let subject = format!("{begin}{}.>", apart(organism));
-        publish.push(right(Way::Own, subject, "reading what was too large for one message"));
+        publish.push(right(AccountCrossing::Own, subject, "reading what was too large for one message"));
     }
     let silent = format!("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.{bus}.*");
     Party {
@@ -190,16 +202,20 @@ fn pump(organism: &Name) -> Party {
         account: "PUMP".to_owned(),
         publish,
         subscribe: vec![
-            right(Way::Own, subject(&["in.>"]), "what listeners say, and what clients send"),
-            right(Way::Own, subject(&["live.*"]), "their progress"),
-            right(Way::Own, silent, "that a listener gave no sign of life"),
-            right(Way::Own, subject(&["life.*"]), "whether another pump lives"),
-            right(Way::Own, subject(&["log.*"]), "what another pump adds to the log"),
+            right(AccountCrossing::Own, subject(&["in.>"]), "what listeners say, and what clients send"),
+            right(AccountCrossing::Own, subject(&["live.*"]), "their progress"),
+            right(AccountCrossing::Own, silent, "that a listener gave no sign of life"),
+            right(AccountCrossing::Own, subject(&["life.*"]), "whether another pump lives"),
+            right(AccountCrossing::Own, subject(&["log.*"]), "what another pump adds to the log"),
             Right {
                 there: Some("$SYS.SERVER.*.CLIENT.AUTH.ERR".to_owned()),
-                ..right(Way::Server, Subjects::of(organism).refused(), "whom the broker did not let in")
+                ..right(
+                    AccountCrossing::Server,
+                    BrokerSubjects::of(organism).refused(),
+                    "whom the broker did not let in",
+                )
             },
-            right(Way::Own, format!("{inbox}.>"), "answers to what it asked"),
+            right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }
@@ -207,12 +223,13 @@ fn pump(organism: &Name) -> Party {
 
 fn auditor(organism: &Name) -> Party {
     let (subject, bus, log) =
-        (of_organism(organism), Subjects::of(organism).bus_stream(), log_stream(organism));
-    let (inbox, api) = (Subjects::inbox_of_auditors().to_owned(), Subjects::api_of_auditors(organism));
+        (of_organism(organism), BrokerSubjects::of(organism).bus_stream(), log_stream(organism));
+    let (inbox, api) =
+        (BrokerSubjects::inbox_of_auditors().to_owned(), BrokerSubjects::api_of_auditors(organism));
     let asks = |what: &str, stream: &str, words| {
         let there = Some(format!("$JS.API.{what}.{stream}"));
         let here = format!("{api}.{what}.{stream}");
-        Right { there, ..right(Way::Asks, here, words) }
+        Right { there, ..right(AccountCrossing::Asks, here, words) }
     };
     Party {
         shown: "an auditor".to_owned(),
@@ -227,20 +244,20 @@ fn auditor(organism: &Name) -> Party {
             asks("STREAM.MSG.GET", &apart(organism), "reading what of it is too large for one message"),
         ],
         subscribe: vec![
-            right(Way::Hears, subject(&["log.*"]), "what is added to that log"),
-            right(Way::Own, format!("{inbox}.>"), "answers to what it asked"),
+            right(AccountCrossing::Hears, subject(&["log.*"]), "what is added to that log"),
+            right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked"),
         ],
         inbox,
     }
 }
 
 fn log_stream(organism: &Name) -> String {
-    Subjects::of(organism).log_stream()
+    BrokerSubjects::of(organism).log_stream()
 }
 
 /// The stream for data that is too large for one log message.
 fn apart(organism: &Name) -> String {
-    Subjects::of(organism).apart_stream()
+    BrokerSubjects::of(organism).apart_stream()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use super::rights::{Party, Right, Way};
+use super::rights::{AccountCrossing, Party, Right};
 use systole_core::types::ids::Name;
 
 /// How long the broker remembers where an answer goes. Twice the longest wait for a delivery.
@@ -20,7 +20,7 @@ const EACH: &str = ", response: stream, threshold: \"10s\"";
 const SERVER: &str = "$SYS";
 
 /// The data that the rights do not contain.
-pub struct Server<'a> {
+pub struct ServerSettings<'a> {
     /// The organism.
     pub organism: &'a Name,
     /// The address that the server listens on.
@@ -30,7 +30,7 @@ pub struct Server<'a> {
 }
 
 /// The whole text. Each party comes with its public key.
-pub fn written(server: &Server<'_>, parties: &[(&Party, String)]) -> String {
+pub fn written(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> String {
     let mut text = String::new();
     // Writing into a String cannot fail.
     let _written = write!(
@@ -91,7 +91,7 @@ fn list(name: &str, all: &[String]) -> String {
 
 /// The server's events that a party receives.
 fn of_server(party: &Party) -> impl Iterator<Item = &Right> {
-    party.subscribe.iter().filter(|right| right.way == Way::Server)
+    party.subscribe.iter().filter(|right| right.way == AccountCrossing::Server)
 }
 
 /// The server's events for the pump's account only.
@@ -110,10 +110,10 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
         let subject = quoted(right.there.as_ref().unwrap_or(&right.subject));
         let threshold = format!(", threshold: {THRESHOLD}");
         let (kind, more) = match right.way {
-            Way::Asks => ("service", threshold),
-            Way::Waits => ("service", format!(", response: stream{threshold}")),
-            Way::Hears => ("stream", String::new()),
-            Way::Own | Way::Answers | Way::Server => return None,
+            AccountCrossing::Asks => ("service", threshold),
+            AccountCrossing::Waits => ("service", format!(", response: stream{threshold}")),
+            AccountCrossing::Hears => ("stream", String::new()),
+            AccountCrossing::Own | AccountCrossing::Answers | AccountCrossing::Server => return None,
         };
         Some((kind, subject, more, quoted(&party.account)))
     });
@@ -135,14 +135,14 @@ fn exports_of_pump(others: &[(&Party, String)]) -> Vec<String> {
 fn imports_of_pump(pump: &Party, others: &[(&Party, String)]) -> Vec<String> {
     let heard = of_server(pump).map(|right| import("stream", SERVER, right));
     let answered = others.iter().flat_map(|(party, _)| {
-        let rights = party.reaching().filter(|right| right.way == Way::Answers);
+        let rights = party.reaching().filter(|right| right.way == AccountCrossing::Answers);
         rights.map(move |right| import("service", &party.account, right))
     });
     heard.chain(answered).collect()
 }
 
 fn exports(party: &Party) -> Vec<String> {
-    let answered = party.reaching().filter(|right| right.way == Way::Answers);
+    let answered = party.reaching().filter(|right| right.way == AccountCrossing::Answers);
     answered
         .map(|right| format!("      {{ service: {}, accounts: [\"PUMP\"]{EACH} }}\n", quoted(&right.subject)))
         .collect()
@@ -151,9 +151,9 @@ fn exports(party: &Party) -> Vec<String> {
 fn imports(party: &Party, pump: &str) -> Vec<String> {
     let reaching = party.reaching().filter_map(|right| {
         let kind = match right.way {
-            Way::Asks | Way::Waits => "service",
-            Way::Hears => "stream",
-            Way::Own | Way::Answers | Way::Server => return None,
+            AccountCrossing::Asks | AccountCrossing::Waits => "service",
+            AccountCrossing::Hears => "stream",
+            AccountCrossing::Own | AccountCrossing::Answers | AccountCrossing::Server => return None,
         };
         Some(import(kind, pump, right))
     });

@@ -15,11 +15,11 @@ use serde_json::Value;
 use crate::asked::{Asked, Wanted};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::script::Script;
+use crate::script::MockScript;
 
 /// A request and its outcome.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Seen {
+pub struct SeenRequest {
     /// The number of the request, from 1, in order of time.
     pub number: u64,
     /// Usually `POST`.
@@ -37,13 +37,13 @@ pub struct Seen {
     /// The body: JSON, or the text if it is not JSON.
     pub body: Value,
     /// How the answer ended.
-    pub end: End,
+    pub end: AnswerEnd,
 }
 
 /// How an answer ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum End {
+pub enum AnswerEnd {
     /// It is still running.
     Open,
     /// It was sent completely.
@@ -58,7 +58,7 @@ pub enum End {
 
 /// Counts of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Count {
+pub struct RequestCounts {
     /// All requests.
     pub requests: u64,
     /// Those that used a reply of the script: a provider would have started to charge for them.
@@ -84,8 +84,8 @@ pub(crate) struct Ledger {
 
 #[derive(Debug)]
 struct State {
-    script: Script,
-    seen: Vec<Seen>,
+    script: MockScript,
+    seen: Vec<SeenRequest>,
     most_at_once: u64,
     file: Option<(PathBuf, File)>,
     stopped: bool,
@@ -104,7 +104,7 @@ pub(crate) struct Entry {
 pub(crate) struct Ticket {
     ledger: Arc<Ledger>,
     number: u64,
-    pub(crate) end: End,
+    pub(crate) end: AnswerEnd,
 }
 
 /// The shown part of a key: four characters, or half of a short key, and never all.
@@ -115,7 +115,7 @@ pub(crate) fn last_of(key: &str) -> String {
 }
 
 impl Ledger {
-    pub(crate) fn new(script: Script, file: Option<(PathBuf, File)>) -> Ledger {
+    pub(crate) fn new(script: MockScript, file: Option<(PathBuf, File)>) -> Ledger {
         let state = State { script, seen: Vec::new(), most_at_once: 0, file, stopped: false };
         Ledger { state: Mutex::new(state), changed: Condvar::new() }
     }
@@ -135,7 +135,7 @@ impl Ledger {
             let reply = state.script.next(&wanted.model, &wanted.last, &texts);
             reply.map(|reply| (wanted, reply)).map_err(|why| Refusal::unscripted(&why))
         });
-        let mut seen = Seen {
+        let mut seen = SeenRequest {
             number,
             method: asked.method.to_string(),
             path: asked.path().to_owned(),
@@ -149,7 +149,7 @@ impl Ledger {
             body: asked
                 .json()
                 .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&asked.body).into_owned())),
-            end: End::Open,
+            end: AnswerEnd::Open,
         };
         if let Some((path, file)) = &mut state.file
             && let Err(error) = append(file, &seen)
@@ -164,12 +164,12 @@ impl Ledger {
         state.most_at_once = state.most_at_once.max(open);
         drop(state);
         self.changed.notify_all();
-        Entry { number, outcome, ticket: Ticket { ledger: self.clone(), number, end: End::Gone } }
+        Entry { number, outcome, ticket: Ticket { ledger: self.clone(), number, end: AnswerEnd::Gone } }
     }
 
-    fn close(&self, number: u64, end: End) {
+    fn close(&self, number: u64, end: AnswerEnd) {
         let mut state = self.state();
-        let end = if state.stopped && end == End::Gone { End::Stopped } else { end };
+        let end = if state.stopped && end == AnswerEnd::Gone { AnswerEnd::Stopped } else { end };
         let place = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
         if let Some(seen) = state.seen.get_mut(place) {
             seen.end = end;
@@ -183,20 +183,20 @@ impl Ledger {
         self.state().stopped = true;
     }
 
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<SeenRequest> {
         self.state().seen.clone()
     }
 
-    pub(crate) fn count(&self) -> Count {
+    pub(crate) fn count(&self) -> RequestCounts {
         let state = self.state();
-        let of = |fits: fn(&Seen) -> bool| {
+        let of = |fits: fn(&SeenRequest) -> bool| {
             u64::try_from(state.seen.iter().filter(|it| fits(it)).count()).unwrap_or(0)
         };
-        Count {
+        RequestCounts {
             requests: of(|_| true),
             scripted: of(|seen| seen.scripted),
             refused: of(|seen| !seen.scripted),
-            gone: of(|seen| seen.end == End::Gone),
+            gone: of(|seen| seen.end == AnswerEnd::Gone),
             open: state.open(),
             most_at_once: state.most_at_once,
             left: u64::try_from(state.script.left()).unwrap_or(u64::MAX),
@@ -207,8 +207,8 @@ impl Ledger {
     pub(crate) fn wait(
         &self,
         patience: Duration,
-        wanted: impl Fn(&[Seen]) -> bool,
-    ) -> Result<Vec<Seen>, Vec<Seen>> {
+        wanted: impl Fn(&[SeenRequest]) -> bool,
+    ) -> Result<Vec<SeenRequest>, Vec<SeenRequest>> {
         let unlike = |state: &mut State| !wanted(&state.seen);
         let waited = self.changed.wait_timeout_while(self.state(), patience, unlike);
         let (state, over) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -218,12 +218,12 @@ impl Ledger {
 
 impl State {
     fn open(&self) -> u64 {
-        u64::try_from(self.seen.iter().filter(|seen| seen.end == End::Open).count()).unwrap_or(u64::MAX)
+        u64::try_from(self.seen.iter().filter(|seen| seen.end == AnswerEnd::Open).count()).unwrap_or(u64::MAX)
     }
 }
 
 /// Writes one line to the kernel, so that it outlives the process.
-fn append(file: &mut File, seen: &Seen) -> io::Result<()> {
+fn append(file: &mut File, seen: &SeenRequest) -> io::Result<()> {
     let mut line = serde_json::to_vec(seen)?;
     line.push(b'\n');
     file.write_all(&line)?;

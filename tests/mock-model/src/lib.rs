@@ -25,6 +25,6 @@ mod speech;
 mod turn;
 mod wire;
 
-pub use ledger::{Count, End, Seen};
-pub use script::{BadScript, KEYS, Script};
-pub use server::{MockModel, Options, Unstarted};
+pub use ledger::{AnswerEnd, RequestCounts, SeenRequest};
+pub use script::{KEYS, MockScript, MockScriptError};
+pub use server::{MockModel, MockOptions, MockStartFault};

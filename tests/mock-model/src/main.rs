@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// The script is refused.
@@ -66,11 +66,11 @@ async fn main() -> ExitCode {
 }
 
 async fn serve(mock: Mock) -> Result<u8, (u8, String)> {
-    let script = Script::read(&mock.script).map_err(|bad| (SCRIPT, bad.to_string()))?;
+    let script = MockScript::read(&mock.script).map_err(|bad| (SCRIPT, bad.to_string()))?;
     // A reader of the address may send a signal at once.
     let (mut interrupt, mut terminate) = (heard(SignalKind::interrupt())?, heard(SignalKind::terminate())?);
     let Mock { listen, window, key, model: models, log, script: _ } = mock;
-    let options = Options { listen, window, key, models, log };
+    let options = MockOptions { listen, window, key, models, log };
     let mock = MockModel::start(script, options).map_err(|error| (UNAVAILABLE, error.to_string()))?;
     // Without a reader the mock still answers.
     let _reader_left = writeln!(io::stdout(), "listens on {}", mock.url());

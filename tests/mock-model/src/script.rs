@@ -48,7 +48,7 @@ pub const KEYS: &[&str] = &[
 /// A script that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{}{words}", self.place())]
-pub struct BadScript {
+pub struct MockScriptError {
     /// The file, if there was one.
     pub file: Option<PathBuf>,
     /// The line of the mistake, from 1. 0 if there is none, as for a missing file.
@@ -59,7 +59,7 @@ pub struct BadScript {
     pub words: String,
 }
 
-impl BadScript {
+impl MockScriptError {
     fn place(&self) -> String {
         let file = self.file.as_ref().map(|file| format!("{}:", file.display())).unwrap_or_default();
         if self.line == 0 { format!("{file} ") } else { format!("{file}{}:{}: ", self.line, self.column) }
@@ -68,7 +68,7 @@ impl BadScript {
 
 /// The mock's answers, in order.
 #[derive(Clone, Debug)]
-pub struct Script(Lists);
+pub struct MockScript(Lists);
 
 #[derive(Clone, Debug)]
 enum Lists {
@@ -107,14 +107,14 @@ pub(crate) enum NoReply {
     },
 }
 
-impl Script {
+impl MockScript {
     /// Reads a script.
-    pub fn parse(yaml: &str) -> Result<Script, BadScript> {
+    pub fn parse(yaml: &str) -> Result<MockScript, MockScriptError> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let lists: Lists = serde_saphyr::from_str_with_options(yaml, options).map_err(|error| {
             let place = error.location();
             let words = error.without_snippet().to_string();
-            BadScript {
+            MockScriptError {
                 file: None,
                 line: place.map_or(1, |place| place.line()),
                 column: place.map_or(1, |place| place.column()),
@@ -122,21 +122,21 @@ impl Script {
             }
         })?;
         for slot in lists.all() {
-            let bad = |words| BadScript { file: None, line: slot.line, column: slot.column, words };
+            let bad = |words| MockScriptError { file: None, line: slot.line, column: slot.column, words };
             slot.reply.check().map_err(bad)?;
         }
-        Ok(Script(lists))
+        Ok(MockScript(lists))
     }
 
     /// Reads a script from a file.
-    pub fn read(path: &Path) -> Result<Script, BadScript> {
-        let yaml = std::fs::read_to_string(path).map_err(|error| BadScript {
+    pub fn read(path: &Path) -> Result<MockScript, MockScriptError> {
+        let yaml = std::fs::read_to_string(path).map_err(|error| MockScriptError {
             file: Some(path.to_owned()),
             line: 0,
             column: 0,
             words: error.to_string().to_lowercase(),
         })?;
-        Script::parse(&yaml).map_err(|bad| BadScript { file: Some(path.to_owned()), ..bad })
+        MockScript::parse(&yaml).map_err(|bad| MockScriptError { file: Some(path.to_owned()), ..bad })
     }
 
     /// The models of the script. `None` if it has one list for all.
@@ -238,7 +238,7 @@ mod tests {
     use super::*;
 
     fn bad(yaml: &str) -> String {
-        Script::parse(yaml).unwrap_err().to_string()
+        MockScript::parse(yaml).unwrap_err().to_string()
     }
 
     #[test]
@@ -281,7 +281,7 @@ mod tests {
             ("m:\n- say: a\n- saay: b\n", 3, "saay"),
             ("nothing", 1, "a list of replies"),
         ] {
-            let told = Script::parse(yaml).unwrap_err();
+            let told = MockScript::parse(yaml).unwrap_err();
             assert_eq!(told.line, line, "{yaml}: {told}");
             assert!(told.words.contains(wanted), "{yaml}: wanted {wanted}: {told}");
         }
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn replies_are_used_in_order_and_those_that_do_not_fit_wait() {
         let mut script =
-            Script::parse("- {if: one, say: a}\n- say: b\n- {if: two, say: c}\n- {say: d, times: 2}\n")
+            MockScript::parse("- {if: one, say: a}\n- say: b\n- {if: two, say: c}\n- {say: d, times: 2}\n")
                 .unwrap();
         let mut next = |last: &str| script.next("m", last, &[]).map(|reply| reply.say.clone().unwrap());
         assert_eq!(next("two").unwrap(), "b");
@@ -299,14 +299,14 @@ mod tests {
         assert_eq!(next("two").unwrap(), "c");
         assert_eq!(next("none").unwrap(), "d");
         assert_eq!(next("none"), Err(NoReply::RanOut(4, "m".to_owned())));
-        let mut script = Script::parse("- {if: one, say: a}").unwrap();
+        let mut script = MockScript::parse("- {if: one, say: a}").unwrap();
         assert_eq!(script.next("m", "two", &[]), Err(NoReply::NoneFits(1, "m".to_owned())));
         assert_eq!(script.left(), 1);
     }
 
     #[test]
     fn a_need_that_is_not_met_keeps_the_reply() {
-        let mut script = Script::parse("- {need: ['a+b', ^c], say: x}").unwrap();
+        let mut script = MockScript::parse("- {need: ['a+b', ^c], say: x}").unwrap();
         let unmet = script.next("m", "", &["aab", "xc"]);
         assert_eq!(unmet, Err(NoReply::Unmet { need: "^c".to_owned(), line: 1 }));
         assert!(script.next("m", "", &["aab", "c"]).is_ok());
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn each_model_has_its_own_list_and_a_reply_may_serve_for_ever() {
-        let mut script = Script::parse("one: [{say: a}]\ntwo: [{say: b, times: always}]\n").unwrap();
+        let mut script = MockScript::parse("one: [{say: a}]\ntwo: [{say: b, times: always}]\n").unwrap();
         assert_eq!(script.models(), Some(vec!["one", "two"]));
         assert!(script.next("one", "", &[]).is_ok() && script.next("one", "", &[]).is_err());
         assert!((0..100).all(|_| script.next("two", "", &[]).is_ok()));

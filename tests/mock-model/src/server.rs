@@ -24,11 +24,11 @@ use tokio::sync::{oneshot, watch};
 
 use crate::asked::{Asked, Rules, Wanted};
 use crate::form::Form;
-use crate::ledger::{Count, End, Entry, Ledger, Seen, Ticket};
+use crate::ledger::{AnswerEnd, Entry, Ledger, RequestCounts, SeenRequest, Ticket};
 use crate::pace::{Pace, Steps};
 use crate::refusal::Refusal;
 use crate::reply::Reply;
-use crate::script::{ErrorType, Fault, Script};
+use crate::script::{ErrorType, Fault, MockScript};
 use crate::speech::Speech;
 use crate::turn::{Frame, Frames, Turn};
 use crate::wire::{Door, Scissors};
@@ -41,7 +41,7 @@ const GARBAGE: &[u8] = b"data: {\"choices\":[{\"delta\":\xff\xfe\x00 }}]<<<\n\n{
 
 /// The options of the mock.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct MockOptions {
     /// The address to listen on. Port 0 selects a free one.
     pub listen: SocketAddr,
     /// The most tokens of a request. Without a number there is no limit.
@@ -54,16 +54,16 @@ pub struct Options {
     pub log: Option<PathBuf>,
 }
 
-impl Default for Options {
-    fn default() -> Options {
+impl Default for MockOptions {
+    fn default() -> MockOptions {
         let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        Options { listen, window: None, key: None, models: Vec::new(), log: None }
+        MockOptions { listen, window: None, key: None, models: Vec::new(), log: None }
     }
 }
 
 /// Why the mock cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum Unstarted {
+pub enum MockStartFault {
     /// The address is not available.
     #[error("{address}: {error}; another `listen`, or port 0 for one that is free")]
     Address {
@@ -104,23 +104,25 @@ struct House {
 
 impl MockModel {
     /// Starts a mock. It listens when this returns.
-    pub fn start(script: Script, options: Options) -> Result<MockModel, Unstarted> {
+    pub fn start(script: MockScript, options: MockOptions) -> Result<MockModel, MockStartFault> {
         let file = match options.log {
             None => None,
             Some(path) => match File::options().create(true).append(true).open(&path) {
                 Ok(file) => Some((path, file)),
-                Err(error) => return Err(Unstarted::Log { path, error }),
+                Err(error) => return Err(MockStartFault::Log { path, error }),
             },
         };
         let scripted = script.models().map(|models| models.into_iter().map(str::to_owned).collect());
         let models = if options.models.is_empty() { scripted } else { Some(options.models) };
         let rules = Rules { key: options.key, models, window: options.window };
-        let refused = |error| Unstarted::Address { address: options.listen, error };
+        let refused = |error| MockStartFault::Address { address: options.listen, error };
         let listener = std::net::TcpListener::bind(options.listen).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Unstarted::Thread)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(MockStartFault::Thread)?;
         let listener = {
             let _inside = runtime.enter();
             TcpListener::from_std(listener).map_err(refused)?
@@ -135,7 +137,7 @@ impl MockModel {
             drop(runtime);
         };
         let thread = std::thread::Builder::new().name("mock-model".to_owned()).spawn(work);
-        let thread = Some(thread.map_err(Unstarted::Thread)?);
+        let thread = Some(thread.map_err(MockStartFault::Thread)?);
         Ok(MockModel { address, ledger, go, stop: Some(stop), thread })
     }
 
@@ -150,12 +152,12 @@ impl MockModel {
     }
 
     /// The requests so far, in order.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn seen(&self) -> Vec<SeenRequest> {
         self.ledger.seen()
     }
 
     /// The counts so far.
-    pub fn count(&self) -> Count {
+    pub fn count(&self) -> RequestCounts {
         self.ledger.count()
     }
 
@@ -166,12 +168,16 @@ impl MockModel {
 
     /// Waits until the requests are as `wanted` says, and returns them. After `patience`, they are returned as an
     /// error.
-    pub fn wait(&self, patience: Duration, wanted: impl Fn(&[Seen]) -> bool) -> Result<Vec<Seen>, Vec<Seen>> {
+    pub fn wait(
+        &self,
+        patience: Duration,
+        wanted: impl Fn(&[SeenRequest]) -> bool,
+    ) -> Result<Vec<SeenRequest>, Vec<SeenRequest>> {
         self.ledger.wait(patience, wanted)
     }
 
     /// Stops the mock: closes every connection, and returns the requests.
-    pub fn stop(mut self) -> Vec<Seen> {
+    pub fn stop(mut self) -> Vec<SeenRequest> {
         self.end();
         self.ledger.seen()
     }
@@ -356,7 +362,7 @@ impl Written {
     ) -> Response {
         if self.length == Some(0) {
             // A body known to be empty is never polled.
-            ticket.end = End::Sent;
+            ticket.end = AnswerEnd::Sent;
         }
         let speech = Speech::new(Steps::new(self.frames, self.pace), ticket, scissors, go);
         let mut response = Response::new(Body::from_stream(speech));

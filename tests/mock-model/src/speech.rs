@@ -9,7 +9,7 @@ use axum::body::Bytes;
 use futures_core::Stream;
 use tokio::sync::watch;
 
-use crate::ledger::{End, Ticket};
+use crate::ledger::{AnswerEnd, Ticket};
 use crate::pace::{Step, Steps};
 use crate::wire::Scissors;
 
@@ -56,19 +56,19 @@ impl Stream for Speech {
                 Some(Step::Write(bytes, is_last)) => {
                     this.wrote = true;
                     if is_last {
-                        this.ticket.end = End::Sent;
+                        this.ticket.end = AnswerEnd::Sent;
                     }
                     return Poll::Ready(Some(Ok(bytes)));
                 }
                 Some(Step::Cut) => {
-                    this.ticket.end = End::Cut;
+                    this.ticket.end = AnswerEnd::Cut;
                     this.scissors.cut();
                     return Poll::Pending;
                 }
                 // No one wakes it. It is dropped with its connection.
                 Some(Step::Hang) => return Poll::Pending,
                 None => {
-                    this.ticket.end = End::Sent;
+                    this.ticket.end = AnswerEnd::Sent;
                     return Poll::Ready(None);
                 }
             }
@@ -88,12 +88,12 @@ mod tests {
     use crate::ledger::Ledger;
     use crate::pace::Pace;
     use crate::refusal::Refusal;
-    use crate::script::Script;
+    use crate::script::MockScript;
     use crate::turn::Frame;
 
     #[test]
     fn between_two_pieces_the_server_is_given_the_time_to_send_the_first() {
-        let ledger = Arc::new(Ledger::new(Script::parse("- say: a").unwrap(), None));
+        let ledger = Arc::new(Ledger::new(MockScript::parse("- say: a").unwrap(), None));
         let (uri, headers, body) = (Uri::from_static("/"), HeaderMap::new(), Bytes::new());
         let asked = Asked { method: Method::POST, uri, headers, body };
         let entry = ledger.enter(&asked, Err(Refusal::broken()));
@@ -112,6 +112,6 @@ mod tests {
         }
         assert_eq!(polls, ["a", "wait", "b", "wait", "end"]);
         drop(speech);
-        assert_eq!(ledger.seen()[0].end, End::Sent);
+        assert_eq!(ledger.seen()[0].end, AnswerEnd::Sent);
     }
 }

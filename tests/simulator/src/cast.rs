@@ -5,14 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::client::{Client, Role};
 use systole_core::types::composition::{
-    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
+    ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, Listener, OnUnknown, Reach,
+    SchemaId, ViewScope,
 };
 use systole_core::types::ids::{Digest, Name};
 use systole_kit::money::Money;
-use systole_kit::writer::{self, Writer};
+use systole_kit::writer::{self, XmlWriter};
 use systole_kit::{Payload, QName, namespaces};
 
 /// The namespace of every payload that is not from the core.
@@ -43,7 +44,7 @@ pub(crate) fn name(text: &str) -> Name {
 }
 
 fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
-    let element = |local: &&str| Element { name: QName::new(NS, local), schema: SchemaId(2) };
+    let element = |local: &&str| ElementSchema { name: QName::new(NS, local), schema: SchemaId(2) };
     Listener {
         name: name(who),
         reach: Reach::Inline,
@@ -52,17 +53,17 @@ fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener
         note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| name(peer)).collect(),
         turns,
-        sees: Sees::Call,
+        sees: ViewScope::Call,
         share_percent: 50,
         in_flight: 2,
         timeout_ms: 30_000,
         idle_ms: None,
-        retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
+        retry: DeliveryRetry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
         timer_tell: Vec::new(),
         entry: true,
-        describe: Describe::Peers,
+        describe: DescribeScope::Peers,
     }
 }
 
@@ -85,7 +86,7 @@ pub(crate) fn compositions(is_wide: bool) -> Vec<Composition> {
         let (tokens, money) = (Some(300), Money::parse("0.05 USD"));
         let wall_ms = is_wide.then_some(MOST_WALL_MS);
         c.budgets = Some(Budgets { messages: 6, depth: 4, children: 3, tokens, money, wall_ms });
-        c.loops = Some(Loops { told: 2, refused: 3, ping_pong: 2 });
+        c.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 2 });
     });
     let asking = changed(12, &|c| {
         c.listeners.values_mut().filter(|l| l.on_unknown == OnUnknown::Fail).for_each(|l| {
@@ -130,22 +131,22 @@ pub(crate) fn token(number: u64) -> String {
 
 /// A payload of that name and conversation, with its own number.
 pub(crate) fn payload(local: &'static str, token: &str, number: u64) -> Option<Payload> {
-    let mut writer = Writer::with_capacity(96);
+    let mut writer = XmlWriter::with_capacity(96);
     writer.open(local).xmlns(NS).attr("token", token).number("n", number).empty();
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
 /// A payload for a listener. Its root element has the listener's name.
 pub(crate) fn request(to: &Name, token: &str, number: u64) -> Option<Payload> {
-    let mut writer = Writer::with_capacity(96);
-    let start = writer.open(writer::Name::new(to.as_str())?);
+    let mut writer = XmlWriter::with_capacity(96);
+    let start = writer.open(writer::XmlName::new(to.as_str())?);
     start.xmlns(NS).attr("token", token).number("n", number).empty();
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 
 /// A `<spawn-thread>` around the first payload of a child.
 pub(crate) fn spawn(label: Option<&str>, initial: &Payload) -> Option<Payload> {
-    let mut writer = Writer::with_capacity(256);
+    let mut writer = XmlWriter::with_capacity(256);
     let start = writer.open("spawn-thread").xmlns(namespaces::CORE).attr_if("suggested_sub_id", label);
     start.content(|inside| inside.open("initial-payload").payload(initial));
     Payload::trusted(Arc::from(writer.finish())).ok()
@@ -194,8 +195,8 @@ pub(crate) fn fired(document: &[u8]) -> impl Iterator<Item = &str> {
 /// A steering payload from outside to that listener: it has no conversation, because it joins the one at
 /// work.
 pub(crate) fn word(to: &Name, number: u64) -> Option<Payload> {
-    let mut writer = Writer::with_capacity(96);
-    writer.open(writer::Name::new(to.as_str())?).xmlns(NS).number("n", number).empty();
+    let mut writer = XmlWriter::with_capacity(96);
+    writer.open(writer::XmlName::new(to.as_str())?).xmlns(NS).number("n", number).empty();
     Payload::trusted(Arc::from(writer.finish())).ok()
 }
 

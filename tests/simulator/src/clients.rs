@@ -4,18 +4,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use systole_checker::history::{self, History, Seen, Sent};
-use systole_checker::record::{Hash, Id};
-use systole_core::pump::engine::Input;
-use systole_core::pump::event::Pause;
+use systole_checker::history::{self, ClientHistory, SeenAnswer, SentMessage};
+use systole_checker::record::{RecordHash, RecordId};
+use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PauseOrder;
 use systole_core::types::codes::Code;
-use systole_core::types::flow::{Admitted, Asked, Refused, Ticket, Verdict, What};
+use systole_core::types::flow::{Admitted, DoorMessage, PayloadKind, Refused, Ticket, Verdict};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 use crate::{cast, primitives};
 
@@ -39,7 +39,7 @@ struct Message {
 struct Client {
     name: Name,
     messages: Vec<Message>,
-    sent: Vec<Sent>,
+    sent: Vec<SentMessage>,
     acts_left: u64,
 }
 
@@ -59,7 +59,7 @@ pub(crate) enum Order {
     /// Pauses or resumes a thread, or everything.
     Pause { thread: Option<ThreadId>, halts: bool },
     /// A person's decision on a waiting request.
-    Rule { request: PersonRequestId, hash: Option<Digest>, says: Says<Payload> },
+    Rule { request: PersonRequestId, hash: Option<Digest>, says: PersonDecision<Payload> },
 }
 
 /// The part of the log that a client sees before it acts.
@@ -104,7 +104,7 @@ pub(crate) struct Crowd {
 pub(crate) type Pending = (usize, usize);
 
 impl Crowd {
-    pub(crate) fn new(dice: &mut Dice) -> Crowd {
+    pub(crate) fn new(dice: &mut SeededDice) -> Crowd {
         let is_flood = dice.below(50) == 0;
         let clients = ["alice", "bob", "operator"].iter().map(|name| Client {
             name: cast::name(name),
@@ -128,7 +128,7 @@ impl Crowd {
         client: usize,
         number: u64,
         Sight { threads, waiting }: Sight<'_>,
-        dice: &mut Dice,
+        dice: &mut SeededDice,
     ) -> Option<(Ticket, Option<Pending>)> {
         let (flooded, of) = (self.is_flood.then(|| threads.first()).flatten(), self.clients.get_mut(client)?);
         of.acts_left = of.acts_left.checked_sub(1)?;
@@ -178,11 +178,11 @@ impl Crowd {
                 // An answer of the other kind, or an answer that is not a choice, has no effect.
                 let questions = if choices.is_some() { 20 } else { 1 };
                 let says = match dice.weighed(&[4, 2, 2, questions]) {
-                    0 => Says::Approve,
-                    1 => Says::Reject,
-                    2 => Says::Amend(other),
-                    _ if dice.percent(10) => Says::Choose(Some("perhaps".to_owned())),
-                    _ => Says::Choose(chosen),
+                    0 => PersonDecision::Approve,
+                    1 => PersonDecision::Reject,
+                    2 => PersonDecision::Amend(other),
+                    _ if dice.percent(10) => PersonDecision::Choose(Some("perhaps".to_owned())),
+                    _ => PersonDecision::Choose(chosen),
                 };
                 let hash = match dice.below(3) {
                     0 => Some(*hash),
@@ -241,7 +241,7 @@ impl Crowd {
     fn sends_as(&mut self, client: usize, message: usize, payload: Payload) -> Option<Ticket> {
         let of = self.clients.get_mut(client)?;
         let sent = of.messages.get(message)?;
-        of.sent.push(Sent {
+        of.sent.push(SentMessage {
             client: of.name.to_string(),
             key: sent.key.to_string(),
             // For a steering message the client knows only the inner payload; the pump writes the rest.
@@ -267,7 +267,7 @@ impl Crowd {
     }
 
     /// The input that a letter gives to the pump.
-    pub(crate) fn opened(&self, ticket: Ticket) -> Option<Input> {
+    pub(crate) fn opened(&self, ticket: Ticket) -> Option<PumpInput> {
         Some(match self.letters.get(&ticket.0)? {
             Letter::Order { client, order } => order.input(ticket, self.clients.get(*client)?.name.clone()),
             Letter::Message { client, message, payload, .. } => {
@@ -280,10 +280,10 @@ impl Crowd {
                     let (inside, outside) = (Verdict::sworn(word.clone()), Verdict::sworn(payload.clone()));
                     Ok(Admitted::steer(message.to.clone(), inside, outside))
                 } else {
-                    Ok(Admitted::new(What::For(message.to.clone()), Verdict::sworn(payload.clone())))
+                    Ok(Admitted::new(PayloadKind::For(message.to.clone()), Verdict::sworn(payload.clone())))
                 };
                 let (client, key) = (of.name.clone(), message.key.clone());
-                Input::Asked(Asked {
+                PumpInput::Asked(DoorMessage {
                     ticket,
                     client,
                     key,
@@ -330,10 +330,10 @@ impl Crowd {
         let Some(line) = client.sent.get_mut(*line) else { return };
         match word {
             Word::Receipt(receipt, position) => {
-                line.acked = Some(history::Receipt {
+                line.acked = Some(history::HistoryReceipt {
                     thread: receipt.thread.to_string(),
                     seq: receipt.seq,
-                    id: Id(receipt.id.0),
+                    id: RecordId(receipt.id.0),
                     position: position.0,
                 });
                 let place = (receipt.thread.clone(), receipt.call.clone());
@@ -360,19 +360,19 @@ impl Crowd {
         let Some(key) = client.messages.get(*message).map(|m| m.key.as_str()) else { return };
         let mut lines = client.sent.iter_mut().filter(|line| line.key == key && line.acked.is_some());
         if let Some(line) = lines.next() {
-            line.answer = Some(Seen { seq, sha256: Hash(Digest::of(body).0) });
+            line.answer = Some(SeenAnswer { seq, sha256: RecordHash(Digest::of(body).0) });
         }
     }
 
     /// The histories that the clients wrote.
-    pub(crate) fn histories(&self) -> Vec<History> {
-        self.clients.iter().map(|client| History { sent: client.sent.clone() }).collect()
+    pub(crate) fn histories(&self) -> Vec<ClientHistory> {
+        self.clients.iter().map(|client| ClientHistory { sent: client.sent.clone() }).collect()
     }
 }
 
 impl Client {
     /// Makes a new message.
-    fn new_message(&mut self, number: u64, thread: Option<ThreadId>, dice: &mut Dice) -> Option<usize> {
+    fn new_message(&mut self, number: u64, thread: Option<ThreadId>, dice: &mut SeededDice) -> Option<usize> {
         let to = [
             [cast::AGENT, cast::AGENT, cast::AGENT, cast::AGENT],
             [cast::TOOL, cast::OTHER, cast::QUIET, cast::CAREFUL],
@@ -410,30 +410,31 @@ impl Order {
     }
 
     /// The order, as the door passes it on.
-    fn input(&self, ticket: Ticket, by: Name) -> Input {
+    fn input(&self, ticket: Ticket, by: Name) -> PumpInput {
         match self {
-            Order::Cancel(thread) => Input::Cancel { ticket, by, thread: thread.clone() },
-            Order::End(thread) => Input::End { ticket, by, thread: thread.clone() },
+            Order::Cancel(thread) => PumpInput::Cancel { ticket, by, thread: thread.clone() },
+            Order::End(thread) => PumpInput::End { ticket, by, thread: thread.clone() },
             Order::Pause { thread, halts } => {
-                Input::Pause(Pause { ticket, by, thread: thread.clone(), halts: *halts, note: None })
+                PumpInput::Pause(PauseOrder { ticket, by, thread: thread.clone(), halts: *halts, note: None })
             }
             Order::Rule { request, hash, says } => {
-                let warded = || What::For(cast::name(cast::WARDED));
+                let warded = || PayloadKind::For(cast::name(cast::WARDED));
                 let says = match says {
-                    Says::Approve => Says::Approve,
-                    Says::Reject => Says::Reject,
-                    Says::Choose(choice) => Says::Choose(choice.clone()),
-                    Says::Amend(payload) => {
-                        Says::Amend(Box::new(Ok(Admitted::new(warded(), Verdict::sworn(payload.clone())))))
-                    }
+                    PersonDecision::Approve => PersonDecision::Approve,
+                    PersonDecision::Reject => PersonDecision::Reject,
+                    PersonDecision::Choose(choice) => PersonDecision::Choose(choice.clone()),
+                    PersonDecision::Amend(payload) => PersonDecision::Amend(Box::new(Ok(Admitted::new(
+                        warded(),
+                        Verdict::sworn(payload.clone()),
+                    )))),
                 };
                 let note = Some("as drawn".to_owned());
-                Input::Ruled(Ruling { ticket, by, request: *request, hash: *hash, note, says })
+                PumpInput::Ruled(Ruling { ticket, by, request: *request, hash: *hash, note, says })
             }
         }
     }
 }
 
-fn hash(payload: &Payload) -> Hash {
-    Hash(Digest::of(payload.bytes()).0)
+fn hash(payload: &Payload) -> RecordHash {
+    RecordHash(Digest::of(payload.bytes()).0)
 }

@@ -1,31 +1,31 @@
 //! The disk under the log in memory: synced data stays, other data may be lost in a power failure. The
 //! log itself is the real one. The input is batches; dice decide how their commits end.
 
-use systole::edges::log::memory::{Ending, Memory};
-use systole_core::types::ports::{Batch, Commit, LogReader as _, LogWriter as _, Position, ReadBack};
-use systole_soak::dice::Dice;
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
+use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter as _, Position, ReadBack};
+use systole_soak::dice::SeededDice;
 
 use crate::plant::Plant;
 use crate::weather::Weather;
 
 /// A log and the behaviour of the disk under it.
 pub(crate) struct Disk {
-    log: Memory,
+    log: MemoryLog,
     plant: Option<Plant>,
     /// The synced batches, from which the log can be made again without the rest; stored for a disk that
     /// lies.
-    synced: Vec<Batch>,
+    synced: Vec<LogBatch>,
     /// Whether the disk has begun to lose its syncs.
     lies: bool,
 }
 
 impl Disk {
     pub(crate) fn new(plant: Option<Plant>) -> Disk {
-        Disk { log: Memory::new(), plant, synced: Vec::new(), lies: false }
+        Disk { log: MemoryLog::new(), plant, synced: Vec::new(), lies: false }
     }
 
     /// The log as readers see it.
-    pub(crate) fn log(&self) -> &Memory {
+    pub(crate) fn log(&self) -> &MemoryLog {
         &self.log
     }
 
@@ -36,7 +36,7 @@ impl Disk {
     }
 
     /// Whether the log has a batch, up to its last record.
-    pub(crate) fn has(&self, batch: &Batch) -> bool {
+    pub(crate) fn has(&self, batch: &LogBatch) -> bool {
         batch.records.last().is_some_and(|last| {
             let found = self.log.of_thread(&last.header.thread, last.header.seq, 1).unwrap_or_default();
             found.first().is_some_and(|(_, record)| record.header.id == last.header.id)
@@ -44,11 +44,11 @@ impl Disk {
     }
 
     /// Writes and syncs a batch.
-    pub(crate) fn commit(&mut self, batch: &Batch, weather: &Weather, dice: &mut Dice) -> Commit {
+    pub(crate) fn commit(&mut self, batch: &LogBatch, weather: &Weather, dice: &mut SeededDice) -> Commit {
         let ending = match () {
-            () if dice.permille(weather.full) => Some(Ending::NotNow),
-            () if dice.permille(weather.unknown) && dice.permille(500) => Some(Ending::UnknownAbsent),
-            () if dice.permille(weather.unknown) => Some(Ending::UnknownStored),
+            () if dice.permille(weather.full) => Some(CommitFailure::NotNow),
+            () if dice.permille(weather.unknown) && dice.permille(500) => Some(CommitFailure::UnknownAbsent),
+            () if dice.permille(weather.unknown) => Some(CommitFailure::UnknownStored),
             () => None,
         };
         self.log.next_commits(ending);
@@ -63,15 +63,15 @@ impl Disk {
     }
 
     /// Reopens the log after an unknown commit.
-    pub(crate) fn read_back(&mut self, batch: &Batch) -> ReadBack {
+    pub(crate) fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
         self.log.read_back(batch)
     }
 
     /// The power fails during the write of a batch: the batch is on disk as a whole, or not at all.
-    pub(crate) fn power_fails(&mut self, writing: Option<&Batch>, dice: &mut Dice) {
+    pub(crate) fn power_fails(&mut self, writing: Option<&LogBatch>, dice: &mut SeededDice) {
         if self.lies {
             self.lies = false;
-            self.log = Memory::new();
+            self.log = MemoryLog::new();
             for batch in &self.synced {
                 let _stored_before = self.log.commit(batch);
             }
@@ -79,7 +79,7 @@ impl Disk {
         let Some(batch) = writing.filter(|_| dice.permille(400)) else { return };
         if self.plant == Some(Plant::TornBatch) {
             let kept = dice.between(0, batch.records.len() as u64);
-            let mut torn = Batch { rows: Vec::new(), checkpoint: false, ..batch.clone() };
+            let mut torn = LogBatch { rows: Vec::new(), checkpoint: false, ..batch.clone() };
             torn.records.truncate(usize::try_from(kept).unwrap_or(0));
             let _torn = self.log.commit(&torn);
             return;

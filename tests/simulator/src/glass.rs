@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::Record;
 
 /// One read.
 pub(crate) struct Glass {
-    pub(crate) log: Memory,
+    pub(crate) log: MemoryLog,
     /// Whether nothing can be read this time.
     pub(crate) is_blind: bool,
     /// Whether an opening omits the rows, like a start that forgets them.
@@ -26,17 +26,17 @@ impl Glass {
 }
 
 impl LogReader for Glass {
-    fn opening(&self) -> Result<Opening, LogFault> {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
         let opening = self.log.opening()?;
         let rows = if self.forgets_rows { Vec::new() } else { opening.rows };
-        Ok(Opening { rows, ..opening })
+        Ok(LogOpening { rows, ..opening })
     }
 
     fn last(&self) -> Result<Position, LogFault> {
         self.log.last()
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         self.look(self.log.row(thread))
     }
 

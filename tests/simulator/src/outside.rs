@@ -10,18 +10,19 @@ use std::sync::{Mutex, PoisonError};
 use systole_core::types::flow::{Receipt, Ticket};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
-    Askers, CallBack, CallMark, Carrier, Clock, Delivery, Position, Seed, Seeds, Step, Steps, Token, Tokens,
+    CallBack, CallMark, Carrier, Clock, Delivery, LeaseToken, Position, PumpStep, Seed, Seeds, StepObserver,
+    TokenMaker, WaitingSenders,
 };
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::Answer;
+use systole_kit::told::PumpAnswer;
 
 /// An output of an engine.
 #[derive(Debug)]
 pub(crate) enum Sent {
     Handed(Delivery),
-    CalledBack(Token, CallBack),
-    Answered(Answer),
+    CalledBack(LeaseToken, CallBack),
+    Answered(PumpAnswer),
     Receipt(Ticket, Receipt, Option<Position>),
     Refused(Ticket, Refusal),
     Done(Ticket),
@@ -131,10 +132,10 @@ impl Seeds for Outside {
     }
 }
 
-impl Tokens for Outside {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
+impl TokenMaker for Outside {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
         let (turn, attempt) = (turn.to_string(), attempt.to_string());
-        Token([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
+        LeaseToken([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
@@ -148,16 +149,16 @@ impl Carrier for Outside {
         self.send(Sent::Handed(delivery));
     }
 
-    fn call_back(&self, token: &Token, why: CallBack) {
+    fn call_back(&self, token: &LeaseToken, why: CallBack) {
         self.send(Sent::CalledBack(token.clone(), why));
     }
 
-    fn answer(&self, _: &Name, answer: Answer) {
+    fn answer(&self, _: &Name, answer: PumpAnswer) {
         self.send(Sent::Answered(answer));
     }
 }
 
-impl Askers for Outside {
+impl WaitingSenders for Outside {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         self.send(Sent::Receipt(ticket, receipt, position));
     }
@@ -171,8 +172,8 @@ impl Askers for Outside {
     }
 }
 
-impl Steps for Outside {
-    fn passed(&self, _: Step) {
+impl StepObserver for Outside {
+    fn passed(&self, _: PumpStep) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.dead.store(true, Ordering::Relaxed);
         }

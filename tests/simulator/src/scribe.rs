@@ -1,8 +1,8 @@
 //! The writer of the log, as its thread works: one batch at a time, settled before the next. It has no
 //! clock; the world says when it tries.
 
-use systole_core::types::ports::{Batch, Commit, Position, ReadBack};
-use systole_soak::dice::Dice;
+use systole_core::types::ports::{Commit, LogBatch, Position, ReadBack};
+use systole_soak::dice::SeededDice;
 
 use crate::disk::Disk;
 use crate::plant::Plant;
@@ -32,17 +32,17 @@ pub(crate) enum Tried {
 
 /// The batch that is being written.
 pub(crate) struct Scribe {
-    batch: Batch,
+    batch: LogBatch,
     pause_ms: u64,
     unknown: u32,
 }
 
 impl Scribe {
-    pub(crate) fn new(batch: Batch) -> Scribe {
+    pub(crate) fn new(batch: LogBatch) -> Scribe {
         Scribe { batch, pause_ms: FIRST_PAUSE_MS, unknown: 0 }
     }
 
-    pub(crate) fn batch(&self) -> &Batch {
+    pub(crate) fn batch(&self) -> &LogBatch {
         &self.batch
     }
 
@@ -50,7 +50,7 @@ impl Scribe {
         &mut self,
         disk: &mut Disk,
         weather: &Weather,
-        dice: &mut Dice,
+        dice: &mut SeededDice,
         plant: Option<Plant>,
     ) -> Tried {
         match disk.commit(&self.batch, weather, dice) {

@@ -1,7 +1,7 @@
 //! How bad a run is: how often each fault strikes. Every seed draws its own rates, and many seeds have
 //! no faults, because constant faults hide one another.
 
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 /// How often in a thousand each possible fault strikes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -36,7 +36,7 @@ pub(crate) struct Weather {
 
 impl Weather {
     /// The faults of a seed.
-    pub(crate) fn of(dice: &mut Dice) -> Weather {
+    pub(crate) fn of(dice: &mut SeededDice) -> Weather {
         let mut up_to = |most: u64| if dice.permille(500) { dice.below(most + 1) } else { 0 };
         Weather {
             lost: up_to(200),

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::board::Board;
-use super::dice::Dice;
-use super::house::House;
-use super::life::{Amiss, Life, Omen};
+use super::board::NoticeBoard;
+use super::dice::SeededDice;
+use super::house::RunFolder;
+use super::life::{LifeFault, LifeSettings, OrganismLife};
 use systole::edges::failpoint;
 
 /// The longest life before a blow at any moment, in milliseconds.
@@ -28,7 +28,7 @@ const PASSED_AIMED: u64 = 5;
 
 /// A blow.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Blow {
+pub enum PlannedKill {
     /// Soon after the start, while the log is opened or folded.
     Early(Duration),
     /// At a step.
@@ -43,7 +43,7 @@ pub enum Blow {
 
 /// The result of a blow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Struck {
+pub struct KillResult {
     /// How the organism ended.
     pub status: ExitStatus,
     /// The number of programs killed before.
@@ -52,48 +52,50 @@ pub struct Struck {
     pub at_step: bool,
 }
 
-impl Blow {
+impl PlannedKill {
     /// Chooses a blow.
-    pub fn choose(dice: &mut Dice) -> Blow {
-        let ms = |dice: &mut Dice, most| Duration::from_millis(dice.below(most));
+    pub fn choose(dice: &mut SeededDice) -> PlannedKill {
+        let ms = |dice: &mut SeededDice, most| Duration::from_millis(dice.below(most));
         match dice.below(100) {
-            0..20 => Blow::Early(ms(dice, START_MS)),
+            0..20 => PlannedKill::Early(ms(dice, START_MS)),
             20..40 => {
                 let step = dice.one_of(failpoint::NAMES).map_or("K6", |(name, _)| name);
-                Blow::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED))))
+                PlannedKill::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED))))
             }
-            40..75 => Blow::Later(ms(dice, LIFE_MS)),
+            40..75 => PlannedKill::Later(ms(dice, LIFE_MS)),
             75..93 => {
                 let count = 1 + dice.below(3);
-                Blow::Programs((0..count).map(|_| (ms(dice, LIFE_MS / 2), dice.below(1 << 20))).collect())
+                PlannedKill::Programs(
+                    (0..count).map(|_| (ms(dice, LIFE_MS / 2), dice.below(1 << 20))).collect(),
+                )
             }
-            _ => Blow::Stopping(ms(dice, LIFE_MS), ms(dice, STOP_MS)),
+            _ => PlannedKill::Stopping(ms(dice, LIFE_MS), ms(dice, STOP_MS)),
         }
     }
 
     /// Chooses a blow at one of these steps.
-    pub fn aimed(dice: &mut Dice, steps: &[String]) -> Blow {
+    pub fn aimed(dice: &mut SeededDice, steps: &[String]) -> PlannedKill {
         let step = dice.one_of(steps).map_or("K6", String::as_str);
-        Blow::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED_AIMED))))
+        PlannedKill::Failpoint(format!("{step}:{}", (1 + dice.below(PASSED_AIMED))))
     }
 
     /// Runs a life until this blow ends it.
-    pub fn strike(&self, house: &House, board: &Board) -> Result<Struck, Amiss> {
+    pub fn strike(&self, house: &RunFolder, board: &NoticeBoard) -> Result<KillResult, LifeFault> {
         let omen = match self {
-            Blow::Failpoint(text) => Omen::failpoint(text),
-            _ => Omen::default(),
+            PlannedKill::Failpoint(text) => LifeSettings::failpoint(text),
+            _ => LifeSettings::default(),
         };
-        let mut life = Life::begin(house, &omen)?;
+        let mut life = OrganismLife::begin(house, &omen)?;
         let (mut programs, mut at_step) = (0, false);
-        if let Blow::Early(time) = self {
+        if let PlannedKill::Early(time) = self {
             life.ends_within(*time);
         } else if life.runs()? {
             board.post(house.run_file());
             match self {
-                Blow::Early(_) => {}
-                Blow::Failpoint(_) => at_step = life.ends_within(Duration::from_millis(FAILPOINT_MS)),
-                Blow::Later(time) => drop(life.ends_within(*time)),
-                Blow::Programs(deaths) => {
+                PlannedKill::Early(_) => {}
+                PlannedKill::Failpoint(_) => at_step = life.ends_within(Duration::from_millis(FAILPOINT_MS)),
+                PlannedKill::Later(time) => drop(life.ends_within(*time)),
+                PlannedKill::Programs(deaths) => {
                     for (time, which) in deaths {
                         if !life.ends_within(*time) {
                             programs += u64::from(kill_a_program(house, &life, *which));
@@ -101,7 +103,7 @@ impl Blow {
                     }
                     life.ends_within(Duration::from_millis(LIFE_MS / 4));
                 }
-                Blow::Stopping(time, rest) => {
+                PlannedKill::Stopping(time, rest) => {
                     life.ends_within(*time);
                     life.ask_to_stop();
                     life.ends_within(*rest);
@@ -109,18 +111,18 @@ impl Blow {
             }
         }
         board.take_down();
-        let stops = matches!(self, Blow::Stopping(..));
+        let stops = matches!(self, PlannedKill::Stopping(..));
         let status = life.kill()?;
         // An organism that was asked to stop may have stopped in time.
         if !(stops && status.success()) {
-            Life::judge(house, status)?;
+            OrganismLife::judge(house, status)?;
         }
-        Ok(Struck { status, programs, at_step })
+        Ok(KillResult { status, programs, at_step })
     }
 }
 
 /// Kills one of the organism's programs; returns whether there was one.
-fn kill_a_program(house: &House, life: &Life, which: u64) -> bool {
+fn kill_a_program(house: &RunFolder, life: &OrganismLife, which: u64) -> bool {
     let programs = life.organism().map_or(Vec::new(), |organism| house.programs_of(organism));
     let place = which.checked_rem(programs.len() as u64).and_then(|place| usize::try_from(place).ok());
     let pid = place.and_then(|place| programs.get(place)).and_then(|pid| Pid::from_raw(*pid));
@@ -133,13 +135,16 @@ mod tests {
 
     #[test]
     fn every_kind_of_blow_falls_and_every_step_is_met() {
-        let mut dice = Dice::new(1);
-        let blows: Vec<Blow> = (0..1_000).map(|_| Blow::choose(&mut dice)).collect();
-        let fell = |kind: fn(&Blow) -> bool| blows.iter().any(kind);
-        assert!(fell(|b| matches!(b, Blow::Early(_))) && fell(|b| matches!(b, Blow::Later(_))));
-        assert!(fell(|b| matches!(b, Blow::Programs(_))) && fell(|b| matches!(b, Blow::Stopping(..))));
+        let mut dice = SeededDice::new(1);
+        let blows: Vec<PlannedKill> = (0..1_000).map(|_| PlannedKill::choose(&mut dice)).collect();
+        let fell = |kind: fn(&PlannedKill) -> bool| blows.iter().any(kind);
+        assert!(fell(|b| matches!(b, PlannedKill::Early(_))) && fell(|b| matches!(b, PlannedKill::Later(_))));
+        assert!(
+            fell(|b| matches!(b, PlannedKill::Programs(_)))
+                && fell(|b| matches!(b, PlannedKill::Stopping(..)))
+        );
         for (step, _) in failpoint::NAMES {
-            let at_step = |b: &Blow| matches!(b, Blow::Failpoint(at) if at.split(':').next() == Some(*step));
+            let at_step = |b: &PlannedKill| matches!(b, PlannedKill::Failpoint(at) if at.split(':').next() == Some(*step));
             assert!(blows.iter().any(at_step), "{step}");
         }
     }

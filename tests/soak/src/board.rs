@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::dice::Dice;
+use super::dice::SeededDice;
 use systole::runtime::runfile::RunFile;
 
 /// Threads to remember for other clients: those that may still have work.
@@ -25,7 +25,7 @@ enum Wanted {
 
 /// The board.
 #[derive(Default)]
-pub struct Board {
+pub struct NoticeBoard {
     notices: Mutex<Notices>,
     changed: Condvar,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Reachable {
     pub(crate) run: RunFile,
 }
 
-impl Board {
+impl NoticeBoard {
     fn notices(&self) -> MutexGuard<'_, Notices> {
         // Every change is one assignment, so a poisoned board is still consistent.
         self.notices.lock().unwrap_or_else(PoisonError::into_inner)
@@ -109,7 +109,7 @@ impl Board {
     }
 
     /// One of the most recently opened roots of another client.
-    pub(crate) fn thread_of_another(&self, name: &str, dice: &mut Dice) -> Option<String> {
+    pub(crate) fn thread_of_another(&self, name: &str, dice: &mut SeededDice) -> Option<String> {
         let notices = self.notices();
         let others: Vec<&String> =
             notices.threads.iter().filter(|(opener, _)| *opener != name).map(|(_, thread)| thread).collect();

@@ -11,16 +11,16 @@ use std::time::Duration;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::board::Board;
-use super::dice::Dice;
+use super::board::NoticeBoard;
+use super::dice::SeededDice;
 use super::doorstep::Doorstep;
 use super::errands::{Drawer, Fate, Message, steering};
-use super::guests::{self, Guest};
-use super::house::House;
-use super::orders::{Deed, Order};
-use systole::console::api_types::{Receipt, Record};
-use systole::console::client::Letter;
-use systole::console::ending::{Ending, ending};
+use super::guests::{self, SoakClient};
+use super::house::RunFolder;
+use super::orders::{DoneOrder, OrderAction};
+use systole::console::api_types::{ApiReceipt, ApiRecord};
+use systole::console::client::OutgoingMessage;
+use systole::console::ending::{CallResult, ending};
 
 /// Most answers owed to a client before it waits for the oldest: with a few clients enough work for every
 /// listener, and little enough that a run ends soon.
@@ -35,7 +35,7 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// What clients learned about the ends of their messages.
 #[derive(Clone, Default, Debug)]
-pub struct Tally {
+pub struct ClientTally {
     /// Messages that were refused, as expected.
     pub refused: u64,
     /// Codes of the calls that failed, with their number.
@@ -43,14 +43,14 @@ pub struct Tally {
     /// Roots with a wait that is longer than the run.
     pub left: BTreeSet<String>,
     /// Orders that were carried out.
-    pub orders: Vec<Order>,
+    pub orders: Vec<DoneOrder>,
     /// The waits when everything else was at rest, as `systole why` names them.
-    pub waits: Vec<super::settle::Wait>,
+    pub waits: Vec<super::settle::ReportedWait>,
 }
 
-impl Tally {
+impl ClientTally {
     /// Adds another tally.
-    pub(crate) fn add(&mut self, other: Tally) {
+    pub(crate) fn add(&mut self, other: ClientTally) {
         self.refused += other.refused;
         for (code, count) in other.failures {
             *self.failures.entry(code).or_default() += count;
@@ -64,7 +64,7 @@ impl Tally {
 /// An accepted message whose answer was not seen yet.
 struct Owed {
     message: Message,
-    receipt: Receipt,
+    receipt: ApiReceipt,
 }
 
 /// A line of a history, in the judge's format.
@@ -95,9 +95,9 @@ struct Answer<'a> {
 
 /// A client.
 pub(crate) struct Client {
-    guest: Guest,
-    board: Arc<Board>,
-    dice: Dice,
+    guest: SoakClient,
+    board: Arc<NoticeBoard>,
+    dice: SeededDice,
     drawer: Drawer,
     history: File,
     doorstep: Doorstep,
@@ -106,11 +106,16 @@ pub(crate) struct Client {
     roots: Vec<String>,
     /// Threads that continue by themselves until they are ended.
     ticking: VecDeque<String>,
-    tally: Tally,
+    tally: ClientTally,
 }
 
 impl Client {
-    pub(crate) fn new(house: &House, number: u64, board: Arc<Board>, dice: Dice) -> std::io::Result<Client> {
+    pub(crate) fn new(
+        house: &RunFolder,
+        number: u64,
+        board: Arc<NoticeBoard>,
+        dice: SeededDice,
+    ) -> std::io::Result<Client> {
         let guest = guests::client(number);
         Ok(Client {
             guest,
@@ -122,12 +127,12 @@ impl Client {
             owed: VecDeque::new(),
             roots: Vec::new(),
             ticking: VecDeque::new(),
-            tally: Tally::default(),
+            tally: ClientTally::default(),
         })
     }
 
     /// Sends until no more is wanted, then waits for what is owed.
-    pub(crate) fn work(mut self) -> std::io::Result<Tally> {
+    pub(crate) fn work(mut self) -> std::io::Result<ClientTally> {
         while self.board.wants_messages() {
             let message = self.drawer.draw(&mut self.dice, &self.board, &self.roots);
             self.bring(message)?;
@@ -180,7 +185,7 @@ impl Client {
 
     /// Sends until the message is accepted or refused; gives up only with the run. Returns the receipt of
     /// an accepted message.
-    fn send(&mut self, message: &Message) -> std::io::Result<Option<Receipt>> {
+    fn send(&mut self, message: &Message) -> std::io::Result<Option<ApiReceipt>> {
         let is_word = message.fate == Fate::Word;
         let steered;
         let document = if is_word {
@@ -193,7 +198,7 @@ impl Client {
         loop {
             let Some((life, door)) = self.doorstep.at(seen) else { return Ok(None) };
             let thread = message.thread.as_deref();
-            match door.send(&Letter { key: &message.key, to: None, thread, document }) {
+            match door.send(&OutgoingMessage { key: &message.key, to: None, thread, document }) {
                 Ok(Ok(receipt)) => {
                     self.write(message, Some(&receipt), None, None)?;
                     // Sometimes it sends once more: the receipt must be the same.
@@ -232,7 +237,7 @@ impl Client {
         if let (Some(thread), Some((_, door))) = (self.roots.pop(), self.doorstep.now())
             && let Ok(Ok(_)) = door.cancel(&thread)
         {
-            self.tally.orders.push(Order { on: thread, deed: Deed::Cancelled });
+            self.tally.orders.push(DoneOrder { on: thread, deed: OrderAction::Cancelled });
         }
     }
 
@@ -241,7 +246,7 @@ impl Client {
         let Some(thread) = self.ticking.pop_front() else { return };
         let ended = self.doorstep.at(None).and_then(|(_, door)| door.end(&thread).ok());
         match ended {
-            Some(Ok(_)) => self.tally.orders.push(Order { on: thread, deed: Deed::Ended }),
+            Some(Ok(_)) => self.tally.orders.push(DoneOrder { on: thread, deed: OrderAction::Ended }),
             Some(Err(refusal)) if refusal.code == "thread.ended" => {}
             _ => {
                 self.ticking.push_back(thread);
@@ -261,7 +266,7 @@ impl Client {
                 records.find_map(|record| ending(&receipt, &record).map(|ending| (ending, record)))
             });
             if let Some((ending, record)) = found {
-                if let Ending::Failed(code) = ending {
+                if let CallResult::Failed(code) = ending {
                     *self.tally.failures.entry(code).or_default() += 1;
                 }
                 return self.write(&message, Some(&receipt), None, Some(&record));
@@ -274,9 +279,9 @@ impl Client {
     fn write(
         &mut self,
         message: &Message,
-        receipt: Option<&Receipt>,
+        receipt: Option<&ApiReceipt>,
         refused: Option<&str>,
-        answer: Option<&Record>,
+        answer: Option<&ApiRecord>,
     ) -> std::io::Result<()> {
         let answered = answer.map(|record| hex(record.body.as_bytes()));
         let line = Line {

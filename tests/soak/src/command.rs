@@ -9,14 +9,14 @@ use clap::Parser;
 use serde::Serialize;
 use tokio::time::Instant;
 
-use super::blow::Blow;
-use super::client::Tally;
-use super::crowd::Crowd;
-use super::dice::Dice;
-use super::house::House;
-use super::life::{Amiss, Omen};
+use super::blow::PlannedKill;
+use super::client::ClientTally;
+use super::crowd::SoakCrowd;
+use super::dice::SeededDice;
+use super::house::RunFolder;
+use super::life::{LifeFault, LifeSettings};
 use super::terminal::Terminal;
-use super::verdict::{self, Verdict};
+use super::verdict::{self, SoakResult};
 use super::{REST, rest};
 
 use systole::edges::{failpoint, system};
@@ -82,7 +82,7 @@ struct Came<'a> {
     #[serde(skip)]
     everything: bool,
     #[serde(flatten)]
-    verdict: &'a Verdict,
+    verdict: &'a SoakResult,
     refused: u64,
     failures: &'a std::collections::BTreeMap<String, u64>,
     seconds: f64,
@@ -153,7 +153,7 @@ impl Soak {
             let words = format!("{}, the program to kill: there is no such file", program.display());
             return Err(terminal.fail(UNAVAILABLE, &words, fix));
         }
-        let house = House::build(&folder, &program)
+        let house = RunFolder::build(&folder, &program)
             .map_err(|error| {
                 let hindered = system::no_folder(&folder, "the folder of the trial", &error);
                 terminal.fail(UNAVAILABLE, &hindered.words, hindered.fix)
@@ -195,18 +195,18 @@ impl Soak {
     fn trial(
         &self,
         terminal: &mut Terminal<'_>,
-        house: &House,
+        house: &RunFolder,
         seed: u64,
-    ) -> Result<(Strikes, Tally), Amiss> {
-        let dice = Dice::new(seed);
-        let crowd = Crowd::start(house, CLIENTS, &dice)?;
+    ) -> Result<(Strikes, ClientTally), LifeFault> {
+        let dice = SeededDice::new(seed);
+        let crowd = SoakCrowd::start(house, CLIENTS, &dice)?;
         let mut choices = dice.apart(0);
         let mut strikes = Strikes::default();
         let mut missed = 0;
         while strikes.kills < self.kills {
             let blow = match self.at.as_slice() {
-                [] => Blow::choose(&mut choices),
-                steps => Blow::aimed(&mut choices, steps),
+                [] => PlannedKill::choose(&mut choices),
+                steps => PlannedKill::aimed(&mut choices, steps),
             };
             let struck = blow.strike(house, crowd.board())?;
             strikes.programs += struck.programs;
@@ -215,7 +215,7 @@ impl Soak {
                 false if self.at.is_empty() || struck.at_step => {
                     (strikes.kills, missed) = (strikes.kills + 1, 0)
                 }
-                false if missed == MISSES => return Err(Amiss::Hung("pass the step", REST)),
+                false if missed == MISSES => return Err(LifeFault::Hung("pass the step", REST)),
                 false => missed += 1,
             }
             let acknowledged = crowd.board().acknowledged().to_string();
@@ -223,7 +223,7 @@ impl Soak {
             terminal.progress(&format!("{kills}{acknowledged} messages acknowledged"));
         }
         terminal.progress("");
-        let tally = rest(house, &Omen::default(), crowd)?;
+        let tally = rest(house, &LifeSettings::default(), crowd)?;
         Ok((strikes, tally))
     }
 }

@@ -4,24 +4,24 @@
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use super::board::Board;
-use super::client::{Client, Tally};
-use super::dice::Dice;
-use super::house::House;
-use super::life::Amiss;
+use super::board::NoticeBoard;
+use super::client::{Client, ClientTally};
+use super::dice::SeededDice;
+use super::house::RunFolder;
+use super::life::LifeFault;
 use super::person::Person;
 use super::warden::Warden;
 
 /// The work of one party, as a thread to join.
-type Work = JoinHandle<std::io::Result<Tally>>;
+type Work = JoinHandle<std::io::Result<ClientTally>>;
 
 /// The numbers of the dice for the person and the warden; each client uses its own number.
 const PERSON: u64 = 1_000;
 const WARDEN: u64 = 1_001;
 
 /// All outsiders.
-pub struct Crowd {
-    board: Arc<Board>,
+pub struct SoakCrowd {
+    board: Arc<NoticeBoard>,
     /// The parties that rest once they have what they are owed.
     working: Vec<Work>,
     /// The person, who stays while anything can still wait for a person.
@@ -29,12 +29,12 @@ pub struct Crowd {
     clients: u64,
 }
 
-impl Crowd {
+impl SoakCrowd {
     /// Starts that many clients, a person and a warden. They wait until the board announces a life.
-    pub fn start(house: &House, count: u64, dice: &Dice) -> Result<Crowd, Amiss> {
-        let machine = |error| Amiss::Machine("cannot start a client", error);
-        let board = Arc::new(Board::default());
-        let mut crowd = Crowd { board: board.clone(), working: Vec::new(), person: None, clients: count };
+    pub fn start(house: &RunFolder, count: u64, dice: &SeededDice) -> Result<SoakCrowd, LifeFault> {
+        let machine = |error| LifeFault::Machine("cannot start a client", error);
+        let board = Arc::new(NoticeBoard::default());
+        let mut crowd = SoakCrowd { board: board.clone(), working: Vec::new(), person: None, clients: count };
         for number in 1..=count {
             let client = Client::new(house, number, board.clone(), dice.apart(number)).map_err(machine)?;
             let name = format!("client-{number}");
@@ -48,7 +48,7 @@ impl Crowd {
     }
 
     /// The board where the clients see which life can be reached.
-    pub fn board(&self) -> &Board {
+    pub fn board(&self) -> &NoticeBoard {
         &self.board
     }
 
@@ -63,13 +63,13 @@ impl Crowd {
     }
 
     /// The tallies of all of them except the person.
-    pub(crate) fn tally(&mut self) -> Result<Tally, Amiss> {
+    pub(crate) fn tally(&mut self) -> Result<ClientTally, LifeFault> {
         let working = std::mem::take(&mut self.working);
         together(working)
     }
 
     /// Dismisses the person and returns its tally.
-    pub(crate) fn dismiss(&mut self) -> Result<Tally, Amiss> {
+    pub(crate) fn dismiss(&mut self) -> Result<ClientTally, LifeFault> {
         self.board.give_up();
         together(self.person.take())
     }
@@ -77,23 +77,23 @@ impl Crowd {
 
 fn start(
     name: String,
-    work: impl FnOnce() -> std::io::Result<Tally> + Send + 'static,
-) -> Result<Work, Amiss> {
+    work: impl FnOnce() -> std::io::Result<ClientTally> + Send + 'static,
+) -> Result<Work, LifeFault> {
     let thread = std::thread::Builder::new().name(name).spawn(work);
-    thread.map_err(|error| Amiss::Machine("cannot start a client", error))
+    thread.map_err(|error| LifeFault::Machine("cannot start a client", error))
 }
 
-fn together(works: impl IntoIterator<Item = Work>) -> Result<Tally, Amiss> {
-    let mut whole = Tally::default();
+fn together(works: impl IntoIterator<Item = Work>) -> Result<ClientTally, LifeFault> {
+    let mut whole = ClientTally::default();
     for thread in works {
         let fallen = || Err(std::io::Error::other("the client panicked"));
         let tally = thread.join().unwrap_or_else(|_| fallen());
-        whole.add(tally.map_err(|error| Amiss::Machine("a client cannot go on", error))?);
+        whole.add(tally.map_err(|error| LifeFault::Machine("a client cannot go on", error))?);
     }
     Ok(whole)
 }
 
-impl Drop for Crowd {
+impl Drop for SoakCrowd {
     fn drop(&mut self) {
         self.board.give_up();
         for thread in std::mem::take(&mut self.working).into_iter().chain(self.person.take()) {

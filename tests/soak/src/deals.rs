@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use systole_checker::record::Record;
+use systole_checker::record::LogLine;
 
 /// The dealer that never retries an unknown outcome.
 const ONCE: &str = "casino";
@@ -13,7 +13,7 @@ const ASKS: &str = "bank";
 
 /// The content of a log's journals.
 #[derive(Default)]
-pub struct Deals {
+pub struct JournalContent {
     /// Starts, by the key of the work and the attempt.
     begun: HashMap<(String, u32), u64>,
     /// The works by key.
@@ -30,9 +30,9 @@ struct Work {
     results: u64,
 }
 
-impl Deals {
+impl JournalContent {
     /// Takes a record.
-    pub fn see(&mut self, record: &Record) {
+    pub fn see(&mut self, record: &LogLine) {
         let (Some(call), Some(code)) = (&record.call, record.code.as_deref()) else { return };
         let of = (record.thread.clone(), call.clone());
         if (record.kind.as_str(), code) == ("approval", "approved") {
@@ -102,14 +102,14 @@ mod tests {
     use super::super::orders::record;
     use super::*;
 
-    fn entry(from: &str, code: &str, attempt: u32) -> Record {
+    fn entry(from: &str, code: &str, attempt: u32) -> LogLine {
         let body = format!("<journal id=\"2\" attempt=\"{attempt}\">text</journal>");
         let record = record("sess-1", "journal", code, &body);
-        Record { from: from.into(), call: Some("1/1.0".into()), turn: Some(2), ..record }
+        LogLine { from: from.into(), call: Some("1/1.0".into()), turn: Some(2), ..record }
     }
 
-    fn of(entries: &[Record]) -> Deals {
-        let mut deals = Deals::default();
+    fn of(entries: &[LogLine]) -> JournalContent {
+        let mut deals = JournalContent::default();
         entries.iter().for_each(|entry| deals.see(entry));
         deals
     }
@@ -143,7 +143,7 @@ mod tests {
         for dealer in ["casino", "bank"] {
             assert_eq!(of(&begun(dealer)).wrong(book), found, "{dealer}");
         }
-        let word = Record {
+        let word = LogLine {
             call: Some("1/1.0".into()),
             ..record("sess-1", "approval", "approved", "<approval-decided/>")
         };

@@ -7,18 +7,18 @@
 
 /// Dice, thrown in a fixed order for a seed.
 #[derive(Clone, Debug)]
-pub struct Dice(u64);
+pub struct SeededDice(u64);
 
-impl Dice {
+impl SeededDice {
     /// Dice for a seed.
-    pub fn new(seed: u64) -> Dice {
-        Dice(seed)
+    pub fn new(seed: u64) -> SeededDice {
+        SeededDice(seed)
     }
 
     /// Other dice that depend on these and on a number.
-    pub fn apart(&self, number: u64) -> Dice {
-        let mut mixed = Dice(self.0 ^ number.wrapping_mul(0xd134_2543_de82_ef95));
-        Dice(mixed.throw())
+    pub fn apart(&self, number: u64) -> SeededDice {
+        let mut mixed = SeededDice(self.0 ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+        SeededDice(mixed.throw())
     }
 
     fn throw(&mut self) -> u64 {
@@ -82,18 +82,18 @@ mod tests {
 
     #[test]
     fn the_same_seed_gives_the_same_choices_and_another_gives_others() {
-        let thrown = |mut dice: Dice| (0..20).map(|_| dice.below(1000)).collect::<Vec<_>>();
-        assert_eq!(thrown(Dice::new(7)), thrown(Dice::new(7)));
-        assert_ne!(thrown(Dice::new(7)), thrown(Dice::new(8)));
-        assert_ne!(thrown(Dice::new(7).apart(1)), thrown(Dice::new(7).apart(2)));
-        let mut dice = Dice::new(1);
+        let thrown = |mut dice: SeededDice| (0..20).map(|_| dice.below(1000)).collect::<Vec<_>>();
+        assert_eq!(thrown(SeededDice::new(7)), thrown(SeededDice::new(7)));
+        assert_ne!(thrown(SeededDice::new(7)), thrown(SeededDice::new(8)));
+        assert_ne!(thrown(SeededDice::new(7).apart(1)), thrown(SeededDice::new(7).apart(2)));
+        let mut dice = SeededDice::new(1);
         assert!((0..1000).all(|_| dice.below(3) < 3) && dice.below(0) == 0);
         assert_eq!(dice.one_of::<u8>(&[]), None);
     }
 
     #[test]
     fn what_weighs_nothing_is_never_drawn() {
-        let mut dice = Dice::new(3);
+        let mut dice = SeededDice::new(3);
         let drawn: Vec<usize> = (0..200).map(|_| dice.weighed(&[0, 1, 0, 3])).collect();
         assert!(drawn.contains(&1) && drawn.contains(&3));
         assert!(!drawn.contains(&0) && !drawn.contains(&2));

@@ -2,11 +2,11 @@
 //! some with an open outcome. Dice come in, messages go out; it sends nothing.
 
 use systole_kit::namespaces::CORE;
-use systole_kit::writer::Writer;
+use systole_kit::writer::XmlWriter;
 
-use super::board::Board;
-use super::dice::Dice;
-use super::guests::{self, Guest};
+use super::board::NoticeBoard;
+use super::dice::SeededDice;
+use super::guests::{self, SoakClient};
 
 /// The expected outcome of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,13 +98,13 @@ const NOWHERE: &str = "sess-000000000000";
 
 /// Draws the messages of one client.
 pub(crate) struct Drawer {
-    guest: Guest,
+    guest: SoakClient,
     number: u64,
     drawn: u64,
 }
 
 impl Drawer {
-    pub(crate) fn new(guest: Guest, number: u64) -> Drawer {
+    pub(crate) fn new(guest: SoakClient, number: u64) -> Drawer {
         Drawer { guest, number, drawn: 0 }
     }
 
@@ -114,7 +114,7 @@ impl Drawer {
     }
 
     /// The next message: mostly right, sometimes wrong, sometimes in an existing thread.
-    pub(crate) fn draw(&mut self, dice: &mut Dice, board: &Board, own: &[String]) -> Message {
+    pub(crate) fn draw(&mut self, dice: &mut SeededDice, board: &NoticeBoard, own: &[String]) -> Message {
         self.drawn += 1;
         let (token, key) = (self.name("t"), self.name("k"));
         if dice.percent(5) {
@@ -141,7 +141,7 @@ impl Drawer {
         Message { key, document, token, thread: Some(thread.to_owned()), fate: Fate::Word }
     }
 
-    fn right(&self, dice: &mut Dice, token: &str) -> (Vec<u8>, Fate) {
+    fn right(&self, dice: &mut SeededDice, token: &str) -> (Vec<u8>, Fate) {
         // Not every client may address every listener.
         let weights: &[u64] =
             if self.guest == guests::CAROL { &[3, 2, 4] } else { &[18, 15, 48, 8, 9, 6, 1, 8] };
@@ -179,7 +179,7 @@ impl Drawer {
 
     /// A message that must be refused: invalid bytes, an unreachable listener, or a thread that does not
     /// exist or belongs to another client.
-    fn wrong(&self, dice: &mut Dice, board: &Board, token: &str) -> (Vec<u8>, Option<String>) {
+    fn wrong(&self, dice: &mut SeededDice, board: &NoticeBoard, token: &str) -> (Vec<u8>, Option<String>) {
         let job = document("desk", "job", &[("token", token)]);
         let torn = || (document("desk", "job", &[("tokn", token)]), None);
         match dice.below(4) {
@@ -198,28 +198,28 @@ impl Drawer {
 
 /// A steering message, with its payload inside.
 pub(crate) fn steering(word: &Message) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("steer").xmlns(CORE).content(|inside| write_errand(inside, &word.token, "go"));
     writer.finish()
 }
 
 fn errand(token: &str, way: &str) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     write_errand(&mut writer, token, way);
     writer.finish()
 }
 
-fn write_errand(writer: &mut Writer, token: &str, way: &str) {
+fn write_errand(writer: &mut XmlWriter, token: &str, way: &str) {
     write(writer, "clerk", "errand", &[("token", token), ("way", way)]);
 }
 
 fn document(listener: &str, element: &'static str, fields: &[(&'static str, &str)]) -> Vec<u8> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     write(&mut writer, listener, element, fields);
     writer.finish()
 }
 
-fn write(writer: &mut Writer, listener: &str, element: &'static str, fields: &[(&'static str, &str)]) {
+fn write(writer: &mut XmlWriter, listener: &str, element: &'static str, fields: &[(&'static str, &str)]) {
     let namespace = format!("https://xml-pipeline.org/ns/{listener}/v1");
     writer.open(element).xmlns(&namespace).content(|inside| {
         for (name, text) in fields {
@@ -235,13 +235,13 @@ mod tests {
     /// Every way that the workload's listeners know is drawn, by a client that is allowed to.
     #[test]
     fn every_way_is_drawn_and_every_fate() {
-        let board = Board::default();
+        let board = NoticeBoard::default();
         board.tell_of("operator", "sess-1f0c9a2b77d1");
         let own = ["sess-2f0c9a2b77d1".to_owned()];
         let (mut documents, mut fates) = (Vec::new(), Vec::new());
         for number in 1..=4 {
             let mut drawer = Drawer::new(guests::client(number), number);
-            let mut dice = Dice::new(number);
+            let mut dice = SeededDice::new(number);
             for _ in 0..2_000 {
                 let message = drawer.draw(&mut dice, &board, &own);
                 documents.push(String::from_utf8_lossy(&message.document).into_owned());

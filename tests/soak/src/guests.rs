@@ -3,35 +3,35 @@
 
 /// A client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Guest {
+pub struct SoakClient {
     /// Its name, as the log has it.
     pub name: &'static str,
     /// The variable with its token; `None` for the operator, whose token the organism makes itself.
     pub variable: Option<&'static str>,
 }
 
-const fn guest(name: &'static str, variable: &'static str) -> Guest {
-    Guest { name, variable: Some(variable) }
+const fn guest(name: &'static str, variable: &'static str) -> SoakClient {
+    SoakClient { name, variable: Some(variable) }
 }
 
 /// Anyone who can read the log's folder.
-pub const OPERATOR: Guest = Guest { name: "operator", variable: None };
+pub const OPERATOR: SoakClient = SoakClient { name: "operator", variable: None };
 /// Has no role: it sends, and sees its own threads.
-pub const ALICE: Guest = guest("alice", "SOAK_ALICE");
+pub const ALICE: SoakClient = guest("alice", "SOAK_ALICE");
 /// May also continue threads of others.
-pub const BOB: Guest = guest("bob", "SOAK_BOB");
+pub const BOB: SoakClient = guest("bob", "SOAK_BOB");
 /// May address only some listeners.
-pub const CAROL: Guest = guest("carol", "SOAK_CAROL");
+pub const CAROL: SoakClient = guest("carol", "SOAK_CAROL");
 /// Decides on requests for a person.
-pub const PIA: Guest = guest("pia", "SOAK_PIA");
+pub const PIA: SoakClient = guest("pia", "SOAK_PIA");
 /// Pauses, resumes and ends what others opened.
-pub const WES: Guest = guest("wes", "SOAK_WES");
+pub const WES: SoakClient = guest("wes", "SOAK_WES");
 
 /// All of them.
-pub const ALL: &[Guest] = &[OPERATOR, ALICE, BOB, CAROL, PIA, WES];
+pub const ALL: &[SoakClient] = &[OPERATOR, ALICE, BOB, CAROL, PIA, WES];
 
 /// The client with that number, from 1.
-pub fn client(number: u64) -> Guest {
+pub fn client(number: u64) -> SoakClient {
     match number % 4 {
         1 => OPERATOR,
         2 => ALICE,

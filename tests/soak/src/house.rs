@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::guests::{self, Guest};
+use super::guests::{self, SoakClient};
 use systole::runtime::runfile::{Credential, RunFile, random_hex};
 
 /// The workload, from the repository.
@@ -45,7 +45,7 @@ const BADGE: &[u8] = b"SYSTOLE_ORGANISM=soak";
 
 /// The folder of one run.
 #[derive(Clone, Debug)]
-pub struct House {
+pub struct RunFolder {
     folder: PathBuf,
     program: PathBuf,
     /// The secret behind the clients' tokens.
@@ -56,13 +56,13 @@ pub struct House {
     settings: Vec<String>,
 }
 
-impl House {
+impl RunFolder {
     /// Writes the workload into a folder without a log. `program` is the `systole` to run.
-    pub fn build(folder: &Path, program: &Path) -> io::Result<House> {
+    pub fn build(folder: &Path, program: &Path) -> io::Result<RunFolder> {
         std::fs::create_dir_all(folder)?;
         let (folder, secret) = (folder.canonicalize()?, random_hex()?);
         let log = folder.join("soak.db");
-        let house = House { folder, program: program.to_owned(), secret, log, settings: Vec::new() };
+        let house = RunFolder { folder, program: program.to_owned(), secret, log, settings: Vec::new() };
         if house.log().exists() {
             let words = format!("{} is from an earlier run", house.log().display());
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, words));
@@ -76,15 +76,15 @@ impl House {
     }
 
     /// The same house with more settings, each as `PATH=VALUE`.
-    pub fn set(mut self, settings: impl IntoIterator<Item = String>) -> House {
+    pub fn set(mut self, settings: impl IntoIterator<Item = String>) -> RunFolder {
         self.settings.extend(settings);
         self
     }
 
     /// The same house for a pump with its own copy of a log that is stored elsewhere.
-    pub fn copy(&self, name: &str) -> House {
+    pub fn copy(&self, name: &str) -> RunFolder {
         let log = self.folder.join(name);
-        House { log, ..self.clone().set([format!("log.path={name}")]) }
+        RunFolder { log, ..self.clone().set([format!("log.path={name}")]) }
     }
 
     /// Settings in addition to the file.
@@ -137,12 +137,12 @@ impl House {
         guests::ALL.iter().filter_map(|guest| Some((guest.variable?, self.token(*guest))))
     }
 
-    fn token(&self, guest: Guest) -> String {
+    fn token(&self, guest: SoakClient) -> String {
         format!("{}-{}", guest.name, self.secret)
     }
 
     /// A client's access to the organism of a run file: with its own token, except for the operator.
-    pub fn as_seen_by(&self, guest: Guest, run: RunFile) -> RunFile {
+    pub fn as_seen_by(&self, guest: SoakClient, run: RunFile) -> RunFile {
         match guest.variable {
             Some(_) => RunFile { token: Credential::given(self.token(guest)), ..run },
             None => run,

@@ -24,15 +24,15 @@ mod terminal;
 pub mod verdict;
 mod warden;
 
-pub use client::Tally;
+pub use client::ClientTally;
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crowd::Crowd;
-use house::House;
-use life::{Amiss, Life, Omen};
+use crowd::SoakCrowd;
+use house::RunFolder;
+use life::{LifeFault, LifeSettings, OrganismLife};
 
 /// How long the last life may take to answer what is owed: some hundred times the usual time.
 const REST: Duration = Duration::from_secs(600);
@@ -41,9 +41,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// A peaceful life to its end: every client gets what it is owed, then the organism is drained. It must
 /// not end earlier.
-pub fn rest(house: &House, omen: &Omen, mut crowd: Crowd) -> Result<Tally, Amiss> {
-    let ended = |status| Amiss::Ended { status, words: life::last_words(house) };
-    let mut life = Life::begin(house, omen)?;
+pub fn rest(house: &RunFolder, omen: &LifeSettings, mut crowd: SoakCrowd) -> Result<ClientTally, LifeFault> {
+    let ended = |status| LifeFault::Ended { status, words: life::last_words(house) };
+    let mut life = OrganismLife::begin(house, omen)?;
     if !life.runs()? {
         return Err(ended(life.end()?));
     }
@@ -55,7 +55,7 @@ pub fn rest(house: &House, omen: &Omen, mut crowd: Crowd) -> Result<Tally, Amiss
             return Err(ended(life.end()?));
         }
         if Instant::now() > patience {
-            return Err(Amiss::Hung("answer its clients", REST));
+            return Err(LifeFault::Hung("answer its clients", REST));
         }
     }
     let mut tally = crowd.tally()?;
@@ -68,7 +68,7 @@ pub fn rest(house: &House, omen: &Omen, mut crowd: Crowd) -> Result<Tally, Amiss
             return Err(ended(life.end()?));
         }
         if Instant::now() > patience {
-            return Err(Amiss::Restless(settle::unsettled(&tally.waits, &tally.left)));
+            return Err(LifeFault::Restless(settle::unsettled(&tally.waits, &tally.left)));
         }
     }
     tally.add(crowd.dismiss()?);

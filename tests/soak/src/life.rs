@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::house::House;
+use super::house::RunFolder;
 use systole::edges::failpoint;
 
 /// Longer than any start or stop takes, even on a very busy machine. A process that needs more is
@@ -22,23 +22,23 @@ const LAST_WORDS_BYTES: u64 = 2_000;
 
 /// Settings for a life before it begins.
 #[derive(Clone, Default, Debug)]
-pub struct Omen {
+pub struct LifeSettings {
     /// The failpoint at which it dies.
     pub failpoint: Option<String>,
     /// A program that runs it and interferes with its system calls, with its arguments.
     pub tracer: Vec<String>,
 }
 
-impl Omen {
+impl LifeSettings {
     /// Death at a failpoint.
-    pub fn failpoint(text: impl Into<String>) -> Omen {
-        Omen { failpoint: Some(text.into()), ..Omen::default() }
+    pub fn failpoint(text: impl Into<String>) -> LifeSettings {
+        LifeSettings { failpoint: Some(text.into()), ..LifeSettings::default() }
     }
 }
 
 /// An error of a life, or of the machine.
 #[derive(Debug, thiserror::Error)]
-pub enum Amiss {
+pub enum LifeFault {
     /// The operating system's error.
     #[error("{0}: {1}")]
     Machine(&'static str, std::io::Error),
@@ -67,17 +67,17 @@ enum Sign {
 }
 
 /// A life.
-pub struct Life {
+pub struct OrganismLife {
     child: Child,
     signs: Receiver<Sign>,
     organism: Option<u32>,
     over: bool,
 }
 
-impl Life {
+impl OrganismLife {
     /// Begins a life.
-    pub fn begin(house: &House, omen: &Omen) -> Result<Life, Amiss> {
-        let machine = |error| Amiss::Machine("cannot start systole run", error);
+    pub fn begin(house: &RunFolder, omen: &LifeSettings) -> Result<OrganismLife, LifeFault> {
+        let machine = |error| LifeFault::Machine("cannot start systole run", error);
         let words =
             std::fs::File::options().create(true).append(true).open(house.words()).map_err(machine)?;
         let mut command = match omen.tracer.split_first() {
@@ -102,11 +102,11 @@ impl Life {
             let watch = std::thread::Builder::new().name("life".into());
             watch.spawn(move || listen(stdout, &tell)).map_err(machine)?;
         }
-        Ok(Life { child, signs, organism: None, over: false })
+        Ok(OrganismLife { child, signs, organism: None, over: false })
     }
 
     /// Waits until it runs; false if it ended before.
-    pub fn runs(&mut self) -> Result<bool, Amiss> {
+    pub fn runs(&mut self) -> Result<bool, LifeFault> {
         match self.signs.recv_timeout(PATIENCE) {
             Ok(Sign::Runs(organism)) => {
                 self.organism = Some(organism);
@@ -116,7 +116,7 @@ impl Life {
                 self.over = true;
                 Ok(false)
             }
-            Err(RecvTimeoutError::Timeout) => Err(Amiss::Hung("start", PATIENCE)),
+            Err(RecvTimeoutError::Timeout) => Err(LifeFault::Hung("start", PATIENCE)),
         }
     }
 
@@ -152,7 +152,7 @@ impl Life {
     }
 
     /// Kills it, if it still lives, and returns its status.
-    pub fn kill(mut self) -> Result<ExitStatus, Amiss> {
+    pub fn kill(mut self) -> Result<ExitStatus, LifeFault> {
         self.strike();
         self.wait()
     }
@@ -168,24 +168,24 @@ impl Life {
     }
 
     /// Waits for its end and returns its status.
-    pub fn end(mut self) -> Result<ExitStatus, Amiss> {
-        if self.ends_within(PATIENCE) { self.wait() } else { Err(Amiss::Hung("stop", PATIENCE)) }
+    pub fn end(mut self) -> Result<ExitStatus, LifeFault> {
+        if self.ends_within(PATIENCE) { self.wait() } else { Err(LifeFault::Hung("stop", PATIENCE)) }
     }
 
-    fn wait(&mut self) -> Result<ExitStatus, Amiss> {
-        self.child.wait().map_err(|error| Amiss::Machine("cannot wait for systole run", error))
+    fn wait(&mut self) -> Result<ExitStatus, LifeFault> {
+        self.child.wait().map_err(|error| LifeFault::Machine("cannot wait for systole run", error))
     }
 
     /// Checks an end that was not caused by our kill.
-    pub fn judge(house: &House, status: ExitStatus) -> Result<(), Amiss> {
+    pub fn judge(house: &RunFolder, status: ExitStatus) -> Result<(), LifeFault> {
         if status.signal() == Some(Signal::KILL.as_raw()) {
             return Ok(());
         }
-        Err(Amiss::Ended { status, words: last_words(house) })
+        Err(LifeFault::Ended { status, words: last_words(house) })
     }
 }
 
-impl Drop for Life {
+impl Drop for OrganismLife {
     fn drop(&mut self) {
         // If it was already waited for, both calls find nothing.
         self.strike();
@@ -209,7 +209,7 @@ fn listen(stdout: ChildStdout, tell: &SyncSender<Sign>) {
 }
 
 /// The end of the organism's stderr.
-pub fn last_words(house: &House) -> String {
+pub fn last_words(house: &RunFolder) -> String {
     let read = || -> std::io::Result<Vec<u8>> {
         let mut file = std::fs::File::open(house.words())?;
         let length = file.metadata()?.len();

@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use systole_checker::record::Record;
+use systole_checker::record::LogLine;
 
 /// The action.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Deed {
+pub enum OrderAction {
     /// A thread was cancelled.
     Cancelled,
     /// A thread at rest was ended.
@@ -20,40 +20,46 @@ pub enum Deed {
     Amended,
 }
 
-impl Deed {
+impl OrderAction {
     /// The kind and the code of its record.
     const fn mark(self) -> (&'static str, &'static str) {
         match self {
-            Deed::Cancelled => ("terminal", "thread.cancelled"),
-            Deed::Ended => ("terminal", "ended"),
-            Deed::Approved => ("approval", "approved"),
-            Deed::Rejected => ("approval", "rejected"),
-            Deed::Amended => ("approval", "amended"),
+            OrderAction::Cancelled => ("terminal", "thread.cancelled"),
+            OrderAction::Ended => ("terminal", "ended"),
+            OrderAction::Approved => ("approval", "approved"),
+            OrderAction::Rejected => ("approval", "rejected"),
+            OrderAction::Amended => ("approval", "amended"),
         }
     }
 }
 
 /// An order that was carried out.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Order {
+pub struct DoneOrder {
     /// The thread, or the request for approval.
     pub on: String,
     /// The action.
-    pub deed: Deed,
+    pub deed: OrderAction,
 }
 
 /// The ends of threads and of requests for approval in a log.
 #[derive(Default)]
-pub struct Deeds {
+pub struct OrderEffects {
     told: HashMap<(String, &'static str, &'static str), u64>,
 }
 
-impl Deeds {
-    const ALL: [Deed; 5] = [Deed::Cancelled, Deed::Ended, Deed::Approved, Deed::Rejected, Deed::Amended];
+impl OrderEffects {
+    const ALL: [OrderAction; 5] = [
+        OrderAction::Cancelled,
+        OrderAction::Ended,
+        OrderAction::Approved,
+        OrderAction::Rejected,
+        OrderAction::Amended,
+    ];
 
     /// Takes a record.
-    pub fn see(&mut self, record: &Record) {
-        let marks = Deeds::ALL.map(Deed::mark);
+    pub fn see(&mut self, record: &LogLine) {
+        let marks = OrderEffects::ALL.map(OrderAction::mark);
         let fits =
             |(kind, code): &&(&str, &str)| record.kind == *kind && record.code.as_deref() == Some(code);
         let Some((kind, code)) = marks.iter().find(fits).copied() else { return };
@@ -65,13 +71,13 @@ impl Deeds {
     }
 
     /// The orders that the log does not have exactly once.
-    pub fn missing(&self, orders: &[Order]) -> Vec<String> {
-        let times = |order: &Order| {
+    pub fn missing(&self, orders: &[DoneOrder]) -> Vec<String> {
+        let times = |order: &DoneOrder| {
             let (kind, code) = order.deed.mark();
             self.told.get(&(order.on.clone(), kind, code)).copied().unwrap_or(0)
         };
         let wrong = orders.iter().map(|order| (order, times(order))).filter(|(_, times)| *times != 1);
-        let words = |(order, times): (&Order, u64)| {
+        let words = |(order, times): (&DoneOrder, u64)| {
             let (_, code) = order.deed.mark();
             format!("order  {} was said to be {code}, and is so {times} times", order.on)
         };
@@ -88,14 +94,14 @@ fn approval(body: &[u8]) -> String {
 
 /// A record for tests: they choose its content, and its hashes are dummies.
 #[cfg(test)]
-pub(crate) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record {
-    use systole_checker::record::{Hash, Id};
+pub(crate) fn record(thread: &str, kind: &str, code: &str, body: &str) -> LogLine {
+    use systole_checker::record::{RecordHash, RecordId};
 
-    Record {
+    LogLine {
         position: 1,
         thread: thread.into(),
         seq: 1,
-        id: Id([0; 16]),
+        id: RecordId([0; 16]),
         kind: kind.into(),
         from: "core".into(),
         to: None,
@@ -106,10 +112,10 @@ pub(crate) fn record(thread: &str, kind: &str, code: &str, body: &str) -> Record
         key: None,
         origin: None,
         time_ms: 0,
-        config: Hash([0; 32]),
+        config: RecordHash([0; 32]),
         code: Some(code.into()),
         salt: [0; 16],
-        head: Hash([0; 32]),
+        head: RecordHash([0; 32]),
         body: body.into(),
     }
 }
@@ -120,14 +126,14 @@ mod tests {
 
     #[test]
     fn an_order_that_the_log_has_not_or_has_twice_is_found() {
-        let order = |on: &str, deed| Order { on: on.into(), deed };
+        let order = |on: &str, deed| DoneOrder { on: on.into(), deed };
         let orders = [
-            order("sess-1", Deed::Cancelled),
-            order("sess-2", Deed::Ended),
-            order("a1", Deed::Approved),
-            order("a2", Deed::Rejected),
+            order("sess-1", OrderAction::Cancelled),
+            order("sess-2", OrderAction::Ended),
+            order("a1", OrderAction::Approved),
+            order("a2", OrderAction::Rejected),
         ];
-        let mut deeds = Deeds::default();
+        let mut deeds = OrderEffects::default();
         deeds.see(&record("sess-1", "terminal", "thread.cancelled", "<thread-cancelled/>"));
         deeds.see(&record("sess-2", "terminal", "ended", "<thread-ended/>"));
         let said = |id: &str| format!("<approval-decided id=\"{id}\"/>");

@@ -5,15 +5,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::board::Board;
-use super::client::{Tally, hex};
-use super::dice::Dice;
+use super::board::NoticeBoard;
+use super::client::{ClientTally, hex};
+use super::dice::SeededDice;
 use super::doorstep::Doorstep;
 use super::guests;
-use super::house::House;
-use super::orders::{Deed, Order};
-use systole::console::api_types::{Outcome, Record, Ruling};
-use systole::console::client::Client as Door;
+use super::house::RunFolder;
+use super::orders::{DoneOrder, OrderAction};
+use systole::console::api_types::{ApiRecord, ApiRuling, DecisionOutcome};
+use systole::console::client::DoorClient;
 use systole_core::rules::approval_payload::read_request;
 use systole_core::types::person::ApprovalRequest;
 
@@ -26,20 +26,20 @@ const SILENT: &str = "vault";
 
 /// The person.
 pub(crate) struct Person {
-    board: Arc<Board>,
-    dice: Dice,
+    board: Arc<NoticeBoard>,
+    dice: SeededDice,
     doorstep: Doorstep,
-    orders: Vec<Order>,
+    orders: Vec<DoneOrder>,
 }
 
 impl Person {
-    pub(crate) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Person {
+    pub(crate) fn new(house: &RunFolder, board: Arc<NoticeBoard>, dice: SeededDice) -> Person {
         let doorstep = Doorstep::new(house, guests::PIA, board.clone());
         Person { board, dice, doorstep, orders: Vec::new() }
     }
 
     /// Decides every request, until the run is over.
-    pub(crate) fn work(mut self) -> Tally {
+    pub(crate) fn work(mut self) -> ClientTally {
         let (mut after, mut seen) = (0, None);
         while !self.board.wants_nothing() {
             let Some((life, door)) = self.doorstep.at(seen) else { break };
@@ -55,17 +55,17 @@ impl Person {
                 after = record.position;
             }
         }
-        Tally { orders: self.orders, ..Tally::default() }
+        ClientTally { orders: self.orders, ..ClientTally::default() }
     }
 }
 
 /// Decides a request, or stays silent; false if the organism did not receive the decision.
 fn decide(
-    door: &Door,
-    record: &Record,
+    door: &DoorClient,
+    record: &ApiRecord,
     request: &ApprovalRequest,
-    dice: &Dice,
-    orders: &mut Vec<Order>,
+    dice: &SeededDice,
+    orders: &mut Vec<DoneOrder>,
 ) -> bool {
     if request.to.as_str() == SILENT {
         return true;
@@ -73,42 +73,42 @@ fn decide(
     let mut dice = dice.apart(request.id.0);
     let said = |outcome, note: Option<&str>, payload| {
         let note = note.map(str::to_owned);
-        Ruling { outcome, note, hash: Some(request.hash.to_string()), payload, choice: None }
+        ApiRuling { outcome, note, hash: Some(request.hash.to_string()), payload, choice: None }
     };
     let ruling = match dice.below(100) {
-        0..40 => said(Outcome::Approved, None, None),
-        40..58 => said(Outcome::Rejected, Some("not like this"), None),
+        0..40 => said(DecisionOutcome::Approved, None, None),
+        40..58 => said(DecisionOutcome::Rejected, Some("not like this"), None),
         // A call that was already delivered cannot be amended, and only a person can decide it.
-        58..78 if request.unknown.is_some() => said(Outcome::Approved, Some("once more"), None),
+        58..78 if request.unknown.is_some() => said(DecisionOutcome::Approved, Some("once more"), None),
         58..78 => match amendment(door, record, request) {
-            Some(payload) => said(Outcome::Amended, Some("like this"), Some(payload)),
-            None => said(Outcome::Approved, None, None),
+            Some(payload) => said(DecisionOutcome::Amended, Some("like this"), Some(payload)),
+            None => said(DecisionOutcome::Approved, None, None),
         },
         // A decision for other bytes than the waiting ones does not count.
-        78..83 => Ruling { hash: Some("0".repeat(64)), ..said(Outcome::Approved, None, None) },
+        78..83 => ApiRuling { hash: Some("0".repeat(64)), ..said(DecisionOutcome::Approved, None, None) },
         _ => return true,
     };
     let id = request.id.to_string();
     let Ok(heard) = door.rule(&id, &ruling) else { return false };
     if heard.is_ok() {
         let deed = match ruling.outcome {
-            Outcome::Approved => Deed::Approved,
-            Outcome::Rejected => Deed::Rejected,
-            Outcome::Amended => Deed::Amended,
+            DecisionOutcome::Approved => OrderAction::Approved,
+            DecisionOutcome::Rejected => OrderAction::Rejected,
+            DecisionOutcome::Amended => OrderAction::Amended,
             // The soak asks no questions.
-            Outcome::Chosen => return true,
+            DecisionOutcome::Chosen => return true,
         };
-        orders.push(Order { on: id.clone(), deed });
+        orders.push(DoneOrder { on: id.clone(), deed });
         if dice.percent(10) {
             // A decision is final: if this one were accepted, the judge would find two outcomes.
-            let _refused = door.rule(&id, &said(Outcome::Rejected, Some("on second thoughts"), None));
+            let _refused = door.rule(&id, &said(DecisionOutcome::Rejected, Some("on second thoughts"), None));
         }
     }
     true
 }
 
 /// The waiting payload with a different mark in it.
-fn amendment(door: &Door, record: &Record, request: &ApprovalRequest) -> Option<String> {
+fn amendment(door: &DoorClient, record: &ApiRecord, request: &ApprovalRequest) -> Option<String> {
     let hash = request.hash.to_string();
     let from = record.position.saturating_sub(BEFORE);
     let root = request.thread.root_of();

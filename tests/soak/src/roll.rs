@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use systole_checker::record::Record;
+use systole_checker::record::LogLine;
 
 /// How a record is recognised: by its kind and its code, and if these are ambiguous, by the start tag of its
 /// body.
@@ -149,13 +149,13 @@ const ROWS: &[Row] = &[
 
 /// The counts of all rows.
 #[derive(Default)]
-pub struct Roll {
+pub struct RowCounts {
     counts: BTreeMap<usize, u64>,
 }
 
-impl Roll {
+impl RowCounts {
     /// Takes a record.
-    pub fn see(&mut self, record: &Record) {
+    pub fn see(&mut self, record: &LogLine) {
         let code = record.code.as_deref().unwrap_or_default();
         for (place, row) in ROWS.iter().enumerate() {
             if row.kind == record.kind && row.code == code && row.fits(&record.body) {

@@ -6,12 +6,12 @@ use std::process::Command;
 
 use serde::Deserialize;
 
-use super::house::House;
-use super::life::Amiss;
+use super::house::RunFolder;
+use super::life::LifeFault;
 
 /// A wait as `systole why` names it.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-pub struct Wait {
+pub struct ReportedWait {
     /// The thread that waits.
     pub thread: String,
     /// The kind of wait.
@@ -22,7 +22,7 @@ pub struct Wait {
 
 #[derive(Deserialize)]
 struct Answer {
-    waits: Vec<Wait>,
+    waits: Vec<ReportedWait>,
 }
 
 /// The kinds of waits that a run may leave behind: a person, a timer, an earlier message, and a paused
@@ -30,33 +30,36 @@ struct Answer {
 const NAMED: &[&str] = &["person", "awaiting", "held", "paused"];
 
 /// All waits.
-pub fn waits(house: &House) -> Result<Vec<Wait>, Amiss> {
-    let machine = |error| Amiss::Machine("cannot ask systole why", error);
+pub fn waits(house: &RunFolder) -> Result<Vec<ReportedWait>, LifeFault> {
+    let machine = |error| LifeFault::Machine("cannot ask systole why", error);
     let mut command = Command::new(house.program());
     command.args(["why", "--json", "-f"]).arg(house.organism());
     let said = command.output().map_err(machine)?;
     if !said.status.success() {
-        return Err(Amiss::Unsaid(String::from_utf8_lossy(&said.stderr).trim().to_owned()));
+        return Err(LifeFault::Unsaid(String::from_utf8_lossy(&said.stderr).trim().to_owned()));
     }
     let answer: Answer =
-        serde_json::from_slice(&said.stdout).map_err(|error| Amiss::Unsaid(error.to_string()))?;
+        serde_json::from_slice(&said.stdout).map_err(|error| LifeFault::Unsaid(error.to_string()))?;
     Ok(answer.waits)
 }
 
 /// Whether all waits are intended.
-pub(crate) fn is_settled(waits: &[Wait], left: &BTreeSet<String>) -> bool {
+pub(crate) fn is_settled(waits: &[ReportedWait], left: &BTreeSet<String>) -> bool {
     waits.iter().all(|wait| left.contains(root_of(&wait.thread)))
 }
 
 /// The unintended waits, in words.
-pub(crate) fn unsettled(waits: &[Wait], left: &BTreeSet<String>) -> String {
+pub(crate) fn unsettled(waits: &[ReportedWait], left: &BTreeSet<String>) -> String {
     let others = waits.iter().filter(|wait| !left.contains(root_of(&wait.thread)));
     let words: Vec<String> = others.map(|wait| format!("{} {}", wait.thread, wait.words)).collect();
     words.join("; ")
 }
 
 /// Open calls whose wait `systole why` does not name, and waits of an unexpected kind.
-pub(crate) fn unnamed<'o>(waits: &[Wait], open: impl Iterator<Item = (&'o str, String)>) -> Vec<String> {
+pub(crate) fn unnamed<'o>(
+    waits: &[ReportedWait],
+    open: impl Iterator<Item = (&'o str, String)>,
+) -> Vec<String> {
     let strange = waits.iter().filter(|wait| !NAMED.contains(&wait.cause.as_str()));
     let mut findings: Vec<String> = strange
         .map(|wait| format!("why  {} waits {}, which is not intended", wait.thread, wait.words))
@@ -76,8 +79,8 @@ fn root_of(thread: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn wait(thread: &str, cause: &str) -> Wait {
-        Wait { thread: thread.into(), cause: cause.into(), words: "for something".into() }
+    fn wait(thread: &str, cause: &str) -> ReportedWait {
+        ReportedWait { thread: thread.into(), cause: cause.into(), words: "for something".into() }
     }
 
     #[test]

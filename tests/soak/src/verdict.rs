@@ -7,17 +7,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Serialize;
-use systole_checker::history::History;
-use systole_checker::log::Log;
-use systole_checker::report::Report;
-use systole_checker::{Terms, check_under};
+use systole_checker::history::ClientHistory;
+use systole_checker::log::LogSnapshot;
+use systole_checker::report::CheckReport;
+use systole_checker::{RunSettings, check_under};
 use tokio::time::Instant;
 
-use super::Tally;
-use super::deals::Deals;
-use super::house::House;
-use super::orders::Deeds;
-use super::roll::Roll;
+use super::ClientTally;
+use super::deals::JournalContent;
+use super::house::RunFolder;
+use super::orders::OrderEffects;
+use super::roll::RowCounts;
 use super::settle;
 
 /// Attempts at one turn that the workload's file allows.
@@ -36,7 +36,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// The result of a run.
 #[derive(Debug, Serialize)]
-pub struct Verdict {
+pub struct SoakResult {
     /// Messages that were acknowledged to clients.
     pub acknowledged: u64,
     /// Acknowledged messages that are not in the log.
@@ -72,7 +72,7 @@ pub struct Verdict {
     pub findings: Vec<String>,
 }
 
-impl Verdict {
+impl SoakResult {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.lost == 0 && self.doubled == 0 && self.findings.is_empty()
@@ -89,20 +89,21 @@ fn as_map<S: serde::Serializer>(rows: &[(&'static str, u64)], to: S) -> Result<S
 }
 
 /// Judges a drained run, with the tally of its clients and orders.
-pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, String> {
-    let log = Log::read(&house.log()).map_err(|fault| fault.to_string())?;
-    let histories: Result<Vec<History>, String> = (1..=clients)
-        .map(|client| History::read(&house.history(client)).map_err(|why| why.to_string()))
+pub fn judge(house: &RunFolder, clients: u64, tally: &ClientTally) -> Result<SoakResult, String> {
+    let log = LogSnapshot::read(&house.log()).map_err(|fault| fault.to_string())?;
+    let histories: Result<Vec<ClientHistory>, String> = (1..=clients)
+        .map(|client| ClientHistory::read(&house.history(client)).map_err(|why| why.to_string()))
         .collect();
     let (messages, children, depth) = (Some(MESSAGES), Some(CHILDREN), Some(DEPTH));
     // Open messages are explained below.
     let (tokens, micros) = (Some(TOKENS), Some(MICROS));
-    let terms = Terms { running: true, attempts: ATTEMPTS, messages, children, depth, tokens, micros };
+    let terms = RunSettings { running: true, attempts: ATTEMPTS, messages, children, depth, tokens, micros };
     let report = check_under(&log, &histories?, &terms);
     let mut findings = in_words(&report);
     let open = report.open.iter().map(|open| (open.thread.as_str(), open.to_string()));
     findings.extend(settle::unnamed(&tally.waits, open));
-    let (mut roll, mut deeds, mut deals) = (Roll::default(), Deeds::default(), Deals::default());
+    let (mut roll, mut deeds, mut deals) =
+        (RowCounts::default(), OrderEffects::default(), JournalContent::default());
     let read = log.each(|record| {
         // The checker finds a row that cannot be read.
         let _unread = record.map(|record| {
@@ -117,7 +118,7 @@ pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, Stri
     findings.extend(deals.wrong(&book(&house.deals())?));
     findings.extend(left_behind(house));
     let counts = report.counts;
-    Ok(Verdict {
+    Ok(SoakResult {
         acknowledged: counts.acked,
         lost: counts.lost,
         doubled: counts.doubled,
@@ -140,12 +141,12 @@ pub fn judge(house: &House, clients: u64, tally: &Tally) -> Result<Verdict, Stri
     })
 }
 
-fn in_words(report: &Report) -> Vec<String> {
+fn in_words(report: &CheckReport) -> Vec<String> {
     report.findings.iter().map(ToString::to_string).collect()
 }
 
 /// The till has `on_unknown: fail`, so it must not be asked twice for one piece of work.
-fn asked_twice(house: &House) -> Result<Vec<String>, String> {
+fn asked_twice(house: &RunFolder) -> Result<Vec<String>, String> {
     let book = book(&house.book())?;
     let mut times: HashMap<&str, u32> = HashMap::new();
     book.lines().for_each(|key| *times.entry(key).or_default() += 1);
@@ -163,7 +164,7 @@ fn book(path: &Path) -> Result<String, String> {
 }
 
 /// All organisms are dead: their programs have seen the end of their stdin, or will soon.
-fn left_behind(house: &House) -> Option<String> {
+fn left_behind(house: &RunFolder) -> Option<String> {
     let patience = Instant::now() + LEAVE;
     loop {
         let dwellers = house.dwellers();

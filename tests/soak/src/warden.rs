@@ -4,13 +4,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::board::Board;
-use super::client::Tally;
-use super::dice::Dice;
+use super::board::NoticeBoard;
+use super::client::ClientTally;
+use super::dice::SeededDice;
 use super::doorstep::Doorstep;
 use super::guests;
-use super::house::House;
-use super::orders::{Deed, Order};
+use super::house::RunFolder;
+use super::orders::{DoneOrder, OrderAction};
 
 /// The longest time between two of its rounds, in milliseconds.
 const ROUND_MS: u64 = 250;
@@ -21,20 +21,20 @@ const HALT_ALL_MS: u64 = 120;
 
 /// The warden.
 pub(crate) struct Warden {
-    board: Arc<Board>,
-    dice: Dice,
+    board: Arc<NoticeBoard>,
+    dice: SeededDice,
     doorstep: Doorstep,
-    orders: Vec<Order>,
+    orders: Vec<DoneOrder>,
 }
 
 impl Warden {
-    pub(crate) fn new(house: &House, board: Arc<Board>, dice: Dice) -> Warden {
+    pub(crate) fn new(house: &RunFolder, board: Arc<NoticeBoard>, dice: SeededDice) -> Warden {
         let doorstep = Doorstep::new(house, guests::WES, board.clone());
         Warden { board, dice, doorstep, orders: Vec::new() }
     }
 
     /// Makes its rounds while messages are sent.
-    pub(crate) fn work(mut self) -> Tally {
+    pub(crate) fn work(mut self) -> ClientTally {
         while self.board.wants_messages() {
             let pause = Duration::from_millis(self.dice.below(ROUND_MS));
             self.board.pause(pause);
@@ -49,7 +49,7 @@ impl Warden {
                 what => self.end_one(what < 92),
             }
         }
-        Tally { orders: self.orders, ..Tally::default() }
+        ClientTally { orders: self.orders, ..ClientTally::default() }
     }
 
     /// Pauses a thread or everything for a moment.
@@ -76,11 +76,11 @@ impl Warden {
         let thread = self.board.thread_of_another(guests::WES.name, &mut self.dice);
         let (Some(thread), Some((_, door))) = (thread, self.doorstep.at(None)) else { return };
         let (done, deed) = match at_rest {
-            true => (door.end(&thread).is_ok_and(|said| said.is_ok()), Deed::Ended),
-            false => (door.cancel(&thread).is_ok_and(|said| said.is_ok()), Deed::Cancelled),
+            true => (door.end(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Ended),
+            false => (door.cancel(&thread).is_ok_and(|said| said.is_ok()), OrderAction::Cancelled),
         };
         if done {
-            self.orders.push(Order { on: thread, deed });
+            self.orders.push(DoneOrder { on: thread, deed });
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
     let run = run_file(house.path());
     let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
     assert_eq!(receipt.status, 202, "{receipt:?}");
-    let mains = |seen: &[systole_mock_model::Seen]| {
+    let mains = |seen: &[systole_mock_model::SeenRequest]| {
         seen.iter().filter(|seen| seen.model.as_deref() == Some("main-model")).count()
     };
     let waited = house.mock.wait(PATIENCE, |seen| mains(seen) > at);

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use systole::audit::persons;
 use systole::edges::log::sqlite;
 use systole::runtime::runfile::random_hex;
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 use super::house::{House, Plan};
 use super::reckoning::{self, Field};
@@ -43,7 +43,7 @@ fn question(number: u64) -> String {
     format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Question {number}: where is the moon?</ask>")
 }
 
-fn draw(dice: &mut Dice, life: u64) -> (&'static str, Hold) {
+fn draw(dice: &mut SeededDice, life: u64) -> (&'static str, Hold) {
     // Nothing of the answer, all of it, and everything between.
     let mut until = || match dice.below(8) {
         0 => Until::Before,
@@ -65,7 +65,7 @@ fn deaths(policy: &str, dialect: &str) {
         Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
     };
     println!("{policy}: SYSTOLE_AGENT_SEED={seed} SYSTOLE_AGENT_DEATHS={number}");
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededDice::new(seed);
     let strait = Strait::new();
     let agent = format!(", on_unknown: {policy}");
     // About one call of the tool in 8,000 is out at six deaths in a row. It would end then, and the model would wait in
@@ -88,7 +88,7 @@ fn deaths(policy: &str, dialect: &str) {
 }
 
 /// One life: questions are asked and persons decide, until the hold is reached. Then the organism is killed.
-fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Dice) {
+fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut SeededDice) {
     let house = &field.house;
     let waiting = if field.asked_by.is_empty() { Vec::new() } else { waiting(house) };
     strait.arm(hold);

@@ -1,6 +1,6 @@
 //! One conversation in three dialects: the messages on the bus are the same, byte for byte.
 
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 use super::house::{Critic, FORMS, House, Plan};
 use super::nonce::BLANK;
@@ -32,7 +32,7 @@ fn replies(dialect: &str) -> String {
 fn said(house: &House) -> Vec<(String, String)> {
     let records = house.records();
     let own = records.iter().filter(|record| {
-        record.header.kind == Kind::Message
+        record.header.kind == RecordKind::Message
             && record.header.from.as_str() == "helper"
             && record.header.to.is_some()
     });

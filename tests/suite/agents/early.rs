@@ -1,7 +1,7 @@
 //! An agent whose answers are cut after their first action, in an organism as people run it: the provider sees its
 //! client disconnect, the log says how the answer ended, and uncounted tokens are shown as uncounted.
 
-use systole_mock_model::End;
+use systole_mock_model::AnswerEnd;
 
 use super::again::{XML, at_every_turn};
 use super::house::{Critic, FORMS, House, Plan};
@@ -19,7 +19,8 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
         let ran = house.ask("Where is the moon?");
         let words = format!("{form}: {ran:?}\n{}", house.told());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The moon is there.\n"), "{words}");
-        let gone = |seen: &[systole_mock_model::Seen]| seen.iter().all(|seen| seen.end == End::Gone);
+        let gone =
+            |seen: &[systole_mock_model::SeenRequest]| seen.iter().all(|seen| seen.end == AnswerEnd::Gone);
         let seen = house.mock.wait(crate::program::PATIENCE, gone);
         assert_eq!(seen.as_ref().map(Vec::len).ok(), Some(2), "{words}: {seen:?}");
         let outcomes = house.outcomes("helper");

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use systole::audit::prompts;
 use systole::edges::log::sqlite;
-use systole_agent::chain::{self, Read};
+use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::ids::CallPath;
-use systole_kit::journal::{Entry, Recalled};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use super::house::{House, Plan};
 
@@ -43,7 +43,9 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
     let before = |text: &str| match chain::read(text) {
-        Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
+        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
+            Some(before.to_owned())
+        }
         _ => None,
     };
     let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
@@ -53,7 +55,9 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
         let Some(turn) = h.call.as_ref().and_then(|call| turn_of(call, h.turn)) else { continue };
         let of_turn = bytes.entry(turn).or_default();
         *of_turn += h.bytes(record.body.len()).len() + record.body.len();
-        if let Ok(Recalled { entry: Entry::Started(started), .. }) = Recalled::read(&record.body) {
+        if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
+            EarlierEntry::read(&record.body)
+        {
             let chain = prompts::links(&log, &started.prompt, before).unwrap();
             // The whole prompt is stored, and nearly all of it was stored before.
             assert!(chain.len() >= turn, "turn {turn} stands on {} links", chain.len());

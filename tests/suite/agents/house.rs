@@ -7,8 +7,8 @@ use serde_json::Value;
 use systole::edges::log::sqlite;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
-use systole_kit::journal::{Entry, Outcome, Recalled, Started};
-use systole_mock_model::{MockModel, Options, Script, Seen};
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
+use systole_mock_model::{MockModel, MockOptions, MockScript, SeenRequest};
 
 use super::nonce;
 use super::strait::Strait;
@@ -118,10 +118,11 @@ impl House {
         };
         let script =
             format!("main-model:{}second-model:{}", list(plan.replies.trim_end()), list(plan.critic.replies));
-        let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad}\n{script}"));
-        let options = Options { window: plan.window, key: Some(KEY.to_owned()), ..Options::default() };
+        let script = MockScript::parse(&script).unwrap_or_else(|bad| panic!("{bad}\n{script}"));
+        let options =
+            MockOptions { window: plan.window, key: Some(KEY.to_owned()), ..MockOptions::default() };
         // Ollama needs no key.
-        let options = if plan.form == "ollama" { Options { key: None, ..options } } else { options };
+        let options = if plan.form == "ollama" { MockOptions { key: None, ..options } } else { options };
         let mock = MockModel::start(script, options).unwrap();
         let url = match plan.dialect {
             "xml-final" => format!("http://{}", nonce::between(mock.address())),
@@ -173,7 +174,7 @@ console: {{listen: "127.0.0.1:0"}}
     }
 
     /// The requests that the model of `helper` got, in order.
-    pub(super) fn asked(&self) -> Vec<Seen> {
+    pub(super) fn asked(&self) -> Vec<SeenRequest> {
         self.mock.seen().into_iter().filter(|seen| seen.model.as_deref() == Some("main-model")).collect()
     }
 
@@ -204,31 +205,31 @@ console: {{listen: "127.0.0.1:0"}}
     }
 
     /// The starts in the journal of an agent, in order.
-    pub(super) fn started(&self, agent: &str) -> Vec<Started> {
+    pub(super) fn started(&self, agent: &str) -> Vec<ModelStarted> {
         self.journal(agent)
             .into_iter()
             .filter_map(|entry| match entry {
-                Entry::Started(started) => Some(started),
-                Entry::Result(_) => None,
+                JournalEntry::Started(started) => Some(started),
+                JournalEntry::Result(_) => None,
             })
             .collect()
     }
 
     /// The outcomes in the journal of an agent, in order.
-    pub(super) fn outcomes(&self, agent: &str) -> Vec<Outcome> {
+    pub(super) fn outcomes(&self, agent: &str) -> Vec<ModelCallOutcome> {
         self.journal(agent)
             .into_iter()
             .filter_map(|entry| match entry {
-                Entry::Result(outcome) => Some(outcome),
-                Entry::Started(_) => None,
+                JournalEntry::Result(outcome) => Some(outcome),
+                JournalEntry::Started(_) => None,
             })
             .collect()
     }
 
-    fn journal(&self, agent: &str) -> Vec<Entry> {
+    fn journal(&self, agent: &str) -> Vec<JournalEntry> {
         let records = self.records();
         let own = records.iter().filter(|record| record.header.from.as_str() == agent);
-        own.filter_map(|record| Some(Recalled::read(&record.body).ok()?.entry)).collect()
+        own.filter_map(|record| Some(EarlierEntry::read(&record.body).ok()?.entry)).collect()
     }
 
     /// The prompt of the newest model call in the newest thread, as `context` prints it.
@@ -242,8 +243,8 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn judged(&self) {
         let path = self.path().join("hello.db");
         sqlite::verify_all(&path).unwrap();
-        let log = systole_checker::log::Log::read(&path).unwrap();
-        let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
+        let log = systole_checker::log::LogSnapshot::read(&path).unwrap();
+        let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
         assert!(report.is_clean(), "{report}\n{}", self.told());
         for file in std::fs::read_dir(self.path()).unwrap() {
             let bytes = std::fs::read(file.unwrap().path()).unwrap();

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 
 use rustix::process::Signal;
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 use super::house::{House, KEY, Plan};
 use crate::program::{PATIENCE, Running, ask as knock, run_file, systole_with};
@@ -188,7 +188,7 @@ fn trial(dialect: &str, policy: &str, moment: Moment) {
         let at = before.len();
         assert_eq!(started[at].prompt, started[at - 1].prompt, "{}", words(&ran));
     }
-    let attempts = house.records().iter().filter(|record| record.header.kind == Kind::Attempt).count();
+    let attempts = house.records().iter().filter(|record| record.header.kind == RecordKind::Attempt).count();
     assert!(attempts > 0, "{}", words(&ran));
     house.judged();
 }

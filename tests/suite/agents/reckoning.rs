@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use systole::audit::{costs, prompts};
 use systole::edges::log::sqlite;
-use systole_agent::chain::{self, Read};
+use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
-use systole_core::types::record::{Approving, Kind, Mark, Record, Role};
-use systole_kit::journal::{Entry, Outcome, Recalled};
+use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 
 use super::house::House;
 use super::strait;
@@ -34,7 +34,7 @@ struct Start {
     /// The life that wrote it, from 0.
     life: usize,
     prompt: String,
-    result: Option<Outcome>,
+    result: Option<ModelCallOutcome>,
 }
 
 /// The totals, to be printed.
@@ -90,15 +90,15 @@ fn starts(records: &[Record]) -> Vec<Start> {
     for record in records {
         let h = &record.header;
         life += usize::from(h.thread.as_str() == "sys" && record.body.starts_with(b"<boot "));
-        let Some(Recalled { attempt, id, entry }) = journal(record) else { continue };
+        let Some(EarlierEntry { attempt, id, entry }) = journal(record) else { continue };
         let (thread, turn, life) = (h.thread.clone(), h.turn.unwrap(), life - 1);
         assert_eq!(h.call.as_ref().unwrap().as_str(), "1", "only calls from outside ask a model");
         match entry {
-            Entry::Started(started) => {
+            JournalEntry::Started(started) => {
                 let (prompt, result) = (started.prompt, None);
                 starts.push(Start { thread, turn, attempt, id, life, prompt, result });
             }
-            Entry::Result(outcome) => {
+            JournalEntry::Result(outcome) => {
                 let its = |start: &&mut Start| {
                     (&start.thread, start.turn, start.attempt, start.id)
                         == (&thread, turn, attempt, outcome.of)
@@ -112,8 +112,8 @@ fn starts(records: &[Record]) -> Vec<Start> {
     starts
 }
 
-fn journal(record: &Record) -> Option<Recalled> {
-    (record.header.kind == Kind::Journal).then(|| Recalled::read(&record.body).ok())?
+fn journal(record: &Record) -> Option<EarlierEntry> {
+    (record.header.kind == RecordKind::Journal).then(|| EarlierEntry::read(&record.body).ok())?
 }
 
 /// The text that a request and a prompt in the log share: the system prompt and the text of the turn. Both contain
@@ -128,12 +128,14 @@ fn of_request(body: &Value) -> Shared {
 
 fn of_prompt(log: &dyn LogReader, prompt: &str) -> Shared {
     let before = |text: &str| match chain::read(text) {
-        Some(Read::Segment { before, .. } | Read::Prompt { before, .. }) => Some(before.to_owned()),
+        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
+            Some(before.to_owned())
+        }
         _ => None,
     };
     let links = prompts::links(log, prompt, before).unwrap();
     match (chain::read(&links[0]), chain::read(links.last().unwrap())) {
-        (Some(Read::Base { system, .. }), Some(Read::Prompt { header, .. })) => {
+        (Some(ParsedLink::Base { system, .. }), Some(ParsedLink::Prompt { header, .. })) => {
             (system.to_owned(), header.to_owned())
         }
         other => panic!("{other:?} is no chain"),
@@ -201,18 +203,18 @@ fn every_thread_has_its_end(field: &Field, records: &[Record], starts: &[Start],
             let h = &record.header;
             h.call.as_ref().is_some_and(|call| call.as_str() == "1") && (h.kind, h.code) == (kind, Some(mark))
         };
-        let unknown = Mark::Code(Code::UnknownOutcome);
+        let unknown = RecordCode::Code(Code::UnknownOutcome);
         let count = |kind, mark| records.iter().filter(|record| is(record, kind, mark)).count();
-        let finals = count(Kind::Message, Mark::Role(Role::Final));
+        let finals = count(RecordKind::Message, RecordCode::Role(MessageRole::Final));
         let failed: Vec<String> = records
             .iter()
-            .filter(|record| record.header.kind == Kind::Outcome && is_end(record))
-            .map(|record| record.header.code.map_or("none", Mark::as_str).to_owned())
+            .filter(|record| record.header.kind == RecordKind::Outcome && is_end(record))
+            .map(|record| record.header.code.map_or("none", RecordCode::as_str).to_owned())
             .collect();
         let words = || format!("{thread}: {}", field.house.systole(&["log", thread.as_str()]).stdout);
         assert_eq!(finals + failed.len(), 1, "one end: {}", words());
         let rejected = records.iter().filter(|record| is_rejected(record, &records)).count();
-        let told = count(Kind::Attempt, unknown) + count(Kind::Outcome, unknown) + rejected;
+        let told = count(RecordKind::Attempt, unknown) + count(RecordKind::Outcome, unknown) + rejected;
         let open = starts.iter().filter(|s| s.thread == *thread && s.result.is_none()).count();
         assert_eq!(told, open, "each start without a result is reported: {}", words());
         tally.threads += 1;
@@ -223,7 +225,7 @@ fn every_thread_has_its_end(field: &Field, records: &[Record], starts: &[Start],
 
 fn is_end(record: &Record) -> bool {
     let h = &record.header;
-    h.call.as_ref().is_some_and(|call| call.as_str() == "1") && h.code != Some(Mark::DeadLetter)
+    h.call.as_ref().is_some_and(|call| call.as_str() == "1") && h.code != Some(RecordCode::DeadLetter)
 }
 
 /// Whether a person rejected a repeated request to a model whose answer is unknown.
@@ -233,13 +235,13 @@ fn is_rejected(record: &Record, records: &[&Record]) -> bool {
         let begin = format!(" {name}=\"");
         body.split_once(&begin).and_then(|(_, rest)| rest.split_once('"')).map(|(value, _)| value.to_owned())
     };
-    let mark = |record: &Record, what| record.header.code == Some(Mark::Approving(what));
+    let mark = |record: &Record, what| record.header.code == Some(RecordCode::Approving(what));
     let asks = |request: &&&Record| {
-        mark(request, Approving::Requested)
+        mark(request, ApprovalEffect::Requested)
             && attribute(request, "id") == attribute(record, "id")
             && attribute(request, "unknown").is_some_and(|words| words.contains("model.unknown-outcome"))
     };
-    mark(record, Approving::Rejected) && records.iter().any(|request| asks(&request))
+    mark(record, ApprovalEffect::Rejected) && records.iter().any(|request| asks(&request))
 }
 
 /// For each start, the money in the log equals what the mock charged; and `cost` reports the same for each thread.

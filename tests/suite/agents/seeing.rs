@@ -27,13 +27,16 @@ fn replies() -> String {
 }
 
 /// The messages that a model got in its conversation, in order.
-fn told(seen: &systole_mock_model::Seen) -> Vec<String> {
+fn told(seen: &systole_mock_model::SeenRequest) -> Vec<String> {
     let messages = seen.body["messages"].as_array().unwrap().iter();
     let said = messages.filter(|message| message["role"] != "system");
     said.map(|message| message["content"].as_str().unwrap().to_owned()).collect()
 }
 
-fn of<'s>(seen: &'s [systole_mock_model::Seen], model: &str) -> Vec<&'s systole_mock_model::Seen> {
+fn of<'s>(
+    seen: &'s [systole_mock_model::SeenRequest],
+    model: &str,
+) -> Vec<&'s systole_mock_model::SeenRequest> {
     seen.iter().filter(|seen| seen.model.as_deref() == Some(model)).collect()
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use systole_core::types::ids::ThreadId;
 use systole_core::types::record::Record;
-use systole_kit::journal::{Entry, Outcome, Recalled, Started};
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 
 use super::house::{Critic, House, Plan};
 
@@ -25,22 +25,22 @@ struct Of {
 }
 
 impl Of {
-    fn entries(&self) -> impl Iterator<Item = Entry> {
-        self.records.iter().filter_map(|record| Some(Recalled::read(&record.body).ok()?.entry))
+    fn entries(&self) -> impl Iterator<Item = JournalEntry> {
+        self.records.iter().filter_map(|record| Some(EarlierEntry::read(&record.body).ok()?.entry))
     }
 
-    fn starts(&self) -> Vec<Started> {
+    fn starts(&self) -> Vec<ModelStarted> {
         let start = |entry| match entry {
-            Entry::Started(started) => Some(started),
-            Entry::Result(_) => None,
+            JournalEntry::Started(started) => Some(started),
+            JournalEntry::Result(_) => None,
         };
         self.entries().filter_map(start).collect()
     }
 
-    fn results(&self) -> Vec<Outcome> {
+    fn results(&self) -> Vec<ModelCallOutcome> {
         let result = |entry| match entry {
-            Entry::Result(outcome) => Some(outcome),
-            Entry::Started(_) => None,
+            JournalEntry::Result(outcome) => Some(outcome),
+            JournalEntry::Started(_) => None,
         };
         self.entries().filter_map(result).collect()
     }
@@ -53,7 +53,10 @@ impl Of {
     fn told_before_any_start(&self, code: &str) -> bool {
         let told = self.first(|record| String::from_utf8_lossy(&record.body).contains(code));
         let start = self.first(|record| {
-            matches!(Recalled::read(&record.body), Ok(Recalled { entry: Entry::Started(_), .. }))
+            matches!(
+                EarlierEntry::read(&record.body),
+                Ok(EarlierEntry { entry: JournalEntry::Started(_), .. })
+            )
         });
         told.is_some_and(|told| start.is_none_or(|start| told < start))
     }
@@ -72,8 +75,8 @@ struct Measure {
     what: &'static str,
     budget: &'static str,
     limit: u64,
-    kept: fn(&Started) -> u64,
-    used: fn(&Outcome) -> u64,
+    kept: fn(&ModelStarted) -> u64,
+    used: fn(&ModelCallOutcome) -> u64,
 }
 
 const MEASURES: [Measure; 2] = [
@@ -113,8 +116,8 @@ fn b15_in_a_tree_of_agents_the_second_child_is_told_before_its_model_is_asked() 
         let told = [one, two].into_iter().filter(|child| child.told_before_any_start(what)).count();
         assert_eq!(told, 1, "one of them is told before it starts: {words}");
 
-        let starts: Vec<Started> = threads.iter().flat_map(Of::starts).collect();
-        let results: Vec<Outcome> = threads.iter().flat_map(Of::results).collect();
+        let starts: Vec<ModelStarted> = threads.iter().flat_map(Of::starts).collect();
+        let results: Vec<ModelCallOutcome> = threads.iter().flat_map(Of::results).collect();
         assert_eq!((starts.len(), results.len()), (house.mock.seen().len(), starts.len()), "{words}");
         // Both at once would have been too much; each alone is not.
         let child_start = &one.starts().into_iter().chain(two.starts()).next().unwrap();

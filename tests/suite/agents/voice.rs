@@ -6,7 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use rustix::process::Signal;
-use systole_mock_model::End;
+use systole_mock_model::AnswerEnd;
 
 use super::house::{House, KEY, Plan};
 use crate::program::{Events, PATIENCE, Running, run_file, systole_with};
@@ -40,7 +40,7 @@ fn b18_the_first_words_are_on_the_terminal_while_the_model_holds_back_the_rest()
         let mut terminal = at_terminal(&house, &["ask", "What?"]);
         terminal.shows("helper: First words come.");
         assert!(!terminal.seen().contains("the rest"), "{}", terminal.seen());
-        assert_eq!(house.mock.seen()[0].end, End::Open, "the model has not said all");
+        assert_eq!(house.mock.seen()[0].end, AnswerEnd::Open, "the model has not said all");
         house.mock.release();
         let (code, screen) = terminal.end();
         assert_eq!(code, Some(0), "{screen}");
@@ -61,7 +61,7 @@ fn b18_streamed_model_output_is_shown_as_thought_and_call_while_it_arrives() {
         let mut terminal = at_terminal(&house, &["ask", "Where is the moon?"]);
         terminal.shows("helper thinks: I look.");
         terminal.shows("helper → search: query=\"moon\"");
-        assert_eq!(house.mock.seen()[0].end, End::Open, "the model has not said all");
+        assert_eq!(house.mock.seen()[0].end, AnswerEnd::Open, "the model has not said all");
         house.mock.release();
         let (code, screen) = terminal.end();
         assert_eq!(code, Some(0), "{screen}");
@@ -106,7 +106,7 @@ fn b10_ctrl_c_cancels_the_question_wherever_the_organism_runs() {
         let (code, screen) = terminal.end();
         assert_eq!(code, Some(130), "{screen}");
         assert_eq!(lines_that_stay(&screen), ["cancelled thread sess-"], "{screen}");
-        let gone = house.mock.wait(PATIENCE, |seen| seen.iter().all(|one| one.end == End::Gone));
+        let gone = house.mock.wait(PATIENCE, |seen| seen.iter().all(|one| one.end == AnswerEnd::Gone));
         assert!(gone.is_ok(), "the model is not asked any more: {gone:?}");
         assert!(house.told().contains("the thread ends, cancelled by operator"), "{}", house.told());
         let next = house.ask("And now?");
@@ -260,7 +260,7 @@ fn ctrl_c_ends_the_waiting_of_send_and_the_thread_goes_on() {
     let (code, screen) = terminal.end();
     assert_eq!(code, Some(130), "{screen}");
     assert_eq!(lines_that_stay(&screen).last().unwrap(), "stopping; thread sess- goes on", "{screen}");
-    assert_eq!(house.mock.seen()[0].end, End::Open);
+    assert_eq!(house.mock.seen()[0].end, AnswerEnd::Open);
     house.mock.release();
     let mut events = Events::open(&run_file(house.path()), "?from=0", &[]);
     while events.next().expect("a final").2["code"] != "final" {}

@@ -73,14 +73,14 @@ fn rows_27_and_28_the_same_key_again() {
 
 #[tokio::test]
 async fn row_29_a_key_that_another_client_used_is_still_free() {
-    use systole::runtime::running::Message;
-    use systole::runtime::waiting::Reply;
+    use systole::runtime::running::ClientMessage;
+    use systole::runtime::waiting::SenderReply;
     use systole_core::types::ids::{Key, Name};
 
     let folder = crate::organism::echo();
     let organism = crate::organism::start(folder.path()).await;
     let sent = async |client: &str, text: &str| {
-        let message = Message {
+        let message = ClientMessage {
             client: Name::parse(client).unwrap_or_else(|_| Name::operator()),
             key: Key::parse("k1").unwrap(),
             document: crate::organism::say(text).into_bytes(),
@@ -88,7 +88,7 @@ async fn row_29_a_key_that_another_client_used_is_still_free() {
             thread: None,
         };
         match organism.ask(message).await.unwrap() {
-            Reply::Receipt(receipt, _) => receipt,
+            SenderReply::Receipt(receipt, _) => receipt,
             other => panic!("{other:?}"),
         }
     };

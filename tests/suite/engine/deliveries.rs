@@ -1,13 +1,13 @@
 //! Deliveries that are out: deadlines, call-backs, slots, and the content of a turn.
 
 use systole_core::types::codes::Code;
-use systole_kit::{Limits, Payload};
+use systole_kit::{DocumentLimits, Payload};
 
 use super::*;
 use crate::pump::{call, final_, note};
 
-fn token(delivery: &str) -> Token {
-    Token(format!("{} {delivery}", root()).into())
+fn token(delivery: &str) -> LeaseToken {
+    LeaseToken(format!("{} {delivery}", root()).into())
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn an_attempt_past_its_deadline_is_called_back_and_keeps_its_slot_until_it_is_ov
     assert_eq!(rig.lines().pop().unwrap(), "root 2 attempt/listener.timeout core -> tool 1 t1");
     rig.passes(5_000);
     assert!(rig.seen().is_empty(), "the slot is not free yet");
-    rig.input(Input::Gone { token: token("1 t1 a1"), code: Code::ListenerTimeout, words: String::new() });
+    rig.input(PumpInput::Gone { token: token("1 t1 a1"), code: Code::ListenerTimeout, words: String::new() });
     rig.settle();
     assert_eq!(rig.seen(), ["tool 1 t1 a2"]);
 }
@@ -34,11 +34,16 @@ fn a_turn_after_again_shows_its_code_its_feedback_and_the_notices_before_it_in_o
     let mut rig = Rig::new();
     rig.asks(1, "k", "agent", None);
     rig.settle();
-    let notice =
-        |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("repaired <{n}> & \"so\"") };
+    let notice = |n: u32| JudgedContent::Notice {
+        code: format!("agent.n{n}"),
+        words: format!("repaired <{n}> & \"so\""),
+    };
     rig.says("1 t1 a1", notice(1));
     rig.says("1 t1 a1", notice(2));
-    rig.says("1 t1 a1", Said::Again { code: "agent.prose-only".into(), words: "No <action>.\nTry.".into() });
+    rig.says(
+        "1 t1 a1",
+        JudgedContent::Again { code: "agent.prose-only".into(), words: "No <action>.\nTry.".into() },
+    );
     rig.settle();
     let document = rig.documents().pop().unwrap();
     assert_eq!(document.matches("retry_allowed=\"true\"").count(), 3, "it may say it again: {document}");
@@ -68,7 +73,7 @@ fn row_45_a_clock_that_is_set_ends_no_attempt_and_no_pause() {
     rig.clock_set_forward(10 * 365 * 86_400_000);
     rig.settle();
     assert!(rig.seen().is_empty(), "the delivery has been out for no time");
-    rig.input(Input::Gone { token: token("1 t1 a1"), code: Code::ListenerFailed, words: String::new() });
+    rig.input(PumpInput::Gone { token: token("1 t1 a1"), code: Code::ListenerFailed, words: String::new() });
     rig.settle();
     rig.clock_set_forward(86_400_000);
     rig.settle();
@@ -87,7 +92,7 @@ fn a_cancelled_call_is_called_back_and_its_slot_is_kept_until_it_is_over() {
     rig.cancels(3, &root());
     rig.settle();
     assert_eq!(rig.seen(), ["call back 1 t1 a1 Cancelled", "3: done"]);
-    rig.input(Input::Gone { token: token("1 t1 a1"), code: Code::CancelledThread, words: String::new() });
+    rig.input(PumpInput::Gone { token: token("1 t1 a1"), code: Code::CancelledThread, words: String::new() });
     assert_eq!(rig.seen(), ["tool 1 t1 a1"]);
 }
 
@@ -100,9 +105,9 @@ fn a_turn_may_show_more_than_is_kept_at_hand() {
     rig.settle();
     let text = "x".repeat(900_000);
     let document = format!("<done xmlns=\"urn:test\">{text}</done>");
-    let done = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+    let done = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
     for n in 0..40 {
-        let answer = Item::Admitted(Admitted::new(What::Final, Verdict::sworn(done.clone())));
+        let answer = JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(done.clone())));
         rig.replies(&format!("1/1.{n} t1 a1"), vec![answer]);
         rig.settle();
     }
@@ -123,7 +128,7 @@ fn a_turn_whose_records_were_looked_up_does_not_go_out_once_the_organism_stops()
     let mut rig = rig.killed_unread();
     rig.write();
     rig.look();
-    rig.input(Input::Stop);
+    rig.input(PumpInput::Stop);
     rig.settle();
     assert!(rig.seen().is_empty());
 }
@@ -163,7 +168,7 @@ fn notices_of_one_turn_are_kept_up_to_a_limit_that_the_listener_learns() {
     rig.asks(1, "k", "agent", None);
     rig.settle();
     for n in 0..100 {
-        rig.says("1 t1 a1", Said::Notice { code: "x".into(), words: format!("notice {n}") });
+        rig.says("1 t1 a1", JudgedContent::Notice { code: "x".into(), words: format!("notice {n}") });
     }
     rig.replies("1 t1 a1", vec![note()]);
     rig.settle();
@@ -183,7 +188,7 @@ fn a_reply_sent_over_and_over_pushes_no_other_lease_out() {
     rig.replies("1 t1 a1", vec![final_()]);
     let b = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("b").unwrap(), 12);
     for _ in 0..5_000 {
-        rig.says_in(&b, "1 t1 a1", Said::Items(vec![final_()]));
+        rig.says_in(&b, "1 t1 a1", JudgedContent::Items(vec![final_()]));
     }
     assert!(rig.leases.find(&token("1 t1 a1").0).is_some());
 }

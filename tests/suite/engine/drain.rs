@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use systole::edges::log::writer::{Outcome, Writer};
-use systole::runtime::pump_loop::{Ended, Lines, Taken, run};
+use systole::edges::log::writer::{BatchResult, WriterHandle};
+use systole::runtime::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,21 +21,27 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
 
     let (pump, inputs) = mpsc::channel(8);
     let (settled, written) = mpsc::channel(2);
-    let writer = Writer::start(Box::new(log.clone()), move |outcome| {
-        let Outcome::Committed(position) = outcome else { panic!("{outcome:?}") };
-        drop(settled.blocking_send(Written::Committed(position)));
+    let writer = WriterHandle::start(Box::new(log.clone()), move |outcome| {
+        let BatchResult::Committed(position) = outcome else { panic!("{outcome:?}") };
+        drop(settled.blocking_send(WriteReport::Committed(position)));
     });
     let writer = writer.unwrap();
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
     let (tail, _followed) = watch::channel(Position(0));
     let (stop, stopped) = oneshot::channel();
-    let batches = Box::new(move |batch, _| writer.hand(batch).map_or(Taken::Gone, |()| Taken::Over));
-    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    let batches =
+        Box::new(move |batch, _| writer.hand(batch).map_or(BatchHandover::Gone, |()| BatchHandover::Over));
+    let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
 
     let talking = async move {
-        let said = || Said::Progress { words: "still here".into() };
+        let said = || JudgedContent::Progress { words: "still here".into() };
         while pump
-            .send(Input::Judged(Judged { lease: lease.clone(), said: said(), claimed: None, ticket: None }))
+            .send(PumpInput::Judged(JudgedDocument {
+                lease: lease.clone(),
+                said: said(),
+                claimed: None,
+                ticket: None,
+            }))
             .await
             .is_ok()
         {}
@@ -43,7 +49,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     stop.send(Duration::from_millis(100)).unwrap();
     let all = async { tokio::join!(run(engine, lines), talking).0 };
     let ended = tokio::time::timeout(PATIENCE, all).await;
-    assert_eq!(ended.expect("the end never came"), Ended::Drained(1));
+    assert_eq!(ended.expect("the end never came"), LoopEnd::Drained(1));
 }
 
 #[tokio::test]
@@ -56,12 +62,12 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let (tail, _followed) = watch::channel(Position(0));
     let (_stop, stopped) = oneshot::channel();
     // A writer that takes a batch and never answers.
-    let batches = Box::new(|_, _| Taken::Over);
-    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    let batches = Box::new(|_, _| BatchHandover::Over);
+    let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
     let flood = async {
         let words = "x".repeat(1 << 20);
         for taken in 0..1_000 {
-            let mut news = Input::Left { listener: name("tool"), words: words.clone() };
+            let mut news = PumpInput::Left { listener: name("tool"), words: words.clone() };
             let mut turned_away = 0;
             while let Err(TrySendError::Full(back)) = pump.try_send(news) {
                 news = back;
@@ -84,16 +90,16 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
 #[tokio::test]
 async fn a_writer_that_is_gone_ends_the_loop() {
     let Rig { mut engine, outside, .. } = Rig::new();
-    engine.input(Input::Joined(name("tool")));
+    engine.input(PumpInput::Joined(name("tool")));
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
     let (tail, _followed) = watch::channel(Position(0));
     let (_stop, stopped) = oneshot::channel();
     drop(settled);
-    let batches = Box::new(|_, _| Taken::Over);
-    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
-    assert_eq!(run(engine, lines).await, Ended::Broken("the writer of the log is gone".to_owned()));
+    let batches = Box::new(|_, _| BatchHandover::Over);
+    let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
+    assert_eq!(run(engine, lines).await, LoopEnd::Broken("the writer of the log is gone".to_owned()));
 }
 
 /// No other input may come for a long time: an input that waits for the log must not wait for another
@@ -114,24 +120,26 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let (_stop, stopped) = oneshot::channel();
     // The pump writes each batch itself.
     let log = Mutex::new(log);
-    let batches = Box::new(move |batch: Batch, _| match log.lock().unwrap().commit(&batch) {
-        Commit::Committed(position) => Taken::Stored(position),
+    let batches = Box::new(move |batch: LogBatch, _| match log.lock().unwrap().commit(&batch) {
+        Commit::Committed(position) => BatchHandover::Stored(position),
         other => panic!("{other:?}"),
     });
     let clock = outside.clone();
-    let lines = Lines { inputs, written, batches, lookups, tail, stop: stopped, clock };
+    let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
     let answered = async {
         let mut has_asked = false;
         // This many reads take far less than the second after which the loop would look around by itself.
         for _ in 0..10_000 {
             if let Ok(lookup) = asked.try_recv() {
-                pump.send(Input::Found(answer(&*reader, &mut Begun::default(), lookup))).await.unwrap();
+                pump.send(PumpInput::Found(answer(&*reader, &mut BegunViews::default(), lookup)))
+                    .await
+                    .unwrap();
             }
             let lease = leases.find(&format!("{} 1 t1 a2", root()));
             if let Some(lease) = lease.filter(|_| !has_asked) {
                 has_asked = true;
-                let judged = Judged { lease, said: recalls(7, 0), claimed: None, ticket: None };
-                pump.send(Input::Judged(judged)).await.unwrap();
+                let judged = JudgedDocument { lease, said: recalls(7, 0), claimed: None, ticket: None };
+                pump.send(PumpInput::Judged(judged)).await.unwrap();
             }
             if outside.answers.lock().unwrap().iter().any(|answer| answer.id == 7) {
                 return true;

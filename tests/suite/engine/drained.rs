@@ -1,7 +1,7 @@
 //! Restart after a clean stop: if the last record says that nothing was out, nothing counts as lost. That record
 //! is valid only until something may go out again.
 
-use systole_core::pump::event::Pause;
+use systole_core::pump::event::PauseOrder;
 use systole_core::types::codes::Code;
 
 use super::*;
@@ -11,22 +11,22 @@ impl Rig {
     /// Pauses everything, or resumes it.
     fn halts(&mut self, halts: bool) {
         let (ticket, by) = (Ticket(90), Name::operator());
-        self.input(Input::Pause(Pause { ticket, by, thread: None, halts, note: None }));
+        self.input(PumpInput::Pause(PauseOrder { ticket, by, thread: None, halts, note: None }));
         self.settle();
     }
 
     /// Stops cleanly. Returns the body of the last record.
     fn stops(&mut self) -> String {
-        self.input(Input::Stop);
-        self.input(Input::Farewell);
+        self.input(PumpInput::Stop);
+        self.input(PumpInput::Farewell);
         self.settle();
         String::from_utf8(self.records().pop().unwrap().body.to_vec()).unwrap()
     }
 
     /// The recorded attempts.
     fn attempts(&self) -> usize {
-        use systole_core::types::record::Kind;
-        self.records().iter().filter(|record| record.header.kind == Kind::Attempt).count()
+        use systole_core::types::record::RecordKind;
+        self.records().iter().filter(|record| record.header.kind == RecordKind::Attempt).count()
     }
 }
 
@@ -63,7 +63,7 @@ fn nothing_goes_out_before_the_start_is_on_disk() {
     rig.asks(1, "k", "tool", None);
     rig.asks(2, "b", "tool", None);
     rig.settle();
-    rig.input(Input::Stop);
+    rig.input(PumpInput::Stop);
     rig.replies("1 t1 a1", vec![final_()]);
     rig.settle();
     assert!(rig.stops().contains("mode=\"drained\""), "the other had no slot yet");
@@ -111,7 +111,7 @@ fn what_may_not_go_out_yet_does_not_keep_the_loop_turning() {
     rig.asks(1, "k", "tool", None);
     rig.settle();
     let token = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
-    rig.input(Input::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
+    rig.input(PumpInput::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
     assert!(rig.stops().contains("mode=\"drained\""));
     let mut rig = rig.killed_unread();
     rig.passes(60_000);

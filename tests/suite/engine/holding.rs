@@ -3,21 +3,21 @@
 
 use super::*;
 use crate::pump::{call, final_};
-use systole_core::pump::event::Pause;
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::pump::event::PauseOrder;
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
 /// The setting of `guarded` in the composition.
 const EXPIRES_MS: u64 = 60_000;
 
 impl Rig {
     fn approves(&mut self, ticket: u64, id: u64) {
-        self.input(Input::Ruled(Ruling {
+        self.input(PumpInput::Ruled(Ruling {
             ticket: Ticket(ticket),
             by: Name::operator(),
             request: PersonRequestId(id),
             hash: None,
             note: None,
-            says: Says::Approve,
+            says: PersonDecision::Approve,
         }));
     }
 
@@ -25,12 +25,12 @@ impl Rig {
     fn writes_what_it_has(&mut self) {
         let batch = self.writing.pop_front().unwrap();
         let written = self.commit(&batch);
-        self.input(Input::Written(written));
+        self.input(PumpInput::Written(written));
     }
 
     fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
         let (ticket, by, thread) = (Ticket(ticket), Name::operator(), thread.cloned());
-        self.input(Input::Pause(Pause { ticket, by, thread, halts, note: None }));
+        self.input(PumpInput::Pause(PauseOrder { ticket, by, thread, halts, note: None }));
     }
 }
 

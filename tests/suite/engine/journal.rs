@@ -4,19 +4,19 @@ use systole_core::rules::admit;
 use systole_core::types::codes::Code;
 use systole_core::types::flow::Refused;
 use systole_core::types::limits;
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
-use systole_core::types::ports::Speech;
-use systole_kit::Limits;
-use systole_kit::ask::Question;
-use systole_kit::journal::{Entry, Past};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
+use systole_core::types::ports::ArrivedDocument;
+use systole_kit::DocumentLimits;
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::{EarlierEntries, JournalEntry};
 
 use super::*;
 use crate::pump::journal::{asks as recalls, journals, result, started};
 use crate::pump::unknown::asking;
 use crate::pump::{final_, note};
 
-fn asks(id: u64) -> Said {
-    Said::Ask { id, question: Ok(Question::PutBlob { text: String::new() }) }
+fn asks(id: u64) -> JudgedContent {
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { text: String::new() }) }
 }
 
 /// The agent is out with its first turn.
@@ -64,7 +64,7 @@ fn refused_words_are_recorded_one_by_one_until_there_are_too_many() {
     let mut rig = out();
     for id in 1..=40 {
         let refused = Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None };
-        rig.says("1 t1 a1", Said::Journal { id, entry: Err(refused) });
+        rig.says("1 t1 a1", JudgedContent::Journal { id, entry: Err(refused) });
     }
     rig.settle();
     assert_eq!(rig.seen().len(), 40, "each is answered");
@@ -90,11 +90,11 @@ fn a_word_for_a_delivery_that_is_over_is_refused_visibly_and_answered() {
 fn a_word_under_a_name_that_never_was_one_is_refused_in_sys_and_answered() {
     let mut rig = out();
     let document = "<ask xmlns='urn:systole:listener:v1' id='7' delivery='nobody'><journal/></ask>";
-    let speech = Speech::Bytes(document.into());
+    let speech = ArrivedDocument::Bytes(document.into());
     let leases = rig.leases.clone();
     let find = |token: &str| leases.find(token);
-    let stray = admit::listener_word(&name("agent"), &speech, &Limits::default(), find).unwrap_err();
-    rig.input(Input::Stray(*stray));
+    let stray = admit::listener_word(&name("agent"), &speech, &DocumentLimits::default(), find).unwrap_err();
+    rig.input(PumpInput::Stray(*stray));
     rig.settle();
     assert_eq!(rig.seen(), ["agent: answer 7 reply.stale-lease"]);
     assert!(rig.lines().pop().unwrap().contains("sys 2 refusal/reply.stale-lease"), "{:?}", rig.lines());
@@ -103,10 +103,10 @@ fn a_word_under_a_name_that_never_was_one_is_refused_in_sys_and_answered() {
 /// The entries of the last answer to a journal question, and where the next page begins.
 fn recalled(rig: &Rig) -> (Vec<String>, Option<u64>) {
     let answers = rig.answers_given();
-    let past = Past::read(answers.last().unwrap().payload.as_ref().unwrap()).unwrap();
-    let text = |entry: &Entry| match entry {
-        Entry::Started(_) => "started".to_owned(),
-        Entry::Result(outcome) => outcome.text.chars().take(3).collect(),
+    let past = EarlierEntries::read(answers.last().unwrap().payload.as_ref().unwrap()).unwrap();
+    let text = |entry: &JournalEntry| match entry {
+        JournalEntry::Started(_) => "started".to_owned(),
+        JournalEntry::Result(outcome) => outcome.text.chars().take(3).collect(),
     };
     let told = past.entries.iter().map(|it| format!("{} {} {}", it.attempt, it.id, text(&it.entry)));
     (told.collect(), past.next)
@@ -214,7 +214,14 @@ fn asks_a_person() -> Rig {
 
 fn approves(rig: &mut Rig) {
     let (ticket, by, request) = (Ticket(5), Name::operator(), PersonRequestId(1));
-    rig.input(Input::Ruled(Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve }));
+    rig.input(PumpInput::Ruled(Ruling {
+        ticket,
+        by,
+        request,
+        hash: None,
+        note: None,
+        says: PersonDecision::Approve,
+    }));
     rig.settle();
 }
 
@@ -222,13 +229,13 @@ fn approves(rig: &mut Rig) {
 fn a_call_that_a_person_is_asked_about_waits_through_restarts_and_goes_out_once() {
     let mut rig = asks_a_person().killed_into(asking(), vec![]);
     assert_eq!(rig.seen(), ["watch 1/0.4 t1 a1"], "the call itself is held, its request read from the log");
-    rig.says("1/0.4 t1 a1", Said::Items(Vec::new()));
+    rig.says("1/0.4 t1 a1", JudgedContent::Items(Vec::new()));
     rig.settle();
     let mut rig = rig.killed_into(asking(), vec![]);
     assert_eq!(rig.seen(), Vec::<String>::new(), "still held");
     approves(&mut rig);
     assert_eq!(rig.seen(), ["5: done", "careful 1 t1 a2"]);
-    rig.says("1 t1 a2", Said::Items(vec![note()]));
+    rig.says("1 t1 a2", JudgedContent::Items(vec![note()]));
     rig.settle();
     assert!(rig.lines().iter().any(|line| line.starts_with("root") && line.contains("message/note")));
 }

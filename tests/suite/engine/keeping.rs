@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use systole_kit::ask::{Put, Question};
-use systole_kit::journal::{Entry, Started};
+use systole_kit::ask::{PumpQuestion, StoredText};
+use systole_kit::journal::{JournalEntry, ModelStarted};
 
 use super::*;
 use crate::pump::journal::{journals, result};
@@ -12,19 +12,22 @@ use crate::pump::{call, final_};
 
 const PROMPT: &str = "You are <terse>.\r\nSay so & nothing else.\u{1f600}";
 
-fn puts(id: u64, text: &str) -> Said {
-    Said::Ask { id, question: Ok(Question::PutBlob { text: text.into() }) }
+fn puts(id: u64, text: &str) -> JudgedContent {
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { text: text.into() }) }
 }
 
-fn reads(id: u64, text: &str) -> Said {
+fn reads(id: u64, text: &str) -> JudgedContent {
     let hash = Digest::of(text.as_bytes()).to_string();
-    Said::Ask { id, question: Ok(Question::Blob { hash, from: 0 }) }
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::Blob { hash, from: 0 }) }
 }
 
-fn starts(id: u64, text: &str) -> Said {
+fn starts(id: u64, text: &str) -> JudgedContent {
     let prompt = Digest::of(text.as_bytes()).to_string();
     let (reserve_tokens, reserve_money) = (None, None);
-    journals(id, Entry::Started(Started { model: "m".into(), prompt, reserve_tokens, reserve_money }))
+    journals(
+        id,
+        JournalEntry::Started(ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money }),
+    )
 }
 
 fn kept(rig: &Rig, text: &str) -> Option<String> {
@@ -54,9 +57,13 @@ fn a_text_is_on_disk_before_its_hash_is_told_and_lies_once() {
     rig.says("1 t1 a1", puts(2, PROMPT));
     rig.says("1 t1 a1", puts(3, ""));
     rig.settle();
-    let told: Vec<Put> =
-        rig.answers_given().iter().map(|it| Put::read(it.payload.as_ref().unwrap()).unwrap()).collect();
-    let put = |text: &str| Put { hash: Digest::of(text.as_bytes()).to_string(), total: text.len() as u64 };
+    let told: Vec<StoredText> = rig
+        .answers_given()
+        .iter()
+        .map(|it| StoredText::read(it.payload.as_ref().unwrap()).unwrap())
+        .collect();
+    let put =
+        |text: &str| StoredText { hash: Digest::of(text.as_bytes()).to_string(), total: text.len() as u64 };
     assert_eq!(told, [put(PROMPT), put(PROMPT), put("")]);
     assert_eq!(rig.records().len(), records, "nothing is recorded of it");
 }

@@ -14,7 +14,7 @@ fn b17_threads_woken_only_to_repeat_a_receipt_leave_memory_again() {
         rig.asks(n, &key(n), "tool", None);
         rig.settle();
         let thread = ThreadId::root(&name("test"), &Name::operator(), &Key::parse(&key(n)).unwrap(), 12);
-        rig.says_in(&thread, "1 t1 a1", Said::Items(vec![final_()]));
+        rig.says_in(&thread, "1 t1 a1", JudgedContent::Items(vec![final_()]));
     }
     rig.idles();
     assert_eq!(rig.engine.state().threads.len(), 1, "only sys is left");

@@ -24,23 +24,25 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use systole::edges::leases::LeaseTable;
-use systole::edges::log::memory::Memory;
-use systole_core::pump::engine::{Answered, Engine, Input, Lookup, Ports, Written, answer};
-use systole_core::pump::state::Book;
-use systole_core::pump::view::Begun;
+use systole::edges::log::memory::MemoryLog;
+use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::state::CompositionBook;
+use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake;
 use systole_core::types::composition::Composition;
-use systole_core::types::flow::{Admitted, Asked, Item, Judged, Receipt, Said, Ticket, Verdict, What};
+use systole_core::types::flow::{
+    Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Receipt, Ticket, Verdict,
+};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
-    Askers, Batch, CallBack, CallMark, Carrier, Clock, Commit, Delivery, Leases, LogReader, LogWriter,
-    Position, ReadBack, Seed, Seeds, Step, Steps, Token, Tokens,
+    CallBack, CallMark, Carrier, Clock, Commit, Delivery, LeaseToken, Leases, LogBatch, LogReader, LogWriter,
+    Position, PumpStep, ReadBack, Seed, Seeds, StepObserver, TokenMaker, WaitingSenders,
 };
 use systole_core::types::record::Record;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::Answer;
-use systole_kit::{Limits, Payload};
+use systole_kit::told::PumpAnswer;
+use systole_kit::{DocumentLimits, Payload};
 
 use crate::pump::{answer_line, composition, name, payload, record_line, root};
 use crate::shaky_log::Shaky;
@@ -53,7 +55,7 @@ pub(crate) struct Outside {
     seeds: AtomicU64,
     seen: Mutex<Vec<String>>,
     documents: Mutex<Vec<String>>,
-    answers: Mutex<Vec<Answer>>,
+    answers: Mutex<Vec<PumpAnswer>>,
 }
 
 impl Outside {
@@ -79,9 +81,9 @@ impl Seeds for Outside {
     }
 }
 
-impl Tokens for Outside {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> Token {
-        Token(format!("{thread} {call} t{turn} a{attempt}").into())
+impl TokenMaker for Outside {
+    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
+        LeaseToken(format!("{thread} {call} t{turn} a{attempt}").into())
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
@@ -91,7 +93,7 @@ impl Tokens for Outside {
 }
 
 /// A token as tests read it: without the thread, unless it is a child.
-fn short(token: &Token) -> String {
+fn short(token: &LeaseToken) -> String {
     let (thread, rest) = token.0.split_once(' ').unwrap();
     thread.split_once('.').map_or(rest.to_owned(), |(_, label)| format!("{label}:{rest}"))
 }
@@ -102,17 +104,17 @@ impl Carrier for Outside {
         self.documents.lock().unwrap().push(String::from_utf8(delivery.document()).unwrap());
     }
 
-    fn call_back(&self, token: &Token, why: CallBack) {
+    fn call_back(&self, token: &LeaseToken, why: CallBack) {
         self.saw(format!("call back {} {why:?}", short(token)));
     }
 
-    fn answer(&self, listener: &Name, answer: Answer) {
+    fn answer(&self, listener: &Name, answer: PumpAnswer) {
         self.saw(format!("{listener}: {}", answer_line(&answer)));
         self.answers.lock().unwrap().push(answer);
     }
 }
 
-impl Askers for Outside {
+impl WaitingSenders for Outside {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         let place = position.map_or("again".to_owned(), |p| format!("at {}", p.0));
         self.saw(format!("{}: receipt #{} {place}", ticket.0, receipt.seq));
@@ -127,8 +129,8 @@ impl Askers for Outside {
     }
 }
 
-impl Steps for Outside {
-    fn passed(&self, _: Step) {}
+impl StepObserver for Outside {
+    fn passed(&self, _: PumpStep) {}
 }
 
 /// A heart and everything around it.
@@ -136,13 +138,13 @@ pub(crate) struct Rig {
     pub(crate) engine: Engine,
     pub(crate) outside: Arc<Outside>,
     pub(crate) leases: Arc<LeaseTable>,
-    pub(crate) log: Memory,
+    pub(crate) log: MemoryLog,
     pub(crate) reader: Arc<Shaky>,
     /// Batches that the writer has and has not settled.
-    writing: VecDeque<Batch>,
+    writing: VecDeque<LogBatch>,
     /// Answers of the reader that have not yet arrived.
-    answers: VecDeque<Answered>,
-    begun: Begun,
+    answers: VecDeque<LogAnswer>,
+    begun: BegunViews,
     booted: usize,
 }
 
@@ -155,17 +157,17 @@ impl Rig {
 
     /// A heart of another composition.
     pub(crate) fn with(composition: Composition) -> Rig {
-        let mut rig = Rig::over(Memory::new(), composition, vec![], Arc::new(Outside::default()));
+        let mut rig = Rig::over(MemoryLog::new(), composition, vec![], Arc::new(Outside::default()));
         rig.settle();
         rig.booted = rig.records().len();
         rig
     }
 
-    fn over(log: Memory, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
+    fn over(log: MemoryLog, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
         let reader = Arc::new(Shaky::of(log.clone()));
         let leases = Arc::new(LeaseTable::default());
         let mut state = wake::recover(&*reader, &*outside).unwrap();
-        let mut book = Book::open_at(Arc::new(current));
+        let mut book = CompositionBook::open_at(Arc::new(current));
         older.into_iter().for_each(|page| book.add(Arc::new(page)));
         state.state.book = book;
         let ports = Ports {
@@ -187,7 +189,7 @@ impl Rig {
             reader,
             writing,
             answers,
-            begun: Begun::default(),
+            begun: BegunViews::default(),
             booted: 0,
         };
         rig.booted = rig.records().len();
@@ -217,48 +219,54 @@ impl Rig {
     }
 
     /// Takes an input, and sends out what may go.
-    pub(crate) fn input(&mut self, input: Input) {
+    pub(crate) fn input(&mut self, input: PumpInput) {
         self.engine.input(input);
         self.engine.tick();
     }
 
     pub(crate) fn asks(&mut self, ticket: u64, key: &str, to: &str, thread: Option<&ThreadId>) {
-        let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
         let (client, key) = (Name::operator(), Key::parse(key).unwrap());
-        let asked =
-            Asked { ticket: Ticket(ticket), client, key, thread: thread.cloned(), payload, claimed: None };
-        self.input(Input::Asked(asked));
+        let asked = DoorMessage {
+            ticket: Ticket(ticket),
+            client,
+            key,
+            thread: thread.cloned(),
+            payload,
+            claimed: None,
+        };
+        self.input(PumpInput::Asked(asked));
     }
 
     /// The operator steers the root that key `k` opens, for its agent.
     pub(crate) fn steers(&mut self, ticket: u64, key: &str) {
         let core = b"<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-        let core = Payload::read(core, &Limits::default()).unwrap();
+        let core = Payload::read(core, &DocumentLimits::default()).unwrap();
         let word = (Verdict::sworn(payload("agent")), Verdict::sworn(core));
         let payload = Ok(Admitted::steer(name("agent"), word.0, word.1));
         let (client, key) = (Name::operator(), Key::parse(key).unwrap());
         let asked =
-            Asked { ticket: Ticket(ticket), client, key, thread: Some(root()), payload, claimed: None };
-        self.input(Input::Asked(asked));
+            DoorMessage { ticket: Ticket(ticket), client, key, thread: Some(root()), payload, claimed: None };
+        self.input(PumpInput::Asked(asked));
     }
 
     pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
         let (ticket, thread) = (Ticket(ticket), thread.clone());
-        self.input(Input::Cancel { ticket, by: Name::operator(), thread });
+        self.input(PumpInput::Cancel { ticket, by: Name::operator(), thread });
     }
 
     /// A listener sends this under the delivery of that name in the root that key `k` opens.
-    pub(crate) fn says(&mut self, delivery: &str, said: Said) {
+    pub(crate) fn says(&mut self, delivery: &str, said: JudgedContent) {
         self.says_in(&root(), delivery, said);
     }
 
-    pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: Said) {
+    pub(crate) fn says_in(&mut self, thread: &ThreadId, delivery: &str, said: JudgedContent) {
         let lease = self.leases.find(&format!("{thread} {delivery}")).expect("that delivery went out");
-        self.input(Input::Judged(Judged { lease, said, claimed: None, ticket: None }));
+        self.input(PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket: None }));
     }
 
-    pub(crate) fn replies(&mut self, delivery: &str, items: Vec<Item>) {
-        self.says(delivery, Said::Items(items));
+    pub(crate) fn replies(&mut self, delivery: &str, items: Vec<JudgedItem>) {
+        self.says(delivery, JudgedContent::Items(items));
     }
 
     /// Hands the writer its batches; it has not answered yet.
@@ -271,22 +279,22 @@ impl Rig {
         self.hand_over();
         while let Some(batch) = self.writing.pop_front() {
             let written = self.commit(&batch);
-            self.input(Input::Written(written));
+            self.input(PumpInput::Written(written));
             self.hand_over();
         }
     }
 
     /// Settles a batch as the writer's thread does, without its pauses.
-    fn commit(&mut self, batch: &Batch) -> Written {
+    fn commit(&mut self, batch: &LogBatch) -> WriteReport {
         loop {
             match self.log.commit(batch) {
-                Commit::Committed(position) => return Written::Committed(position),
-                Commit::Conflict(words) => return Written::Broken(words),
-                Commit::NotNow(words) => self.input(Input::Written(Written::Stalled(words))),
+                Commit::Committed(position) => return WriteReport::Committed(position),
+                Commit::Conflict(words) => return WriteReport::Broken(words),
+                Commit::NotNow(words) => self.input(PumpInput::Written(WriteReport::Stalled(words))),
                 Commit::Unknown(words) => match self.log.read_back(batch) {
-                    ReadBack::Stored(position) => return Written::Committed(position),
+                    ReadBack::Stored(position) => return WriteReport::Committed(position),
                     ReadBack::Absent => {}
-                    ReadBack::Broken(_) => return Written::Broken(words),
+                    ReadBack::Broken(_) => return WriteReport::Broken(words),
                 },
             }
         }
@@ -303,7 +311,7 @@ impl Rig {
     pub(crate) fn read(&mut self) {
         self.look();
         while let Some(answered) = self.answers.pop_front() {
-            self.input(Input::Found(answered));
+            self.input(PumpInput::Found(answered));
             self.look();
         }
     }
@@ -354,7 +362,7 @@ impl Rig {
     }
 
     /// The answers that listeners got while they worked, oldest first.
-    pub(crate) fn answers_given(&self) -> Vec<Answer> {
+    pub(crate) fn answers_given(&self) -> Vec<PumpAnswer> {
         self.outside.answers.lock().unwrap().clone()
     }
 

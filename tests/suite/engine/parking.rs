@@ -45,7 +45,7 @@ fn an_answer_never_serves_another_question_than_its_own() {
     rig.reader.fails.store(1, Ordering::Relaxed);
     rig.look();
     let failed = rig.answers.pop_front().unwrap();
-    rig.input(Input::Found(failed));
+    rig.input(PumpInput::Found(failed));
     // Its key is bound; the read for the message before it does not show that.
     rig.asks(4, "k", "tool", Some(&root()));
     rig.settle();
@@ -69,8 +69,8 @@ fn a_reply_for_a_thread_at_work_waits_for_no_look() {
 #[test]
 fn signs_of_life_of_a_call_that_is_over_are_looked_up_nowhere() {
     let mut rig = asleep();
-    rig.says("1 t1 a1", Said::Progress { words: "still here".into() });
-    rig.says("1 t1 a1", Said::Notice { code: "x".into(), words: "still here".into() });
+    rig.says("1 t1 a1", JudgedContent::Progress { words: "still here".into() });
+    rig.says("1 t1 a1", JudgedContent::Notice { code: "x".into(), words: "still here".into() });
     assert!(rig.lookup().is_none() && rig.engine.is_quiet());
 }
 
@@ -96,7 +96,7 @@ fn a_late_reply_is_recorded_in_the_nearest_living_ancestor_whatever_sleeps() {
             rig.idles();
             assert!(!rig.is_awake(&heat) && !rig.is_awake(&root()));
         }
-        rig.says_in(&heat, "1 t1 a1", Said::Items(vec![final_()]));
+        rig.says_in(&heat, "1 t1 a1", JudgedContent::Items(vec![final_()]));
         rig.settle();
         rig.lines().pop().unwrap()
     };

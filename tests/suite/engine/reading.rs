@@ -1,7 +1,7 @@
 //! The reads from the log that prepare a turn, record by record: exactly what the turn shows, and nothing earlier. A
 //! view reads only its own thread, once.
 
-use systole_kit::ask::Question;
+use systole_kit::ask::PumpQuestion;
 
 use super::*;
 use crate::pump::{call, final_};
@@ -23,9 +23,9 @@ fn two_agents() -> Rig {
 
 /// One turn of the agent with its answer. Returns the records that the next turn shows.
 fn turn(rig: &mut Rig, thread: &ThreadId, number: u32, attempt: u32) -> Vec<u64> {
-    rig.says_in(thread, &format!("1 t{number} a{attempt}"), Said::Items(vec![call("tool")]));
+    rig.says_in(thread, &format!("1 t{number} a{attempt}"), JudgedContent::Items(vec![call("tool")]));
     rig.settle();
-    rig.says_in(thread, &format!("1/{number}.0 t1 a1"), Said::Items(vec![final_()]));
+    rig.says_in(thread, &format!("1/{number}.0 t1 a1"), JudgedContent::Items(vec![final_()]));
     rig.settle();
     let of_thread = rig.records().into_iter().filter(|record| record.header.thread == *thread);
     vec![of_thread.last().unwrap().header.seq]
@@ -77,7 +77,10 @@ fn b2_a_view_reads_the_records_of_its_thread_and_of_no_other() {
     rig.was_read();
     rig.says(
         &format!("1 t{} a1", TURNS + 1),
-        Said::Ask { id: 1, question: Ok(Question::View { from_seq: 0, words: true, items: true }) },
+        JudgedContent::Ask {
+            id: 1,
+            question: Ok(PumpQuestion::View { from_seq: 0, words: true, items: true }),
+        },
     );
     rig.settle();
     let read = rig.was_read();

@@ -1,11 +1,11 @@
 //! Receipts for listeners' messages: none before the message is on disk, exactly one for each ticket, and for a
 //! repeated reply the same receipt, without a second effect.
 
-use systole::edges::log::memory::Ending;
+use systole::edges::log::memory::CommitFailure;
 use systole_core::rules::admit;
-use systole_core::types::composition::Gather;
-use systole_core::types::flow::Unconnected;
-use systole_core::types::ports::Speech;
+use systole_core::types::composition::GatherRule;
+use systole_core::types::flow::UnmatchedDocument;
+use systole_core::types::ports::ArrivedDocument;
 
 use super::viewing::{clear, patient, talking};
 use super::*;
@@ -14,22 +14,25 @@ use crate::pump::{call, final_, note, refused, set_timer, spawn, to_each};
 
 impl Rig {
     /// A listener sends this under that delivery and waits for its receipt.
-    fn says_for(&mut self, ticket: u64, delivery: &str, said: Said) {
+    fn says_for(&mut self, ticket: u64, delivery: &str, said: JudgedContent) {
         let lease = self.leases.find(&format!("{} {delivery}", root())).expect("that delivery went out");
         let ticket = Some(Ticket(ticket));
-        self.input(Input::Judged(Judged { lease, said, claimed: None, ticket }));
+        self.input(PumpInput::Judged(JudgedDocument { lease, said, claimed: None, ticket }));
     }
 
     /// A listener sends these bytes and waits for its receipt. A connection to a lease is an empty reply.
     fn sends(&mut self, ticket: u64, listener: &str, document: &str) {
-        let (speech, leases) = (Speech::Bytes(document.into()), self.leases.clone());
+        let (speech, leases) = (ArrivedDocument::Bytes(document.into()), self.leases.clone());
         let find = |token: &str| leases.find(token);
         let ticket = Some(Ticket(ticket));
-        self.input(match admit::listener_word(&name(listener), &speech, &Limits::default(), find) {
-            Ok((lease, _)) => {
-                Input::Judged(Judged { lease, said: Said::Items(vec![]), claimed: None, ticket })
-            }
-            Err(stray) => Input::Stray(Unconnected { ticket, ..*stray }),
+        self.input(match admit::listener_word(&name(listener), &speech, &DocumentLimits::default(), find) {
+            Ok((lease, _)) => PumpInput::Judged(JudgedDocument {
+                lease,
+                said: JudgedContent::Items(vec![]),
+                claimed: None,
+                ticket,
+            }),
+            Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
         });
     }
 
@@ -57,8 +60,8 @@ fn reply(delivery: &str) -> String {
     reply_in(&root(), delivery)
 }
 
-fn done() -> Said {
-    Said::Items(vec![final_()])
+fn done() -> JudgedContent {
+    JudgedContent::Items(vec![final_()])
 }
 
 #[test]
@@ -74,16 +77,16 @@ fn a_receipt_waits_until_the_reply_is_on_disk() {
 
 #[test]
 fn every_sort_of_word_that_is_taken_has_one_receipt() {
-    let failure = |retry| Said::Failure { code: "x".into(), retry, words: "no".into() };
+    let failure = |retry| JudgedContent::Failure { code: "x".into(), retry, words: "no".into() };
     let words = [
-        Said::Items(vec![]),
-        Said::Items(vec![refused(), call("tool"), note()]),
-        Said::Items((0..65).map(|_| note()).collect()),
+        JudgedContent::Items(vec![]),
+        JudgedContent::Items(vec![refused(), call("tool"), note()]),
+        JudgedContent::Items((0..65).map(|_| note()).collect()),
         failure(true),
         failure(false),
-        Said::Again { code: "x".into(), words: "no".into() },
-        Said::Notice { code: "x".into(), words: "repaired".into() },
-        Said::Progress { words: "still here".into() },
+        JudgedContent::Again { code: "x".into(), words: "no".into() },
+        JudgedContent::Notice { code: "x".into(), words: "repaired".into() },
+        JudgedContent::Progress { words: "still here".into() },
         asks(7, 0),
     ];
     for said in words {
@@ -134,11 +137,11 @@ fn a_document_that_belongs_to_no_delivery_is_refused_and_told() {
 #[test]
 fn a_reply_that_comes_again_has_its_receipt_again_and_changes_nothing() {
     let mut rig = out_with("agent");
-    rig.says_for(9, "1 t1 a1", Said::Items(vec![call("tool")]));
+    rig.says_for(9, "1 t1 a1", JudgedContent::Items(vec![call("tool")]));
     rig.hand_over();
     // Its receipt may not overtake the records of the first; other items do not matter.
-    rig.says_for(10, "1 t1 a1", Said::Items(vec![call("other"), clear(0)]));
-    rig.says_for(11, "1 t1 a1", Said::Failure { code: "x".into(), retry: true, words: "no".into() });
+    rig.says_for(10, "1 t1 a1", JudgedContent::Items(vec![call("other"), clear(0)]));
+    rig.says_for(11, "1 t1 a1", JudgedContent::Failure { code: "x".into(), retry: true, words: "no".into() });
     assert!(rig.seen().is_empty() && rig.lookup().is_none());
     rig.write();
     assert_eq!(rig.seen(), ["9: done", "tool 1/1.0 t1 a1", "10: done", "11: done"]);
@@ -177,7 +180,7 @@ fn a_reply_comes_again_when_its_lease_is_forgotten() {
     rig.settle();
     let before = rig.records().len();
     for n in 0..4_097 {
-        rig.leases.retire(&Token(format!("{n}").into()));
+        rig.leases.retire(&LeaseToken(format!("{n}").into()));
     }
     assert!(rig.leases.find(&format!("{} 1 t1 a1", root())).is_none());
     rig.seen();
@@ -210,9 +213,9 @@ fn a_reply_in_a_cancelled_thread_is_refused_once_also_when_the_log_cannot_be_rea
 #[test]
 fn replies_that_wait_for_their_view_have_their_receipts_after_it() {
     let mut rig = talking();
-    rig.says_for(9, "1 t2 a1", Said::Items(vec![clear(0)]));
-    rig.says_for(10, "1 t2 a1", Said::Items(vec![clear(0)]));
-    rig.says_for(11, "1 t2 a1", Said::Items(vec![note()]));
+    rig.says_for(9, "1 t2 a1", JudgedContent::Items(vec![clear(0)]));
+    rig.says_for(10, "1 t2 a1", JudgedContent::Items(vec![clear(0)]));
+    rig.says_for(11, "1 t2 a1", JudgedContent::Items(vec![note()]));
     rig.write();
     assert!(rig.receipts().is_empty());
     rig.settle();
@@ -226,14 +229,14 @@ fn replies_that_wait_for_their_view_have_their_receipts_after_it() {
 fn a_view_that_cannot_be_read_leaves_no_receipt_out() {
     let mut rig = talking();
     rig.reader.fails.store(1, Ordering::Relaxed);
-    rig.says_for(9, "1 t2 a1", Said::Items(vec![clear(0)]));
+    rig.says_for(9, "1 t2 a1", JudgedContent::Items(vec![clear(0)]));
     rig.settle();
     assert_eq!(rig.receipts(), ["9: done"], "the item is refused, the reply is taken");
 }
 
 #[test]
 fn an_unknown_commit_leaves_one_receipt_whether_it_was_stored_or_not() {
-    for ending in [Ending::UnknownStored, Ending::UnknownAbsent] {
+    for ending in [CommitFailure::UnknownStored, CommitFailure::UnknownAbsent] {
         let mut rig = out_with("tool");
         rig.log.next_commits([ending]);
         rig.says_for(9, "1 t1 a1", done());
@@ -248,7 +251,7 @@ fn without_room_a_listener_is_told_to_come_again_and_has_its_receipt_then() {
     let mut rig = out_with("tool");
     rig.says_for(9, "1 t1 a1", done());
     rig.hand_over();
-    rig.input(Input::Written(Written::Stalled("no space".into())));
+    rig.input(PumpInput::Written(WriteReport::Stalled("no space".into())));
     assert_eq!(rig.seen(), ["9: refused ingress.unavailable"]);
     rig.says_for(10, "1 t1 a1", done());
     assert!(rig.seen().is_empty(), "nothing is on disk yet");
@@ -265,11 +268,11 @@ fn replies_land_while_the_organism_stops_and_are_turned_away_after_its_last_word
     }
     rig.settle();
     rig.seen();
-    rig.input(Input::Stop);
+    rig.input(PumpInput::Stop);
     rig.says_for(9, "1 t1 a1", done());
     rig.settle();
     assert_eq!(rig.seen(), ["9: done"]);
-    rig.input(Input::Farewell);
+    rig.input(PumpInput::Farewell);
     rig.says_for(10, "1 t1 a1", done());
     rig.sends(11, "tool", "<reply");
     rig.settle();
@@ -280,11 +283,11 @@ fn replies_land_while_the_organism_stops_and_are_turned_away_after_its_last_word
 #[test]
 fn requests_that_wait_for_the_log_are_refused_at_the_farewell() {
     let mut rig = talking();
-    rig.says_for(9, "1 t2 a1", Said::Items(vec![clear(0)]));
-    rig.says_for(10, "1 t2 a1", Said::Items(vec![clear(0)]));
+    rig.says_for(9, "1 t2 a1", JudgedContent::Items(vec![clear(0)]));
+    rig.says_for(10, "1 t2 a1", JudgedContent::Items(vec![clear(0)]));
     rig.asks(11, "b", "tool", None);
-    rig.input(Input::Stop);
-    rig.input(Input::Farewell);
+    rig.input(PumpInput::Stop);
+    rig.input(PumpInput::Farewell);
     let turned_away = |n: u64| format!("{n}: refused ingress.unavailable");
     let mut receipts = rig.receipts();
     receipts.sort_unstable();
@@ -296,7 +299,7 @@ fn requests_that_wait_for_the_log_are_refused_at_the_farewell() {
 
 #[test]
 fn a_notice_that_is_not_kept_is_refused() {
-    let notice = || Said::Notice { code: "x".into(), words: "repaired".into() };
+    let notice = || JudgedContent::Notice { code: "x".into(), words: "repaired".into() };
     let mut rig = out_with("agent");
     for ticket in 0..66 {
         rig.says_for(ticket, "1 t1 a1", notice());
@@ -324,7 +327,7 @@ fn a_notice_that_is_not_kept_is_refused() {
 /// A reply, or an event between two replies.
 enum Act {
     Asks(&'static str),
-    Says(&'static str, &'static str, Box<Said>),
+    Says(&'static str, &'static str, Box<JudgedContent>),
     Passes(u64),
 }
 
@@ -334,9 +337,9 @@ type Delivered = (&'static str, &'static str);
 /// Replies of every kind that the log can show.
 fn script() -> Vec<Act> {
     use Act::{Asks, Passes, Says};
-    let items = |items| Box::new(Said::Items(items));
-    let fails = |retry| Box::new(Said::Failure { code: "x".into(), retry, words: "no".into() });
-    let again = Box::new(Said::Again { code: "x".into(), words: "no".into() });
+    let items = |items| Box::new(JudgedContent::Items(items));
+    let fails = |retry| Box::new(JudgedContent::Failure { code: "x".into(), retry, words: "no".into() });
+    let again = Box::new(JudgedContent::Again { code: "x".into(), words: "no".into() });
     vec![
         Asks("agent"),
         Says("agent", "1 t1 a1", items(vec![call("tool"), note()])),
@@ -351,7 +354,7 @@ fn script() -> Vec<Act> {
         Asks("tool"),
         Says("tool", "3 t1 a1", fails(false)),
         Asks("agent"),
-        Says("agent", "4 t1 a1", items(vec![to_each(Gather::All, &["tool", "other"])])),
+        Says("agent", "4 t1 a1", items(vec![to_each(GatherRule::All, &["tool", "other"])])),
         Says("tool", "4/1.0:0 t1 a1", items(vec![final_()])),
         Says("other", "4/1.0:1 t1 a1", items(vec![final_()])),
         Says("agent", "4 t2 a1", items(vec![set_timer("after=\"1h\"", "look")])),
@@ -427,9 +430,9 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
         (1..all).filter_map(|acts| Some((played(acts).2?, end(acts)..end(acts + 1)))).collect();
     assert_eq!(replies.len(), 14);
     for cut in 0..=whole.len() {
-        let log = Memory::new();
+        let log = MemoryLog::new();
         let records = whole[..cut].iter().cloned().map(Arc::new).collect();
-        let stored = log.clone().commit(&Batch { records, ..Batch::default() });
+        let stored = log.clone().commit(&LogBatch { records, ..LogBatch::default() });
         assert_eq!(stored, Commit::Committed(Position(cut as u64)));
         let mut rig = Rig::over(log, composition(), vec![], Arc::new(Outside::default()));
         rig.settle();
@@ -461,8 +464,8 @@ fn which_attempt_was_answered_is_found_however_long_ago_it_went_out() {
         rig.asks(1, "k", "tool", None);
         rig.settle();
         rig.passes(30_000);
-        let token = Token(format!("{} 1 t1 a1", root()).into());
-        rig.input(Input::Gone {
+        let token = LeaseToken(format!("{} 1 t1 a1", root()).into());
+        rig.input(PumpInput::Gone {
             token,
             code: systole_core::types::codes::Code::ListenerTimeout,
             words: String::new(),
@@ -472,7 +475,11 @@ fn which_attempt_was_answered_is_found_however_long_ago_it_went_out() {
         rig.asks(2, "b", "agent", None);
         rig.settle();
         for turn in 1..=talk {
-            rig.says_in(&other, &format!("1 t{turn} a1"), Said::Items((0..64).map(|_| note()).collect()));
+            rig.says_in(
+                &other,
+                &format!("1 t{turn} a1"),
+                JudgedContent::Items((0..64).map(|_| note()).collect()),
+            );
             rig.settle();
         }
         rig.says_for(3, "1 t1 a2", done());

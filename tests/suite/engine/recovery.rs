@@ -24,8 +24,10 @@ fn careful(composition: &mut Composition) -> &mut systole_core::types::compositi
 
 /// Attempts and dead letters since the start, by the first letters of their threads.
 fn counted(rig: &Rig) -> Vec<(ThreadId, String)> {
-    let own =
-        rig.records().into_iter().filter(|r| r.header.kind != systole_core::types::record::Kind::Message);
+    let own = rig
+        .records()
+        .into_iter()
+        .filter(|r| r.header.kind != systole_core::types::record::RecordKind::Message);
     own.map(|r| (r.header.thread.clone(), r.header.code.map_or("-", |c| c.as_str()).to_owned())).collect()
 }
 
@@ -79,7 +81,7 @@ fn a_delivery_is_never_handed_out_twice_under_one_number() {
             let token = handed_out(&rig).pop().unwrap();
             let (thread, delivery) = token.split_once(' ').unwrap();
             let thread = ThreadId::parse(thread).unwrap();
-            rig.says_in(&thread, delivery, Said::Items(vec![crate::pump::final_()]));
+            rig.says_in(&thread, delivery, JudgedContent::Items(vec![crate::pump::final_()]));
             rig.settle();
         }
         let handed = handed_out(&rig);
@@ -97,7 +99,7 @@ fn what_waited_for_its_pause_was_not_out() {
     rig.asks(2, "b", "tool", None);
     rig.settle();
     let gone = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
-    rig.input(Input::Gone { token: gone, code: Code::ListenerFailed, words: "exited 1".into() });
+    rig.input(PumpInput::Gone { token: gone, code: Code::ListenerFailed, words: "exited 1".into() });
     rig.settle();
     assert_eq!(rig.seen().pop().unwrap(), "tool 1 t1 a1", "the second has the slot, the first its pause");
     let rig = rig.killed();
@@ -126,7 +128,7 @@ fn a_delivery_that_kills_the_pump_is_counted_though_others_became_ready_at_the_s
             let calls = &rig.engine.state().thread(&thread).unwrap().calls;
             let Some(call) = calls.get("1") else { break };
             let delivery = format!("1 t1 a{}", call.attempts.max(1));
-            rig.says_in(&thread, &delivery, Said::Items(vec![crate::pump::final_()]));
+            rig.says_in(&thread, &delivery, JudgedContent::Items(vec![crate::pump::final_()]));
             rig.settle();
         }
     }
@@ -159,7 +161,7 @@ fn a_call_cancelled_while_its_attempt_is_recorded_gives_its_slot_back() {
     rig.hand_over();
     let batch = rig.writing.pop_front().unwrap();
     let written = rig.commit(&batch);
-    rig.input(Input::Written(written));
+    rig.input(PumpInput::Written(written));
     rig.cancels(3, &root());
     rig.cancels(4, &root_of("b"));
     rig.settle();
@@ -192,7 +194,7 @@ fn an_attempt_that_waited_for_its_pause_is_made_after_it() {
     rig.asks(1, "k", "careful", None);
     rig.settle();
     let token = rig.leases.find(&format!("{} 1 t1 a1", root())).unwrap().token.clone();
-    rig.input(Input::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
+    rig.input(PumpInput::Gone { token, code: Code::ListenerFailed, words: "exited 1".into() });
     rig.settle();
     let mut rig = rig.killed();
     assert!(rig.seen().is_empty());

@@ -12,7 +12,7 @@ impl Rig {
             let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
             let (client, key) = (Name::operator(), Key::parse("wrong").unwrap());
             let thread = thread.cloned();
-            self.input(Input::Asked(Asked {
+            self.input(PumpInput::Asked(DoorMessage {
                 ticket: Ticket(ticket),
                 client,
                 key,
@@ -69,8 +69,8 @@ fn a_thread_that_went_to_sleep_meanwhile_is_woken_for_it() {
 fn what_was_not_told_yet_is_told_at_the_end() {
     let mut rig = Rig::new();
     rig.is_refused(30, None);
-    rig.input(Input::Stop);
-    rig.input(Input::Farewell);
+    rig.input(PumpInput::Stop);
+    rig.input(PumpInput::Farewell);
     rig.settle();
     let lines = rig.lines();
     let last: Vec<&str> = lines.iter().rev().take(2).map(String::as_str).collect();

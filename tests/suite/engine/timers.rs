@@ -204,7 +204,7 @@ fn a_timer_whose_record_cannot_be_read_now_is_tried_again() {
 #[test]
 fn nothing_fires_while_the_organism_stops_and_all_of_it_afterwards() {
     let mut rig = sleeper();
-    rig.input(Input::Stop);
+    rig.input(PumpInput::Stop);
     assert_eq!(rig.engine.next_moment(), None);
     rig.passes(HOUR);
     rig.settle();
@@ -227,7 +227,7 @@ fn ten_thousand_timers_wait_without_a_thread_in_memory_and_fire_in_order() {
     rig.settle();
     for n in 0..MANY {
         let item = set_timer(&format!("after=\"{}s\"", 10 + n), &n.to_string());
-        rig.says_in(&root_of(n), "1 t1 a1", Said::Items(vec![item]));
+        rig.says_in(&root_of(n), "1 t1 a1", JudgedContent::Items(vec![item]));
     }
     rig.settle();
     rig.idles();

@@ -1,22 +1,22 @@
 //! Messages that need the view of their call, in the engine: the log is read before they are decided, and
 //! nothing else waits for that.
 
-use systole_kit::ask::{Question, Shown, Viewed};
+use systole_kit::ask::{PumpQuestion, ViewEntry, ViewedPage};
 
 use super::*;
 use crate::pump::journal::{journals, result, started};
 use crate::pump::{call, final_, note, primitive, refused, spawn};
 
-pub(super) fn clear(keep: u64) -> Item {
+pub(super) fn clear(keep: u64) -> JudgedItem {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"))
 }
 
-fn recall(attributes: &str) -> Item {
+fn recall(attributes: &str) -> JudgedItem {
     primitive(&format!("<recall {attributes}/>"))
 }
 
-fn asks(id: u64, question: Question) -> Said {
-    Said::Ask { id, question: Ok(question) }
+fn asks(id: u64, question: PumpQuestion) -> JudgedContent {
+    JudgedContent::Ask { id, question: Ok(question) }
 }
 
 /// An organism whose agent has unlimited turns and does several things at once.
@@ -91,7 +91,7 @@ fn a_thread_that_is_cancelled_while_the_log_is_read_makes_the_reply_late() {
     rig.replies("1 t1 a1", vec![spawn(Some("heat"), "agent")]);
     rig.settle();
     let heat = root().child("heat").unwrap();
-    rig.says_in(&heat, "1 t1 a1", Said::Items(vec![clear(0)]));
+    rig.says_in(&heat, "1 t1 a1", JudgedContent::Items(vec![clear(0)]));
     let body = format!("<cancel-thread id=\"{heat}\"/>");
     rig.replies("1 t2 a1", vec![primitive(&body)]);
     rig.settle();
@@ -128,7 +128,7 @@ fn a_log_that_cannot_be_read_refuses_what_needed_it() {
             "the rest goes on"
         );
         rig.reader.deaf.store(false, Ordering::Relaxed);
-        rig.says("1 t2 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
+        rig.says("1 t2 a1", asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
         rig.settle();
         assert!(answered(&rig)[0].contains("reply.stale-lease"), "and no request waits any more");
     }
@@ -151,7 +151,7 @@ fn b7_what_was_cleared_is_cleared_and_readable_after_a_restart() {
     let delivery =
         rig.seen().into_iter().rev().find(|line| line.starts_with("agent 1 t3")).expect("out again");
     let delivery = delivery.strip_prefix("agent ").unwrap().to_owned();
-    rig.says(&delivery, asks(1, Question::View { from_seq: 0, words: false, items: true }));
+    rig.says(&delivery, asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
     rig.settle();
     let shown = &answered(&rig)[0];
     assert!(
@@ -209,18 +209,18 @@ fn a_question_for_the_view_is_answered_in_pages() {
     let large = |n: usize| {
         let document = format!("<thought xmlns=\"urn:test\">{n}{}</thought>", "x".repeat(100_000));
         let payload =
-            systole_kit::Payload::read(document.as_bytes(), &systole_kit::Limits::default()).unwrap();
-        Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
+            systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default()).unwrap();
+        JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
     };
     rig.replies("1 t1 a1", (0..5).map(large).collect());
     rig.settle();
     let (mut from, mut read) = (Some(0), Vec::new());
     let mut pages = 0;
     while let Some(first) = from {
-        rig.says("1 t2 a1", asks(first, Question::View { from_seq: first, words: false, items: true }));
+        rig.says("1 t2 a1", asks(first, PumpQuestion::View { from_seq: first, words: false, items: true }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
-        let page = Viewed::read(&payload).unwrap();
+        let page = ViewedPage::read(&payload).unwrap();
         assert_eq!(page.count, 6);
         assert!(payload.bytes().len() < 300_000);
         read.extend(page.messages().map(|message| message.seq));
@@ -228,7 +228,7 @@ fn a_question_for_the_view_is_answered_in_pages() {
         pages += 1;
     }
     assert_eq!((pages, read), (3, vec![1, 2, 3, 4, 5, 6]));
-    rig.says("1 t2 a1", asks(9, Question::View { from_seq: 7, words: false, items: true }));
+    rig.says("1 t2 a1", asks(9, PumpQuestion::View { from_seq: 7, words: false, items: true }));
     rig.settle();
     assert_eq!(
         answered(&rig),
@@ -241,13 +241,13 @@ fn a_question_for_the_view_is_answered_in_pages() {
 }
 
 /// The view of a call, page by page, as a reader that follows `next` sees it.
-fn pages(rig: &mut Rig, delivery: &str) -> Vec<Viewed> {
+fn pages(rig: &mut Rig, delivery: &str) -> Vec<ViewedPage> {
     let (mut from, mut read) = (Some(0), Vec::new());
     while let Some(first) = from {
-        rig.says(delivery, asks(first, Question::View { from_seq: first, words: true, items: true }));
+        rig.says(delivery, asks(first, PumpQuestion::View { from_seq: first, words: true, items: true }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(rig)[0].clone().into_bytes().into()).unwrap();
-        let page = Viewed::read(&payload).unwrap();
+        let page = ViewedPage::read(&payload).unwrap();
         from = page.next;
         read.push(page);
     }
@@ -268,8 +268,9 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
             rig.says(&delivery, journals(2, result(1, &turn.to_string().repeat(words))));
             let document = format!("<thought xmlns=\"urn:test\">{large}</thought>");
             let payload =
-                systole_kit::Payload::read(document.as_bytes(), &systole_kit::Limits::default()).unwrap();
-            let note = Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)));
+                systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default())
+                    .unwrap();
+            let note = JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)));
             rig.replies(&delivery, vec![note]);
             rig.settle();
         }
@@ -286,8 +287,8 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
             .into_iter()
             .flat_map(|page| page.shown)
             .map(|shown| match shown {
-                Shown::Words(words) => format!("t{} {}", words.turn, &words.text[..1]),
-                Shown::Message(message) => message.seq.to_string(),
+                ViewEntry::Words(words) => format!("t{} {}", words.turn, &words.text[..1]),
+                ViewEntry::Message(message) => message.seq.to_string(),
             })
             .collect();
         let expected = ["1", "t1 1", "2", "t2 2", "3", "t3 3", "4", "t4 4", "5", "t5 5", "6", "t6 6", "7"];
@@ -299,11 +300,11 @@ fn words_are_neither_lost_nor_doubled_where_a_page_ends() {
 fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     let mut rig = talking();
     let told = |rig: &mut Rig, delivery: &str| {
-        rig.says(delivery, asks(1, Question::View { from_seq: 0, words: false, items: true }));
+        rig.says(delivery, asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
         rig.settle();
         let answer = answered(rig).pop().unwrap();
         let payload = systole_kit::Payload::trusted(answer.into_bytes().into()).unwrap();
-        let page = Viewed::read(&payload).unwrap();
+        let page = ViewedPage::read(&payload).unwrap();
         (page.mark, page.began)
     };
     let (mark, began) = told(&mut rig, "1 t2 a1");
@@ -326,7 +327,7 @@ fn a_view_has_the_mark_of_its_call_and_the_day_its_thread_began() {
     assert_eq!(day, began);
     let heat = root().child("heat").unwrap();
     rig.seen();
-    rig.says_in(&heat, "1 t1 a1", asks(1, Question::View { from_seq: 0, words: false, items: true }));
+    rig.says_in(&heat, "1 t1 a1", asks(1, PumpQuestion::View { from_seq: 0, words: false, items: true }));
     rig.settle();
     let answer = answered(&rig).pop().unwrap();
     assert!(answer.contains("began=\"1970-01-02\"") && !answer.contains(&mark), "{answer}");
@@ -344,7 +345,7 @@ fn schemas_of_strangers_and_missing_schemas_get_the_same_answer() {
     rig.asks(1, "k", "agent", None);
     rig.settle();
     let mut ask = |name: &str, from| {
-        rig.says("1 t1 a1", asks(1, Question::Schema { name: name.into(), element: None, from }));
+        rig.says("1 t1 a1", asks(1, PumpQuestion::Schema { name: name.into(), element: None, from }));
         rig.settle();
         answered(&rig).pop().unwrap()
     };
@@ -378,7 +379,7 @@ fn of_a_listener_with_several_schemas_the_one_that_declares_an_element_is_shown(
     rig.settle();
     let mut ask = |element: Option<&str>| {
         let element = element.map(str::to_owned);
-        rig.says("1 t1 a1", asks(1, Question::Schema { name: "tool".into(), element, from: 0 }));
+        rig.says("1 t1 a1", asks(1, PumpQuestion::Schema { name: "tool".into(), element, from: 0 }));
         rig.settle();
         answered(&rig).pop().unwrap()
     };
@@ -402,7 +403,7 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     rig.settle();
     let bad = |bytes: Arc<[u8]>| {
         let refusal = Refusal::new(systole_core::types::codes::Code::Malformed, "wrong");
-        Item::Refused(systole_core::types::flow::Refused { refusal, kept: Some(bytes) })
+        JudgedItem::Refused(systole_core::types::flow::Refused { refusal, kept: Some(bytes) })
     };
     rig.replies("1 t1 a1", vec![bad(kept.clone()), refused(), call("agent")]);
     rig.settle();
@@ -410,7 +411,7 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     rig.settle();
     rig.seen();
     let mut ask = |delivery: &str, hash: &str| {
-        rig.says(delivery, asks(1, Question::Blob { hash: hash.into(), from: 0 }));
+        rig.says(delivery, asks(1, PumpQuestion::Blob { hash: hash.into(), from: 0 }));
         rig.settle();
         answered(&rig).pop().unwrap()
     };
@@ -425,8 +426,8 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
     }
     rig.replies("1/1.2 t2 a1", vec![final_()]);
     rig.settle();
-    rig.says("1 t2 a1", asks(1, Question::Blob { hash: hash.clone(), from: 0 }));
-    rig.says("1 t2 a1", asks(2, Question::Blob { hash: secret, from: 0 }));
+    rig.says("1 t2 a1", asks(1, PumpQuestion::Blob { hash: hash.clone(), from: 0 }));
+    rig.says("1 t2 a1", asks(2, PumpQuestion::Blob { hash: secret, from: 0 }));
     rig.settle();
     let told = answered(&rig);
     let hex: String = kept.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -439,10 +440,11 @@ fn refused_bytes_are_shown_to_whom_the_refusal_was_shown() {
 }
 
 /// A note of that many bytes.
-fn long_note(bytes: usize) -> Item {
+fn long_note(bytes: usize) -> JudgedItem {
     let document = format!("<thought xmlns=\"urn:test\">{}</thought>", "x".repeat(bytes));
-    let payload = systole_kit::Payload::read(document.as_bytes(), &systole_kit::Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
+    let payload =
+        systole_kit::Payload::read(document.as_bytes(), &systole_kit::DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
 }
 
 #[test]
@@ -459,7 +461,7 @@ fn consecutive_pages_of_a_view_do_not_count_as_questions() {
     answered(&rig);
     assert_eq!(pages(&mut rig, "1 t3 a1").len(), 100, "more than there are questions");
     let mut ask = |from_seq: u64| {
-        rig.says("1 t3 a1", asks(from_seq, Question::View { from_seq, words: true, items: true }));
+        rig.says("1 t3 a1", asks(from_seq, PumpQuestion::View { from_seq, words: true, items: true }));
         rig.settle();
         answered(&rig).remove(0)
     };
@@ -482,10 +484,10 @@ fn a_view_continued_in_every_turn_reads_each_record_only_a_few_times() {
     let mut read = Vec::new();
     for turn in 1..=400 {
         let delivery = format!("1 t{turn} a1");
-        rig.says(&delivery, asks(1, Question::View { from_seq: from, words: false, items: false }));
+        rig.says(&delivery, asks(1, PumpQuestion::View { from_seq: from, words: false, items: false }));
         rig.settle();
         let payload = systole_kit::Payload::trusted(answered(&rig)[0].clone().into_bytes().into()).unwrap();
-        let page = Viewed::read(&payload).unwrap();
+        let page = ViewedPage::read(&payload).unwrap();
         from = page.count + 1;
         rig.replies(&delivery, vec![note()]);
         rig.settle();
@@ -497,7 +499,7 @@ fn a_view_continued_in_every_turn_reads_each_record_only_a_few_times() {
     assert!(read.iter().all(|read| *read < 200 * 4), "{read:?}");
     // A reader that starts at the beginning sees the same.
     let kept = pages(&mut rig, "1 t401 a1");
-    rig.begun = Begun::default();
+    rig.begun = BegunViews::default();
     assert_eq!(pages(&mut rig, "1 t401 a1"), kept);
     assert_eq!(kept[0].count, 401);
 }

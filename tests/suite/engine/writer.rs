@@ -1,9 +1,9 @@
 //! Effects and the writer: nothing goes out before its records are on disk, however the commit
 //! ends.
 
-use systole::edges::log::memory::Ending;
+use systole::edges::log::memory::CommitFailure;
 use systole_core::types::codes::Code;
-use systole_core::types::flow::{Refused, Unconnected};
+use systole_core::types::flow::{Refused, UnmatchedDocument};
 
 use super::*;
 use crate::pump::final_;
@@ -38,7 +38,7 @@ fn a_refusal_waits_for_the_state_it_was_decided_from() {
 
 #[test]
 fn an_unknown_commit_has_its_effects_once_whether_it_was_stored_or_not() {
-    for ending in [Ending::UnknownStored, Ending::UnknownAbsent] {
+    for ending in [CommitFailure::UnknownStored, CommitFailure::UnknownAbsent] {
         let mut rig = Rig::new();
         rig.asks(1, "k", "tool", None);
         rig.read();
@@ -55,7 +55,7 @@ fn without_room_askers_are_told_and_what_was_decided_is_kept() {
     rig.asks(1, "k", "tool", None);
     rig.read();
     rig.hand_over();
-    rig.input(Input::Written(Written::Stalled("no space".into())));
+    rig.input(PumpInput::Written(WriteReport::Stalled("no space".into())));
     rig.asks(2, "other", "tool", None);
     rig.cancels(3, &root());
     let unavailable = |n: u64| format!("{n}: refused ingress.unavailable");
@@ -75,7 +75,7 @@ fn an_order_in_hand_when_the_room_ran_out_is_told_so_too() {
     rig.seen();
     rig.cancels(2, &root());
     rig.hand_over();
-    rig.input(Input::Written(Written::Stalled("no space".into())));
+    rig.input(PumpInput::Written(WriteReport::Stalled("no space".into())));
     assert_eq!(rig.seen(), ["2: refused ingress.unavailable"]);
     rig.write();
     assert_eq!(rig.seen(), ["call back 1 t1 a1 Cancelled"]);
@@ -88,7 +88,7 @@ fn once_the_log_is_broken_nothing_more_goes_out() {
     rig.asks(2, "other", "tool", None);
     rig.settle();
     assert_eq!(rig.seen().pop().unwrap(), "tool 1 t1 a1", "the second waits for the one slot");
-    rig.input(Input::Written(Written::Broken("gone".into())));
+    rig.input(PumpInput::Written(WriteReport::Broken("gone".into())));
     rig.replies("1 t1 a1", vec![final_()]);
     assert!(rig.seen().is_empty());
     assert_eq!(rig.engine.broken(), Some("gone"));
@@ -100,10 +100,10 @@ fn nothing_is_recorded_after_the_last_word() {
     rig.asks(1, "k", "tool", None);
     rig.settle();
     rig.seen();
-    rig.input(Input::Stop);
-    rig.input(Input::Farewell);
+    rig.input(PumpInput::Stop);
+    rig.input(PumpInput::Farewell);
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, "late"), kept: None };
-    rig.input(Input::Stray(Unconnected {
+    rig.input(PumpInput::Stray(UnmatchedDocument {
         listener: name("tool"),
         refused,
         waits: None,

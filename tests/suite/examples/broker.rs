@@ -2,10 +2,10 @@
 
 use systole::audit::columns::wrapped;
 use systole::edges::managed;
-use systole::edges::nats::{Broker, Credentials, Unusable};
+use systole::edges::nats::{Broker, BrokerFault, Credentials};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
-use systole_core::types::ports::Speech;
+use systole_core::types::ports::ArrivedDocument;
 use systole_core::types::record::Record;
 
 use super::outside::records;
@@ -25,7 +25,7 @@ pub(super) async fn show(book: &mut Book) {
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
     let old = format!("nats://{}", pretender("2.9.10"));
     write(book, Code::BusUnfit, "a broker of 2022", &old, None).await;
-    let absent = managed::Server::on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
+    let absent = managed::ServerProgram::on(Some("/usr/local/none:/none".as_ref())).await.unwrap_err();
     assert_eq!(absent.code(), Code::BusDown, "{absent}");
     let done = "systole run with `bus: {nats: managed}`, where no nats-server is installed";
     book.write(Code::BusDown, done, &page(absent.code(), &absent.to_string(), &absent.fix()));
@@ -35,7 +35,7 @@ pub(super) async fn show(book: &mut Book) {
 
 /// What a listener sees if its message arrives on the subject of progress.
 pub(super) fn show_refusal(book: &mut Book) {
-    let speech = Speech::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
+    let speech = ArrivedDocument::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
     let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
     let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
     book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
@@ -48,7 +48,7 @@ async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: 
     book.write(code, done, &told(&refusal, &url["nats://".len()..]));
 }
 
-fn told(refusal: &Unusable, address: &str) -> String {
+fn told(refusal: &BrokerFault, address: &str) -> String {
     let words = refusal.to_string().replace(address, "127.0.0.1:4222");
     page(refusal.code(), &words, &refusal.fix())
 }

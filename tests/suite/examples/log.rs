@@ -4,9 +4,9 @@
 use std::time::Duration;
 
 use systole::audit::columns::wrapped;
-use systole::edges::log::memory::{Ending, Memory};
-use systole::runtime::running::{Message, Organism};
-use systole::runtime::waiting::Reply;
+use systole::edges::log::memory::{CommitFailure, MemoryLog};
+use systole::runtime::running::{ClientMessage, Organism};
+use systole::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
@@ -23,9 +23,9 @@ pub(super) async fn show(book: &mut Book) {
 /// Sends the message, and returns the refusal.
 async fn refused(organism: &Organism, key: &str, thread: Option<String>) -> Refusal {
     let (client, key) = (Name::operator(), Key::parse(key).unwrap());
-    let message = Message { client, key, document: say("hello").into_bytes(), to: None, thread };
+    let message = ClientMessage { client, key, document: say("hello").into_bytes(), to: None, thread };
     match organism.ask(message).await.expect("the pump answers") {
-        Reply::Refused(refusal) => *refusal,
+        SenderReply::Refused(refusal) => *refusal,
         other => panic!("{other:?}"),
     }
 }
@@ -59,9 +59,9 @@ async fn damaged(book: &mut Book) {
 }
 
 async fn full(book: &mut Book) {
-    let (folder, log) = (echo(), Memory::new());
+    let (folder, log) = (echo(), MemoryLog::new());
     let organism = stalled::start(folder.path(), &log).await;
-    log.next_commits([Ending::NotNow; 3]);
+    log.next_commits([CommitFailure::NotNow; 3]);
     let refusal = refused(&organism, "k", None).await;
     assert_eq!(refusal.code, Code::IngressUnavailable, "{refusal:?}");
     book.write(Code::IngressUnavailable, "a message while the log has no room", &told(&refusal));

@@ -16,7 +16,7 @@ use std::fs;
 use systole::audit::columns::{plain, wrapped};
 use systole::audit::glance::told;
 use systole_core::types::codes::Code;
-use systole_core::types::record::{Mark, Record};
+use systole_core::types::record::{Record, RecordCode};
 
 const EXAMPLES: &str = "crates/core/src/types/examples.txt";
 
@@ -32,7 +32,7 @@ impl Book {
         let said = newest().find(says).map(|record| record.body.to_vec());
         // A program's own output quotes what it saw while it worked.
         let said = said.or_else(|| newest().find_map(|record| quoted(code, record)));
-        let marked = || newest().find(|record| record.header.code == Some(Mark::Code(code)));
+        let marked = || newest().find(|record| record.header.code == Some(RecordCode::Code(code)));
         let body = said.or_else(|| marked().map(|record| record.body.to_vec()));
         let body = body.unwrap_or_else(|| panic!("{code} was not given out: {}", lines(records)));
         self.write(code, done, &words(code, &body));

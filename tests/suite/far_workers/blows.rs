@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use systole_checker::record::Record;
-use systole_checker::{Terms, check_records};
-use systole_soak::blow::Blow;
-use systole_soak::dice::Dice;
-use systole_soak::house::House;
-use systole_soak::life::{self, Omen};
+use systole_checker::record::LogLine;
+use systole_checker::{RunSettings, check_records};
+use systole_soak::blow::PlannedKill;
+use systole_soak::dice::SeededDice;
+use systole_soak::house::RunFolder;
+use systole_soak::life::{self, LifeSettings};
 
 use super::book::{self, Told};
 use super::{Crew, Struck, book_of};
@@ -25,20 +25,21 @@ struct Came {
     unruly: Done,
     told: Told,
     book: String,
-    records: Vec<Record>,
+    records: Vec<LogLine>,
 }
 
 /// This many kills of pumps, brokers and workers.
 fn kills_of_everything(seed: u64, kills: u64) -> Came {
     let mut server = Server::start();
     let trial = Trial::set(seed, &over(&server));
-    let dice = Dice::new(seed);
+    let dice = SeededDice::new(seed);
     let crew = Crew::hire(&trial.house, &server, dice.apart(2_000));
     let (mut choices, mut pumps, mut brokers) = (dice.apart(0), 0, 0);
     while pumps + brokers + crew.killed() < kills || brokers == 0 {
         match choices.below(5) {
             0 | 1 => {
-                let struck = Blow::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
+                let struck =
+                    PlannedKill::choose(&mut choices).strike(&trial.house, trial.crowd.board()).unwrap();
                 pumps += u64::from(!struck.status.success());
             }
             2 => {
@@ -47,7 +48,7 @@ fn kills_of_everything(seed: u64, kills: u64) -> Came {
             }
             // Long enough for the pump to notice a worker's silence.
             _ => {
-                let (mut life, runs) = trial.begin(&Omen::default());
+                let (mut life, runs) = trial.begin(&LifeSettings::default());
                 assert!(runs, "{}", life::last_words(&trial.house));
                 let board = trial.crowd.board();
                 let more = board.acknowledged() + choices.below(10);
@@ -60,7 +61,7 @@ fn kills_of_everything(seed: u64, kills: u64) -> Came {
         }
     }
     let rested = crew.rest();
-    let look = |house: &House| (std::fs::read_to_string(book_of(house)).unwrap(), book::records(house));
+    let look = |house: &RunFolder| (std::fs::read_to_string(book_of(house)).unwrap(), book::records(house));
     let (_, verdict, (book, records)) = trial.judged_by("pumps, brokers and workers", look);
     let told = book::judge(&book, &records);
     let (workers, unruly) = (rested.struck, rested.done());
@@ -103,8 +104,8 @@ fn d7_a_thousand_kills_of_pumps_brokers_and_workers_lose_and_double_nothing() {
 }
 
 /// Whether the independent checker finds a fault in these records.
-fn is_found(records: &[Record]) -> bool {
-    let terms = Terms { running: true, attempts: 100, ..Terms::default() };
+fn is_found(records: &[LogLine]) -> bool {
+    let terms = RunSettings { running: true, attempts: 100, ..RunSettings::default() };
     !check_records(records.iter().cloned(), &[], &terms).findings.is_empty()
 }
 
@@ -115,7 +116,7 @@ fn judges_are_tried(came: &Came) {
     let kept = book.lines().find_map(|line| line.strip_prefix("kept press ")).unwrap();
     let asked = book.lines().find(|line| line.starts_with("asked press ") && line.ends_with(kept)).unwrap();
     let key = asked.split(' ').nth(2).unwrap();
-    let is_answer = |record: &Record| {
+    let is_answer = |record: &LogLine| {
         let of = format!("{}:{}:", record.thread, record.call.as_deref().unwrap_or(""));
         let is_of =
             key.strip_prefix(&*of).is_some_and(|turn| record.turn.is_some_and(|n| n.to_string() == turn));
@@ -123,12 +124,12 @@ fn judges_are_tried(came: &Came) {
     };
     let answer = records.iter().find(|record| is_answer(record)).expect("it was kept");
 
-    let dropped: Vec<Record> = records.iter().filter(|record| !is_answer(record)).cloned().collect();
+    let dropped: Vec<LogLine> = records.iter().filter(|record| !is_answer(record)).cloned().collect();
     let told = book::judge(book, &dropped);
     assert!(told.findings.iter().any(|words| words.ends_with(" is lost")), "{told:?}");
     assert!(is_found(&dropped), "an answer is not there");
 
-    let doubled: Vec<Record> = records.iter().chain([answer]).cloned().collect();
+    let doubled: Vec<LogLine> = records.iter().chain([answer]).cloned().collect();
     let told = book::judge(book, &doubled);
     assert!(told.findings.iter().any(|words| words.ends_with(" twice")), "{told:?}");
     assert!(is_found(&doubled), "an answer is there twice");

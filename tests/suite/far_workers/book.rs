@@ -5,9 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use systole_checker::log::Log;
-use systole_checker::record::Record;
-use systole_soak::house::House;
+use systole_checker::log::LogSnapshot;
+use systole_checker::record::LogLine;
+use systole_soak::house::RunFolder;
 
 use super::FAR;
 
@@ -36,14 +36,14 @@ pub(crate) struct Told {
 }
 
 /// Every record of a log.
-pub(super) fn records(house: &House) -> Vec<Record> {
+pub(super) fn records(house: &RunFolder) -> Vec<LogLine> {
     let mut records = Vec::new();
-    Log::read(&house.log()).unwrap().each(|record| records.push(record.unwrap())).unwrap();
+    LogSnapshot::read(&house.log()).unwrap().each(|record| records.push(record.unwrap())).unwrap();
     records
 }
 
 /// Compares the book with the records.
-pub(super) fn judge(book: &str, records: &[Record]) -> Told {
+pub(super) fn judge(book: &str, records: &[LogLine]) -> Told {
     let (mut turns, mut kept): (BTreeMap<String, Turn<'_>>, Vec<&str>) = Default::default();
     let mut of: BTreeMap<&str, &str> = BTreeMap::new();
     for line in book.lines() {

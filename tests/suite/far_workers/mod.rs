@@ -18,10 +18,10 @@ use std::time::Duration;
 use rustix::process::Signal;
 use systole_kit::Payload;
 use systole_kit::nats::Worker;
-use systole_kit::reply::Said;
+use systole_kit::reply::ReplyContent;
 use systole_kit::stdio::Turn;
-use systole_soak::dice::Dice;
-use systole_soak::house::House;
+use systole_soak::dice::SeededDice;
+use systole_soak::house::RunFolder;
 use tokio::time::Instant;
 
 use crate::broker::{Server, python};
@@ -45,7 +45,7 @@ const BOOK: &str = "SYSTOLE_TEST_BOOK";
 const PAUSE_MS: u64 = 1_000;
 
 /// Changes the workload's file so that some of its listeners use NATS, like its log.
-fn send_away(house: &House, url: &str) {
+fn send_away(house: &RunFolder, url: &str) {
     let mut text = std::fs::read_to_string(house.organism()).unwrap();
     let (near, far) = ("log: {path", format!("log: {{nats: '{url}', durability: relaxed, path"));
     assert!(text.contains(near), "the log is in another place by now");
@@ -58,12 +58,12 @@ fn send_away(house: &House, url: &str) {
     std::fs::write(house.folder().join("press.py"), include_str!("press.py")).unwrap();
 }
 
-fn book_of(house: &House) -> PathBuf {
+fn book_of(house: &RunFolder) -> PathBuf {
     house.folder().join("workers.book")
 }
 
 /// The book of a house's workers, compared with its log.
-pub(crate) fn told(house: &House) -> Told {
+pub(crate) fn told(house: &RunFolder) -> Told {
     book::judge(&std::fs::read_to_string(book_of(house)).unwrap(), &book::records(house))
 }
 
@@ -78,7 +78,7 @@ fn process_that_works() {
 }
 
 /// Does with a delivery what the shell script of that name does.
-fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
+fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> ReplyContent {
     let stamp = &turn.delivered().stamp;
     let line = format!("asked {kind} {} {} {}\n", stamp.key, stamp.attempt, stamp.delivery);
     // One write at the end of the file, so that two lines never mix.
@@ -91,7 +91,7 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
     };
     let say = |ns: &str, element: &'static str, parts: &[(&'static str, String)]| {
         let ns = format!("https://xml-pipeline.org/ns/{ns}/v1");
-        Said::from(Payload::write(&ns, element, |inside| {
+        ReplyContent::from(Payload::write(&ns, element, |inside| {
             for (name, text) in parts {
                 inside.open(*name).text(text);
             }
@@ -108,7 +108,7 @@ fn works(kind: &str, turn: &Turn<'_>, book: &Path) -> Said {
         _ if asked.contains("<stamped ") => say("office", "checked", &[token]),
         _ => {
             let words = "the press gave no stamp".to_owned();
-            Said::Failure { code: "no-stamp".to_owned(), retry: false, words }
+            ReplyContent::Failure { code: "no-stamp".to_owned(), retry: false, words }
         }
     }
 }
@@ -138,14 +138,14 @@ struct Gang {
     unruly: Proxy,
     book: PathBuf,
     press: PathBuf,
-    dice: Dice,
+    dice: SeededDice,
     struck: Struck,
     /// The suspended worker, and until when.
     held: Option<(usize, Instant)>,
 }
 
 impl Gang {
-    fn hire(house: &House, server: &Server, dice: Dice) -> Gang {
+    fn hire(house: &RunFolder, server: &Server, dice: SeededDice) -> Gang {
         let (book, press) = (book_of(house), house.folder().join("press.py"));
         std::fs::File::create(&book).unwrap();
         let (url, unruly) = (server.url(), Proxy::unruly(&server.url(), dice.apart(1)));
@@ -230,7 +230,7 @@ impl Rested {
 impl Crew {
     /// Makes some of the workload's listeners far ones, and runs several workers for each. From now on the workers
     /// fail.
-    pub(crate) fn hire(house: &House, server: &Server, dice: Dice) -> Crew {
+    pub(crate) fn hire(house: &RunFolder, server: &Server, dice: SeededDice) -> Crew {
         send_away(house, &server.url());
         let mut gang = Gang::hire(house, server, dice);
         let (over, is_over): (_, Receiver<()>) = sync_channel(0);

@@ -17,8 +17,8 @@ mod tries;
 mod xml;
 
 use serde_json::Value;
-use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
-use systole_kit::schema::{JsonSchema, Model, Slip};
+use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::schema::{JsonSchema, SchemaModel, ValueSlip};
 
 use dice::Dice;
 use grammar::{Inside, MANY, MAYBE, ONCE, P, T, children, foreign, value};
@@ -31,9 +31,9 @@ fn cases() -> usize {
 
 /// A schema with everything that reads, judges and validates by it.
 struct Bench {
-    model: Model,
-    judge: Judge,
-    id: SchemaId,
+    model: SchemaModel,
+    judge: LibxmlJudge,
+    id: CompiledSchemaId,
     drawn: JsonSchema,
     validator: jsonschema::Validator,
 }
@@ -42,11 +42,12 @@ impl Bench {
     fn of(xsds: &[String]) -> Bench {
         let names = ["t", "o"];
         let among: Vec<(&str, &[u8])> = names.into_iter().zip(xsds.iter().map(String::as_bytes)).collect();
-        let model = Model::read_among(xsds[0].as_bytes(), &among)
+        let model = SchemaModel::read_among(xsds[0].as_bytes(), &among)
             .unwrap_or_else(|unfit| panic!("{unfit:?}\n{xsds:#?}"));
-        let source = |(name, xsd): &(&str, &[u8])| Source { name: (*name).to_owned(), xsd: xsd.to_vec() };
-        let sources: Vec<Source> = among.iter().map(source).collect();
-        let judge = Judge::compile(&sources).unwrap_or_else(|refused| panic!("{refused}\n{xsds:#?}"));
+        let source =
+            |(name, xsd): &(&str, &[u8])| SchemaSource { name: (*name).to_owned(), xsd: xsd.to_vec() };
+        let sources: Vec<SchemaSource> = among.iter().map(source).collect();
+        let judge = LibxmlJudge::compile(&sources).unwrap_or_else(|refused| panic!("{refused}\n{xsds:#?}"));
         let id = judge.schema("t").unwrap();
         let drawn = model.json_schema("root").unwrap();
         // Used for the parameters of a tool, it must be an object with properties and nothing else.
@@ -68,11 +69,11 @@ impl Bench {
     }
 
     fn judged(&mut self, payload: &[u8]) -> bool {
-        self.judge.judge(self.id, payload) == Verdict::Valid
+        self.judge.judge(self.id, payload) == SchemaVerdict::Valid
     }
 
     /// Whether an open rule mentions the place of a slip.
-    fn is_left_open(&self, slip: &Slip) -> bool {
+    fn is_left_open(&self, slip: &ValueSlip) -> bool {
         let numberless = |path: &str| {
             path.split('[')
                 .map(|part| part.split_once(']').map_or(part, |(_, rest)| rest))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
 use crate::program::systole;
@@ -88,7 +88,10 @@ async fn b13_the_first_is_enough_and_the_others_are_told_and_refused() {
     // It answered only because of the cancel.
     let late = house.until("the late answer is refused", |r| code(r) == "reply.stale-lease").await;
     let to = late.header.to.as_ref().map(|to| to.as_str());
-    assert_eq!((&late.header.thread, late.header.kind, to), (&receipt.thread, Kind::Refusal, Some("south")));
+    assert_eq!(
+        (&late.header.thread, late.header.kind, to),
+        (&receipt.thread, RecordKind::Refusal, Some("south"))
+    );
     let records = house.records();
     let gone = records.iter().find(|r| code(r) == "thread.cancelled").unwrap();
     assert_eq!(gone.header.call.as_ref().unwrap().as_str(), "1/1.0:1");

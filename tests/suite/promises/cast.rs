@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use systole::runtime::pump_loop::Ended;
-use systole::runtime::running::{Message, Organism};
-use systole::runtime::waiting::Reply;
+use systole::runtime::pump_loop::LoopEnd;
+use systole::runtime::running::{ClientMessage, Organism};
+use systole::runtime::waiting::SenderReply;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use tokio::task::JoinSet;
 
 use crate::organism::{folder, start};
@@ -176,8 +176,8 @@ impl House {
         House { folder, organism }
     }
 
-    fn message(key: &str, document: &str, to: Option<&str>, thread: Option<&str>) -> Message {
-        Message {
+    fn message(key: &str, document: &str, to: Option<&str>, thread: Option<&str>) -> ClientMessage {
+        ClientMessage {
             client: Name::operator(),
             key: Key::parse(key).unwrap(),
             document: document.as_bytes().to_vec(),
@@ -195,9 +195,9 @@ impl House {
         thread: Option<&str>,
     ) -> Result<Receipt, String> {
         match self.organism.ask(House::message(key, document, to, thread)).await.expect("the pump answers") {
-            Reply::Receipt(receipt, _) => Ok(receipt),
-            Reply::Refused(refusal) => Err(refusal.code.as_str().to_owned()),
-            Reply::Done => panic!("a message is not an order"),
+            SenderReply::Receipt(receipt, _) => Ok(receipt),
+            SenderReply::Refused(refusal) => Err(refusal.code.as_str().to_owned()),
+            SenderReply::Done => panic!("a message is not an order"),
         }
     }
 
@@ -211,7 +211,7 @@ impl House {
         }
         let mut receipts = BTreeMap::new();
         while let Some(sent) = sending.join_next().await {
-            let (n, Some(Reply::Receipt(receipt, _))) = sent.unwrap() else { panic!("refused") };
+            let (n, Some(SenderReply::Receipt(receipt, _))) = sent.unwrap() else { panic!("refused") };
             receipts.insert(n, receipt);
         }
         receipts.into_values().collect()
@@ -233,9 +233,9 @@ impl House {
                 };
                 at = *last;
                 for (_, record) in page {
-                    let ends = record.header.code == Some(Mark::Role(Role::Final))
-                        || record.header.kind == Kind::Outcome
-                            && record.header.code != Some(Mark::DeadLetter);
+                    let ends = record.header.code == Some(RecordCode::Role(MessageRole::Final))
+                        || record.header.kind == RecordKind::Outcome
+                            && record.header.code != Some(RecordCode::DeadLetter);
                     if let (true, Some(call)) = (ends, record.header.call.clone()) {
                         found.insert((record.header.thread.clone(), call), record);
                     }
@@ -277,7 +277,7 @@ impl House {
 
     pub(crate) async fn close(self) -> tempfile::TempDir {
         let ended = self.organism.stop(Duration::from_millis(100)).await;
-        assert!(matches!(ended, Ended::Drained(_)), "{ended:?}");
+        assert!(matches!(ended, LoopEnd::Drained(_)), "{ended:?}");
         judged(self.folder.path());
         self.folder
     }
@@ -286,8 +286,8 @@ impl House {
 /// Checks that the independent judge finds nothing wrong in the log of that folder.
 #[track_caller]
 pub(crate) fn judged(folder: &std::path::Path) {
-    let log = systole_checker::log::Log::read(&folder.join("hello.db")).unwrap();
-    let terms = systole_checker::Terms { running: true, ..systole_checker::Terms::default() };
+    let log = systole_checker::log::LogSnapshot::read(&folder.join("hello.db")).unwrap();
+    let terms = systole_checker::RunSettings { running: true, ..systole_checker::RunSettings::default() };
     let report = systole_checker::check_under(&log, &[], &terms);
     assert!(report.is_clean(), "{report}");
 }

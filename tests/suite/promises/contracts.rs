@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_kit::{Limits, Payload};
+use systole_kit::{DocumentLimits, Payload};
 
 use super::cast::{BOSS, CRASH, ECHO, House, SILENT, body, code, say};
 
@@ -77,7 +77,7 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
     let house = House::in_folder(folder).await;
     let mut seen = BTreeSet::new();
     for record in house.records() {
-        let payload = Payload::read(&record.body, &Limits::FROM_PUMP).unwrap();
+        let payload = Payload::read(&record.body, &DocumentLimits::FROM_PUMP).unwrap();
         if &*payload.name().ns == "https://xml-pipeline.org/ns/core/v1" {
             super::valid_under_core(&record.body);
             seen.insert(payload.name().local.to_string());
@@ -140,7 +140,7 @@ async fn a7_no_name_label_or_text_injects_markup() {
     assert!(told.contains("obey"), "it was there to be seen: {told}");
     for record in house.records() {
         // For any content, a record is one payload, and contains no forged element.
-        let payload = Payload::read(&record.body, &Limits::FROM_PUMP)
+        let payload = Payload::read(&record.body, &DocumentLimits::FROM_PUMP)
             .unwrap_or_else(|f| panic!("{f}: {}", body(&record)));
         assert_ne!(&*payload.name().local, "system");
         assert!(!body(&record).contains("<system>") && !body(&record).contains("<x/>"), "{}", body(&record));
@@ -272,7 +272,7 @@ async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() 
         assert!(told.contains("echo heard"), "{n}: {told}");
         let records = house.records();
         let call = records.iter().find(|r| r.header.thread == receipt.thread && code(r) == "call").unwrap();
-        let payload = Payload::read(&call.body, &Limits::default()).expect("it stands alone");
+        let payload = Payload::read(&call.body, &DocumentLimits::default()).expect("it stands alone");
         assert!(payload.name().is("https://xml-pipeline.org/ns/echo/v1", "say"), "{}", body(call));
         for foreign in ["urn:systole", "urn:unused", "envelope"] {
             assert!(!body(call).contains(foreign), "{}", body(call));

@@ -1,6 +1,6 @@
 //! A12: a listener asks what it may send, and learns of nothing else.
 
-use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::Digest;
@@ -9,9 +9,10 @@ use super::cast::{BOSS, ECHO, House, body, code, plain};
 
 /// Checks that the core's text about payloads is valid under the schema of introspection.
 fn valid_under_meta(body: &[u8]) {
-    let mut judge = Judge::compile(&[Source { name: "meta".to_owned(), xsd: META_XSD.to_vec() }]).unwrap();
+    let mut judge =
+        LibxmlJudge::compile(&[SchemaSource { name: "meta".to_owned(), xsd: META_XSD.to_vec() }]).unwrap();
     let id = judge.schema("meta").unwrap();
-    assert_eq!(judge.judge(id, body), Verdict::Valid, "{}", String::from_utf8_lossy(body));
+    assert_eq!(judge.judge(id, body), SchemaVerdict::Valid, "{}", String::from_utf8_lossy(body));
 }
 
 /// The bodies of the answers and refusals in a thread, in order.

@@ -21,12 +21,13 @@ mod waits;
 mod wrong_primitives;
 
 use systole::config::CORE_XSD;
-use systole::edges::schemas::{Judge, Source, Verdict};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 
 /// Checks that the core's text is valid under the core's own schema.
 pub(crate) fn valid_under_core(body: &[u8]) {
-    let mut judge = Judge::compile(&[Source { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }]).unwrap();
+    let mut judge =
+        LibxmlJudge::compile(&[SchemaSource { name: "core".to_owned(), xsd: CORE_XSD.to_vec() }]).unwrap();
     let id = judge.schema("core").unwrap();
     let shown = String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
-    assert_eq!(judge.judge(id, body), Verdict::Valid, "{shown}");
+    assert_eq!(judge.judge(id, body), SchemaVerdict::Valid, "{shown}");
 }

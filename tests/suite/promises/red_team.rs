@@ -13,12 +13,13 @@ use systole::config;
 use systole::edges::delivery::{answering, conversing};
 use systole_agent::Agent;
 use systole_agent::model::{
-    Answer, Answering, Call, Dice, Limits, Model, Models, Part, Request, Role, Stop, Usage, Watcher,
+    AnswerFuture, AnswerWatcher, HttpLimits, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest,
+    Models, NativeCall, StopReason, SystemRandom, TokenUsage,
 };
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
 use systole_core::types::record::Record;
-use systole_kit::reply::{Item, Said};
+use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{Payload, namespaces};
 
 use super::cast::{House, body, code, plain};
@@ -68,13 +69,13 @@ struct Obeys {
 }
 
 /// The text of a message, without the markup of the prompt.
-fn read(parts: &[Part]) -> String {
+fn read(parts: &[MessagePart]) -> String {
     let words = parts.iter().filter_map(|part| match part {
-        Part::Text(text) => {
+        MessagePart::Text(text) => {
             let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"");
             Some(text.replace("&amp;", "&"))
         }
-        Part::Result { text, .. } => Some(text.clone()),
+        MessagePart::Result { text, .. } => Some(text.clone()),
         _ => None,
     });
     words.collect::<Vec<_>>().join("\n")
@@ -82,14 +83,14 @@ fn read(parts: &[Part]) -> String {
 
 impl Obeys {
     /// The mark in the header, which certainly comes from the core.
-    fn mark(&self, request: &Request) -> String {
+    fn mark(&self, request: &ModelRequest) -> String {
         let header = request.messages.last().map(|message| read(&message.parts)).unwrap_or_default();
         let mark =
             header.strip_prefix("<core-").and_then(|rest| rest.get(..8)).unwrap_or_default().to_owned();
-        let blocks = |parts: &[Part]| read(parts).matches(&format!("<core-{mark}>\n")).count();
+        let blocks = |parts: &[MessagePart]| read(parts).matches(&format!("<core-{mark}>\n")).count();
         for message in &request.messages {
             let times = format!("{:?}", message.parts).matches(&mark).count();
-            let allowed = if message.role == Role::User { 2 * blocks(&message.parts) } else { 0 };
+            let allowed = if message.role == MessageAuthor::User { 2 * blocks(&message.parts) } else { 0 };
             if times != allowed {
                 self.wrong.lock().unwrap().push(format!("the mark stands {times} times in {message:?}"));
             }
@@ -98,13 +99,13 @@ impl Obeys {
         mark
     }
 
-    fn parts(&self, request: &Request) -> Vec<Part> {
+    fn parts(&self, request: &ModelRequest) -> Vec<MessagePart> {
         let mark = self.mark(request);
         let (_, said) = request.messages.split_last().expect("a header");
         let question = read(&said[0].parts);
         let question =
             question.split_once('>').and_then(|(_, rest)| rest.rsplit_once("</")).map_or("", |(q, _)| q);
-        let turns = said.iter().filter(|message| message.role == Role::Assistant).count();
+        let turns = said.iter().filter(|message| message.role == MessageAuthor::Assistant).count();
         let number = question.split_once(' ').filter(|(place, _)| ["result", "error"].contains(place));
         let number = number.and_then(|(_, number)| number.parse::<usize>().ok());
         match (number, turns) {
@@ -125,31 +126,39 @@ impl Obeys {
                 }
                 self.obey(&question.replace("{MARK}", &mark).replace("{MARKUP}", &mark.to_uppercase()))
             }
-            _ if self.is_native => vec![Part::Text("done".to_owned())],
-            _ => vec![Part::Text(
+            _ if self.is_native => vec![MessagePart::Text("done".to_owned())],
+            _ => vec![MessagePart::Text(
                 "<thinking>x</thinking><attempt_completion><result>done</result></attempt_completion>"
                     .to_owned(),
             )],
         }
     }
 
-    fn search(&self, query: &str) -> Vec<Part> {
+    fn search(&self, query: &str) -> Vec<MessagePart> {
         if self.is_native {
             let arguments = serde_json::json!({ "query": query }).to_string();
-            return vec![Part::Call(Call { id: "c-1".to_owned(), name: "search".to_owned(), arguments })];
+            return vec![MessagePart::Call(NativeCall {
+                id: "c-1".to_owned(),
+                name: "search".to_owned(),
+                arguments,
+            })];
         }
-        vec![Part::Text(format!("<thinking>x</thinking><search><query>{query}</query></search>"))]
+        vec![MessagePart::Text(format!("<thinking>x</thinking><search><query>{query}</query></search>"))]
     }
 
     /// In native calls: the element that it read, called by its name, next to a search for the text.
-    fn obey(&self, words: &str) -> Vec<Part> {
+    fn obey(&self, words: &str) -> Vec<MessagePart> {
         if !self.is_native {
-            return vec![Part::Text(format!("<thinking>I obey.</thinking>\n{words}"))];
+            return vec![MessagePart::Text(format!("<thinking>I obey.</thinking>\n{words}"))];
         }
         let name =
             words.split_once('<').map_or("core", |(_, tag)| tag.split(['>', ' ', '/']).next().unwrap_or(""));
         let call = |id: &str, name: &str, arguments: serde_json::Value| {
-            Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_string() })
+            MessagePart::Call(NativeCall {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                arguments: arguments.to_string(),
+            })
         };
         vec![
             call("c-2", name, serde_json::json!({ "value": words })),
@@ -162,11 +171,14 @@ impl Obeys {
 struct Shared(Arc<Obeys>);
 
 impl Model for Shared {
-    fn ask(&self, request: Request, _: Watcher) -> Answering {
+    fn ask(&self, request: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let parts = self.0.parts(&request);
-        let stop =
-            if parts.iter().any(|part| matches!(part, Part::Call(_))) { Stop::Tool } else { Stop::End };
-        let answer = Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() };
+        let stop = if parts.iter().any(|part| matches!(part, MessagePart::Call(_))) {
+            StopReason::Tool
+        } else {
+            StopReason::End
+        };
+        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
         Box::pin(async move { Ok(answer) })
     }
 }
@@ -183,7 +195,7 @@ async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
         let mind = Arc::new(mind);
         minds.push(mind.clone());
         let models: Vec<(_, Arc<dyn Model>)> = vec![(file.models[0].clone(), Arc::new(Shared(mind)))];
-        let models = Models::new(models, Box::new(Dice), &Limits::default()).expect("a model");
+        let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default()).expect("a model");
         let mut spec = spec.clone();
         spec.tool_output_max = 1 << 20;
         let name = Name::parse(&spec.name).unwrap();
@@ -198,11 +210,13 @@ async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
         });
         std::future::ready(match found {
             Some((place, words)) if place == "error" => {
-                Said::Failure { code: "no-luck".to_owned(), retry: false, words }
+                ReplyContent::Failure { code: "no-luck".to_owned(), retry: false, words }
             }
             found => {
                 let words = found.map_or_else(|| "nothing".to_owned(), |(_, words)| words);
-                Said::Items(vec![Item::plain(Payload::write(OWN, "found", |inside| inside.text(&words)))])
+                ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |inside| {
+                    inside.text(&words)
+                }))])
             }
         })
     });
@@ -210,7 +224,7 @@ async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
     let counted = reached.clone();
     let vault = answering(move |_| {
         counted.fetch_add(1, Ordering::SeqCst);
-        std::future::ready(Said::Items(vec![Item::plain(Payload::write(OWN, "found", |it| {
+        std::future::ready(ReplyContent::Items(vec![Item::plain(Payload::write(OWN, "found", |it| {
             it.text("the keys")
         }))]))
     });
@@ -342,7 +356,7 @@ async fn tried(chosen: impl Fn(&str) -> bool) {
         };
         let told = |r: &&&Record| {
             // Some state the reason in the record; the agent's own reasons are in what it sees.
-            let payload = Payload::read(&r.body, &systole_kit::Limits::FROM_PUMP).ok();
+            let payload = Payload::read(&r.body, &systole_kit::DocumentLimits::FROM_PUMP).ok();
             let coded = payload.and_then(|payload| payload.attribute("code")).unwrap_or_default();
             r.header.from == Name::core() && [code(r), &coded].iter().any(|code| code.starts_with(refusal))
         };

@@ -1,11 +1,11 @@
 //! B1, B4, B5, B6, B10, B12, B17 and B18: notes, children, cancels, and threads at rest.
 
 use rustix::process::Signal;
-use systole::runtime::waiting::Reply;
+use systole::runtime::waiting::SenderReply;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::ids::Name;
-use systole_core::types::record::{Kind, Record};
+use systole_core::types::record::{Record, RecordKind};
 
 use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
 use crate::program::{Events, PATIENCE, Running, ask, run_file};
@@ -166,11 +166,11 @@ async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
     let receipt = house.send("k", &say("boss", plan), None, None).await.unwrap();
     house.until("the grandchild begins", |r| r.header.thread.as_str().ends_with(".child.grandchild")).await;
     let done = house.organism.cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
-    assert!(matches!(done, Reply::Done), "{done:?}");
+    assert!(matches!(done, SenderReply::Done), "{done:?}");
     let ended: Vec<String> = house
         .records()
         .into_iter()
-        .filter(|r| r.header.kind == Kind::Terminal)
+        .filter(|r| r.header.kind == RecordKind::Terminal)
         .map(|r| r.header.thread.to_string())
         .collect();
     let root = receipt.thread.as_str();
@@ -309,7 +309,7 @@ async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
     let seqs: Vec<u64> = records.iter().map(|r| r.header.seq).collect();
     assert_eq!(seqs, (1..=records.len() as u64).collect::<Vec<_>>(), "one chain");
     assert_eq!(records.iter().filter(|r| code(r) == "request").count(), 4);
-    assert!(!records.iter().any(|r| r.header.kind == Kind::Terminal), "it rests, it has not ended");
+    assert!(!records.iter().any(|r| r.header.kind == RecordKind::Terminal), "it rests, it has not ended");
     house.close().await;
 }
 
@@ -336,7 +336,7 @@ async fn b4_a_spawn_names_its_addressee_where_several_peers_take_the_payload() {
     assert_eq!(begun[0].header.to, Some(Name::parse("twin").unwrap()));
     let refusals: Vec<String> = records
         .iter()
-        .filter(|r| r.header.kind == Kind::Refusal && r.header.thread == receipt.thread)
+        .filter(|r| r.header.kind == RecordKind::Refusal && r.header.thread == receipt.thread)
         .map(|r| body(r).to_owned())
         .collect();
     let [ambiguous, hidden, never, boss, no_name] = &refusals[..] else { panic!("{refusals:?}") };
@@ -375,8 +375,9 @@ async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
     let (receipt, _) = house.ask("k", "boss", &plan).await;
     let records = house.records();
     let of = |call: &str| -> Vec<&str> {
-        let own =
-            records.iter().filter(|r| r.header.thread == receipt.thread && r.header.kind == Kind::Refusal);
+        let own = records
+            .iter()
+            .filter(|r| r.header.thread == receipt.thread && r.header.kind == RecordKind::Refusal);
         own.filter(|r| r.header.call.as_ref().is_some_and(|own| own.as_str() == call)).map(code).collect()
     };
     assert_eq!(of("1"), ["thread.ended", "thread.ended", "thread.unknown"], "{records:#?}");

@@ -10,11 +10,11 @@ use systole::edges::delivery::conversing;
 use systole_core::types::composition::Reach;
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::record::Record;
-use systole_kit::ask::{Kept, Message, Question, Shown, Spot};
-use systole_kit::journal::{Entry, Outcome, Started};
+use systole_kit::ask::{BytePage, MessageSpot, PumpQuestion, ViewEntry, ViewedMessage};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
-use systole_kit::{Limits, Payload, reply};
+use systole_kit::{DocumentLimits, Payload, reply};
 
 use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
 use crate::program::{Events, Running, ask, run_file};
@@ -152,7 +152,7 @@ fn b7_what_was_cleared_before_a_restart_is_recalled_after_it() {
 
 /// The body of the last final in the log of that folder.
 fn said_last(folder: &std::path::Path) -> String {
-    let log = systole_checker::log::Log::read(&folder.join("hello.db")).unwrap();
+    let log = systole_checker::log::LogSnapshot::read(&folder.join("hello.db")).unwrap();
     let mut last = String::new();
     log.each(|record| {
         let record = record.unwrap();
@@ -204,23 +204,26 @@ async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
 
 #[tokio::test]
 async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
-    let seen: Arc<Mutex<Vec<Message>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<ViewedMessage>>> = Arc::default();
     let keeps = seen.clone();
     let listener = conversing(move |asked, line: Arc<dyn Line>| {
         let keeps = keeps.clone();
         async move {
-            let item =
-                |document: &str| Item::plain(Payload::read(document.as_bytes(), &Limits::default()).unwrap());
+            let item = |document: &str| {
+                Item::plain(Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap())
+            };
             let turn = asked.stamp.turn;
             let ns = "xmlns=\"https://xml-pipeline.org/ns/inner/v1\"";
             if turn == 1 {
-                return reply::Said::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
+                return reply::ReplyContent::Items(vec![item(&format!("<inner {ns}>one</inner>"))]);
             }
             *keeps.lock().unwrap() = line.view(0).await.unwrap().messages().cloned().collect();
-            let schema =
-                line.ask(Question::Schema { name: "inner".into(), element: None, from: 0 }).await.unwrap();
-            let schema = Kept::read(&schema.unwrap()).unwrap();
-            let other = line.ask(Question::Schema { name: "boss".into(), element: None, from: 0 }).await;
+            let schema = line
+                .ask(PumpQuestion::Schema { name: "inner".into(), element: None, from: 0 })
+                .await
+                .unwrap();
+            let schema = BytePage::read(&schema.unwrap()).unwrap();
+            let other = line.ask(PumpQuestion::Schema { name: "boss".into(), element: None, from: 0 }).await;
             assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
             let section = line.configuration("listeners.inner").await.unwrap();
             assert!(section.starts_with("run:\n  - python3\n  - inner.py\n"), "{section}");
@@ -228,7 +231,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
             let other = line.configuration("listeners.boss").await;
             assert!(matches!(other, Err(NotTaken::Refused { .. })), "{other:?}");
             let text = format!("{} bytes", schema.bytes.len());
-            reply::Said::Items(vec![item(&format!("<said {ns}><text>{text}</text></said>"))])
+            reply::ReplyContent::Items(vec![item(&format!("<said {ns}><text>{text}</text></said>"))])
         }
     });
     let folder =
@@ -243,11 +246,14 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
     let (_, told) = house.ask("k", "boss", "[[say('inner', 'x')], everything]").await;
     let bytes = std::fs::read(house.folder.path().join("inner.xsd")).unwrap().len();
     assert!(told.contains(&format!("{bytes} bytes")), "{told}");
-    let seen: Vec<(u64, String, Spot)> =
+    let seen: Vec<(u64, String, MessageSpot)> =
         seen.lock().unwrap().iter().map(|shown| (shown.seq, shown.from.clone(), shown.spot)).collect();
     assert_eq!(
         seen,
-        [(1, "boss".to_owned(), Spot::Request), (2, "inner".to_owned(), Spot::Said { turn: 1, ordinal: 0 })]
+        [
+            (1, "boss".to_owned(), MessageSpot::Request),
+            (2, "inner".to_owned(), MessageSpot::Said { turn: 1, ordinal: 0 })
+        ]
     );
     house.close().await;
 }
@@ -280,7 +286,7 @@ async fn a_program_reads_back_what_its_models_said() {
 type Seen = Arc<Mutex<Vec<(String, Vec<String>)>>>;
 
 /// A listener that thinks with a model: its first turn gives nothing, its second answers.
-fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
+fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::InlineListener> {
     let seen = seen.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
         let seen = seen.clone();
@@ -292,15 +298,25 @@ fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
             let prompt = line.put_blob(format!("prompt {turn}")).await.unwrap();
             assert_eq!(prompt, Digest::of(format!("prompt {turn}").as_bytes()).to_string());
             let (reserve_tokens, reserve_money) = (None, None);
-            let started = Started { model: "m".into(), prompt, reserve_tokens, reserve_money };
-            let of = line.journal(Entry::Started(started)).await.unwrap();
+            let started = ModelStarted { model: "m".into(), prompt, reserve_tokens, reserve_money };
+            let of = line.journal(JournalEntry::Started(started)).await.unwrap();
             let (stop, text) = ("end".to_owned(), format!("words of turn {turn}"));
-            let outcome =
-                Outcome { of, stop, tokens_in: None, tokens_out: None, money: None, text, blobs: Vec::new() };
-            line.journal(Entry::Result(outcome)).await.unwrap();
+            let outcome = ModelCallOutcome {
+                of,
+                stop,
+                tokens_in: None,
+                tokens_out: None,
+                money: None,
+                text,
+                blobs: Vec::new(),
+            };
+            line.journal(JournalEntry::Result(outcome)).await.unwrap();
             line.notice("agent.repaired", "a fence was taken away").await.unwrap();
             if turn == 1 {
-                return reply::Said::Again { code: "agent.prose-only".into(), words: "No action.".into() };
+                return reply::ReplyContent::Again {
+                    code: "agent.prose-only".into(),
+                    words: "No action.".into(),
+                };
             }
             let ns = "https://xml-pipeline.org/ns/inner/v1";
             Payload::write(ns, "said", |inside| inside.open("text").text("done")).into()
@@ -308,10 +324,10 @@ fn thinker(seen: &Seen) -> Arc<dyn systole::edges::delivery::Answering> {
     })
 }
 
-fn shown_line(shown: &Shown) -> String {
+fn shown_line(shown: &ViewEntry) -> String {
     match shown {
-        Shown::Words(words) => format!("words of {}: {}", words.turn, words.text),
-        Shown::Message(Message { seq, spot, payload, .. }) => {
+        ViewEntry::Words(words) => format!("words of {}: {}", words.turn, words.text),
+        ViewEntry::Message(ViewedMessage { seq, spot, payload, .. }) => {
             let told = ["code", "message"].map(|name| payload.attribute(name).unwrap_or_default());
             format!("{seq} {} {} {}", spot.parts().0, payload.name().local, told.join(" ")).trim().to_owned()
         }
@@ -375,7 +391,7 @@ async fn a_program_reads_what_it_was_told_without_its_own_items() {
 }
 
 /// A listener that asks in each of its turns for the new records, and counts them.
-fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::delivery::Answering> {
+fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::delivery::InlineListener> {
     let heard = heard.clone();
     conversing(move |asked, line: Arc<dyn Line>| {
         let heard = heard.clone();
@@ -383,7 +399,7 @@ fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::
             let turn = asked.stamp.turn;
             let from = heard.lock().unwrap().last().map_or(1, |last| last + 1);
             let view = line.view_without_items(from).await.unwrap();
-            assert!(view.messages().all(|message| !matches!(message.spot, Spot::Said { .. })));
+            assert!(view.messages().all(|message| !matches!(message.spot, MessageSpot::Said { .. })));
             heard.lock().unwrap().extend(view.messages().map(|message| message.seq));
             let document = match turn {
                 _ if turn == turns => {
@@ -391,8 +407,8 @@ fn counter(turns: u32, heard: &Arc<Mutex<Vec<u64>>>) -> Arc<dyn systole::edges::
                 }
                 _ => say("echo", &turn.to_string()),
             };
-            reply::Said::Items(vec![Item::plain(
-                Payload::read(document.as_bytes(), &Limits::default()).unwrap(),
+            reply::ReplyContent::Items(vec![Item::plain(
+                Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap(),
             )])
         }
     })

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use systole::audit::glance::told;
-use systole_core::types::record::Kind;
+use systole_core::types::record::RecordKind;
 
 use super::cast::{BOSS, ECHO, HANG, House, body};
 
@@ -106,7 +106,7 @@ async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
     for (ordinal, (what, item)) in (0..).zip(WRONG) {
         let refused = records.iter().find(|r| {
             let h = &r.header;
-            h.kind == Kind::Refusal
+            h.kind == RecordKind::Refusal
                 && h.thread == receipt.thread
                 && (h.turn, h.ordinal) == (Some(3), Some(ordinal))
         });

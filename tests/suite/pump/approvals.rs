@@ -3,20 +3,20 @@
 
 use super::*;
 use systole_core::pump::compose::envelope;
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
-use systole_core::types::record::Kind;
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
+use systole_core::types::record::RecordKind;
 
 /// A payload that marks itself as dangerous.
 pub(crate) fn dangerous(local: &str) -> Payload {
     let document = format!("<{local} xmlns=\"urn:test\" is_dangerous=\"true\"/>");
-    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+    Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
 /// An amendment, as the door judged it.
 type Judged = Box<Result<Admitted, Refused>>;
 
 impl Stage {
-    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, says: Says<Judged>) -> Vec<String> {
+    pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, says: PersonDecision<Judged>) -> Vec<String> {
         self.rules_on(id, None, note, says)
     }
 
@@ -25,7 +25,7 @@ impl Stage {
         id: u64,
         hash: Option<Digest>,
         note: Option<&str>,
-        says: Says<Judged>,
+        says: PersonDecision<Judged>,
     ) -> Vec<String> {
         self.happens(EventKind::Ruled(Ruling {
             ticket: Ticket(5),
@@ -44,8 +44,8 @@ impl Stage {
 }
 
 /// The replacement for a payload to that listener.
-pub(crate) fn amendment(to: &str, payload: Payload) -> Says<Judged> {
-    Says::Amend(Box::new(Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))))
+pub(crate) fn amendment(to: &str, payload: Payload) -> PersonDecision<Judged> {
+    PersonDecision::Amend(Box::new(Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))))
 }
 
 /// An agent whose first item waits for a person.
@@ -94,7 +94,7 @@ fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
 fn held_approved_it_goes_out_as_it_was() {
     let mut stage = held();
     assert_eq!(
-        stage.rules(1, None, Says::Approve),
+        stage.rules(1, None, PersonDecision::Approve),
         ["root 6 approval/approved core -> operator 1/1.0", "=> done", "=> guarded 1/1.0 t1 a1"]
     );
     assert!(body(&stage, 6).contains(r#"outcome="approved" by="operator" hash=""#), "{}", body(&stage, 6));
@@ -112,7 +112,8 @@ fn held_approved_it_goes_out_as_it_was() {
 #[test]
 fn held_amended_the_other_bytes_go_out_under_the_callers_name() {
     let mut stage = held();
-    let other = Payload::read(b"<guarded xmlns=\"urn:test\"> </guarded>", &Limits::default()).unwrap();
+    let other =
+        Payload::read(b"<guarded xmlns=\"urn:test\"> </guarded>", &DocumentLimits::default()).unwrap();
     let told = stage.rules(1, Some("milder"), amendment("guarded", other.clone()));
     assert_eq!(
         told,
@@ -144,17 +145,17 @@ fn held_an_amendment_that_is_refused_or_for_another_leaves_it_waiting() {
     );
     let wrong = Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None };
     assert_eq!(
-        stage.rules(1, None, Says::Amend(Box::new(Err(wrong)))),
+        stage.rules(1, None, PersonDecision::Amend(Box::new(Err(wrong)))),
         ["root 7 refusal/payload.invalid core -> operator", "=> refused payload.invalid"]
     );
-    assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done", "=> guarded 1/1.0 t1 a1"]);
+    assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1..], ["=> done", "=> guarded 1/1.0 t1 a1"]);
 }
 
 #[test]
 fn held_rejected_its_caller_reads_the_note() {
     let mut stage = held();
     assert_eq!(
-        stage.rules(1, Some("not on a Friday"), Says::Reject),
+        stage.rules(1, Some("not on a Friday"), PersonDecision::Reject),
         [
             "root 6 approval/rejected core -> operator 1/1.0",
             "root 7 outcome/thread.cancelled core -> core 1/1.0/0.0",
@@ -187,7 +188,7 @@ fn held_expired_its_caller_is_told() {
 #[test]
 fn a_request_that_was_decided_in_time_does_not_expire() {
     let mut stage = held();
-    stage.rules(1, None, Says::Approve);
+    stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(stage.expires("1/1.0", 1), [""; 0]);
 }
 
@@ -195,16 +196,16 @@ fn a_request_that_was_decided_in_time_does_not_expire() {
 fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
     let mut stage = held();
     assert_eq!(
-        stage.rules_on(1, Some(Digest::of(b"other bytes")), None, Says::Approve),
+        stage.rules_on(1, Some(Digest::of(b"other bytes")), None, PersonDecision::Approve),
         ["root 6 refusal/approval.mismatch core -> operator", "=> refused approval.mismatch"]
     );
     let seen = Some(Digest::of(payload("guarded").bytes()));
-    assert_eq!(stage.rules_on(1, seen, None, Says::Approve)[1], "=> done");
-    for late in [Says::Approve, Says::Reject, amendment("guarded", payload("guarded"))] {
+    assert_eq!(stage.rules_on(1, seen, None, PersonDecision::Approve)[1], "=> done");
+    for late in [PersonDecision::Approve, PersonDecision::Reject, amendment("guarded", payload("guarded"))] {
         assert_eq!(stage.rules(1, None, late)[1], "=> refused approval.decided");
     }
     for never in [0, 2, u64::MAX] {
-        assert_eq!(stage.rules(never, None, Says::Approve)[1], "=> refused approval.unknown");
+        assert_eq!(stage.rules(never, None, PersonDecision::Approve)[1], "=> refused approval.unknown");
     }
 }
 
@@ -212,16 +213,16 @@ fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
 fn held_cancelled_with_its_caller_it_never_goes_out() {
     let mut stage = held();
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    assert_eq!(stage.rules(1, None, Says::Approve)[1], "=> refused approval.decided");
+    assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1], "=> refused approval.decided");
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
-    stage.says(&heat, "1", 1, Said::Items(vec![call("guarded")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("guarded")]));
     stage.replies("1", 2, vec![final_()]);
     let told = stage.replies("1", 3, vec![final_()]);
     assert!(told.contains(&"heat 5 terminal/thread.cancelled core -> core".to_owned()), "{told:?}");
-    assert_eq!(stage.rules(1, None, Says::Approve)[1], "=> refused approval.decided");
+    assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1], "=> refused approval.decided");
 }
 
 #[test]
@@ -241,7 +242,7 @@ fn held_from_outside_it_has_its_receipt_and_holds_what_is_queued_behind_it() {
     );
     assert_eq!(stage.asks("k", "guarded", None), ["=> receipt #1 again"], "a repeat asks no person again");
     assert_eq!(stage.asks("k2", "tool", Some(&root()))[1..], ["=> receipt #4"]);
-    let told = stage.rules(1, Some("no"), Says::Reject);
+    let told = stage.rules(1, Some("no"), PersonDecision::Reject);
     assert_eq!(told[2], "root 7 outcome/approval.rejected core -> operator 1");
     assert_eq!(told[5], "=> tool 2 t1 a1", "the next in the queue goes out: {told:?}");
 }
@@ -253,15 +254,15 @@ fn held_behind_an_open_call_it_may_be_decided_before_its_turn() {
     stage.asks("k2", "guarded", Some(&root()));
     stage.asks("k3", "guarded", Some(&root()));
     let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
-    stage.rules(2, Some("no"), Says::Reject);
+    stage.rules(2, Some("no"), PersonDecision::Reject);
     assert_eq!(stage.state.thread(&root()).unwrap().calls["1"], before, "the open call is not touched");
-    assert_eq!(stage.rules(1, None, Says::Approve)[1..], ["=> done"], "it is not its turn yet");
+    assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1..], ["=> done"], "it is not its turn yet");
     assert_eq!(stage.replies("1", 1, vec![final_()])[1..], ["=> guarded 2 t1 a1"]);
 }
 
 #[test]
 fn held_the_initial_payload_of_a_child_and_how_it_ends() {
-    for (says, outcome) in [(Says::Reject, "rejected"), (Says::Approve, "")] {
+    for (says, outcome) in [(PersonDecision::Reject, "rejected"), (PersonDecision::Approve, "")] {
         let mut stage = Stage::new();
         stage.asks("k", "agent", None);
         let told = stage.replies("1", 1, vec![spawn(Some("heat"), "guarded")]);
@@ -289,20 +290,22 @@ fn held_the_initial_payload_of_a_child_and_how_it_ends() {
 fn a_payload_that_calls_itself_dangerous_waits_whatever_the_rule_and_one_that_does_not_only_by_rule() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let says =
-        |to: &str, payload| Item::Admitted(Admitted::new(What::For(name(to)), Verdict::sworn(payload)));
-    let harmless = Payload::read(b"<guarded xmlns=\"urn:test\" is_dangerous=\"false\"/>", &Limits::default());
+    let says = |to: &str, payload| {
+        JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))
+    };
+    let harmless =
+        Payload::read(b"<guarded xmlns=\"urn:test\" is_dangerous=\"false\"/>", &DocumentLimits::default());
     let marked = Verdict::sworn(payload("other")).of_dangerous_element(true);
     let items = vec![
         says("tool", dangerous("tool")),
         says("guarded", harmless.unwrap()),
-        Item::Admitted(Admitted::new(What::For(name("other")), marked)),
+        JudgedItem::Admitted(Admitted::new(PayloadKind::For(name("other")), marked)),
     ];
     stage.replies("1", 1, items);
     let asked: Vec<&str> = stage
         .records
         .iter()
-        .filter(|r| r.header.kind == Kind::Approval && !r.header.thread.is_sys())
+        .filter(|r| r.header.kind == RecordKind::Approval && !r.header.thread.is_sys())
         .filter_map(|r| r.header.call.as_ref().map(CallPath::as_str))
         .collect();
     assert_eq!(asked, ["1/1.0", "1/1.1", "1/1.2"]);
@@ -311,8 +314,8 @@ fn a_payload_that_calls_itself_dangerous_waits_whatever_the_rule_and_one_that_do
 #[test]
 fn ids_are_counted_over_the_whole_log_and_survive_a_restart() {
     let mut stage = held();
-    stage.rules(1, None, Says::Approve);
-    let mut again = State { book: stage.state.book.clone(), ..State::default() };
+    stage.rules(1, None, PersonDecision::Approve);
+    let mut again = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
     stage.records.iter().for_each(|record| apply(&mut again, record));
     assert_eq!(again.threads, stage.state.threads);
     stage.state = again;

@@ -15,13 +15,13 @@ fn three() -> Stage {
 }
 
 fn ends(stage: &mut Stage, label: &str) -> Vec<String> {
-    stage.says(&child(label), "1", 1, Said::Items(vec![final_()]))
+    stage.says(&child(label), "1", 1, JudgedContent::Items(vec![final_()]))
 }
 
 /// The body of the core's last answer.
 fn over(stage: &Stage) -> String {
     let last = stage.records.last().unwrap();
-    assert_eq!(last.header.code.map(Mark::as_str), Some("answer"));
+    assert_eq!(last.header.code.map(RecordCode::as_str), Some("answer"));
     String::from_utf8_lossy(&last.body).into_owned()
 }
 
@@ -149,7 +149,7 @@ fn a_wait_beside_calls_is_joined_with_them() {
 fn a_failed_or_cancelled_child_has_finished_too() {
     let mut stage = three();
     stage.replies("1", 2, vec![wait("2", &[])]);
-    stage.says(&child("a"), "1", 1, Said::Items(vec![]));
+    stage.says(&child("a"), "1", 1, JudgedContent::Items(vec![]));
     let told =
         stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: child("b") });
     assert!(told.contains(&"=> agent 1 t3 a1".to_owned()), "{told:?}");

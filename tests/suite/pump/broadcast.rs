@@ -5,12 +5,12 @@ use super::approvals::amendment;
 use super::budgets::{messages, stage};
 use super::*;
 use systole_core::pump::compose::envelope;
-use systole_core::types::budget::{Budgets, Loops};
-use systole_core::types::person::Says;
+use systole_core::types::budget::{Budgets, LoopLimits};
+use systole_core::types::person::PersonDecision;
 
 const TAKERS: [&str; 2] = ["tool", "other"];
 
-fn asked(gather: Gather) -> Stage {
+fn asked(gather: GatherRule) -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![note(), to_each(gather, &TAKERS)]);
@@ -41,7 +41,7 @@ fn b13_each_taker_has_a_call_of_its_own_and_all_begin_at_once() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
-        stage.replies("1", 1, vec![note(), to_each(Gather::All, &TAKERS), call("tool")]),
+        stage.replies("1", 1, vec![note(), to_each(GatherRule::All, &TAKERS), call("tool")]),
         [
             "root 2 message/note agent -> - 1 t1.0",
             "root 3 message/to-all agent -> tool 1/1.1:0",
@@ -59,7 +59,7 @@ fn b13_each_taker_has_a_call_of_its_own_and_all_begin_at_once() {
 
 #[test]
 fn b13_all_is_answered_with_the_last_and_shown_in_order_of_the_takers() {
-    let mut stage = asked(Gather::All);
+    let mut stage = asked(GatherRule::All);
     assert_eq!(
         stage.replies("1/1.1:1", 1, vec![final_()]),
         ["root 5 message/final other -> agent 1/1.1:1 t1.0"]
@@ -82,7 +82,7 @@ fn b13_all_is_answered_with_the_last_and_shown_in_order_of_the_takers() {
 
 #[test]
 fn b13_all_shows_failures_beside_answers() {
-    let mut stage = asked(Gather::All);
+    let mut stage = asked(GatherRule::All);
     fails(&mut stage, "1/1.1:0");
     stage.replies("1/1.1:1", 1, vec![final_()]);
     let items = shown(&stage, 2);
@@ -92,7 +92,7 @@ fn b13_all_shows_failures_beside_answers() {
 
 #[test]
 fn b13_the_first_answer_is_enough_and_the_other_calls_are_cancelled() {
-    let mut stage = asked(Gather::First);
+    let mut stage = asked(GatherRule::First);
     assert_eq!(record_line(&stage.records[2]), "root 3 message/to-first agent -> tool 1/1.1:0");
     assert_eq!(
         stage.replies("1/1.1:1", 1, vec![final_()]),
@@ -115,7 +115,7 @@ fn b13_the_first_answer_is_enough_and_the_other_calls_are_cancelled() {
 fn b13_what_the_others_had_begun_ends_with_them() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    stage.replies("1", 1, vec![to_each(Gather::First, &["agent", "tool"])]);
+    stage.replies("1", 1, vec![to_each(GatherRule::First, &["agent", "tool"])]);
     stage.replies("1/1.0:0", 1, vec![call("other"), spawn(Some("heat"), "tool")]);
     let told = stage.replies("1/1.0:1", 1, vec![final_()]);
     let ends = [
@@ -132,7 +132,7 @@ fn b13_what_the_others_had_begun_ends_with_them() {
 
 #[test]
 fn b13_a_failure_is_not_the_first_answer() {
-    let mut stage = asked(Gather::First);
+    let mut stage = asked(GatherRule::First);
     let told = fails(&mut stage, "1/1.1:0");
     assert!(!told.iter().any(|line| line.starts_with("=> agent")), "{told:?}");
     let told = stage.replies("1/1.1:1", 1, vec![final_()]);
@@ -145,24 +145,24 @@ fn b13_a_report_that_calls_itself_a_failure_is_none_either_and_one_that_was_hand
     let report = |outcome: &str| {
         let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
         let text = format!("<final-report {core} source=\"model\" outcome=\"{outcome}\">so</final-report>");
-        let payload = Payload::read(text.as_bytes(), &Limits::default()).unwrap();
-        Item::Admitted(Admitted::new(What::Final, Verdict::sworn(payload)))
+        let payload = Payload::read(text.as_bytes(), &DocumentLimits::default()).unwrap();
+        JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(payload)))
     };
     for (outcome, is_enough) in [("failure", false), ("partial", true), ("success", true)] {
-        let mut stage = asked(Gather::First);
+        let mut stage = asked(GatherRule::First);
         let told = stage.replies("1/1.1:0", 1, vec![report(outcome)]);
         assert_eq!(told.last().unwrap() == "=> agent 1 t2 a1", is_enough, "{outcome}: {told:?}");
     }
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    stage.replies("1", 1, vec![to_each(Gather::First, &["quiet", "tool"])]);
+    stage.replies("1", 1, vec![to_each(GatherRule::First, &["quiet", "tool"])]);
     let told = stage.replies("1/1.0:0", 1, vec![]);
     assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1", "{told:?}");
 }
 
 #[test]
 fn b13_where_all_fail_the_failures_are_shown_as_for_all() {
-    let mut stage = asked(Gather::First);
+    let mut stage = asked(GatherRule::First);
     fails(&mut stage, "1/1.1:1");
     let told = stage.replies("1/1.1:0", 1, vec![]);
     assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1");
@@ -175,7 +175,7 @@ fn b13_where_all_fail_the_failures_are_shown_as_for_all() {
 fn b13_each_call_waits_for_a_person_by_itself() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let told = stage.replies("1", 1, vec![to_each(Gather::All, &["guarded", "tool"])]);
+    let told = stage.replies("1", 1, vec![to_each(GatherRule::All, &["guarded", "tool"])]);
     assert!(told.contains(&"root 4 approval/requested core -> person 1/1.0:0".to_owned()), "{told:?}");
     assert!(told.contains(&"=> tool 1/1.0:1 t1 a1".to_owned()), "{told:?}");
     assert!(!told.iter().any(|line| line.starts_with("=> guarded")), "{told:?}");
@@ -190,10 +190,10 @@ fn b13_each_call_waits_for_a_person_by_itself() {
 fn b13_an_approval_closes_when_another_taker_has_answered() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    stage.replies("1", 1, vec![to_each(Gather::First, &["guarded", "tool"])]);
+    stage.replies("1", 1, vec![to_each(GatherRule::First, &["guarded", "tool"])]);
     let told = stage.replies("1/1.0:1", 1, vec![final_()]);
     assert_eq!(told.last().unwrap(), "=> agent 1 t2 a1");
-    let told = stage.rules(1, None, Says::Approve);
+    let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");
 }
 
@@ -203,9 +203,9 @@ fn b13_only_what_the_schema_of_a_taker_calls_dangerous_waits() {
     stage.asks("k", "agent", None);
     let verdict = |dangerous| Verdict::sworn(payload("question")).of_dangerous_element(dangerous);
     let takers = vec![(name("tool"), verdict(true)), (name("other"), verdict(false))];
-    let item = Admitted::for_each(Gather::All, takers).unwrap();
+    let item = Admitted::for_each(GatherRule::All, takers).unwrap();
     assert!(item.is_dangerous());
-    let told = stage.replies("1", 1, vec![Item::Admitted(item)]);
+    let told = stage.replies("1", 1, vec![JudgedItem::Admitted(item)]);
     let asks: Vec<&String> = told.iter().filter(|line| line.contains("approval/requested")).collect();
     assert_eq!(asks.len(), 2, "one, and its count in sys: {told:?}");
     assert!(told.contains(&"=> other 1/1.0:1 t1 a1".to_owned()), "{told:?}");
@@ -214,7 +214,7 @@ fn b13_only_what_the_schema_of_a_taker_calls_dangerous_waits() {
 #[test]
 fn a_refused_broadcast_leaves_the_last_message_to_the_item_beside_it() {
     let mut stage = messages(1);
-    let told = stage.replies("1", 1, vec![to_each(Gather::All, &TAKERS), call("tool")]);
+    let told = stage.replies("1", 1, vec![to_each(GatherRule::All, &TAKERS), call("tool")]);
     assert_eq!(
         told,
         [
@@ -231,12 +231,13 @@ fn a_refused_broadcast_leaves_the_last_message_to_the_item_beside_it() {
 #[test]
 fn b13_each_call_is_a_message_and_all_of_them_have_room_or_none() {
     let mut stage = messages(5);
-    let told = stage.replies("1", 1, vec![call("tool"), to_each(Gather::All, &["tool", "other", "careful"])]);
+    let told =
+        stage.replies("1", 1, vec![call("tool"), to_each(GatherRule::All, &["tool", "other", "careful"])]);
     assert!(told.iter().any(|line| line.contains("message/inbox")), "four of five are used: {told:?}");
     for path in ["1/1.0", "1/1.1:0", "1/1.1:1", "1/1.1:2"] {
         stage.replies(path, 1, vec![final_()]);
     }
-    let told = stage.replies("1", 2, vec![to_each(Gather::First, &TAKERS)]);
+    let told = stage.replies("1", 2, vec![to_each(GatherRule::First, &TAKERS)]);
     assert!(told[0].contains("refusal/budget.messages core -> agent 1 t2.0"), "{told:?}");
     assert_eq!(told.last().unwrap(), "=> agent 1 t3 a1");
     let refusal = bodies(&stage).pop_last().unwrap().1;
@@ -249,20 +250,20 @@ fn b13_each_call_is_a_message_and_all_of_them_have_room_or_none() {
 fn b13_a_listener_with_one_turn_or_a_wrap_up_turn_cannot_broadcast() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    let told = stage.replies("1", 1, vec![to_each(Gather::All, &TAKERS)]);
+    let told = stage.replies("1", 1, vec![to_each(GatherRule::All, &TAKERS)]);
     assert!(told[0].contains("refusal/budget.messages"), "{told:?}");
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![note()]);
     }
-    let told = stage.replies("1", 4, vec![to_each(Gather::First, &TAKERS)]);
+    let told = stage.replies("1", 4, vec![to_each(GatherRule::First, &TAKERS)]);
     for path in ["1/4.0:0", "1/4.0:1"] {
         let line = format!("outcome/thread.cancelled core -> agent {path}");
         assert!(told.iter().any(|told| told.contains(&line)), "{told:?}");
     }
     assert_eq!(told.last().unwrap(), "=> agent 1 t5 a1", "its last turn");
-    let told = stage.replies("1", 5, vec![to_each(Gather::All, &TAKERS)]);
+    let told = stage.replies("1", 5, vec![to_each(GatherRule::All, &TAKERS)]);
     assert!(told[0].contains("refusal/budget.messages"), "{told:?}");
 }
 
@@ -271,7 +272,7 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("agent")]);
-    stage.replies("1/1.0", 1, vec![to_each(Gather::First, &TAKERS)]);
+    stage.replies("1/1.0", 1, vec![to_each(GatherRule::First, &TAKERS)]);
     let told = stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     for path in ["1/1.0/1.0:0", "1/1.0/1.0:1"] {
         assert!(told.contains(&format!("=> call back {path}")), "{told:?}");
@@ -279,8 +280,8 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
     // In a thread that goes on: the caller fails for good.
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    stage.replies("1", 1, vec![to_each(Gather::First, &["agent", "tool"])]);
-    stage.replies("1/1.0:0", 1, vec![to_each(Gather::All, &TAKERS)]);
+    stage.replies("1", 1, vec![to_each(GatherRule::First, &["agent", "tool"])]);
+    stage.replies("1/1.0:0", 1, vec![to_each(GatherRule::All, &TAKERS)]);
     let told = stage.replies("1/1.0:1", 1, vec![final_()]);
     for path in ["1/1.0:0/1.0:0", "1/1.0:0/1.0:1", "1/1.0:0"] {
         assert!(told.contains(&format!("=> call back {path}")), "{told:?}");
@@ -290,18 +291,18 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
 #[test]
 fn b13_the_same_question_to_the_same_takers_is_a_repeated_call() {
     let mut composition = composition();
-    composition.loops = Some(Loops { told: 2, refused: 3, ping_pong: 6 });
+    composition.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 6 });
     let mut stage = Stage::under(composition);
     stage.asks("k", "agent", None);
     for turn in 1..=2 {
-        let told = stage.replies("1", turn, vec![to_each(Gather::All, &TAKERS)]);
+        let told = stage.replies("1", turn, vec![to_each(GatherRule::All, &TAKERS)]);
         let words = told.iter().filter(|line| line.contains("message/inbox")).count();
         assert_eq!(words, if turn == 2 { 2 } else { 0 }, "the second is told, of each: {told:?}");
         for path in [format!("1/{turn}.0:0"), format!("1/{turn}.0:1")] {
             stage.replies(&path, 1, vec![final_()]);
         }
     }
-    let told = stage.replies("1", 3, vec![to_each(Gather::All, &TAKERS)]);
+    let told = stage.replies("1", 3, vec![to_each(GatherRule::All, &TAKERS)]);
     assert!(told[0].contains("refusal/loop.repeated-call"), "{told:?}");
 }
 
@@ -310,7 +311,7 @@ fn b13_many_takers_are_counted_as_numbers() {
     let mut stage = stage(Budgets::default());
     stage.asks("k", "agent", None);
     let takers: Vec<&str> = std::iter::repeat_n("tool", 12).collect();
-    stage.replies("1", 1, vec![to_each(Gather::First, &takers)]);
+    stage.replies("1", 1, vec![to_each(GatherRule::First, &takers)]);
     stage.replies("1/1.0:10", 1, vec![final_()]);
     let thread = stage.state.thread(&root()).unwrap();
     assert_eq!(thread.calls.len(), 1, "1/1.0:1 and 1/1.0:10 are two");

@@ -1,14 +1,14 @@
 //! A flood of refusals: reported one by one while the sender's bucket lasts, then counted.
 
 use super::*;
-use systole_core::pump::buckets::{AT_ONCE, Count, Telling};
-use systole_core::types::flow::Unconnected;
+use systole_core::pump::buckets::{AT_ONCE, DueReport, RefusalCount};
+use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::limits;
 
 fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));
     let refused = Refused { refusal: Refusal::new(Code::Malformed, "no XML"), kept };
-    stage.happens(EventKind::Stray(Unconnected {
+    stage.happens(EventKind::Stray(UnmatchedDocument {
         listener: name("tool"),
         refused,
         waits: None,
@@ -20,7 +20,8 @@ fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
 fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "limit: 0"), kept: None });
     let (client, key) = (name(client), Key::parse("wrong").unwrap());
-    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+    let asked =
+        DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
@@ -44,8 +45,14 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
     let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
     let key = Key::parse("k").unwrap();
-    let asked =
-        Asked { ticket: Ticket(1), client: Name::operator(), key, thread: None, payload, claimed: None };
+    let asked = DoorMessage {
+        ticket: Ticket(1),
+        client: Name::operator(),
+        key,
+        thread: None,
+        payload,
+        claimed: None,
+    };
     let event = Event {
         at: Millis(1_000_300),
         tick: Millis(1),
@@ -75,7 +82,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         refusal: Refusal::new(Code::StaleLease, "over"),
         kept: Some(Arc::from(vec![b'x'; 100_000])),
     };
-    let what = EventKind::Stray(Unconnected {
+    let what = EventKind::Stray(UnmatchedDocument {
         listener: name("tool"),
         refused,
         waits: None,
@@ -100,8 +107,8 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     assert!(body.starts_with("<throttled ") && body.contains("count=\"5\""), "{body}");
     assert!(body.contains(&format!("first=\"{}\"", telling.count.first)), "{body}");
 
-    let count = Count { count: 1, first: Millis(1), last: Millis(1) };
-    let ended = Telling { sender: name("tool"), place: root(), count };
+    let count = RefusalCount { count: 1, first: Millis(1), last: Millis(1) };
+    let ended = DueReport { sender: name("tool"), place: root(), count };
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert_eq!(stage.happens(EventKind::Throttled(ended)), ["sys 1 refusal/listener.throttled core -> tool"]);
 }

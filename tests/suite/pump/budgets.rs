@@ -18,7 +18,7 @@ pub(super) fn messages(most: u64) -> Stage {
     stage
 }
 
-fn calls(count: usize) -> Vec<Item> {
+fn calls(count: usize) -> Vec<JudgedItem> {
     (0..count).map(|_| call("tool")).collect()
 }
 
@@ -66,7 +66,7 @@ fn b15_at_four_fifths_every_open_call_with_a_further_turn_is_warned_once() {
     let told = stage.replies("1/1.1/1.0", 1, vec![final_()]);
     assert!(!told.iter().any(|line| line.contains("inbox")), "an answer uses nothing: {told:?}");
     let heat = root().child("heat").unwrap();
-    let told = stage.says(&heat, "1", 1, Said::Items(calls(1)));
+    let told = stage.says(&heat, "1", 1, JudgedContent::Items(calls(1)));
     let warned: Vec<&String> = told.iter().filter(|line| line.contains("message/inbox")).collect();
     assert_eq!(
         warned,
@@ -79,9 +79,9 @@ fn b15_at_four_fifths_every_open_call_with_a_further_turn_is_warned_once() {
     );
     let warnings = body_of(&stage, "<budget-warning");
     assert!(warnings.iter().all(|w| w.contains("what=\"messages\" used=\"8\" limit=\"10\"")), "{warnings:?}");
-    let told = stage.says(&heat, "1/1.0", 1, Said::Items(vec![final_()]));
+    let told = stage.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![final_()]));
     assert!(!told.iter().any(|line| line.contains("inbox")));
-    let told = stage.says(&heat, "1", 2, Said::Items(calls(1)));
+    let told = stage.says(&heat, "1", 2, JudgedContent::Items(calls(1)));
     assert!(!told.iter().any(|line| line.contains("inbox")), "once: {told:?}");
 }
 
@@ -90,18 +90,18 @@ fn b15_a_warning_ends_a_wait() {
     let mut stage = messages(5);
     let heat = root().child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), wait("all", &[])]);
-    stage.says(&heat, "1", 1, Said::Items(calls(2)));
+    stage.says(&heat, "1", 1, JudgedContent::Items(calls(2)));
     assert!(body_of(&stage, "<budget-warning").iter().all(|w| w.starts_with(heat.as_str())), "its ceiling");
     answers_in(&mut stage, &heat, 1, 2);
     // The ceiling is two of the four that were left; nothing raises it, so it wraps the child up.
-    let told = stage.says(&heat, "1", 2, Said::Items(calls(1)));
+    let told = stage.says(&heat, "1", 2, JudgedContent::Items(calls(1)));
     assert!(told[0].contains("refusal/budget.messages"), "{told:?}");
     assert!(told.iter().any(|line| line.starts_with("heat") && line.contains("wrap-up")), "{told:?}");
 }
 
 fn answers_in(stage: &mut Stage, thread: &ThreadId, turn: u32, count: usize) {
     for ordinal in 0..count {
-        stage.says(thread, &format!("1/{turn}.{ordinal}"), 1, Said::Items(vec![final_()]));
+        stage.says(thread, &format!("1/{turn}.{ordinal}"), 1, JudgedContent::Items(vec![final_()]));
     }
 }
 
@@ -116,13 +116,15 @@ fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_star
         listener.share_percent = 100;
         listener.turns = listener.turns.max(2);
     }
-    stage.state.book = Book::open_at(Arc::new(listed));
+    stage.state.book = CompositionBook::open_at(Arc::new(listed));
     stage.replies("1", 1, vec![spawn(Some("a"), "agent"), spawn(Some("b"), "agent")]);
-    stage.says(&a, "1", 1, Said::Items(calls(8)));
-    let told = stage.says(&b, "1", 1, Said::Items(calls(1)));
+    stage.says(&a, "1", 1, JudgedContent::Items(calls(8)));
+    let told = stage.says(&b, "1", 1, JudgedContent::Items(calls(1)));
     assert_eq!(told[0], "b 3 refusal/budget.messages core -> agent 1 t1.0", "{told:?}");
-    let sent =
-        stage.records.iter().filter(|r| matches!(r.header.code.map(Mark::as_str), Some("call" | "spawn")));
+    let sent = stage
+        .records
+        .iter()
+        .filter(|r| matches!(r.header.code.map(RecordCode::as_str), Some("call" | "spawn")));
     assert_eq!(sent.count(), 10, "the overrun is no message");
 }
 
@@ -133,12 +135,12 @@ fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let spawned = body_of(&stage, "<thread-spawned");
     assert!(spawned[0].contains("messages=\"10\""), "{spawned:?}");
-    stage.says(&heat, "1", 1, Said::Items(vec![call("tool"), spawn(Some("deep"), "tool")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("tool"), spawn(Some("deep"), "tool")]));
     let deep = body_of(&stage, "<thread-spawned");
     assert!(deep[1].contains("messages=\"4\""), "its own ceiling, less two, halved: {deep:?}");
-    stage.says(&heat, "1/1.0", 1, Said::Items(vec![final_()]));
-    stage.says(&heat, "1", 2, Said::Items(vec![final_()]));
-    stage.says(&heat, "1", 3, Said::Items(vec![final_()]));
+    stage.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![final_()]));
+    stage.says(&heat, "1", 2, JudgedContent::Items(vec![final_()]));
+    stage.says(&heat, "1", 3, JudgedContent::Items(vec![final_()]));
     let finished = body_of(&stage, "<thread-finished");
     let own = finished.iter().find(|f| f.starts_with(&format!("{} ", root()))).unwrap();
     assert!(own.contains("messages=\"2\" children=\"1\""), "{own}");
@@ -152,7 +154,7 @@ fn b15_children_are_counted_over_the_whole_tree() {
     stage.asks("k", "agent", None);
     let heat = root().child("heat").unwrap();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    stage.says(&heat, "1", 1, Said::Items(vec![spawn(None, "tool"), spawn(None, "tool")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(None, "tool"), spawn(None, "tool")]));
     let told = stage.replies("1", 2, vec![spawn(None, "tool")]);
     assert_eq!(told.last().unwrap(), "=> agent 1 t3 a1");
     assert!(told[0].contains("refusal/budget.children"), "{told:?}");
@@ -167,12 +169,12 @@ fn row_36_depth_counts_the_calls_above_a_spawn() {
     stage.replies("1", 1, vec![call("agent")]);
     stage.replies("1/1.0", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
-    let told = stage.says(&heat, "1", 1, Said::Items(vec![call("agent")]));
+    let told = stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("agent")]));
     assert!(told[0].contains("message/call"), "fourth: {told:?}");
-    let told = stage.says(&heat, "1/1.0", 1, Said::Items(vec![call("agent"), spawn(None, "tool")]));
+    let told = stage.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![call("agent"), spawn(None, "tool")]));
     let refused = told.iter().filter(|line| line.contains("refusal/budget.depth")).count();
     assert_eq!(refused, 2, "{told:?}");
-    let told = stage.says(&heat, "1/1.0", 2, Said::Items(vec![final_()]));
+    let told = stage.says(&heat, "1/1.0", 2, JudgedContent::Items(vec![final_()]));
     assert!(told[0].contains("final"), "what is too deep may still answer: {told:?}");
 }
 

@@ -162,7 +162,7 @@ fn calls_nest_no_deeper_than_the_limit() {
 fn again_opens_the_next_turn_with_its_feedback() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    let again = JudgedContent::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(
         stage.says(&root(), "1", 1, again),
         ["root 2 refusal/listener.failed core -> agent 1 t1.0", "=> agent 1 t2 a1"]
@@ -174,7 +174,7 @@ fn again_opens_the_next_turn_with_its_feedback() {
 fn again_of_a_listener_with_one_turn_closes_the_call() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    let again = Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    let again = JudgedContent::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(stage.says(&root(), "1", 1, again)[1], "root 3 outcome/listener.failed core -> operator 1");
     // Its caller gets the reason in the same form as for a failure: the code is the listener's own.
     assert!(bodies(&stage)[&3].contains("message=\"agent.prose-only: no action\""), "{:?}", bodies(&stage));
@@ -182,16 +182,16 @@ fn again_of_a_listener_with_one_turn_closes_the_call() {
 
 #[test]
 fn again_takes_one_turn_as_any_other_reply_does() {
-    let turns = |reply: &dyn Fn() -> Said| {
+    let turns = |reply: &dyn Fn() -> JudgedContent| {
         let mut stage = Stage::new();
         stage.asks("k", "agent", None);
         (1..=4).map(|turn| stage.says(&root(), "1", turn, reply()).pop().unwrap()).collect::<Vec<_>>()
     };
-    let again = || Said::Again { code: "agent.prose-only".into(), words: "no action".into() };
+    let again = || JudgedContent::Again { code: "agent.prose-only".into(), words: "no action".into() };
     // Four turns, and the wrap-up turn after them.
     let expected = ["=> agent 1 t2 a1", "=> agent 1 t3 a1", "=> agent 1 t4 a1", "=> agent 1 t5 a1"];
     assert_eq!(turns(&again), expected);
-    assert_eq!(turns(&|| Said::Items(vec![note()])), expected);
+    assert_eq!(turns(&|| JudgedContent::Items(vec![note()])), expected);
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     (1..=3).for_each(|turn| assert_eq!(stage.says(&root(), "1", turn, again()).len(), 2, "{turn}"));
@@ -204,7 +204,7 @@ fn again_takes_one_turn_as_any_other_reply_does() {
 fn a_notice_waits_in_the_inbox_for_the_next_turn() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let notice = Said::Notice { code: "agent.second-action".into(), words: "one at a time".into() };
+    let notice = JudgedContent::Notice { code: "agent.second-action".into(), words: "one at a time".into() };
     assert_eq!(stage.says(&root(), "1", 1, notice), ["root 2 message/inbox core -> agent 1"]);
     stage.replies("1", 1, vec![note()]);
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
@@ -261,9 +261,9 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    let told = stage.happens(EventKind::Replied(Judged {
+    let told = stage.happens(EventKind::Replied(JudgedDocument {
         lease,
-        said: Said::Items(vec![final_()]),
+        said: JudgedContent::Items(vec![final_()]),
         claimed: None,
         ticket: None,
     }));

@@ -12,7 +12,7 @@ fn b10_cancelling_a_root_ends_its_whole_tree() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool")]);
     let heat = root().child("heat").unwrap();
-    stage.says(&heat, "1", 1, Said::Items(vec![spawn(Some("deep"), "tool")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool")]));
     let told = cancel(&mut stage, &root());
     assert_eq!(
         told,
@@ -59,7 +59,7 @@ fn an_unknown_thread_cannot_be_cancelled() {
     assert_eq!(cancel(&mut stage, &ThreadId::sys())[1], "=> refused thread.unknown");
 }
 
-fn cancel_item(label: &str) -> Item {
+fn cancel_item(label: &str) -> JudgedItem {
     let body = format!("<cancel-thread id=\"{}\"/>", root().child(label).unwrap());
     primitive(&body)
 }
@@ -70,7 +70,7 @@ fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
-    stage.says(&heat, "1", 1, Said::Items(vec![spawn(Some("deep"), "tool"), call("tool")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool"), call("tool")]));
     assert_eq!(
         stage.replies("1", 2, vec![cancel_item("heat")]),
         [

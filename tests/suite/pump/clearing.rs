@@ -1,72 +1,74 @@
 //! Clearing the view of a call, and reading it again.
 
 use sha2::{Digest as _, Sha256};
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::fold::apply_to;
-use systole_core::pump::state::{Stand, Thread};
-use systole_core::pump::view::{Begun, Page, ReadRequest, Seen, View, Wanted, Whose, look};
-use systole_core::types::ports::{Batch, CallMark, LogWriter};
+use systole_core::pump::state::{CallState, Thread};
+use systole_core::pump::view::{
+    BegunViews, ReadRequest, ReadRequests, ReadResults, View, ViewOwner, ViewPage, look,
+};
+use systole_core::types::ports::{CallMark, LogBatch, LogWriter};
 
 use super::*;
 
-pub(super) fn clear(keep: u64) -> Item {
+pub(super) fn clear(keep: u64) -> JudgedItem {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"))
 }
 
-pub(super) fn recall(attributes: &str) -> Item {
+pub(super) fn recall(attributes: &str) -> JudgedItem {
     primitive(&format!("<recall {attributes}/>"))
 }
 
 /// An item with text in it.
-pub(super) fn saying(what: What, local: &str, words: &str) -> Item {
+pub(super) fn saying(what: PayloadKind, local: &str, words: &str) -> JudgedItem {
     let document = format!("<{local} xmlns=\"urn:test\">{words}</{local}>");
-    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(what, Verdict::sworn(payload)))
+    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload)))
 }
 
-pub(super) fn calls(to: &str, words: &str) -> Item {
-    saying(What::For(name(to)), to, words)
+pub(super) fn calls(to: &str, words: &str) -> JudgedItem {
+    saying(PayloadKind::For(name(to)), to, words)
 }
 
-pub(super) fn ends(words: &str) -> Item {
-    saying(What::Final, "done", words)
+pub(super) fn ends(words: &str) -> JudgedItem {
+    saying(PayloadKind::Final, "done", words)
 }
 
-pub(super) fn thinks(words: &str) -> Item {
-    saying(What::Note, "thought", words)
+pub(super) fn thinks(words: &str) -> JudgedItem {
+    saying(PayloadKind::Note, "thought", words)
 }
 
 impl Stage {
     /// The log of this stage.
-    pub(super) fn log(&self) -> Memory {
-        let mut log = Memory::new();
+    pub(super) fn log(&self) -> MemoryLog {
+        let mut log = MemoryLog::new();
         let records = self.records.iter().cloned().map(Arc::new).collect();
-        let _position = log.commit(&Batch { records, ..Batch::default() });
+        let _position = log.commit(&LogBatch { records, ..LogBatch::default() });
         log
     }
 
-    pub(super) fn whose(&self, thread: &ThreadId, path: &str) -> Whose {
+    pub(super) fn whose(&self, thread: &ThreadId, path: &str) -> ViewOwner {
         let call = &self.state.thread(thread).unwrap().calls[path];
         let (config, listener, up_to) = (call.config, call.listener.clone(), call.ready_seq);
         let (thread, call) = (thread.clone(), CallPath::parse(path).unwrap());
         let sees = self.state.book.listener(config, &listener).unwrap().sees;
-        Whose { thread, call, listener, sees, up_to }
+        ViewOwner { thread, call, listener, sees, up_to }
     }
 
     pub(super) fn view(&self, thread: &ThreadId, path: &str) -> View {
         let (log, whose, whole) = (self.log(), self.whose(thread, path), vec![(0, ReadRequest::Whole)]);
-        let view = look(&log, &mut Begun::default(), &whose, &whole).unwrap().view.unwrap();
-        if whose.sees == Sees::Thread {
+        let view = look(&log, &mut BegunViews::default(), &whose, &whole).unwrap().view.unwrap();
+        if whose.sees == ViewScope::Thread {
             return view;
         }
         // A view that was read in each turn and then continued is the same.
-        let page = Page { from: 2, cleared: 0, words: false, items: true, mark: CallMark([0; 4]) };
-        let (mut begun, mut so_far) = (Begun::default(), Thread::blank(thread.clone()));
+        let page = ViewPage { from: 2, cleared: 0, words: false, items: true, mark: CallMark([0; 4]) };
+        let (mut begun, mut so_far) = (BegunViews::default(), Thread::blank(thread.clone()));
         for record in self.records.iter().filter(|r| r.header.thread == *thread) {
             apply_to(&mut so_far, record);
-            let due = so_far.calls.get(path).filter(|call| matches!(call.stand(), Stand::Ready { .. }));
+            let due = so_far.calls.get(path).filter(|call| matches!(call.stand(), CallState::Ready { .. }));
             if let Some(up_to) = due.map(|call| call.ready_seq) {
-                let whose = Whose { up_to, ..whose.clone() };
+                let whose = ViewOwner { up_to, ..whose.clone() };
                 look(&log, &mut begun, &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
             }
         }
@@ -77,7 +79,7 @@ impl Stage {
     /// The messages that a due turn has seen and sent, one on each line.
     pub(super) fn sees(&self, thread: &ThreadId, path: &str) -> Vec<String> {
         let own: Vec<&Record> = self.records.iter().filter(|r| r.header.thread == *thread).collect();
-        let line = |(n, message): (u64, &systole_core::pump::view::Message)| {
+        let line = |(n, message): (u64, &systole_core::pump::view::ViewMessage)| {
             let record = own.iter().find(|r| r.header.seq == message.seq).unwrap();
             let body = String::from_utf8_lossy(&record.body).replace(CORE, "");
             let body = body.replace(" xmlns=\"urn:test\"", "").replace(root().as_str(), "root");
@@ -88,20 +90,20 @@ impl Stage {
     }
 
     /// Decides a reply as the engine does: its view is read before.
-    pub(super) fn looks(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
-        let wanted: Wanted = (0u32..)
+    pub(super) fn looks(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
+        let wanted: ReadRequests = (0u32..)
             .zip(&items)
             .filter_map(|(ordinal, item)| match item {
-                Item::Admitted(a) => Some((ordinal, (primitives::of(a)?.wants)(a.bytes()))),
+                JudgedItem::Admitted(a) => Some((ordinal, (primitives::of(a)?.wants)(a.bytes()))),
                 _ => None,
             })
             .flat_map(|(ordinal, wanted)| wanted.into_iter().map(move |pending| (ordinal, pending)))
             .collect();
-        let seen: Seen =
-            look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
-        let judged = Judged {
+        let seen: ReadResults =
+            look(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted).unwrap();
+        let judged = JudgedDocument {
             lease: self.lease(&root(), path, turn, 1),
-            said: Said::Items(items),
+            said: JudgedContent::Items(items),
             claimed: None,
             ticket: None,
         };
@@ -408,8 +410,9 @@ fn a_listener_with_one_turn_or_in_its_wrap_up_has_no_turn_to_read_it_in() {
 fn a_view_that_cannot_be_read_refuses_the_item_and_nothing_else() {
     let mut stage = talkative();
     let refusal = Refusal::new(Code::DamagedThread, "the log is damaged");
-    let said = Said::Items(vec![clear(0), recall("from_seq=\"1\" to_seq=\"1\""), calls("tool", "x")]);
-    let judged = Judged { lease: stage.lease(&root(), "1", 4, 1), said, claimed: None, ticket: None };
+    let said =
+        JudgedContent::Items(vec![clear(0), recall("from_seq=\"1\" to_seq=\"1\""), calls("tool", "x")]);
+    let judged = JudgedDocument { lease: stage.lease(&root(), "1", 4, 1), said, claimed: None, ticket: None };
     let told = stage.happens(EventKind::Looked { judged, seen: Err(refusal) });
     assert_eq!(
         told,
@@ -441,13 +444,13 @@ fn what_came_while_the_log_was_read_is_in_no_view_of_that_turn() {
 #[test]
 fn a_reply_that_is_late_changes_no_view() {
     let mut stage = talkative();
-    let judged = Judged {
+    let judged = JudgedDocument {
         lease: stage.lease(&root(), "1", 3, 1),
-        said: Said::Items(vec![clear(0)]),
+        said: JudgedContent::Items(vec![clear(0)]),
         claimed: None,
         ticket: None,
     };
-    let seen = look(&stage.log(), &mut Begun::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
+    let seen = look(&stage.log(), &mut BegunViews::default(), &stage.whose(&root(), "1"), &vec![]).unwrap();
     let told = stage.happens(EventKind::Looked { judged, seen: Ok(seen) });
     assert!(told[0].contains("refusal/reply.stale-lease"), "{told:?}");
     assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].cleared, 0);

@@ -2,9 +2,9 @@
 //! recorded.
 
 use super::*;
-use systole_core::pump::event::Pause;
+use systole_core::pump::event::PauseOrder;
 use systole_core::types::client::{Client, Role};
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
 /// alice opens threads; bob operates others' threads; carol decides.
 fn stage() -> Stage {
@@ -13,14 +13,15 @@ fn stage() -> Stage {
     let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
     let mut stage = Stage::new();
-    stage.state.book = Book::open_at(Arc::new(page));
+    stage.state.book = CompositionBook::open_at(Arc::new(page));
     stage
 }
 
 fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
-    let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
-    let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+    let asked =
+        DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
@@ -28,7 +29,7 @@ fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<Strin
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let (client, key) = (name(who), Key::parse("wrong").unwrap());
     let asked =
-        Asked { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload, claimed: None };
+        DoorMessage { ticket: Ticket(1), client, key, thread: Some(thread.clone()), payload, claimed: None };
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
@@ -38,7 +39,7 @@ fn cancels(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
 
 fn halts(stage: &mut Stage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let (ticket, by, thread) = (Ticket(3), name(who), thread.cloned());
-    stage.happens(EventKind::Pause(Pause { ticket, by, thread, halts: true, note: None }))
+    stage.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts: true, note: None }))
 }
 
 fn ends(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
@@ -88,7 +89,7 @@ fn a_root_at_rest_is_ended_by_its_opener_and_who_operates_and_by_no_other() {
     ] {
         let mut stage = stage();
         let thread = opened(&mut stage);
-        stage.says(&thread, "1", 1, Said::Items(vec![final_()]));
+        stage.says(&thread, "1", 1, JudgedContent::Items(vec![final_()]));
         assert_eq!(ends(&mut stage, who, &thread).last().unwrap(), last, "{who}");
     }
 }
@@ -100,8 +101,8 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
     asks(&mut stage, "alice", "k", "agent", None);
     let thread = stage.records.last().unwrap().header.thread.clone();
     let child = thread.child("heat").unwrap();
-    stage.says(&thread, "1", 1, Said::Items(vec![spawn(Some("heat"), "tool")]));
-    stage.says(&child, "1", 1, Said::Items(vec![final_()]));
+    stage.says(&thread, "1", 1, JudgedContent::Items(vec![spawn(Some("heat"), "tool")]));
+    stage.says(&child, "1", 1, JudgedContent::Items(vec![final_()]));
     // The child has ended, so records about it are in its parent.
     type Order<'a> = &'a dyn Fn(&mut Stage, &str) -> Vec<String>;
     let orders: [Order<'_>; 3] =
@@ -152,7 +153,7 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
     asks(&mut stage, "alice", "k", "guarded", None);
     let mut rules = |who: &str| {
         let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(1));
-        let ruling = Ruling { ticket, by, request, hash: None, note: None, says: Says::Approve };
+        let ruling = Ruling { ticket, by, request, hash: None, note: None, says: PersonDecision::Approve };
         stage.happens(EventKind::Ruled(ruling))
     };
     for who in ["alice", "bob"] {
@@ -168,7 +169,7 @@ fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
     let mut stage = stage();
     asks(&mut stage, "alice", "k", "guarded", None);
     let (by, request, hash) = (name("carol"), PersonRequestId(1), Some(Digest([9; 32])));
-    let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: Says::Approve };
+    let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: PersonDecision::Approve };
     let told = stage.happens(EventKind::Ruled(ruling));
     assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
 }

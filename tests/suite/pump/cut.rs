@@ -5,18 +5,18 @@ use super::approvals::amendment;
 use super::clearing::{clear, recall};
 use super::journal::{asks, journals, prompt, result};
 use super::*;
-use systole_core::pump::event::Pause;
+use systole_core::pump::event::PauseOrder;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
-use systole_core::types::budget::{Budgets, Loops};
-use systole_core::types::person::Says;
-use systole_core::types::record::Role;
-use systole_kit::journal::{Entry, Started};
+use systole_core::types::budget::{Budgets, LoopLimits};
+use systole_core::types::person::PersonDecision;
+use systole_core::types::record::MessageRole;
+use systole_kit::journal::{JournalEntry, ModelStarted};
 use systole_kit::money::Money;
 
 fn pause(halts: bool) -> EventKind {
     let (by, thread) = (Name::operator(), Some(root()));
-    EventKind::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None })
+    EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None })
 }
 
 /// A conversation with every kind of record.
@@ -46,10 +46,15 @@ pub(crate) fn busy() -> (Stage, Vec<usize>) {
     });
     step(&mut stage, &mut |s| drop(s.loses("1/1.1", 1, 1, Code::ListenerLost)));
     step(&mut stage, &mut |s| {
-        drop(s.says(&heat, "1", 1, Said::Items(vec![call("careful"), set_timer("every=\"1m\"", "")])))
+        drop(s.says(
+            &heat,
+            "1",
+            1,
+            JudgedContent::Items(vec![call("careful"), set_timer("every=\"1m\"", "")]),
+        ))
     });
-    step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, Said::Items(vec![]))));
-    step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, Said::Items(vec![final_()]))));
+    step(&mut stage, &mut |s| drop(s.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![]))));
+    step(&mut stage, &mut |s| drop(s.says(&heat, "1", 2, JudgedContent::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.replies("1/1.1", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.steers("operator", "agent", Some(&root()))));
     step(&mut stage, &mut |s| {
@@ -59,12 +64,12 @@ pub(crate) fn busy() -> (Stage, Vec<usize>) {
         let items = children.into_iter().chain(guarded).chain([wait("any", &["late"])]);
         drop(s.replies("1", 2, items.collect()))
     });
-    step(&mut stage, &mut |s| drop(s.rules(1, Some("no"), Says::Reject)));
+    step(&mut stage, &mut |s| drop(s.rules(1, Some("no"), PersonDecision::Reject)));
     step(&mut stage, &mut |s| drop(s.rules(2, None, amendment("guarded", payload("guarded")))));
     step(&mut stage, &mut |s| drop(s.replies("1/2.4", 1, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.happens(pause(true))));
     step(&mut stage, &mut |s| drop(s.happens(pause(false))));
-    step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, Said::Items(vec![final_()]))));
+    step(&mut stage, &mut |s| drop(s.says(&late, "1", 1, JudgedContent::Items(vec![final_()]))));
     step(&mut stage, &mut |s| drop(s.fires("tick", 0)));
     step(&mut stage, &mut |s| drop(s.replies("1", 3, vec![final_()])));
     step(&mut stage, &mut |s| drop(s.replies("1", 4, vec![todo("b", "x"), final_()])));
@@ -84,20 +89,20 @@ fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
         drop(s.replies("3", 2, vec![set_timer("after=\"1m\"", ""), spawn(Some("led"), "agent")]))
     });
     step(stage, &mut |s| {
-        let question = item(What::Primitive(Found::Answer(payload("it").bytes().clone())), "describe");
-        let led = for_thread(root().child("led").unwrap().as_str(), What::Note, "thought");
+        let question = item(PayloadKind::Primitive(Found::Answer(payload("it").bytes().clone())), "describe");
+        let led = for_thread(root().child("led").unwrap().as_str(), PayloadKind::Note, "thought");
         drop(s.looks("3", 3, vec![led, question, clear(1), recall("from_seq=\"1\" to_seq=\"2\"")]))
     });
     step(stage, &mut |s| drop(s.asks("k", "other", None)));
     step(stage, &mut |s| drop(s.asks("k4", "guarded", Some(&root()))));
-    step(stage, &mut |s| drop(s.rules(3, None, Says::Approve)));
+    step(stage, &mut |s| drop(s.rules(3, None, PersonDecision::Approve)));
     step(stage, &mut |s| drop(s.replies("3", 4, vec![final_()])));
     step(stage, &mut |s| drop(s.replies("4", 1, vec![final_()])));
     step(stage, &mut |s| drop(s.asks("k5", "guarded", Some(&root()))));
     step(stage, &mut |s| drop(s.expires("5", 4)));
     let other = ThreadId::root(&name("test"), &Name::operator(), &Key::parse("x").unwrap(), 12);
     step(stage, &mut |s| drop(s.asks("x", "quiet", None)));
-    step(stage, &mut |s| drop(s.says(&other, "1", 1, Said::Items(vec![]))));
+    step(stage, &mut |s| drop(s.says(&other, "1", 1, JudgedContent::Items(vec![]))));
     step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
         drop(s.happens(EventKind::End { ticket: Ticket(4), by, thread }))
@@ -161,17 +166,17 @@ fn every_kind_and_every_role_is_in_the_conversation() {
 fn limited() -> Stage {
     let mut composition = composition();
     composition.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
-    composition.loops = Some(Loops { told: 2, refused: 3, ping_pong: 6 });
+    composition.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 6 });
     let mut stage = Stage::under(composition);
     let heat = root().child("heat").unwrap();
     stage.asks("k", "agent", None);
     stage.asks("k2", "quiet", Some(&root()));
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool"), call("tool"), call("tool")]);
-    stage.says(&heat, "1", 1, Said::Items(vec![call("tool"), call("other"), call("agent")]));
-    stage.says(&heat, "1/1.2", 1, Said::Items(vec![spawn(None, "tool"), wait("all", &[])]));
-    stage.says(&heat, "1/1.0", 1, Said::Items(vec![final_()]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![call("tool"), call("other"), call("agent")]));
+    stage.says(&heat, "1/1.2", 1, JudgedContent::Items(vec![spawn(None, "tool"), wait("all", &[])]));
+    stage.says(&heat, "1/1.0", 1, JudgedContent::Items(vec![final_()]));
     stage.replies("1/1.1", 1, vec![final_()]);
-    stage.says(&heat, "1/1.2", 2, Said::Items(vec![final_()]));
+    stage.says(&heat, "1/1.2", 2, JudgedContent::Items(vec![final_()]));
     stage.replies("1/1.2", 1, vec![final_()]);
     stage.replies("1", 2, vec![call("other"), call("careful"), set_timer("id=\"tick\" every=\"1h\"", "")]);
     stage.replies("1/2.0", 1, vec![final_()]);
@@ -208,21 +213,21 @@ pub(crate) fn spread() -> Stage {
     stage.asks("k", "agent", None);
     let items = vec![
         note(),
-        each(Gather::All, &["tool", "guarded"]),
-        each(Gather::First, &["tool", "agent", "other"]),
+        each(GatherRule::All, &["tool", "guarded"]),
+        each(GatherRule::First, &["tool", "agent", "other"]),
         call("tool"),
     ];
     stage.replies("1", 1, items);
-    stage.replies("1/1.2:1", 1, vec![each(Gather::All, &["tool", "other"])]);
+    stage.replies("1/1.2:1", 1, vec![each(GatherRule::All, &["tool", "other"])]);
     stage.replies("1/1.2:0", 1, vec![]);
     stage.replies("1/1.2:2", 1, vec![final_()]);
     stage.replies("1/1.1:0", 1, vec![final_()]);
-    stage.rules(1, Some("no"), Says::Reject);
+    stage.rules(1, Some("no"), PersonDecision::Reject);
     stage.replies("1/1.3", 1, vec![final_()]);
-    stage.replies("1", 2, vec![each(Gather::First, &["tool", "other"])]);
+    stage.replies("1", 2, vec![each(GatherRule::First, &["tool", "other"])]);
     stage.replies("1/2.0:1", 1, vec![]);
     stage.replies("1/2.0:0", 1, vec![]);
-    stage.replies("1", 3, vec![each(Gather::All, &["careful", "tool"])]);
+    stage.replies("1", 3, vec![each(GatherRule::All, &["careful", "tool"])]);
     let call = CallPath::parse("1/3.0:0").unwrap();
     stage.happens(EventKind::Sending { thread: root(), call, turn: 1 });
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
@@ -263,28 +268,28 @@ pub(crate) fn thinking() -> Stage {
     let (thread, path) = (root(), CallPath::parse("1/1.1").unwrap());
     stage.happens(EventKind::Sending { thread: thread.clone(), call: path.clone(), turn: 1 });
     stage.says(&root(), "1/1.1", 1, starts(1));
-    let request = stage.records.iter().find(|r| r.header.code == Some(Mark::Role(Role::Call)));
+    let request = stage.records.iter().find(|r| r.header.code == Some(RecordCode::Role(MessageRole::Call)));
     let request = request.cloned().map(Arc::new);
     let (code, words) = (Code::ListenerLost, "gone".to_owned());
     let (turn, attempt, with_pump) = (1, 1, false);
-    let lost = Lost { thread, call: path, turn, attempt, code, words, with_pump, request };
+    let lost = LostAttempt { thread, call: path, turn, attempt, code, words, with_pump, request };
     stage.happens(EventKind::Lost(lost));
-    stage.rules(1, None, Says::Approve);
+    stage.rules(1, None, PersonDecision::Approve);
     stage.says(&root(), "1/1.1", 1, asks(2, 0));
     stage.says(&root(), "1/1.1", 1, starts(3));
-    stage.says(&root(), "1/1.1", 1, Said::Items(vec![final_()]));
+    stage.says(&root(), "1/1.1", 1, JudgedContent::Items(vec![final_()]));
     let told = stage.says(&heat, "1", 1, journals(2, start_of(9_999, "0.1 USD")));
     assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
-    stage.says(&heat, "1", 1, Said::Items(vec![note()]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![note()]));
     stage.says(&heat, "1", 2, starts(1));
     stage.says(&heat, "1", 2, journals(2, result(1, "so")));
-    stage.says(&heat, "1", 2, Said::Items(vec![final_()]));
+    stage.says(&heat, "1", 2, JudgedContent::Items(vec![final_()]));
     stage
 }
 
-fn start_of(tokens: u64, money: &str) -> Entry {
+fn start_of(tokens: u64, money: &str) -> JournalEntry {
     let (model, prompt, reserve_money) = ("m".to_owned(), prompt('a'), Money::parse(money));
-    Entry::Started(Started { model, prompt, reserve_tokens: Some(tokens), reserve_money })
+    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: Some(tokens), reserve_money })
 }
 
 #[test]
@@ -297,7 +302,7 @@ fn the_log_cut_after_every_record_folds_and_goes_on() {
 
 fn folds_wherever_it_is_cut(stage: &Stage) {
     for cut in 0..=stage.records.len() {
-        let mut state = State { book: stage.state.book.clone(), ..State::default() };
+        let mut state = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
         stage.records.iter().take(cut).for_each(|r| apply(&mut state, r));
         for thread in state.threads.values() {
             let row = thread.to_row();
@@ -332,7 +337,7 @@ fn a_fold_at_a_commit_is_the_state_that_decided_the_next() {
     let (stage, commits) = busy();
     let (again, _) = busy();
     assert_eq!(stage.records, again.records, "the same events give the same bytes");
-    let mut state = State { book: stage.state.book.clone(), ..State::default() };
+    let mut state = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
     let mut from = 0;
     for to in commits {
         stage.records[from..to].iter().for_each(|r| apply(&mut state, r));

@@ -39,7 +39,7 @@ fn out_lost_with_none_left_is_closed_as_failed_with_a_dead_letter() {
 fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    let fails = |retry| Said::Failure { code: "upstream-down".into(), retry, words: "503".into() };
+    let fails = |retry| JudgedContent::Failure { code: "upstream-down".into(), retry, words: "503".into() };
     assert_eq!(stage.says(&root(), "1", 1, fails(true))[1], "=> tool 1 t1 a2");
     assert_eq!(
         stage.says(&root(), "1", 1, fails(false)),
@@ -81,8 +81,12 @@ fn of_two_racing_ends_the_first_recorded_wins() {
         "that attempt was over already"
     );
     let lease = stage.lease(&root(), "1", 1, 1);
-    let late =
-        EventKind::Replied(Judged { lease, said: Said::Items(vec![final_()]), claimed: None, ticket: None });
+    let late = EventKind::Replied(JudgedDocument {
+        lease,
+        said: JudgedContent::Items(vec![final_()]),
+        claimed: None,
+        ticket: None,
+    });
     assert_eq!(stage.happens(late), ["root 3 refusal/reply.stale-lease core -> tool"]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 4 message/final tool -> operator 1 t1.0"]);
 }
@@ -100,7 +104,7 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 
 /// The pump died while that attempt at the root's first turn was out.
 fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
-    stage.happens(EventKind::Lost(Lost {
+    stage.happens(EventKind::Lost(LostAttempt {
         thread: root(),
         call: CallPath::top(1),
         turn: 1,
@@ -123,7 +127,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     assert_eq!(stage.loses("1", 1, 5, Code::ListenerFailed)[1], "=> tool 1 t1 a6");
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
     assert_eq!(call.not_before, stage.now.plus(1_000), "nor do they make the pause longer");
-    let fails = || Said::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
+    let fails = || JudgedContent::Failure { code: "upstream-down".into(), retry: true, words: "503".into() };
     assert_eq!(stage.says(&root(), "1", 1, fails())[1], "=> tool 1 t1 a7");
     let row = stage.state.thread(&root()).unwrap().to_row();
     assert_eq!(systole_core::pump::state::Thread::from_row(&row).unwrap().calls["1"].lost_with_pump, 4);

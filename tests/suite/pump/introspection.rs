@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn question() -> Item {
+fn question() -> JudgedItem {
     let answer = payload("capabilities").bytes().clone();
-    item(What::Primitive(Found::Answer(answer)), "list-capabilities")
+    item(PayloadKind::Primitive(Found::Answer(answer)), "list-capabilities")
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use systole_core::pump::event::Effect;
 use systole_core::pump::state::Journal;
 use systole_core::types::limits;
-use systole_kit::ask::Question;
-use systole_kit::journal::{Entry, Outcome, Recalled, Started};
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 
 use super::*;
 
@@ -15,14 +15,14 @@ pub(crate) fn prompt(letter: char) -> String {
     letter.to_string().repeat(64)
 }
 
-pub(crate) fn started() -> Entry {
+pub(crate) fn started() -> JournalEntry {
     let (model, prompt) = ("m".to_owned(), prompt('a'));
-    Entry::Started(Started { model, prompt, reserve_tokens: None, reserve_money: None })
+    JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: None, reserve_money: None })
 }
 
-pub(crate) fn result(of: u64, text: &str) -> Entry {
+pub(crate) fn result(of: u64, text: &str) -> JournalEntry {
     let (stop, text) = ("end".to_owned(), text.to_owned());
-    Entry::Result(Outcome {
+    JournalEntry::Result(ModelCallOutcome {
         of,
         stop,
         tokens_in: None,
@@ -33,17 +33,17 @@ pub(crate) fn result(of: u64, text: &str) -> Entry {
     })
 }
 
-pub(crate) fn journals(id: u64, entry: Entry) -> Said {
-    Said::Journal { id, entry: Ok(entry) }
+pub(crate) fn journals(id: u64, entry: JournalEntry) -> JudgedContent {
+    JudgedContent::Journal { id, entry: Ok(entry) }
 }
 
-pub(crate) fn asks(id: u64, from: u64) -> Said {
-    Said::Ask { id, question: Ok(Question::Journal { from }) }
+pub(crate) fn asks(id: u64, from: u64) -> JudgedContent {
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::Journal { from }) }
 }
 
 impl Stage {
     /// The listener of call 1 sends this under the due attempt.
-    pub(crate) fn writes(&mut self, turn: u32, said: Said) -> Vec<String> {
+    pub(crate) fn writes(&mut self, turn: u32, said: JudgedContent) -> Vec<String> {
         self.says(&root(), "1", turn, said)
     }
 
@@ -80,8 +80,8 @@ fn out_an_entry_is_recorded_and_answered_and_the_turn_is_still_out() {
         ["root 3 journal/model-result agent -> - 1 t1", "=> answer 9"]
     );
     let body = bodies(&stage)[&3].clone();
-    let recalled = Recalled::read(body.as_bytes()).unwrap();
-    assert_eq!(recalled, Recalled { attempt: 1, id: 9, entry: result(8, "so") });
+    let recalled = EarlierEntry::read(body.as_bytes()).unwrap();
+    assert_eq!(recalled, EarlierEntry { attempt: 1, id: 9, entry: result(8, "so") });
     assert!(!body.contains("delivery"), "a reader of the log must not be able to answer: {body}");
     assert_eq!(stage.replies("1", 1, vec![final_()])[0], "root 4 message/final agent -> operator 1 t1.0");
 }
@@ -163,7 +163,7 @@ fn a_word_of_an_attempt_that_is_over_is_refused_with_an_answer_that_says_so() {
     stage.loses("1", 1, 1, Code::ListenerLost);
     let lease = stage.lease(&root(), "1", 1, 1);
     for said in [journals(8, started()), asks(8, 0)] {
-        let judged = Judged { lease: lease.clone(), said, claimed: None, ticket: None };
+        let judged = JudgedDocument { lease: lease.clone(), said, claimed: None, ticket: None };
         let told = stage.happens(EventKind::Replied(judged));
         assert!(told[0].contains("refusal/reply.stale-lease core -> agent"), "{told:?}");
         assert_eq!(told[1], "=> answer 8 reply.stale-lease");
@@ -220,7 +220,7 @@ fn an_exit_code_says_nothing_of_a_model_that_was_called() {
 
 #[test]
 fn a_failure_that_leaves_a_start_open_is_not_tried_again_where_unknown_outcomes_fail() {
-    let failure = |retry| Said::Failure { code: "upstream".into(), retry, words: "503".into() };
+    let failure = |retry| JudgedContent::Failure { code: "upstream".into(), retry, words: "503".into() };
     let mut stage = out_with_care();
     stage.writes(1, journals(8, started()));
     assert_eq!(stage.writes(1, failure(true))[1], "root 5 outcome/model.unknown-outcome core -> operator 1");
@@ -261,7 +261,7 @@ fn a_record_of_another_version_that_holds_no_entry_changes_nothing() {
 fn a_recall_names_the_delivery_that_asked() {
     let stage = out();
     let lease = stage.lease(&root(), "1", 1, 1);
-    let judged = Judged { lease: lease.clone(), said: asks(7, 0), claimed: None, ticket: None };
+    let judged = JudgedDocument { lease: lease.clone(), said: asks(7, 0), claimed: None, ticket: None };
     let event = Event {
         at: Millis(2_000_000),
         tick: Millis(1),

@@ -1,9 +1,9 @@
 //! Calls that repeat themselves: warned, refused, and what counts as new.
 
 use super::*;
-use systole_core::types::budget::{Budgets, Loops};
+use systole_core::types::budget::{Budgets, LoopLimits};
 
-fn stage(loops: Loops) -> Stage {
+fn stage(loops: LoopLimits) -> Stage {
     let mut composition = composition();
     (composition.budgets, composition.loops) = (Some(Budgets::default()), Some(loops));
     let agent = composition.listeners.get_mut(&name("agent")).unwrap();
@@ -13,20 +13,20 @@ fn stage(loops: Loops) -> Stage {
     stage
 }
 
-fn say(to: &str, n: u32) -> Item {
+fn say(to: &str, n: u32) -> JudgedItem {
     let document = format!("<{to} xmlns=\"urn:test\" n=\"{n}\"/>");
-    let payload = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(What::For(name(to)), Verdict::sworn(payload)))
+    let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))
 }
 
-fn answer(n: u32) -> Item {
+fn answer(n: u32) -> JudgedItem {
     let payload =
-        Payload::read(format!("<done xmlns=\"urn:test\" n=\"{n}\"/>").as_bytes(), &Limits::default());
-    Item::Admitted(Admitted::new(What::Final, Verdict::sworn(payload.unwrap())))
+        Payload::read(format!("<done xmlns=\"urn:test\" n=\"{n}\"/>").as_bytes(), &DocumentLimits::default());
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Final, Verdict::sworn(payload.unwrap())))
 }
 
 /// A call with its answer, as turn `turn` of call 1.
-fn round(stage: &mut Stage, turn: u32, item: Item, heard: u32) -> Vec<String> {
+fn round(stage: &mut Stage, turn: u32, item: JudgedItem, heard: u32) -> Vec<String> {
     let told = stage.replies("1", turn, vec![item]);
     if told[0].contains("message/call") {
         stage.replies(&format!("1/{turn}.0"), 1, vec![answer(heard)]);
@@ -40,7 +40,7 @@ fn code_of(told: &[String]) -> &str {
 
 #[test]
 fn b16_the_third_identical_call_gets_a_warning_and_the_fifth_is_refused() {
-    let mut stage = stage(Loops::default());
+    let mut stage = stage(LoopLimits::default());
     for turn in 1..=2 {
         assert_eq!(round(&mut stage, turn, say("tool", 1), turn).len(), 2);
     }
@@ -57,7 +57,7 @@ fn b16_the_third_identical_call_gets_a_warning_and_the_fifth_is_refused() {
 
 #[test]
 fn b16_the_same_call_of_another_call_is_another() {
-    let mut stage = stage(Loops { told: 1, refused: 2, ping_pong: 6 });
+    let mut stage = stage(LoopLimits { told: 1, refused: 2, ping_pong: 6 });
     stage.replies("1", 1, vec![call("tool"), call("agent")]);
     let told = stage.replies("1/1.1", 1, vec![call("tool")]);
     assert_eq!(code_of(&told), "message/call");
@@ -67,7 +67,7 @@ fn b16_the_same_call_of_another_call_is_another() {
 
 #[test]
 fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
-    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 6 });
+    let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 6 });
     // Two alternating payloads, and one answer: the first round of each is new.
     for turn in 1..=8 {
         assert_eq!(code_of(&round(&mut stage, turn, say("tool", turn % 2), 0)), "message/call", "{turn}");
@@ -79,7 +79,7 @@ fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
 
 #[test]
 fn b16_a_new_answer_is_a_new_payload() {
-    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 2 });
+    let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 2 });
     for turn in 1..=9 {
         assert_eq!(code_of(&round(&mut stage, turn, say("tool", 1), turn)), "message/call", "{turn}");
     }
@@ -99,7 +99,7 @@ fn both(stage: &mut Stage, turn: u32, says: (u32, u32), heard: (u32, u32)) -> Ve
 
 #[test]
 fn e7_turns_that_call_two_parties_and_bring_nothing_new_are_ping_pong() {
-    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 6 });
+    let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 6 });
     for turn in 1..=8 {
         let said = both(&mut stage, turn, (turn % 2, turn % 2), (0, 0));
         assert_eq!(said, ["message/call"; 2], "turn {turn}");
@@ -111,7 +111,7 @@ fn e7_turns_that_call_two_parties_and_bring_nothing_new_are_ping_pong() {
 
 #[test]
 fn e7_a_turn_with_one_new_call_or_one_new_answer_among_known_ones_is_progress() {
-    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 1 });
+    let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 1 });
     for turn in 1..=12 {
         // Whether the new one comes first or second, is a call or an answer.
         let (says, heard) = match turn % 4 {
@@ -128,7 +128,7 @@ fn e7_a_turn_with_one_new_call_or_one_new_answer_among_known_ones_is_progress() 
 
 #[test]
 fn e7_two_parties_in_turn_that_bring_nothing_new_are_ping_pong() {
-    let mut stage = stage(Loops { told: 100, refused: 101, ping_pong: 2 });
+    let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 2 });
     let to = |turn: u32| if turn.is_multiple_of(2) { "tool" } else { "other" };
     for turn in 1..=6 {
         assert_eq!(code_of(&round(&mut stage, turn, say(to(turn), 1), 0)), "message/call", "{turn}");

@@ -3,7 +3,7 @@
 
 use super::budgets::messages;
 use super::*;
-use systole_core::pump::wall::Runs;
+use systole_core::pump::wall::RunningBudget;
 use systole_core::types::budget::Budgets;
 
 fn heat() -> ThreadId {
@@ -51,9 +51,10 @@ fn a_notice_is_kept_though_other_news_waits_for_the_same_turn() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
-    let word = || for_thread(heat().as_str(), What::For(name("agent")), "agent");
+    let word = || for_thread(heat().as_str(), PayloadKind::For(name("agent")), "agent");
     stage.replies("1", 2, (0..64).map(|_| word()).collect());
-    let notice = |words: &str| Said::Notice { code: "agent.second-action".into(), words: words.into() };
+    let notice =
+        |words: &str| JudgedContent::Notice { code: "agent.second-action".into(), words: words.into() };
     let mut said = |words: &str| {
         let told = stage.says(&heat(), "1", 1, notice(words));
         let last = stage.records.last().unwrap();
@@ -121,7 +122,7 @@ fn b15_the_spawn_that_uses_most_of_the_budget_warns_its_child_and_its_callers_ne
         ]
     );
     assert_eq!(open_call(&stage, &root()).shown_inbox().collect::<Vec<_>>(), [9]);
-    stage.says(&heat(), "1", 1, Said::Items(vec![note()]));
+    stage.says(&heat(), "1", 1, JudgedContent::Items(vec![note()]));
     assert_eq!(open_call(&stage, &heat()).shown_inbox().collect::<Vec<_>>(), [2]);
 }
 
@@ -129,7 +130,7 @@ fn b15_the_spawn_that_uses_most_of_the_budget_warns_its_child_and_its_callers_ne
 fn a_child_that_has_no_turn_left_for_a_word_does_not_wrap_its_parent_up() {
     let mut stage = messages(1);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    let word = for_thread(heat().as_str(), What::For(name("tool")), "tool");
+    let word = for_thread(heat().as_str(), PayloadKind::For(name("tool")), "tool");
     assert_eq!(
         stage.replies("1", 2, vec![word]),
         ["root 5 refusal/budget.messages core -> agent 1 t2.0", "=> agent 1 t3 a1"],
@@ -151,7 +152,7 @@ fn a_word_is_taken_for_the_wrap_up_turn_though_it_is_one_more_than_the_file_allo
     let told = stage.steers("operator", "agent", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused budget.messages", "its last turn may be out");
     stage.passes(100_000);
-    let told = stage.happens(EventKind::Elapsed(Runs { thread: root(), budget_use: 1 }));
+    let told = stage.happens(EventKind::Elapsed(RunningBudget { thread: root(), budget_use: 1 }));
     assert!(told.iter().any(|line| line.contains("message/wrap-up")), "{told:?}");
     let told = stage.steers("operator", "agent", Some(&root()));
     let seq = stage.state.thread(&root()).unwrap().seq;

@@ -36,30 +36,34 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, Lost};
+use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt};
 use systole_core::pump::fold::apply;
 use systole_core::pump::primitives;
-use systole_core::pump::state::{Book, State};
+use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::rules::admit::Reading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
-    ApprovalRule, Composition, Describe, Element, Gather, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
+    ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, GatherRule, Listener, OnUnknown,
+    Reach, SchemaId, ViewScope,
 };
-use systole_core::types::flow::{Admitted, Asked, Found, Item, Judged, Refused, Said, Ticket, Verdict, What};
+use systole_core::types::flow::{
+    Admitted, DoorMessage, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused, Ticket,
+    Verdict,
+};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole_core::types::ports::{Lease, Seed, Token};
-use systole_core::types::record::{Mark, Record};
+use systole_core::types::ports::{Lease, LeaseToken, Seed};
+use systole_core::types::record::{Record, RecordCode};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
-use systole_kit::told::Answer;
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::told::PumpAnswer;
+use systole_kit::{DocumentLimits, Payload, QName};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::parse(text).unwrap()
 }
 
 pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) -> Listener {
-    let element = |local: &&str| Element { name: QName::new("urn:test", local), schema: SchemaId(1) };
+    let element = |local: &&str| ElementSchema { name: QName::new("urn:test", local), schema: SchemaId(1) };
     Listener {
         name: name(who),
         reach: Reach::Inline,
@@ -68,17 +72,17 @@ pub(crate) fn listener(who: &str, peers: &[&str], turns: u32, returns: &[&str]) 
         note: Some(SchemaId(1)),
         peers: peers.iter().map(|p| name(p)).collect(),
         turns,
-        sees: Sees::Call,
+        sees: ViewScope::Call,
         share_percent: 50,
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
-        retry: Retry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
+        retry: DeliveryRetry { attempts: 3, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: OnUnknown::Retry,
         approval: ApprovalRule::default(),
         timer_tell: Vec::new(),
         entry: true,
-        describe: Describe::Peers,
+        describe: DescribeScope::Peers,
     }
 }
 
@@ -117,71 +121,76 @@ pub(crate) fn composition() -> Composition {
 
 pub(crate) fn payload(local: &str) -> Payload {
     let document = format!("<{local} xmlns=\"urn:test\"/>");
-    Payload::read(document.as_bytes(), &Limits::default()).unwrap()
+    Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap()
 }
 
-pub(crate) fn item(what: What, local: &str) -> Item {
-    Item::Admitted(Admitted::new(what, Verdict::sworn(payload(local))))
+pub(crate) fn item(what: PayloadKind, local: &str) -> JudgedItem {
+    JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload(local))))
 }
 
-pub(crate) fn call(to: &str) -> Item {
-    item(What::For(name(to)), to)
+pub(crate) fn call(to: &str) -> JudgedItem {
+    item(PayloadKind::For(name(to)), to)
 }
 
 /// An item for all of them, as the door admits it.
-pub(crate) fn to_each(gather: Gather, takers: &[&str]) -> Item {
+pub(crate) fn to_each(gather: GatherRule, takers: &[&str]) -> JudgedItem {
     let verdict = |to: &&str| (name(to), Verdict::sworn(payload("question")));
-    Item::Admitted(Admitted::for_each(gather, takers.iter().map(verdict).collect()).expect("some takers"))
+    JudgedItem::Admitted(
+        Admitted::for_each(gather, takers.iter().map(verdict).collect()).expect("some takers"),
+    )
 }
 
 /// An item for another thread, as the door passes it on.
-pub(crate) fn for_thread(thread: &str, what: What, local: &str) -> Item {
+pub(crate) fn for_thread(thread: &str, what: PayloadKind, local: &str) -> JudgedItem {
     let judged = Box::new(Ok(Admitted::new(what, Verdict::sworn(payload(local)))));
-    Item::ForThread { thread: thread.to_owned(), payload: payload(local).bytes().clone(), judged }
+    JudgedItem::ForThread { thread: thread.to_owned(), payload: payload(local).bytes().clone(), judged }
 }
 
-pub(crate) fn note() -> Item {
-    item(What::Note, "thought")
+pub(crate) fn note() -> JudgedItem {
+    item(PayloadKind::Note, "thought")
 }
 
-pub(crate) fn final_() -> Item {
-    item(What::Final, "done")
+pub(crate) fn final_() -> JudgedItem {
+    item(PayloadKind::Final, "done")
 }
 
-pub(crate) fn refused() -> Item {
-    Item::Refused(Refused { refusal: Refusal::new(Code::Invalid, "wrong").fixed_by("right"), kept: None })
+pub(crate) fn refused() -> JudgedItem {
+    JudgedItem::Refused(Refused {
+        refusal: Refusal::new(Code::Invalid, "wrong").fixed_by("right"),
+        kept: None,
+    })
 }
 
-pub(crate) fn spawn(label: Option<&str>, to: &str) -> Item {
+pub(crate) fn spawn(label: Option<&str>, to: &str) -> JudgedItem {
     let initial = payload(to).bytes().clone();
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-    let spawn = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
+    let spawn = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
     let found = Found::Child { label: label.map(str::to_owned), to: name(to), initial };
-    Item::Admitted(Admitted::new(What::Primitive(found), Verdict::sworn(spawn)))
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(found), Verdict::sworn(spawn)))
 }
 
 /// A primitive as the door admits it.
-pub(crate) fn primitive(body: &str) -> Item {
+pub(crate) fn primitive(body: &str) -> JudgedItem {
     let body = body.replacen(' ', " xmlns=\"https://xml-pipeline.org/ns/core/v1\" ", 1);
-    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
     let Some(Reading::Plain(read)) = primitives::reading(payload.name()) else { panic!("the door knows it") };
     read(payload.bytes()).expect("the door reads it");
-    Item::Admitted(Admitted::new(What::Primitive(Found::Nothing), Verdict::sworn(payload)))
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Primitive(Found::Nothing), Verdict::sworn(payload)))
 }
 
-pub(crate) fn wait(mode: &str, labels: &[&str]) -> Item {
+pub(crate) fn wait(mode: &str, labels: &[&str]) -> JudgedItem {
     let thread = |label: &&str| format!("<thread id=\"{}\"/>", root().child(label).unwrap());
     let threads: String = labels.iter().map(thread).collect();
     let body = format!("<await-threads mode=\"{mode}\">{threads}</await-threads>");
     primitive(&body)
 }
 
-pub(crate) fn set_timer(attributes: &str, note: &str) -> Item {
+pub(crate) fn set_timer(attributes: &str, note: &str) -> JudgedItem {
     let body = format!("<set-timer {attributes}>{note}</set-timer>");
     primitive(&body)
 }
 
-pub(crate) fn cancel_timer(id: &str) -> Item {
+pub(crate) fn cancel_timer(id: &str) -> JudgedItem {
     let body = format!("<cancel-timer id=\"{id}\"/>");
     primitive(&body)
 }
@@ -195,22 +204,22 @@ pub(crate) fn todo_body(condition: &str, steps: &str) -> String {
     )
 }
 
-pub(crate) fn todo(condition: &str, steps: &str) -> Item {
+pub(crate) fn todo(condition: &str, steps: &str) -> JudgedItem {
     primitive(&todo_body(condition, steps))
 }
 
 /// The same in a note.
-pub(crate) fn note_with(lists: &[(&str, &str)]) -> Item {
+pub(crate) fn note_with(lists: &[(&str, &str)]) -> JudgedItem {
     let core = "<todo-until xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
     let lists: String = lists.iter().map(|(c, s)| todo_body(c, s).replacen("<todo-until", core, 1)).collect();
     let body = format!("<agent xmlns=\"urn:test\"><thought>so</thought>{lists}</agent>");
-    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
-    Item::Admitted(Admitted::new(What::Note, Verdict::sworn(payload)))
+    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
+    JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
 }
 
 /// A state, and all the records that led to it.
 pub(crate) struct Stage {
-    pub(crate) state: State,
+    pub(crate) state: PumpState,
     pub(crate) records: Vec<Record>,
     now: Millis,
     events: u8,
@@ -227,8 +236,8 @@ impl Stage {
     }
 
     pub(crate) fn under(composition: Composition) -> Stage {
-        let book = Book::open_at(Arc::new(composition));
-        let state = State { book, ..State::default() };
+        let book = CompositionBook::open_at(Arc::new(composition));
+        let state = PumpState { book, ..PumpState::default() };
         Stage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
     }
 
@@ -266,9 +275,9 @@ impl Stage {
     }
 
     pub(crate) fn asks(&mut self, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
-        let payload = Ok(Admitted::new(What::For(name(to)), Verdict::sworn(payload(to))));
+        let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
         let key = Key::parse(key).unwrap();
-        let asked = Asked {
+        let asked = DoorMessage {
             ticket: Ticket(1),
             client: Name::operator(),
             key,
@@ -282,10 +291,11 @@ impl Stage {
     /// A `<steer>` from outside, always under the same key, as the door admits it.
     pub(crate) fn steers(&mut self, client: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
         let core = "<steer xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-        let core = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
+        let core = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
         let payload = Ok(Admitted::steer(name(to), Verdict::sworn(payload(to)), Verdict::sworn(core)));
         let (client, key) = (name(client), Key::parse("s").unwrap());
-        let asked = Asked { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
+        let asked =
+            DoorMessage { ticket: Ticket(1), client, key, thread: thread.cloned(), payload, claimed: None };
         self.happens(EventKind::Asked { asked, bound: None })
     }
 
@@ -293,7 +303,7 @@ impl Stage {
         let call = CallPath::parse(path).unwrap();
         let open = self.state.thread(thread).and_then(|t| t.calls.get(&call));
         let listener = open.map_or_else(|| name("tool"), |c| c.listener.clone());
-        let token = Token("token".into());
+        let token = LeaseToken("token".into());
         Arc::new(Lease {
             token,
             listener,
@@ -305,22 +315,33 @@ impl Stage {
         })
     }
 
-    pub(crate) fn says(&mut self, thread: &ThreadId, path: &str, turn: u32, said: Said) -> Vec<String> {
+    pub(crate) fn says(
+        &mut self,
+        thread: &ThreadId,
+        path: &str,
+        turn: u32,
+        said: JudgedContent,
+    ) -> Vec<String> {
         let attempt =
             self.state.thread(thread).and_then(|t| t.calls.get(path)).map_or(1, |c| c.attempts.max(1));
         let lease = self.lease(thread, path, turn, attempt);
-        self.happens(EventKind::Replied(Judged { lease, said, claimed: None, ticket: None }))
+        self.happens(EventKind::Replied(JudgedDocument { lease, said, claimed: None, ticket: None }))
     }
 
     /// A reply whose items name another sender.
-    pub(crate) fn lies(&mut self, path: &str, turn: u32, liar: &str, items: Vec<Item>) -> Vec<String> {
+    pub(crate) fn lies(&mut self, path: &str, turn: u32, liar: &str, items: Vec<JudgedItem>) -> Vec<String> {
         let lease = self.lease(&root(), path, turn, 1);
-        let said = Said::Items(items);
-        self.happens(EventKind::Replied(Judged { lease, said, claimed: Some(liar.to_owned()), ticket: None }))
+        let said = JudgedContent::Items(items);
+        self.happens(EventKind::Replied(JudgedDocument {
+            lease,
+            said,
+            claimed: Some(liar.to_owned()),
+            ticket: None,
+        }))
     }
 
-    pub(crate) fn replies(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
-        self.says(&root(), path, turn, Said::Items(items))
+    pub(crate) fn replies(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
+        self.says(&root(), path, turn, JudgedContent::Items(items))
     }
 
     pub(crate) fn passes(&mut self, ms: u64) {
@@ -330,7 +351,7 @@ impl Stage {
     /// A timer of the root is due, this long ago. The newest record that sets a timer set it.
     pub(crate) fn fires(&mut self, timer: &str, late_ms: u64) -> Vec<String> {
         let is_set =
-            |r: &&Record| r.header.thread == root() && r.header.code.map(Mark::as_str) == Some("set");
+            |r: &&Record| r.header.thread == root() && r.header.code.map(RecordCode::as_str) == Some("set");
         let known = self.state.thread(&root()).and_then(|t| t.timers.get(timer)).map(|t| t.set);
         let newest = self.records.iter().rev().filter(is_set);
         let set = newest.clone().find(|r| Some(r.header.seq) == known).or(newest.clone().next());
@@ -342,7 +363,7 @@ impl Stage {
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
         let words = "last words".to_owned();
-        self.happens(EventKind::Lost(Lost {
+        self.happens(EventKind::Lost(LostAttempt {
             thread: root(),
             call,
             turn,
@@ -360,7 +381,8 @@ pub(crate) fn record_line(record: &Record) -> String {
     let h = &record.header;
     let thread = h.thread.as_str().split_once('.').map_or("root", |(_, label)| label);
     let thread = if h.thread.is_sys() { "sys" } else { thread };
-    let mut line = format!("{thread} {} {}/{}", h.seq, h.kind.as_str(), h.code.map_or("-", Mark::as_str));
+    let mut line =
+        format!("{thread} {} {}/{}", h.seq, h.kind.as_str(), h.code.map_or("-", RecordCode::as_str));
     line += &format!(" {} -> {}", h.from, h.to.as_ref().map_or("-", |n| n.as_str()));
     if let Some(call) = &h.call {
         line += &format!(" {call}");
@@ -405,7 +427,7 @@ fn effect_line(effect: &Effect) -> String {
 }
 
 /// `answer 8` for something on disk, with the code for a refusal.
-pub(crate) fn answer_line(answer: &Answer) -> String {
+pub(crate) fn answer_line(answer: &PumpAnswer) -> String {
     let said = match (answer.refusal(), &answer.payload) {
         (Some((code, _)), _) => format!(" {code}"),
         (None, Some(payload)) => format!(" {}", payload.name().local),

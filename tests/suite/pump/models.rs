@@ -1,33 +1,44 @@
 //! Tokens and money: reserved before a model call, settled by its result, and refused if a limit leaves no
 //! room. A call that may only answer gets one answer beyond the limit.
 
-use systole_core::types::budget::{Budgets, Use};
-use systole_kit::journal::{Entry, Outcome, Started};
+use systole_core::types::budget::{Budgets, UsedAmounts};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 
 use super::budgets::stage;
 use super::journal::{asks, journals, prompt, result, started};
 use super::*;
 
-fn start(tokens: Option<u64>, money: Option<&str>) -> Said {
+fn start(tokens: Option<u64>, money: Option<&str>) -> JudgedContent {
     let reserve_money = money.map(|money| Money::parse(money).unwrap());
     let (model, prompt) = ("m".to_owned(), prompt('a'));
-    journals(8, Entry::Started(Started { model, prompt, reserve_tokens: tokens, reserve_money }))
+    journals(8, JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens: tokens, reserve_money }))
 }
 
 /// The same under another number.
-fn numbered(id: u64, said: Said) -> Said {
+fn numbered(id: u64, said: JudgedContent) -> JudgedContent {
     match said {
-        Said::Journal { entry, .. } => Said::Journal { id, entry },
+        JudgedContent::Journal { entry, .. } => JudgedContent::Journal { id, entry },
         other => other,
     }
 }
 
-fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> Said {
+fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> JudgedContent {
     let (stop, text) = ("end".to_owned(), "so".to_owned());
     let (tokens_in, tokens_out) = tokens.unzip();
     let money = money.map(|money| Money::parse(money).unwrap());
-    journals(9, Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() }))
+    journals(
+        9,
+        JournalEntry::Result(ModelCallOutcome {
+            of,
+            stop,
+            tokens_in,
+            tokens_out,
+            money,
+            text,
+            blobs: Vec::new(),
+        }),
+    )
 }
 
 fn tokens(most: u64) -> Stage {
@@ -42,7 +53,7 @@ fn money(most: &str) -> Stage {
     stage
 }
 
-fn used(stage: &Stage) -> Use {
+fn used(stage: &Stage) -> UsedAmounts {
     stage.state.thread(&root()).unwrap().purses[&1].used
 }
 
@@ -151,7 +162,7 @@ fn b15_of_a_tree_no_second_call_has_an_answer_beyond_the_limit() {
     stage.writes(2, outcome(8, Some((1_000, 0)), None));
     stage.writes(2, numbered(10, start(Some(1), None)));
     stage.says(&heat, "1", 1, start(Some(1), None));
-    stage.says(&heat, "1", 1, Said::Items(vec![note()]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![note()]));
     stage.replies("1", 2, vec![note()]);
     assert_eq!(stage.says(&heat, "1", 2, start(Some(200), None)).last().unwrap(), "=> answer 8");
     assert_eq!(stage.writes(3, start(Some(1), None)).last().unwrap(), "=> answer 8 budget.tokens");
@@ -165,13 +176,13 @@ fn b15_a_call_with_one_turn_that_gives_no_final_closes_with_a_report_of_the_core
         stage.writes(1, start(Some(11), None));
         stage.writes(1, said)
     };
-    let failure = Said::Failure { code: "no-model".into(), retry: false, words: "refused".into() };
-    let again = Said::Again { code: "agent.empty-response".into(), words: "nothing".into() };
-    for said in [Said::Items(Vec::new()), failure, again] {
+    let failure = JudgedContent::Failure { code: "no-model".into(), retry: false, words: "refused".into() };
+    let again = JudgedContent::Again { code: "agent.empty-response".into(), words: "nothing".into() };
+    for said in [JudgedContent::Items(Vec::new()), failure, again] {
         let told = with(said);
         assert!(told.last().unwrap().contains("outcome/budget.tokens core -> operator 1"), "{told:?}");
     }
-    assert!(with(Said::Items(vec![final_()]))[0].contains("message/final"));
+    assert!(with(JudgedContent::Items(vec![final_()]))[0].contains("message/final"));
 }
 
 #[test]
@@ -242,7 +253,7 @@ fn b15_a_child_gets_half_of_the_rest_and_its_use_is_charged_to_the_parent() {
     assert!(told.last().unwrap().contains("budget.tokens"), "its ceiling: {told:?}");
     assert_eq!(told.iter().filter(|line| line.contains("wrap-up")).count(), 1, "and the child's alone");
     stage.says(&heat, "1", 1, numbered(10, start(Some(300), Some("0.1 USD"))));
-    stage.says(&heat, "1", 1, Said::Items(vec![final_()]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![final_()]));
     let finished = bodies(&stage).into_values().find(|body| body.contains("<thread-finished")).unwrap();
     assert!(finished.contains("tokens=\"300\" money=\"0.1 USD\""), "{finished}");
     assert_eq!((used(&stage).tokens, spent(&stage).as_deref()), (500, Some("0.5 USD")));

@@ -37,9 +37,10 @@ fn row_28_the_same_key_with_other_bytes_is_a_conflict_that_names_both_hashes() {
 fn row_29_a_key_of_one_client_means_nothing_for_another() {
     let mut stage = Stage::new();
     stage.asks("k", "tool", None);
-    let payload = Ok(Admitted::new(What::For(name("tool")), Verdict::sworn(payload("tool"))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k").unwrap();
-    let asked = Asked { ticket: Ticket(1), client: name("alice"), key, thread: None, payload, claimed: None };
+    let asked =
+        DoorMessage { ticket: Ticket(1), client: name("alice"), key, thread: None, payload, claimed: None };
     let told = stage.happens(EventKind::Asked { asked, bound: None });
     assert_eq!(told[0], "root 1 message/request alice -> tool 1");
     assert_ne!(stage.records[0].header.thread, stage.records[1].header.thread);
@@ -91,9 +92,9 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
     stage.asks("k2", "tool", Some(&root()));
     assert_eq!(stage.asks("k2", "tool", Some(&root())), ["=> receipt #2 again"]);
     stage.state.threads.get_mut(&root()).unwrap().recent.clear();
-    let payload = Ok(Admitted::new(What::For(name("tool")), Verdict::sworn(payload("tool"))));
+    let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k2").unwrap();
-    let asked = Asked {
+    let asked = DoorMessage {
         ticket: Ticket(1),
         client: Name::operator(),
         key,
@@ -110,7 +111,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
         repeated: true,
         claimed: None,
     };
-    let bound = systole_core::pump::event::Bound { receipt, body: Digest::of(b"other bytes") };
+    let bound = systole_core::pump::event::BoundKey { receipt, body: Digest::of(b"other bytes") };
     let told = stage.happens(EventKind::Asked { asked, bound: Some(bound) });
     assert_eq!(told[1], "=> refused payload.id-conflict", "the log knows the key with other bytes");
 }

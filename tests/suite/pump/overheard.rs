@@ -1,10 +1,10 @@
 //! The view of a listener that sees its thread: messages between others have their right place, in any order of
 //! events, and the listener's own messages are where they would be without them.
 
-use systole_core::pump::state::Stand;
-use systole_core::pump::view::{Begun, Message, Page, ReadRequest, View, Whose, look};
+use systole_core::pump::state::CallState;
+use systole_core::pump::view::{BegunViews, ReadRequest, View, ViewMessage, ViewOwner, ViewPage, look};
 use systole_core::types::ports::CallMark;
-use systole_kit::ask::{Spot, Viewed};
+use systole_kit::ask::{MessageSpot, ViewedPage};
 
 use super::approvals::amendment;
 use super::clearing::{calls, clear, ends, recall, thinks};
@@ -12,7 +12,7 @@ use super::*;
 use crate::shaky_log::Shaky;
 
 /// Records, and the place of each in its call.
-type Places = Vec<(u64, Spot)>;
+type Places = Vec<(u64, MessageSpot)>;
 
 /// The listeners of the pump's tests, with more turns. These of them see their thread.
 fn stage(who: &[&str]) -> Stage {
@@ -22,7 +22,7 @@ fn stage(who: &[&str]) -> Stage {
         listener.turns = 9;
         listener.peers = ["tool", "other", "agent", "guarded"].map(name).to_vec();
         if who.contains(&one) {
-            listener.sees = Sees::Thread;
+            listener.sees = ViewScope::Thread;
         }
     }
     Stage::under(composition)
@@ -33,14 +33,14 @@ impl Stage {
     /// before the start of a turn.
     fn overhears(&self, thread: &ThreadId, path: &str) -> Vec<String> {
         let own: Vec<&Record> = self.records.iter().filter(|r| r.header.thread == *thread).collect();
-        let line = |(n, message): (u64, &Message)| {
+        let line = |(n, message): (u64, &ViewMessage)| {
             let record = own.iter().find(|r| r.header.seq == message.seq).unwrap();
             let body = String::from_utf8_lossy(&record.body).replace(" xmlns=\"urn:test\"", "");
             let body = body.split_once(" digest=").map_or(body.as_str(), |(body, _)| body);
             let turn = if message.begins { "-" } else { " " };
             let to = message.to.as_ref().map(|to| format!(">{to}")).unwrap_or_default();
             let inside = match message.spot {
-                Spot::Thread { turn: Some(turn) } => format!(" in t{turn}"),
+                MessageSpot::Thread { turn: Some(turn) } => format!(" in t{turn}"),
                 _ => String::new(),
             };
             format!("{n}{turn} {}{to}{inside}: {body}", message.from)
@@ -51,11 +51,12 @@ impl Stage {
     /// The places of the listener's own messages in that view, and of all messages in the view of its call alone.
     fn own(&self, path: &str) -> (Places, Places) {
         let whose = self.whose(&root(), path);
-        assert_eq!(whose.sees, Sees::Thread);
-        let narrow = Whose { sees: Sees::Call, ..whose.clone() };
+        assert_eq!(whose.sees, ViewScope::Thread);
+        let narrow = ViewOwner { sees: ViewScope::Call, ..whose.clone() };
         let wanted = vec![(0, ReadRequest::Whole)];
-        let view =
-            |whose: &Whose| look(&self.log(), &mut Begun::default(), whose, &wanted).unwrap().view.unwrap();
+        let view = |whose: &ViewOwner| {
+            look(&self.log(), &mut BegunViews::default(), whose, &wanted).unwrap().view.unwrap()
+        };
         let places = |view: View| -> Places {
             let own = view.messages().iter().filter(|message| message.to.is_none());
             own.map(|message| (message.seq, message.spot)).collect()
@@ -175,7 +176,12 @@ fn b2_a_later_call_sees_every_earlier_one_of_the_thread_to_its_end() {
     stage.replies("1/1.0", 1, vec![refused()]);
     stage.replies("1/1.0", 2, vec![ends("early answer")]);
     stage.replies("1", 2, vec![ends("of the tool")]);
-    stage.says(&root(), "2", 1, Said::Failure { code: "x".into(), retry: false, words: "broken".into() });
+    stage.says(
+        &root(),
+        "2",
+        1,
+        JudgedContent::Failure { code: "x".into(), retry: false, words: "broken".into() },
+    );
     let seen = stage.overhears(&root(), "3");
     let refusal =
         seen.iter().position(|line| line.contains("payload.invalid")).expect("it was told so itself");
@@ -208,7 +214,7 @@ fn b2_what_happens_in_other_threads_is_not_seen() {
         ["1- agent: <tool/>"],
         "a child begins with its initial payload alone"
     );
-    stage.says(&heat, "1", 1, Said::Items(vec![thinks("secret of the child"), ends("end of heat")]));
+    stage.says(&heat, "1", 1, JudgedContent::Items(vec![thinks("secret of the child"), ends("end of heat")]));
     stage.replies("1", 2, vec![wait("all", &[])]);
     let seen = stage.overhears(&root(), "1").join("\n");
     assert!(seen.contains("end of heat") && !seen.contains("secret of the child"), "{seen}");
@@ -218,12 +224,18 @@ fn b2_what_happens_in_other_threads_is_not_seen() {
 fn b2_a_request_that_a_person_amended_and_one_that_went_to_several_are_seen_once() {
     let mut stage = stage(&["agent"]);
     stage.asks("k", "tool", None);
-    stage.replies("1", 1, vec![calls("guarded", "wild"), to_each(Gather::All, &["other", "quiet"])]);
-    let mild = Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &Limits::default()).unwrap();
+    stage.replies("1", 1, vec![calls("guarded", "wild"), to_each(GatherRule::All, &["other", "quiet"])]);
+    let mild =
+        Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
     stage.rules(1, None, amendment("guarded", mild));
     stage.replies("1/1.0", 1, vec![ends("guarded answer")]);
     stage.replies("1/1.1:0", 1, vec![thinks("inside"), ends("first")]);
-    stage.says(&root(), "1/1.1:1", 1, Said::Failure { code: "x".into(), retry: false, words: "no".into() });
+    stage.says(
+        &root(),
+        "1/1.1:1",
+        1,
+        JudgedContent::Failure { code: "x".into(), retry: false, words: "no".into() },
+    );
     stage.replies("1", 2, vec![calls("agent", "now")]);
     let seen = stage.overhears(&root(), "1/2.0");
     let seqs: Vec<u64> = stage.view(&root(), "1/2.0").messages().iter().map(|message| message.seq).collect();
@@ -248,10 +260,10 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
     // A turn of others begins after the answer that it gave itself.
     assert!(told.contains("kept_messages=\"4\" from_seq=\"1\" to_seq=\"6\""), "{told}");
     let whose = stage.whose(&root(), "1/2.1");
-    let page = Page { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
+    let page = ViewPage { from: 0, cleared: 6, words: true, items: true, mark: CallMark([1, 2, 3, 4]) };
     let seen =
-        look(&stage.log(), &mut Begun::default(), &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
-    let page = Viewed::read(&Payload::trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
+        look(&stage.log(), &mut BegunViews::default(), &whose, &vec![(0, ReadRequest::Page(page))]).unwrap();
+    let page = ViewedPage::read(&Payload::trusted(seen.answers[&0].clone().unwrap()).unwrap()).unwrap();
     let shown: Vec<(u64, &str, Option<&str>)> =
         page.messages().map(|one| (one.seq, one.from.as_str(), one.to.as_deref())).collect();
     assert_eq!(shown[..3], [(7, "other", None), (8, "tool", Some("agent")), (9, "agent", Some("tool"))]);
@@ -265,7 +277,7 @@ fn b7_a_view_of_the_thread_is_cleared_in_whole_turns_and_read_again() {
 fn b2_a_view_names_no_refused_bytes_of_other_listeners() {
     let kept = |words: &'static str| {
         let refusal = Refusal::new(Code::Invalid, words);
-        Item::Refused(Refused { refusal, kept: Some(words.as_bytes().into()) })
+        JudgedItem::Refused(Refused { refusal, kept: Some(words.as_bytes().into()) })
     };
     let mut stage = stage(&["agent"]);
     stage.asks("k", "tool", None);
@@ -285,7 +297,7 @@ fn b2_a_view_names_no_refused_bytes_of_other_listeners() {
 fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
     let mut stage = stage(&["agent"]);
     stage.asks("k", "agent", None);
-    let mut begun = Begun::default();
+    let mut begun = BegunViews::default();
     let mut counts = Vec::new();
     for turn in 1..=6 {
         stage.replies("1", turn, vec![calls("other", "q")]);
@@ -297,7 +309,11 @@ fn b2_the_next_look_reads_only_what_came_since_and_sees_the_same() {
         let wanted = vec![(0, ReadRequest::Whole)];
         let seen = look(&counted, &mut begun, &whose, &wanted).unwrap();
         counts.push(counted.was_read().len());
-        assert_eq!(seen, look(&stage.log(), &mut Begun::default(), &whose, &wanted).unwrap(), "turn {turn}");
+        assert_eq!(
+            seen,
+            look(&stage.log(), &mut BegunViews::default(), &whose, &wanted).unwrap(),
+            "turn {turn}"
+        );
     }
     assert_eq!(counts, [4, 3, 3, 3, 3, 3], "records that were read for each look");
 }
@@ -310,7 +326,7 @@ fn dice(words: &str, sides: usize) -> usize {
 }
 
 /// A call's reply in a turn: the same for any order of the other calls.
-fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
+fn reply(story: u64, path: &str, turn: u32) -> Vec<JudgedItem> {
     let depth = path.matches('/').count();
     let mut items = Vec::new();
     let last = turn > 2 || depth > 1 || dice(&format!("{story} {path} {turn} last"), 4) == 0;
@@ -324,7 +340,7 @@ fn reply(story: u64, path: &str, turn: u32) -> Vec<Item> {
     for at in 0..=dice(&format!("{story} {path} {turn} many"), 3) {
         let words = format!("{path} t{turn} {at}");
         items.push(match dice(&format!("{story} {words}"), 6) {
-            0 => to_each(Gather::All, &["tool", "other"]),
+            0 => to_each(GatherRule::All, &["tool", "other"]),
             1 => refused(),
             2 => calls("agent", &words),
             3 => calls("other", &words),
@@ -346,7 +362,7 @@ fn played(story: u64, chance: u64) -> std::collections::BTreeMap<(String, u32), 
     for step in 0..240 {
         let calls = &stage.state.thread(&root()).unwrap().calls;
         let due = calls.iter().filter_map(|(path, call)| match call.stand() {
-            Stand::Ready { turn, .. } => Some((path.as_str().to_owned(), turn)),
+            CallState::Ready { turn, .. } => Some((path.as_str().to_owned(), turn)),
             _ => None,
         });
         let due: Vec<(String, u32)> = due.collect();

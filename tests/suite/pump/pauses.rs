@@ -1,10 +1,10 @@
 //! Pauses of a thread or of everything: recorded once, folded, and lifted only by an order.
 
 use super::*;
-use systole_core::pump::event::Pause;
+use systole_core::pump::event::PauseOrder;
 
 fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
-    stage.happens(EventKind::Pause(Pause {
+    stage.happens(EventKind::Pause(PauseOrder {
         ticket: Ticket(6),
         by: Name::operator(),
         thread: thread.cloned(),

@@ -1,10 +1,10 @@
 //! Questions to a person, as the pump decides them: what is recorded, what waits, and what ends the wait.
 
-use systole_core::types::person::{PersonRequestId, Ruling, Says};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
 use super::*;
 
-fn person(expires: &str, inside: &str) -> Item {
+fn person(expires: &str, inside: &str) -> JudgedItem {
     let body = format!("<ask-person expires=\"{expires}\">{inside}</ask-person>");
     primitive(&body)
 }
@@ -19,7 +19,7 @@ impl Stage {
             request: PersonRequestId(id),
             hash: None,
             note: note.map(str::to_owned),
-            says: Says::Choose(choice.map(str::to_owned)),
+            says: PersonDecision::Choose(choice.map(str::to_owned)),
         }))
     }
 
@@ -66,7 +66,7 @@ fn an_answer_that_does_not_fit_changes_nothing() {
         let told = stage.chooses(id, choice, note);
         assert_eq!(told.last().unwrap(), "=> refused question.invalid-choice", "{id} {choice:?}: {told:?}");
     }
-    let told = stage.rules(1, None, Says::Approve);
+    let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.wrong-kind", "{told:?}");
     assert_eq!(stage.chooses(2, None, Some("because"))[1], "=> done");
     assert_eq!(stage.chooses(1, Some("stop"), None).last().unwrap(), "=> agent 1 t2 a1");
@@ -114,7 +114,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1d", GO), call("tool")]);
     stage.passes(100_000);
-    let runs = systole_core::pump::wall::Runs { thread: root(), budget_use: 1 };
+    let runs = systole_core::pump::wall::RunningBudget { thread: root(), budget_use: 1 };
     let told = stage.happens(EventKind::Elapsed(runs));
     assert!(told.iter().any(|line| line.ends_with("message/answer core -> agent 1/1.0")), "{told:?}");
     assert!(told.contains(&"=> agent 1 t2 a1".to_owned()), "it has its last turn: {told:?}");

@@ -1,9 +1,9 @@
 //! What models said, between the messages of a view: for which turn and attempt, and before which message.
 
-use systole_core::pump::view::{Begun, Page, ReadRequest, look};
+use systole_core::pump::view::{BegunViews, ReadRequest, ViewPage, look};
 use systole_core::types::ports::CallMark;
-use systole_kit::ask::{Message, Shown, Spot, Viewed, Words};
-use systole_kit::journal::{Entry, Outcome};
+use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 
 use super::clearing::{calls, clear, ends, thinks};
 use super::journal::{journals, result, started};
@@ -11,18 +11,18 @@ use super::*;
 
 impl Stage {
     /// A page of the view of a call of the root, as the answer to a question has it.
-    fn page(&self, path: &str, from: u64, words: bool) -> Viewed {
+    fn page(&self, path: &str, from: u64, words: bool) -> ViewedPage {
         let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
-        let page = Page { from, cleared, words, items: true, mark: CallMark([1, 2, 3, 4]) };
+        let page = ViewPage { from, cleared, words, items: true, mark: CallMark([1, 2, 3, 4]) };
         let seen = look(
             &self.log(),
-            &mut Begun::default(),
+            &mut BegunViews::default(),
             &self.whose(&root(), path),
             &vec![(0, ReadRequest::Page(page))],
         )
         .unwrap();
         let answer = seen.answers[&0].clone().unwrap();
-        Viewed::read(&Payload::trusted(answer).unwrap()).unwrap()
+        ViewedPage::read(&Payload::trusted(answer).unwrap()).unwrap()
     }
 
     /// The content of such a page, one item on each line.
@@ -37,10 +37,10 @@ impl Stage {
     }
 }
 
-fn line(shown: &Shown) -> String {
+fn line(shown: &ViewEntry) -> String {
     match shown {
-        Shown::Words(words) => format!("t{} {}", words.turn, words.text),
-        Shown::Message(Message { seq, spot, payload, .. }) => {
+        ViewEntry::Words(words) => format!("t{} {}", words.turn, words.text),
+        ViewEntry::Message(ViewedMessage { seq, spot, payload, .. }) => {
             let (sort, turn, ordinal) = spot.parts();
             let place = [turn, ordinal].into_iter().flatten().map(|n| format!(" {n}")).collect::<String>();
             format!("{seq} {sort}{place} {} {}", payload.name().local, payload.text())
@@ -48,8 +48,8 @@ fn line(shown: &Shown) -> String {
     }
 }
 
-fn again(words: &str) -> Said {
-    Said::Again { code: "agent.prose-only".into(), words: words.into() }
+fn again(words: &str) -> JudgedContent {
+    JudgedContent::Again { code: "agent.prose-only".into(), words: words.into() }
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
         &root(),
         "1",
         2,
-        Said::Notice { code: "agent.thinking-missing".into(), words: "think".into() },
+        JudgedContent::Notice { code: "agent.thinking-missing".into(), words: "think".into() },
     );
     stage.says(&root(), "1", 2, again("No action."));
     // A turn without a model.
@@ -86,7 +86,7 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
     assert_eq!(stage.shows("1"), expected);
     // They have no number, and are returned if a question asks only for them.
     let plain = stage.page("1", 0, false);
-    assert!(plain.shown.iter().all(|shown| matches!(shown, Shown::Message(_))), "{plain:?}");
+    assert!(plain.shown.iter().all(|shown| matches!(shown, ViewEntry::Message(_))), "{plain:?}");
     assert_eq!(plain.count, 9);
     assert!(plain.messages().eq(stage.page("1", 0, true).messages()));
     // Only the journal has what the due turn has bought so far.
@@ -98,12 +98,13 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
 fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let notice = |n: u32| Said::Notice { code: format!("agent.n{n}"), words: format!("repaired {n}") };
+    let notice =
+        |n: u32| JudgedContent::Notice { code: format!("agent.n{n}"), words: format!("repaired {n}") };
     stage.says(&root(), "1", 1, notice(1));
     stage.says(&root(), "1", 1, notice(2));
     stage.says(&root(), "1", 1, again("No action."));
     let page = stage.page("1", 0, true);
-    let told: Vec<(Spot, String, String)> = page
+    let told: Vec<(MessageSpot, String, String)> = page
         .messages()
         .skip(1)
         .map(|it| {
@@ -113,9 +114,9 @@ fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
         .collect();
     let told_as = |spot, code: &str, words: &str| (spot, code.to_owned(), words.to_owned());
     let expected = [
-        told_as(Spot::Answer { turn: 1, ordinal: 0 }, "agent.prose-only", "No action."),
-        told_as(Spot::Inbox { turn: 2 }, "agent.n1", "repaired 1"),
-        told_as(Spot::Inbox { turn: 2 }, "agent.n2", "repaired 2"),
+        told_as(MessageSpot::Answer { turn: 1, ordinal: 0 }, "agent.prose-only", "No action."),
+        told_as(MessageSpot::Inbox { turn: 2 }, "agent.n1", "repaired 1"),
+        told_as(MessageSpot::Inbox { turn: 2 }, "agent.n2", "repaired 2"),
     ];
     assert_eq!(told, expected);
 }
@@ -153,21 +154,28 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
     let mut stage = out();
     stage.says(&root(), "1", 1, journals(1, started()));
     let (stop, text) = ("error".to_owned(), String::new());
-    let nothing =
-        Outcome { of: 1, stop, tokens_in: Some(3), tokens_out: None, money: None, text, blobs: Vec::new() };
-    stage.says(&root(), "1", 1, journals(2, Entry::Result(nothing)));
+    let nothing = ModelCallOutcome {
+        of: 1,
+        stop,
+        tokens_in: Some(3),
+        tokens_out: None,
+        money: None,
+        text,
+        blobs: Vec::new(),
+    };
+    stage.says(&root(), "1", 1, journals(2, JournalEntry::Result(nothing)));
     stage.replies("1", 1, vec![thinks("so")]);
     let page = stage.page("1", 0, true);
-    let spoken: Vec<&Words> = page
+    let spoken: Vec<&ModelWords> = page
         .shown
         .iter()
         .filter_map(|shown| match shown {
-            Shown::Words(words) => Some(words),
-            Shown::Message(_) => None,
+            ViewEntry::Words(words) => Some(words),
+            ViewEntry::Message(_) => None,
         })
         .collect();
     let (stop, text) = ("error".to_owned(), String::new());
-    assert_eq!(spoken, [&Words { turn: 1, stop, tokens_in: Some(3), tokens_out: None, text }]);
+    assert_eq!(spoken, [&ModelWords { turn: 1, stop, tokens_in: Some(3), tokens_out: None, text }]);
 }
 
 #[test]

@@ -14,8 +14,8 @@ fn parent_of(listener: &str) -> Stage {
     stage
 }
 
-fn word(to: &str) -> Item {
-    for_thread(child().as_str(), What::For(name(to)), to)
+fn word(to: &str) -> JudgedItem {
+    for_thread(child().as_str(), PayloadKind::For(name(to)), to)
 }
 
 fn shown(stage: &Stage, thread: &ThreadId) -> Vec<u64> {
@@ -43,9 +43,9 @@ fn e16_a_word_of_the_parent_is_handled_and_shown_at_the_childs_next_turn() {
     assert_eq!(body("heat 2"), format!("<steer {core} from=\"agent\"><agent xmlns=\"urn:test\"/></steer>"));
     assert_eq!(body("root 5"), format!("<handled {core}/>"));
     assert!(shown(&stage, &child()).is_empty(), "turn 1 is out already");
-    stage.says(&child(), "1", 1, Said::Items(vec![note()]));
+    stage.says(&child(), "1", 1, JudgedContent::Items(vec![note()]));
     assert_eq!(shown(&stage, &child()), [2], "turn 2 shows it");
-    stage.says(&child(), "1", 2, Said::Items(vec![note()]));
+    stage.says(&child(), "1", 2, JudgedContent::Items(vec![note()]));
     assert!(shown(&stage, &child()).is_empty(), "and turn 3 does not again");
 }
 
@@ -53,10 +53,10 @@ fn e16_a_word_of_the_parent_is_handled_and_shown_at_the_childs_next_turn() {
 fn e16_a_word_ends_a_wait_and_says_that_a_message_did() {
     let mut stage = parent_of("agent");
     let deep = child().child("deep").unwrap();
-    stage.says(&child(), "1", 1, Said::Items(vec![spawn(Some("deep"), "tool")]));
+    stage.says(&child(), "1", 1, JudgedContent::Items(vec![spawn(Some("deep"), "tool")]));
     let wait = format!("<await-threads mode=\"all\"><thread id=\"{deep}\"/></await-threads>");
     let wait = primitive(&wait);
-    stage.says(&child(), "1", 2, Said::Items(vec![wait]));
+    stage.says(&child(), "1", 2, JudgedContent::Items(vec![wait]));
     assert_eq!(
         stage.replies("1", 2, vec![word("agent")]),
         [
@@ -76,16 +76,16 @@ fn e16_a_word_ends_a_wait_and_says_that_a_message_did() {
 #[test]
 fn a_note_steers_a_child_of_any_listener() {
     let mut stage = parent_of("agent");
-    let note = for_thread(child().as_str(), What::Note, "thought");
+    let note = for_thread(child().as_str(), PayloadKind::Note, "thought");
     assert_eq!(stage.replies("1", 2, vec![note])[1], "heat 2 steer/steered agent -> agent 1");
 }
 
 #[test]
 fn an_item_for_a_thread_that_is_no_running_child_creates_nothing() {
     let mut stage = parent_of("tool");
-    stage.says(&child(), "1", 1, Said::Items(vec![final_()]));
-    let strange = for_thread("sess-000000000000", What::For(name("tool")), "tool");
-    let sys = for_thread("sys", What::For(name("tool")), "tool");
+    stage.says(&child(), "1", 1, JudgedContent::Items(vec![final_()]));
+    let strange = for_thread("sess-000000000000", PayloadKind::For(name("tool")), "tool");
+    let sys = for_thread("sys", PayloadKind::For(name("tool")), "tool");
     let told = stage.replies("1", 2, vec![word("tool"), strange, sys]);
     let answers: Vec<&str> =
         told.iter().filter(|line| line.starts_with("root")).map(String::as_str).collect();
@@ -109,7 +109,7 @@ fn what_the_child_could_not_be_shown_or_does_not_take_is_refused() {
 
     let mut stage = parent_of("agent");
     for turn in 1..=3 {
-        stage.says(&child(), "1", turn, Said::Items(vec![note()]));
+        stage.says(&child(), "1", turn, JudgedContent::Items(vec![note()]));
     }
     let told = stage.replies("1", 2, vec![word("agent")]);
     assert_eq!(told[0], "root 4 refusal/budget.messages core -> agent 1 t2.0", "its last turn is out");
@@ -121,8 +121,9 @@ fn what_the_child_could_not_be_shown_or_does_not_take_is_refused() {
     let mut stage = parent_of("agent");
     let refused = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let bytes = payload("agent").bytes().clone();
-    let invalid = Item::ForThread { thread: child().to_string(), payload: bytes, judged: Box::new(refused) };
-    let final_ = for_thread(child().as_str(), What::Final, "done");
+    let invalid =
+        JudgedItem::ForThread { thread: child().to_string(), payload: bytes, judged: Box::new(refused) };
+    let final_ = for_thread(child().as_str(), PayloadKind::Final, "done");
     let told = stage.replies("1", 2, vec![invalid, final_]);
     assert_eq!(told[0], "root 4 refusal/payload.invalid core -> agent 1 t2.0");
     assert_eq!(told[1], "root 5 refusal/route.not-a-peer core -> agent 1 t2.1");
@@ -192,14 +193,15 @@ fn a_root_at_rest_has_nothing_to_steer_and_an_ended_one_neither() {
 fn a_word_for_a_call_that_waits_for_a_person_is_shown_after_its_request() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
-    let dangerous = Payload::read(b"<agent xmlns=\"urn:test\" is_dangerous=\"true\"/>", &Limits::default());
+    let dangerous =
+        Payload::read(b"<agent xmlns=\"urn:test\" is_dangerous=\"true\"/>", &DocumentLimits::default());
     let core = "<spawn-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\"/>";
-    let spawn = Payload::read(core.as_bytes(), &Limits::default()).unwrap();
+    let spawn = Payload::read(core.as_bytes(), &DocumentLimits::default()).unwrap();
     let (initial, spawn) = (Verdict::sworn(dangerous.unwrap()), Verdict::sworn(spawn));
     let spawn = Admitted::spawn(Some("heat".into()), name("agent"), initial, spawn);
-    stage.replies("1", 1, vec![Item::Admitted(spawn)]);
+    stage.replies("1", 1, vec![JudgedItem::Admitted(spawn)]);
     stage.replies("1", 2, vec![word("agent")]);
-    stage.rules(1, None, systole_core::types::person::Says::Approve);
-    stage.says(&child(), "1", 1, Said::Items(vec![note()]));
+    stage.rules(1, None, systole_core::types::person::PersonDecision::Approve);
+    stage.says(&child(), "1", 1, JudgedContent::Items(vec![note()]));
     assert_eq!(shown(&stage, &child()), [3], "turn 1 shows the request alone");
 }

@@ -1,7 +1,7 @@
 //! Children: spawned, confirmed, finished, and items for threads that do not belong to the sender.
 
 use systole_core::pump::children;
-use systole_core::pump::view::{Begun, ReadRequest, look};
+use systole_core::pump::view::{BegunViews, ReadRequest, look};
 
 use super::*;
 
@@ -47,7 +47,7 @@ fn b5_the_result_of_a_child_reaches_its_parents_inbox_with_its_final_head() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), call("other")]);
     assert_eq!(
-        stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()])),
+        stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()])),
         ["heat 2 message/final tool -> agent 1 t1.0", "root 5 message/inbox core -> agent 1"]
     );
     let head = stage.state.thread(&child("heat")).unwrap().head;
@@ -67,7 +67,7 @@ fn what_reaches_a_call_while_its_turn_is_out_is_shown_at_the_next_one() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
     let shown =
         |stage: &Stage| stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>();
     assert!(shown(&stage).is_empty(), "turn 2 was ready before the child had finished");
@@ -82,7 +82,7 @@ fn a_failed_child_tells_its_parent_why() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![]));
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![]));
     let body = &bodies(&stage)[&4];
     assert!(body.contains("outcome=\"failed\"") && body.contains("listener.silent"), "{body}");
 }
@@ -112,7 +112,7 @@ fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     let before = stage.state.threads.len();
-    let item = for_thread("sess-000000000000", What::For(name("tool")), "tool");
+    let item = for_thread("sess-000000000000", PayloadKind::For(name("tool")), "tool");
     assert_eq!(
         stage.replies("1", 1, vec![item]),
         ["root 2 refusal/thread.unknown core -> agent 1 t1.0", "=> agent 1 t2 a1"]
@@ -131,8 +131,8 @@ fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
-    let item = for_thread(child("heat").as_str(), What::For(name("tool")), "tool");
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
+    let item = for_thread(child("heat").as_str(), PayloadKind::For(name("tool")), "tool");
     assert_eq!(stage.replies("1", 2, vec![item])[0], "root 5 refusal/thread.ended core -> agent 1 t2.0");
     assert!(bodies(&stage)[&5].contains("code=\"thread_ended\""));
 }
@@ -151,7 +151,7 @@ fn no_more_children_of_a_call_are_open_than_the_limit() {
     let words = "1000 children of this call are open, the most allowed at once";
     assert!(bodies(&stage).values().any(|body| body.contains(words)));
     // It counts the open children: when one has ended, there is room for another.
-    stage.says(&child("c7"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("c7"), "1", 1, JudgedContent::Items(vec![final_()]));
     let told = stage.replies("1", 17, vec![spawn(None, "tool"), spawn(None, "tool")]);
     let count = |what: &str| told.iter().filter(|line| line.contains(what)).count();
     assert_eq!((count("message/begin"), count("refusal/budget.children")), (1, 1), "{told:?}");
@@ -166,14 +166,15 @@ fn lasting() -> Composition {
 
 impl Stage {
     /// Decides a reply as the engine does: threads that may have been children are looked up before.
-    fn names(&mut self, path: &str, turn: u32, items: Vec<Item>) -> Vec<String> {
+    fn names(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
         let call = &self.state.thread(&root()).unwrap().calls[path];
         let asked = children::named(&items).into_iter().filter(|id| call.may_have_ended(&root(), id));
         let wanted = asked.map(|id| (0, ReadRequest::Child(id))).collect();
-        let seen = look(&self.log(), &mut Begun::default(), &self.whose(&root(), path), &wanted).unwrap();
+        let seen =
+            look(&self.log(), &mut BegunViews::default(), &self.whose(&root(), path), &wanted).unwrap();
         assert_eq!(seen.view, None, "no answer needs the view for that");
         let lease = self.lease(&root(), path, turn, 1);
-        let judged = Judged { lease, said: Said::Items(items), claimed: None, ticket: None };
+        let judged = JudgedDocument { lease, said: JudgedContent::Items(items), claimed: None, ticket: None };
         self.happens(EventKind::Looked { judged, seen: Ok(seen) })
     }
 
@@ -184,11 +185,11 @@ impl Stage {
     }
 }
 
-fn for_child(label: &str) -> Item {
-    for_thread(child(label).as_str(), What::For(name("tool")), "tool")
+fn for_child(label: &str) -> JudgedItem {
+    for_thread(child(label).as_str(), PayloadKind::For(name("tool")), "tool")
 }
 
-fn cancels(label: &str) -> Item {
+fn cancels(label: &str) -> JudgedItem {
     let body = format!("<cancel-thread id=\"{}\"/>", child(label));
     primitive(&body)
 }
@@ -198,7 +199,7 @@ fn a_child_whose_end_was_shown_leaves_the_row_and_is_still_one_that_has_ended() 
     let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), spawn(Some("cold"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
     // The turn that is out does not yet show the end, so its reply does not remove the child.
     stage.replies("1", 2, vec![note()]);
     assert_eq!(stage.row().0, 2);
@@ -225,12 +226,12 @@ fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
     let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
     stage.replies("1", 2, vec![note()]);
     stage.replies("1", 3, vec![call("agent")]);
     // The inner call also has had a child that ended, so the log is asked.
     stage.replies("1/3.0", 1, vec![spawn(Some("own"), "tool")]);
-    stage.says(&child("own"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("own"), "1", 1, JudgedContent::Items(vec![final_()]));
     stage.replies("1/3.0", 2, vec![note()]);
     stage.replies("1/3.0", 3, vec![note()]);
     let told = stage.names("1/3.0", 4, vec![for_child("heat"), for_child("own")]);
@@ -245,7 +246,7 @@ fn a_child_is_not_reported_as_unknown_if_the_log_was_not_read() {
     let mut stage = Stage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
-    stage.says(&child("heat"), "1", 1, Said::Items(vec![final_()]));
+    stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
     stage.replies("1", 2, vec![note()]);
     stage.replies("1", 3, vec![note()]);
     let items = || vec![for_child("heat"), cancels("heat"), wait("all", &["heat"]), call("tool")];
@@ -268,7 +269,7 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
         stage.replies("1", turn, vec![spawn(None, "tool")]);
         if turn > 8 {
             let ended = child(&format!("c{}", turn - 8));
-            stage.says(&ended, "1", 1, Said::Items(vec![final_()]));
+            stage.says(&ended, "1", 1, JudgedContent::Items(vec![final_()]));
         }
         if turn % 60 == 0 {
             sizes.push(stage.row());

@@ -5,7 +5,7 @@ use super::*;
 const CORE: &str = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
 
 /// An agent at work that set these timers in its first turn; its second is due.
-fn with(timers: Vec<Item>) -> Stage {
+fn with(timers: Vec<JudgedItem>) -> Stage {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, timers);
@@ -337,8 +337,8 @@ fn timers_of_a_nested_call_end_with_it() {
 fn timers_of_a_child_end_with_it() {
     let mut stage = with(vec![spawn(Some("a"), "agent")]);
     let a = root().child("a").unwrap();
-    stage.says(&a, "1", 1, Said::Items(vec![set_timer("id=\"tea\" after=\"1m\"", "")]));
-    let told = stage.says(&a, "1", 2, Said::Items(vec![final_()]));
+    stage.says(&a, "1", 1, JudgedContent::Items(vec![set_timer("id=\"tea\" after=\"1m\"", "")]));
+    let told = stage.says(&a, "1", 2, JudgedContent::Items(vec![final_()]));
     assert!(told.contains(&"=> wait no more for tea".to_owned()), "{told:?}");
     assert!(stage.state.thread(&a).unwrap().timers.is_empty());
 }
@@ -430,7 +430,7 @@ fn what_fired_once_and_was_shown_may_be_set_anew_by_the_first_item() {
     };
     for first in [vec![], vec![note()]] {
         let (mut named, mut unnamed, mut cancelled) = (seen(), seen(), seen());
-        let items = |item| first.iter().map(|_| note()).chain([item]).collect::<Vec<Item>>();
+        let items = |item| first.iter().map(|_| note()).chain([item]).collect::<Vec<JudgedItem>>();
         named.replies("1", 2, items(set_timer("id=\"tea\" after=\"1m\"", "")));
         assert_eq!(timers(&named), ["tea"], "{:?}", said(&named));
         unnamed.replies("1", 2, items(set_timer("after=\"1m\"", "")));

@@ -2,7 +2,7 @@
 //! final that comes while steps are open.
 
 use super::*;
-use systole_core::pump::state::Steps;
+use systole_core::pump::state::StepCount;
 use systole_core::rules::todo;
 
 fn asked() -> Stage {
@@ -13,7 +13,7 @@ fn asked() -> Stage {
 
 fn lists(stage: &Stage) -> Vec<(u64, u64)> {
     let todos = &stage.state.thread(&root()).unwrap().calls["1"].todos;
-    let mut counts: Vec<_> = todos.values().map(|Steps { open, total }| (*open, *total)).collect();
+    let mut counts: Vec<_> = todos.values().map(|StepCount { open, total }| (*open, *total)).collect();
     counts.sort();
     counts
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use systole_core::types::person::Says;
+use systole_core::types::person::PersonDecision;
 
 use super::approvals::amendment;
 use super::journal::{journals, result, started};
@@ -34,7 +34,7 @@ fn sends(stage: &mut Stage, turn: u32) {
 /// The attempt is lost; the engine has looked the request up.
 pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
-    stage.happens(EventKind::Lost(Lost {
+    stage.happens(EventKind::Lost(LostAttempt {
         thread: root(),
         call: CallPath::top(1),
         turn,
@@ -80,7 +80,7 @@ fn out_lost_is_held_for_a_person_with_what_is_unknown() {
         assert!(asked.contains(words), "{words}: {asked}");
     }
     let call = &stage.state.thread(&root()).unwrap().calls["1"];
-    assert_eq!(call.stand(), systole_core::pump::state::Stand::Asking);
+    assert_eq!(call.stand(), systole_core::pump::state::CallState::Asking);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn held_approved_is_one_more_attempt_that_shows_the_same() {
     let mut stage = held();
     let before = stage.state.thread(&root()).unwrap().calls["1"].clone();
     assert_eq!(
-        stage.rules(1, Some("go on"), Says::Approve),
+        stage.rules(1, Some("go on"), PersonDecision::Approve),
         [
             "root 6 approval/approved core -> operator 1",
             "root 7 attempt/model.unknown-outcome core -> careful 1 t1",
@@ -135,7 +135,7 @@ fn held_approved_is_one_more_attempt_that_shows_the_same() {
 fn held_rejected_closes_the_call_with_a_dead_letter() {
     let mut stage = held();
     assert_eq!(
-        stage.rules(1, Some("it was paid"), Says::Reject)[..3],
+        stage.rules(1, Some("it was paid"), PersonDecision::Reject)[..3],
         [
             "root 6 approval/rejected core -> operator 1",
             "root 7 outcome/dead-letter core -> careful 1 t1",
@@ -165,7 +165,11 @@ fn held_cannot_be_amended() {
     assert_eq!(told.last().unwrap(), "=> refused approval.mismatch");
     let refusal = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
     assert!(refusal.contains("cannot be changed"), "{refusal}");
-    assert_eq!(stage.rules(1, None, Says::Approve).last().unwrap(), "=> careful 1 t1 a2", "it still waits");
+    assert_eq!(
+        stage.rules(1, None, PersonDecision::Approve).last().unwrap(),
+        "=> careful 1 t1 a2",
+        "it still waits"
+    );
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn a_later_turn_is_held_and_goes_on_as_it_was() {
     stage.replies("1", 1, vec![note()]);
     sends(&mut stage, 2);
     assert!(loses(&mut stage, 2, 1, Code::ListenerLost)[0].contains("approval/requested"));
-    let told = stage.rules(1, None, Says::Approve);
+    let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> careful 1 t2 a2");
     let told = stage.replies("1", 2, vec![final_()]);
     assert!(told.iter().any(|line| line.contains("message/final careful -> operator 1 t2.0")), "{told:?}");
@@ -185,6 +189,6 @@ fn a_cancel_of_a_held_call_needs_no_person() {
     let mut stage = held();
     let (by, thread) = (Name::operator(), root());
     stage.happens(EventKind::Cancel { ticket: Ticket(3), by, thread });
-    let told = stage.rules(1, None, Says::Approve);
+    let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");
 }

@@ -19,7 +19,7 @@ fn conversation(answers: &[u32], children: &[&str]) -> Stage {
     }
     for label in children {
         let child = root().child(label).unwrap();
-        stage.says(&child, "1", 1, Said::Items(vec![ends(&format!("end of {label}"))]));
+        stage.says(&child, "1", 1, JudgedContent::Items(vec![ends(&format!("end of {label}"))]));
     }
     stage
 }
@@ -78,7 +78,7 @@ fn numbers_stay_while_the_call_goes_on_and_attempts_change_nothing() {
     let before = stage.sees(&root(), "1");
     stage.loses("1", 2, 1, Code::ListenerLost);
     assert_eq!(stage.sees(&root(), "1"), before, "a further attempt is shown the same");
-    stage.says(&root(), "1", 2, Said::Items(vec![thinks("second")]));
+    stage.says(&root(), "1", 2, JudgedContent::Items(vec![thinks("second")]));
     let after = stage.sees(&root(), "1");
     assert_eq!(after[..before.len()], before[..]);
     assert_eq!(after[before.len()..], ["18- agent: <thought>second</thought>"]);
@@ -162,7 +162,12 @@ fn of_an_earlier_call_that_failed_stands_what_was_said_and_answered() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("tool", "a"), thinks("so")]);
     stage.replies("1/1.0", 1, vec![ends("answer a")]);
-    stage.says(&root(), "1", 2, Said::Failure { code: "x".into(), retry: false, words: "broken".into() });
+    stage.says(
+        &root(),
+        "1",
+        2,
+        JudgedContent::Failure { code: "x".into(), retry: false, words: "broken".into() },
+    );
     stage.asks("k2", "agent", Some(&root()));
     assert_eq!(
         stage.sees(&root(), "2"),
@@ -181,7 +186,8 @@ fn a_request_that_a_person_amended_is_still_its_callers() {
     let mut stage = Stage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("guarded", "wild")]);
-    let mild = Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &Limits::default()).unwrap();
+    let mild =
+        Payload::read(b"<guarded xmlns=\"urn:test\">mild</guarded>", &DocumentLimits::default()).unwrap();
     stage.rules(1, None, amendment("guarded", mild));
     assert_eq!(stage.sees(&root(), "1/1.0"), ["1- agent: <guarded>mild</guarded>"]);
 }
@@ -191,11 +197,11 @@ fn b13_a_broadcast_is_shown_once_and_the_answers_follow_in_order_of_the_takers()
     for answers in [[0, 1], [1, 0]] {
         let mut stage = Stage::new();
         stage.asks("k", "agent", None);
-        stage.replies("1", 1, vec![to_each(Gather::All, &["tool", "other"]), thinks("first")]);
+        stage.replies("1", 1, vec![to_each(GatherRule::All, &["tool", "other"]), thinks("first")]);
         for taker in answers {
             stage.replies(&format!("1/1.0:{taker}"), 1, vec![ends(&format!("answer {taker}"))]);
         }
-        stage.replies("1", 2, vec![to_each(Gather::First, &["tool", "other"])]);
+        stage.replies("1", 2, vec![to_each(GatherRule::First, &["tool", "other"])]);
         stage.replies("1/2.0:1", 1, vec![ends("quick")]);
         assert_eq!(
             stage.sees(&root(), "1"),

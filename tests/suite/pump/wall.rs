@@ -1,11 +1,11 @@
 //! The time budget of an outside message: when it runs, when it stops, and what happens at its marks.
 
 use super::*;
-use systole_core::pump::event::Pause;
-use systole_core::pump::state::Stand;
-use systole_core::pump::wall::Runs;
+use systole_core::pump::event::PauseOrder;
+use systole_core::pump::state::CallState;
+use systole_core::pump::wall::RunningBudget;
 use systole_core::types::budget::Budgets;
-use systole_core::types::person::Says;
+use systole_core::types::person::PersonDecision;
 
 /// An agent at work whose message may take a hundred seconds. Every event takes ten milliseconds.
 fn stage() -> Stage {
@@ -17,12 +17,12 @@ fn stage() -> Stage {
 }
 
 fn elapses(stage: &mut Stage) -> Vec<String> {
-    stage.happens(EventKind::Elapsed(Runs { thread: root(), budget_use: 1 }))
+    stage.happens(EventKind::Elapsed(RunningBudget { thread: root(), budget_use: 1 }))
 }
 
 fn pause(stage: &mut Stage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
     let by = Name::operator();
-    stage.happens(EventKind::Pause(Pause { ticket: Ticket(6), by, thread, halts, note: None }))
+    stage.happens(EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
 /// What the records say about time: `true 90ms`.
@@ -69,7 +69,7 @@ fn it_stands_still_while_only_a_person_is_waited_for() {
     let told = stage.replies("1/1.1", 1, vec![final_()]);
     assert!(told.contains(&"=> time stands".to_owned()), "{told:?}");
     stage.passes(500_000);
-    stage.rules(1, None, Says::Approve);
+    stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(said(&stage), ["false 10020ms", "true 10020ms"]);
 }
 
@@ -103,10 +103,10 @@ fn it_runs_while_any_thread_of_the_tree_works() {
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("cold"), "agent")]);
     stage.replies("1", 2, vec![wait("all", &[])]);
     let (heat, cold) = (root().child("heat").unwrap(), root().child("cold").unwrap());
-    let sleeps = || Said::Items(vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
+    let sleeps = || JudgedContent::Items(vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
     let told = stage.says(&heat, "1", 1, sleeps());
     assert!(!told.contains(&"=> time stands".to_owned()), "{told:?}");
-    let told = stage.says(&cold, "1", 1, Said::Items(vec![call("guarded")]));
+    let told = stage.says(&cold, "1", 1, JudgedContent::Items(vec![call("guarded")]));
     assert!(told.contains(&"=> time stands".to_owned()), "{told:?}");
     assert_eq!(said(&stage), ["false 40ms"]);
 }
@@ -150,7 +150,7 @@ pub(crate) fn over() -> (Stage, Vec<String>) {
     let mut stage = stage();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("led"), "tool")]);
     stage.replies("1", 2, vec![call("tool")]);
-    stage.says(&root().child("heat").unwrap(), "1", 1, Said::Items(vec![call("other")]));
+    stage.says(&root().child("heat").unwrap(), "1", 1, JudgedContent::Items(vec![call("other")]));
     stage.passes(100_000);
     let told = elapses(&mut stage);
     (stage, told)
@@ -232,8 +232,8 @@ fn a_call_that_waits_for_approval_of_a_retry_has_begun_and_still_waits() {
     stage.passes(100_000);
     let told = super::unknown::loses(&mut stage, 1, 1, Code::ListenerLost);
     assert!(told.contains(&"root 6 message/wrap-up core -> careful 1".to_owned()), "{told:?}");
-    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].stand(), Stand::Asking, "{told:?}");
-    let told = stage.rules(1, None, Says::Approve);
+    assert_eq!(stage.state.thread(&root()).unwrap().calls["1"].stand(), CallState::Asking, "{told:?}");
+    let told = stage.rules(1, None, PersonDecision::Approve);
     assert!(told.contains(&"=> careful 1 t1 a2".to_owned()), "{told:?}");
     let told = stage.replies("1", 1, vec![note()]);
     assert_eq!(told.last().unwrap(), "=> careful 1 t2 a1", "the next is its last");

@@ -127,7 +127,7 @@ fn an_empty_or_unusable_reply_ends_the_wrap_up_turn() {
     let mut stage = used_up();
     assert_eq!(stage.replies("1", 5, vec![]), ["root 7 outcome/budget.messages core -> operator 1 t5"]);
     let mut stage = used_up();
-    let again = Said::Again { code: "agent.prose-only".to_owned(), words: "no action".to_owned() };
+    let again = JudgedContent::Again { code: "agent.prose-only".to_owned(), words: "no action".to_owned() };
     let told = stage.says(&root(), "1", 5, again);
     assert_eq!(told.last().unwrap(), "root 8 outcome/budget.messages core -> operator 1 t5");
 }
@@ -157,7 +157,7 @@ fn the_parent_of_a_child_that_used_its_budget_up_is_told() {
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
     for turn in 1..=5 {
-        stage.says(&heat, "1", turn, Said::Items(vec![note()]));
+        stage.says(&heat, "1", turn, JudgedContent::Items(vec![note()]));
     }
     let last = stage.records.last().unwrap();
     let told = String::from_utf8_lossy(&last.body);

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use systole_agent::failures::{FAILURES, Weight};
+use systole_agent::failures::{FAILURES, FailureWeight};
 use systole_agent::model::script::Script;
 
 const AGENTS: &str = "docs/reference/agents.md";
@@ -14,9 +14,9 @@ const HEAD: &str = "| slug | weight | what the model is told |\n|---|---|---|\n"
 fn failures() -> String {
     let rows = FAILURES.iter().map(|row| {
         let weight = match row.weight {
-            Weight::Critical => "critical",
-            Weight::High => "high",
-            Weight::Normal => "normal",
+            FailureWeight::Critical => "critical",
+            FailureWeight::High => "high",
+            FailureWeight::Normal => "normal",
         };
         format!("| `{}` | {weight} | {} |\n", row.slug, row.told.replace('<', "\\<"))
     });

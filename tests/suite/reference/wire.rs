@@ -6,15 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use systole_kit::answers::{self, Answers};
-use systole_kit::ask::{Kept, Message, Put, Question, Shown, Spot, Viewed, Whose, Words};
-use systole_kit::envelope::{Address, Stamp, write_envelope};
-use systole_kit::journal::{Entry, Outcome, Past, Recalled, Started};
+use systole_kit::ask::{
+    BytePage, ByteSource, MessageSpot, ModelWords, PumpQuestion, StoredText, ViewEntry, ViewedMessage,
+    ViewedPage,
+};
+use systole_kit::envelope::{EnvelopeAddress, Stamp, write_envelope};
+use systole_kit::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::money::Money;
 use systole_kit::namespaces::{CORE, LISTENER, SCHEMA, STAMP};
-use systole_kit::reply::{Item, Said, Word};
-use systole_kit::schema::Model;
-use systole_kit::told::{Answer, Receipt, cancel};
-use systole_kit::{Limits, Payload};
+use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use systole_kit::schema::SchemaModel;
+use systole_kit::told::{PumpAnswer, ReplyReceipt, cancel};
+use systole_kit::{DocumentLimits, Payload};
 
 use super::page::{Node, attributes, table, unquoted};
 
@@ -44,13 +47,18 @@ fn text(words: &str) -> String {
     words.to_owned()
 }
 
-fn entries(whole: bool) -> [Entry; 2] {
+fn entries(whole: bool) -> [JournalEntry; 2] {
     let money = Money::parse("0.02 USD").filter(|_| whole);
     let tokens = Some(7).filter(|_| whole);
     let prompt = "ab".repeat(32);
     [
-        Entry::Started(Started { model: text("m"), prompt, reserve_tokens: tokens, reserve_money: money }),
-        Entry::Result(Outcome {
+        JournalEntry::Started(ModelStarted {
+            model: text("m"),
+            prompt,
+            reserve_tokens: tokens,
+            reserve_money: money,
+        }),
+        JournalEntry::Result(ModelCallOutcome {
             of: 1,
             stop: text("end"),
             tokens_in: tokens,
@@ -62,52 +70,62 @@ fn entries(whole: bool) -> [Entry; 2] {
     ]
 }
 
-fn questions(whole: bool) -> Vec<Question> {
+fn questions(whole: bool) -> Vec<PumpQuestion> {
     let (from, element) = (u64::from(whole) * 3, Some(text("e")).filter(|_| whole));
     vec![
-        Question::View { from_seq: from, words: whole, items: !whole },
-        Question::Schema { name: text("l"), element, from },
-        Question::Blob { hash: "ab".repeat(32), from },
-        Question::Configuration { path: text("listeners.l"), from },
-        Question::PutBlob { text: text("words") },
-        Question::Journal { from },
+        PumpQuestion::View { from_seq: from, words: whole, items: !whole },
+        PumpQuestion::Schema { name: text("l"), element, from },
+        PumpQuestion::Blob { hash: "ab".repeat(32), from },
+        PumpQuestion::Configuration { path: text("listeners.l"), from },
+        PumpQuestion::PutBlob { text: text("words") },
+        PumpQuestion::Journal { from },
     ]
 }
 
 /// Everything that a listener can send.
-fn words() -> Vec<Word> {
+fn words() -> Vec<ListenerDocument> {
     let delivery = || text("d");
     let mut words = vec![
-        Word::Notice { delivery: delivery(), code: text("c"), words: text("w") },
-        Word::Progress { delivery: delivery(), words: text("w") },
+        ListenerDocument::Notice { delivery: delivery(), code: text("c"), words: text("w") },
+        ListenerDocument::Progress { delivery: delivery(), words: text("w") },
     ];
     let item = Item::plain(payload());
     for said in [
-        Said::Items(vec![item]),
-        Said::Failure { code: text("c"), retry: true, words: text("w") },
-        Said::Again { code: text("c"), words: text("w") },
+        ReplyContent::Items(vec![item]),
+        ReplyContent::Failure { code: text("c"), retry: true, words: text("w") },
+        ReplyContent::Again { code: text("c"), words: text("w") },
     ] {
-        words.push(Word::Reply { delivery: delivery(), said });
+        words.push(ListenerDocument::Reply { delivery: delivery(), said });
     }
     for whole in [false, true] {
         let entries = entries(whole).into_iter();
-        words.extend(entries.map(|entry| Word::Journal { delivery: delivery(), id: 1, entry: Ok(entry) }));
+        words.extend(entries.map(|entry| ListenerDocument::Journal {
+            delivery: delivery(),
+            id: 1,
+            entry: Ok(entry),
+        }));
         let questions = questions(whole).into_iter();
-        words.extend(questions.map(|asked| Word::Ask { delivery: delivery(), id: 1, question: Ok(asked) }));
+        words.extend(questions.map(|asked| ListenerDocument::Ask {
+            delivery: delivery(),
+            id: 1,
+            question: Ok(asked),
+        }));
     }
     words
 }
 
 /// The place of a word on the page. A new word does not compile until it is listed here.
-fn place(word: &Word) -> String {
+fn place(word: &ListenerDocument) -> String {
     match word {
-        Word::Reply { said: Said::Items(_), .. } => text("reply"),
-        Word::Reply { said: Said::Failure { .. }, .. } => text("reply/failure"),
-        Word::Reply { said: Said::Again { .. }, .. } => text("reply/again"),
-        Word::Notice { .. } => text("notice"),
-        Word::Progress { .. } => text("progress"),
-        Word::Journal { entry, .. } => format!("journal kind=\"{}\"", entry.as_ref().unwrap().kind()),
-        Word::Ask { question, .. } => format!("ask/{}", question.as_ref().unwrap().name()),
+        ListenerDocument::Reply { said: ReplyContent::Items(_), .. } => text("reply"),
+        ListenerDocument::Reply { said: ReplyContent::Failure { .. }, .. } => text("reply/failure"),
+        ListenerDocument::Reply { said: ReplyContent::Again { .. }, .. } => text("reply/again"),
+        ListenerDocument::Notice { .. } => text("notice"),
+        ListenerDocument::Progress { .. } => text("progress"),
+        ListenerDocument::Journal { entry, .. } => {
+            format!("journal kind=\"{}\"", entry.as_ref().unwrap().kind())
+        }
+        ListenerDocument::Ask { question, .. } => format!("ask/{}", question.as_ref().unwrap().name()),
     }
 }
 
@@ -118,36 +136,36 @@ fn answered() -> Vec<Vec<u8>> {
         let next = Some(9).filter(|_| whole);
         // Bytes that are not text are written in hex.
         let bytes = if whole { vec![0xff, 0x00] } else { b"words".to_vec() };
-        let kept = Kept { total: 9, next, bytes };
-        payloads.push(kept.payload(Whose::Schema("l")));
-        payloads.push(kept.payload(Whose::Blob("ab")));
-        payloads.push(kept.payload(Whose::Configuration("listeners.l")));
-        payloads.push(Put { hash: "ab".repeat(32), total: 9 }.payload());
-        let recalled = |entry| Recalled { attempt: 1, id: 1, entry };
-        payloads.push(Past { entries: entries(whole).map(recalled).to_vec(), next }.payload());
+        let kept = BytePage { total: 9, next, bytes };
+        payloads.push(kept.payload(ByteSource::Schema("l")));
+        payloads.push(kept.payload(ByteSource::Blob("ab")));
+        payloads.push(kept.payload(ByteSource::Configuration("listeners.l")));
+        payloads.push(StoredText { hash: "ab".repeat(32), total: 9 }.payload());
+        let recalled = |entry| EarlierEntry { attempt: 1, id: 1, entry };
+        payloads.push(EarlierEntries { entries: entries(whole).map(recalled).to_vec(), next }.payload());
         let spots = [
-            Spot::Request,
-            Spot::Said { turn: 1, ordinal: 0 },
-            Spot::Answer { turn: 1, ordinal: 0 },
-            Spot::Inbox { turn: 1 },
-            Spot::Thread { turn: Some(1).filter(|_| whole) },
+            MessageSpot::Request,
+            MessageSpot::Said { turn: 1, ordinal: 0 },
+            MessageSpot::Answer { turn: 1, ordinal: 0 },
+            MessageSpot::Inbox { turn: 1 },
+            MessageSpot::Thread { turn: Some(1).filter(|_| whole) },
         ];
         let shown = |spot| {
-            let to = matches!(spot, Spot::Thread { .. }).then(|| text("m"));
-            Shown::Message(Message { seq: 1, from: text("l"), to, spot, payload: payload() })
+            let to = matches!(spot, MessageSpot::Thread { .. }).then(|| text("m"));
+            ViewEntry::Message(ViewedMessage { seq: 1, from: text("l"), to, spot, payload: payload() })
         };
         let tokens = Some(7).filter(|_| whole);
         let (stop, words) = (text("end"), text("words"));
-        let words = Words { turn: 1, stop, tokens_in: tokens, tokens_out: tokens, text: words };
-        let shown = spots.map(shown).into_iter().chain([Shown::Words(words)]).collect();
+        let words = ModelWords { turn: 1, stop, tokens_in: tokens, tokens_out: tokens, text: words };
+        let shown = spots.map(shown).into_iter().chain([ViewEntry::Words(words)]).collect();
         let (mark, began) = (text("00000aff"), text("2026-11-20"));
-        payloads.push(Viewed { count: 4, next, mark, began, shown }.payload());
+        payloads.push(ViewedPage { count: 4, next, mark, began, shown }.payload());
     }
-    let answer = |payload| Answer { delivery: text("d"), id: 1, payload }.document();
+    let answer = |payload| PumpAnswer { delivery: text("d"), id: 1, payload }.document();
     let mut documents: Vec<Vec<u8>> = payloads.into_iter().map(|payload| answer(Some(payload))).collect();
-    let receipt = Receipt { delivery: text("d"), ..Receipt::default() };
+    let receipt = ReplyReceipt { delivery: text("d"), ..ReplyReceipt::default() };
     let error = Payload::write(CORE, "system-error", |inside| inside.text("no"));
-    let items = Receipt { is_superseded: true, refused: vec![(0, error)], ..receipt.clone() };
+    let items = ReplyReceipt { is_superseded: true, refused: vec![(0, error)], ..receipt.clone() };
     documents.extend([answer(None), receipt.document(), items.document(), cancel("d")]);
     documents
 }
@@ -178,7 +196,7 @@ fn what_the_page_says_a_listener_may_leave_out_it_may_leave_out() {
         for path in BTreeSet::from([root, &place]) {
             for (name, needed) in &page[path] {
                 let Some(less) = without(&document, path, name) else { continue };
-                let read = Word::read(less.as_bytes(), &Limits::default());
+                let read = ListenerDocument::read(less.as_bytes(), &DocumentLimits::default());
                 assert_eq!(is_refused(&read), *needed, "{path} without {name}: {read:?}");
                 tried += 1;
             }
@@ -200,12 +218,14 @@ fn without(document: &str, path: &str, name: &str) -> Option<String> {
     Some([&document[..from], &document[to..]].concat())
 }
 
-fn is_refused(read: &Result<Word, systole_kit::Fault>) -> bool {
+fn is_refused(read: &Result<ListenerDocument, systole_kit::Fault>) -> bool {
     match read {
         Err(_) => true,
-        Ok(Word::Reply { said: Said::Items(items), .. }) => items.iter().any(|item| item.payload.is_err()),
-        Ok(Word::Journal { entry, .. }) => entry.is_err(),
-        Ok(Word::Ask { question, .. }) => question.is_err(),
+        Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) => {
+            items.iter().any(|item| item.payload.is_err())
+        }
+        Ok(ListenerDocument::Journal { entry, .. }) => entry.is_err(),
+        Ok(ListenerDocument::Ask { question, .. }) => question.is_err(),
         Ok(_) => false,
     }
 }
@@ -232,7 +252,7 @@ fn stamp(whole: bool) -> Stamp {
 #[test]
 fn the_page_of_elements_is_what_the_stamp_says() {
     let documents = [false, true].map(|whole| {
-        let address = Address { from: Some("a"), to: None, thread: Some("sys") };
+        let address = EnvelopeAddress { from: Some("a"), to: None, thread: Some("sys") };
         write_envelope(&address, Some(&stamp(whole)), &payload())
     });
     let page = attributes("## stamp");
@@ -300,7 +320,7 @@ fn the_page_of_elements_has_every_annotation_of_a_schema() {
                  <xs:element name="b" type="xs:string" minOccurs="0"{part}/></xs:sequence></xs:complexType></xs:element>
                </xs:schema>"#
         );
-        Model::read(xsd.as_bytes())
+        SchemaModel::read(xsd.as_bytes())
     };
     let both = read(" s:dangerous='true' s:sensitive='true'", " s:default='x' s:sensitive='true'");
     assert!(both.is_ok_and(|model| model.is_dangerous("a")));

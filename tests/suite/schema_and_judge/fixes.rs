@@ -1,15 +1,15 @@
 //! A program follows the fix of each refusal and reads only the path and the fix: every order of the elements of
 //! one content, paths under several prefixes, types that a document chooses, short bytes.
 
-use systole::edges::schemas::{Judge, SchemaId, Source, Verdict};
-use systole_kit::schema::{Finding, Model};
+use systole::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 use super::repairing;
 
 struct Bench {
-    model: Model,
-    judge: Judge,
-    id: SchemaId,
+    model: SchemaModel,
+    judge: LibxmlJudge,
+    id: CompiledSchemaId,
 }
 
 impl Bench {
@@ -19,17 +19,17 @@ impl Bench {
             "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:t=\"urn:t\" targetNamespace=\"urn:t\" \
              elementFormDefault=\"qualified\">{declarations}</xs:schema>"
         );
-        let source = Source { name: "t".to_owned(), xsd: xsd.into_bytes() };
-        let judge = Judge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
+        let source = SchemaSource { name: "t".to_owned(), xsd: xsd.into_bytes() };
+        let judge = LibxmlJudge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
         let id = judge.schema("t").expect("it was compiled under this name");
         Bench { model: judge.model(id).expect("each has its model").clone(), judge, id }
     }
 
     fn is_valid(&mut self, payload: &str) -> bool {
-        self.judge.judge(self.id, payload.as_bytes()) == Verdict::Valid
+        self.judge.judge(self.id, payload.as_bytes()) == SchemaVerdict::Valid
     }
 
-    fn finding(&self, payload: &str) -> Finding {
+    fn finding(&self, payload: &str) -> PayloadFinding {
         self.model.explain_refused(payload.as_bytes()).unwrap_or_else(|| panic!("no words for {payload}"))
     }
 

@@ -7,7 +7,7 @@ use super::rust::line_of;
 use super::{Source, hold, sources};
 
 /// The crates that are read: the folder of the sources, and the name in paths.
-const CRATES: [(&str, &str); 10] = [
+const CRATES: [(&str, &str); 11] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
     ("crates/checker/src/", "systole_checker"),

@@ -1,4 +1,5 @@
-//! Names without meaning, the table of codes, and things that may not be left behind.
+//! Names without meaning, types that share a name, the table of codes, and things that may not be left
+//! behind.
 
 use systole_core::types::codes::Code;
 
@@ -66,6 +67,62 @@ fn no_name_says_nothing() {
     }
     hold("a name that says nothing", &breaches);
     assert!(says_nothing("SessionManager") && says_nothing("xml_utils") && !says_nothing("database"));
+}
+
+/// The public types of a file: those that it declares, and those that it makes with a macro of its own
+/// that starts with the name, such as `text_id! { Name }`. A file's tests are last and do not count.
+fn public_types(code: &str) -> Vec<(usize, &str)> {
+    let code = code.split("#[cfg(test)]\nmod ").next().unwrap_or(code);
+    let found: Vec<_> = words(code).collect();
+    let is_type = |word: &str| word.starts_with(|c: char| c.is_uppercase());
+    let declared = found.windows(3).filter_map(|three| {
+        let [(at, "pub"), (_, "struct" | "enum" | "trait" | "type" | "union"), (_, name)] = three else {
+            return None;
+        };
+        is_type(name).then_some((*at, *name))
+    });
+    let makes_types = code.contains("pub struct $name") || code.contains("pub enum $name");
+    let made = found.windows(2).filter_map(|two| {
+        let [(at, maker), (start, name)] = two else { return None };
+        let is_call = code[at + maker.len()..*start].split_whitespace().eq(["!", "{"]);
+        (makes_types && is_call && is_type(name)).then_some((*at, *name))
+    });
+    declared.chain(made).collect()
+}
+
+/// The names that several of these public types have, each with all places.
+fn shared_names<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
+    let mut places = std::collections::BTreeMap::<_, Vec<_>>::new();
+    for (path, text) in files {
+        for (at, name) in public_types(&code_of(text)) {
+            places.entry(name.to_owned()).or_default().push(format!("{path}:{}", line_of(text, at)));
+        }
+    }
+    places.retain(|_, places| places.len() > 1);
+    places.iter().map(|(name, places)| format!("{name}: {}", places.join(" "))).collect()
+}
+
+#[test]
+fn no_two_public_types_share_a_name() {
+    let sources = sources();
+    let is_product = |path: &str| !path.split('/').any(|folder| folder == "tests" || folder == "benches");
+    let product = sources.iter().filter(|source| is_product(&source.path));
+    let shared = shared_names(product.map(|source| (source.path.as_str(), source.text.as_str())));
+    hold("two public types with one name; give each a name that says what it is without its module", &shared);
+}
+
+#[test]
+fn types_that_share_a_name_are_found() {
+    let files = [
+        ("a.rs", "pub struct Same;\npub(crate) enum Inner {}\n// pub enum Other {}\n"),
+        ("b.rs", "use a::Same;\n\npub type Same<T> = Vec<T>;\npub(crate) struct Inner;\npub enum Other {}\n"),
+        (
+            "c.rs",
+            "macro_rules! id { ($name:ident) => { pub struct $name; }; }\nid! {\n    /// Doc.\n    Other\n}",
+        ),
+        ("d.rs", "pub trait Own {}\n#[cfg(test)]\nmod tests {\n    pub struct Same;\n}\n"),
+    ];
+    assert_eq!(shared_names(files.into_iter()), ["Other: b.rs:5 c.rs:2", "Same: a.rs:1 b.rs:3"]);
 }
 
 #[test]

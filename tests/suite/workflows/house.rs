@@ -5,8 +5,8 @@ use std::path::Path;
 use systole::edges::log::sqlite;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
-use systole_kit::journal::{Entry, Recalled};
-use systole_mock_model::{MockModel, Options, Script};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
@@ -28,9 +28,11 @@ impl House {
 
     /// The same with another agent.
     pub(super) fn with_agents(agent: &str, rest: &str, replies: &str) -> House {
-        let script = Script::parse(&format!("main-model:\n{replies}")).unwrap_or_else(|bad| panic!("{bad}"));
+        let script =
+            MockScript::parse(&format!("main-model:\n{replies}")).unwrap_or_else(|bad| panic!("{bad}"));
         let mock =
-            MockModel::start(script, Options { key: Some(KEY.to_owned()), ..Options::default() }).unwrap();
+            MockModel::start(script, MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() })
+                .unwrap();
         let file = format!(
             r#"organism: {{name: hello}}
 models:
@@ -101,9 +103,9 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn started(&self) -> (Vec<String>, usize) {
         let (mut prompts, mut results) = (Vec::new(), 0);
         for record in self.records() {
-            match Recalled::read(&record.body).map(|recalled| recalled.entry) {
-                Ok(Entry::Started(started)) => prompts.push(started.prompt),
-                Ok(Entry::Result(_)) => results += 1,
+            match EarlierEntry::read(&record.body).map(|recalled| recalled.entry) {
+                Ok(JournalEntry::Started(started)) => prompts.push(started.prompt),
+                Ok(JournalEntry::Result(_)) => results += 1,
                 Err(_) => {}
             }
         }
@@ -114,8 +116,8 @@ console: {{listen: "127.0.0.1:0"}}
     pub(super) fn judged(&self) {
         let path = self.path().join("hello.db");
         sqlite::verify_all(&path).unwrap();
-        let log = systole_checker::log::Log::read(&path).unwrap();
-        let report = systole_checker::check_under(&log, &[], &systole_checker::Terms::default());
+        let log = systole_checker::log::LogSnapshot::read(&path).unwrap();
+        let report = systole_checker::check_under(&log, &[], &systole_checker::RunSettings::default());
         assert!(report.is_clean(), "{report}");
     }
 }

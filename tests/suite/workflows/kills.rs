@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 use systole::runtime::runfile::random_hex;
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
 use super::house::House;
 use super::supervision::{LEFT, PAUSES, choose, send, watched};
@@ -221,7 +221,7 @@ fn disturb(plan: &Disturbed<'_>) {
         Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
     };
     println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_WORKFLOW_DEATHS={number}");
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededDice::new(seed);
     let house = House::with_agents(agent, workflow, replies);
     let (mut runs, mut from, mut is_over) = (0, 0, true);
     for _ in 0..number {

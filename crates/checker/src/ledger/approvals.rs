@@ -1,7 +1,7 @@
 //! Requests to a person in the ledger: approvals, with their bytes and their outcome; and questions.
 
 use super::{Ledger, Step};
-use crate::record::Hash;
+use crate::record::RecordHash;
 
 /// A request for approval of a call's payload.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub(crate) struct Approval {
     /// When it expires, as written in the record.
     pub(crate) expires: String,
     /// A person's replacement for the waiting bytes.
-    pub(crate) amendment: Option<Hash>,
+    pub(crate) amendment: Option<RecordHash>,
     /// Its outcome.
     pub(crate) outcome: Option<String>,
     /// Whether it is about one more attempt at a turn that was already out.
@@ -75,7 +75,7 @@ impl Ledger {
     pub(super) fn amends(&mut self, step: &Step<'_>, call: &str) {
         self.with_call(&step.record.thread, call, |call| {
             if let Some(approval) = &mut call.approval {
-                approval.amendment = Some(Hash::of(&step.record.body));
+                approval.amendment = Some(RecordHash::of(&step.record.body));
             }
         });
     }

@@ -27,22 +27,22 @@ use self::firsts::Firsts;
 use self::thread::{Child, End, Warning};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
-use crate::record::{Hash, Id, Record, head_zero};
+use crate::record::{LogLine, RecordHash, RecordId, head_zero};
 use crate::tag::{self, Tag};
 
 /// A record with the parts that all rules need, read once.
 pub(crate) struct Step<'r> {
-    pub(crate) record: &'r Record,
+    pub(crate) record: &'r LogLine,
     /// What it does. Only the rules of chains and causes judge a record without a meaning.
     pub(crate) act: Option<Act<'r>>,
     /// The leaf of its bytes.
-    pub(crate) leaf: Hash,
+    pub(crate) leaf: RecordHash,
     /// Its body, if that is a payload of the core.
     pub(crate) core: Option<Tag<'r>>,
 }
 
 impl<'r> Step<'r> {
-    pub(crate) fn new(record: &'r Record, act: Option<Act<'r>>) -> Step<'r> {
+    pub(crate) fn new(record: &'r LogLine, act: Option<Act<'r>>) -> Step<'r> {
         let core = if record.from == "core" { tag::root(&record.body) } else { None };
         Step { record, act, leaf: record.leaf(), core }
     }
@@ -73,8 +73,8 @@ pub(crate) struct Ledger {
     pub(crate) records: u64,
     pub(crate) threads: HashMap<String, Thread>,
     /// Spawns without a confirmation, by the id of their record.
-    pub(crate) spawns: HashMap<Id, Spawn>,
-    ids: HashMap<Id, Place>,
+    pub(crate) spawns: HashMap<RecordId, Spawn>,
+    ids: HashMap<RecordId, Place>,
     firsts: Firsts,
 }
 
@@ -93,11 +93,11 @@ impl Ledger {
     }
 
     /// The head that a record of this thread continues.
-    pub(crate) fn head(&self, thread: &str) -> Hash {
+    pub(crate) fn head(&self, thread: &str) -> RecordHash {
         self.thread(thread).map_or_else(|| head_zero(thread), |thread| thread.head)
     }
 
-    pub(crate) fn place(&self, id: Id) -> Option<Place> {
+    pub(crate) fn place(&self, id: RecordId) -> Option<Place> {
         self.ids.get(&id).copied()
     }
 
@@ -107,12 +107,12 @@ impl Ledger {
     }
 
     /// The position of a message with the same sender and key in the same thread.
-    pub(crate) fn first_key(&self, record: &Record) -> Option<u64> {
+    pub(crate) fn first_key(&self, record: &LogLine) -> Option<u64> {
         self.firsts.get(&["key", &record.thread, &record.from, record.key.as_deref()?])
     }
 
     /// The position of another root that the same sender opened with the same key.
-    pub(crate) fn first_root(&self, record: &Record) -> Option<u64> {
+    pub(crate) fn first_root(&self, record: &LogLine) -> Option<u64> {
         self.firsts.get(&["root", &record.from, record.key.as_deref()?])
     }
 
@@ -216,12 +216,12 @@ impl Ledger {
         }
     }
 
-    fn open(&mut self, record: &Record, path: String, listener: &str) {
+    fn open(&mut self, record: &LogLine, path: String, listener: &str) {
         let call = Call {
             listener: listener.to_owned(),
             caller: record.from.clone(),
             timer: None,
-            request: Hash::of(&record.body),
+            request: RecordHash::of(&record.body),
             approval: None,
             position: record.position,
             seq: record.seq,
@@ -457,14 +457,15 @@ impl Ledger {
         thread.ended.get_or_insert(step.record.position);
         if let Some(child) = &mut thread.child {
             let outcome = outcome(step);
-            let payload = (!matches!(outcome, "handled" | "cancelled")).then(|| Hash::of(&step.record.body));
+            let payload =
+                (!matches!(outcome, "handled" | "cancelled")).then(|| RecordHash::of(&step.record.body));
             child.end.get_or_insert(End { outcome, payload });
         }
     }
 }
 
 /// Whether a record answers a final that came while children run or steps are open.
-pub(crate) fn is_nudge(record: &Record) -> bool {
+pub(crate) fn is_nudge(record: &LogLine) -> bool {
     matches!(record.code.as_deref(), Some("children-open" | "todo-open"))
 }
 

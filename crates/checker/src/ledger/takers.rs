@@ -5,7 +5,7 @@ use super::thread::{Item, Taker, Takers};
 use super::{Ledger, Step};
 use crate::meaning::Act;
 use crate::path;
-use crate::record::Hash;
+use crate::record::RecordHash;
 
 impl Ledger {
     /// Takes a call to one of the takers.
@@ -26,7 +26,7 @@ impl Ledger {
                 is_new = takers.all.iter().all(|known| known.number != number);
                 return takers.all.extend(is_new.then_some(taker));
             }
-            let request = Hash::of(&record.body);
+            let request = RecordHash::of(&record.body);
             call.items.push(Item {
                 ordinal,
                 is_note: false,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use super::{Approval, Bought, Entry, Question};
 use crate::path;
-use crate::record::{Hash, Id};
+use crate::record::{RecordHash, RecordId};
 
 /// A thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub(crate) number: u32,
     pub(crate) seq: u64,
-    pub(crate) head: Hash,
+    pub(crate) head: RecordHash,
     pub(crate) top_calls: u32,
     pub(crate) calls: BTreeMap<String, Call>,
     pub(crate) timers: BTreeMap<String, Timer>,
@@ -36,7 +36,7 @@ pub(crate) struct Thread {
 #[derive(Debug)]
 pub(crate) struct Child {
     /// Its head after its first record.
-    pub(crate) first_head: Hash,
+    pub(crate) first_head: RecordHash,
     pub(crate) is_confirmed: bool,
     /// Calls and spawns above it.
     pub(crate) depth: u32,
@@ -52,7 +52,7 @@ pub(crate) struct Child {
 pub(crate) struct End {
     pub(crate) outcome: &'static str,
     /// The hash of the payload for its parent; none if there is no payload.
-    pub(crate) payload: Option<Hash>,
+    pub(crate) payload: Option<RecordHash>,
 }
 
 /// An open call.
@@ -63,7 +63,7 @@ pub(crate) struct Call {
     /// The timer that opened it.
     pub(crate) timer: Option<String>,
     /// The hash of the payload that it carries.
-    pub(crate) request: Hash,
+    pub(crate) request: RecordHash,
     /// The request for approval of that payload.
     pub(crate) approval: Option<Approval>,
     pub(crate) position: u64,
@@ -121,14 +121,14 @@ pub(crate) struct Item {
     /// Its question to a person.
     pub(crate) question: Option<Question>,
     /// The record of the item, if it steers a child, and whether its message has joined the child.
-    pub(crate) steers: Option<(Id, bool)>,
+    pub(crate) steers: Option<(RecordId, bool)>,
     /// The record of the item, if it sets a timer.
-    pub(crate) sets: Option<Id>,
+    pub(crate) sets: Option<RecordId>,
     pub(crate) is_cancel: bool,
     pub(crate) is_answered: bool,
     /// The record of the item, if that is a spawn.
-    pub(crate) spawn: Option<Id>,
-    pub(crate) cause: Option<Id>,
+    pub(crate) spawn: Option<RecordId>,
+    pub(crate) cause: Option<RecordId>,
     pub(crate) time_ms: u64,
     /// The takers, if it went to several.
     pub(crate) takers: Option<Takers>,
@@ -139,7 +139,7 @@ pub(crate) struct Item {
 pub(crate) struct Takers {
     pub(crate) first_is_enough: bool,
     /// The hash of the payload that went to each.
-    pub(crate) request: Hash,
+    pub(crate) request: RecordHash,
     pub(crate) all: Vec<Taker>,
 }
 
@@ -160,7 +160,7 @@ pub(crate) struct Spawn {
     pub(crate) from: String,
     pub(crate) position: u64,
     pub(crate) seq: u64,
-    pub(crate) leaf: Hash,
+    pub(crate) leaf: RecordHash,
     pub(crate) child: Option<String>,
 }
 
@@ -176,7 +176,7 @@ pub(crate) struct Purse {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Timer {
     /// The record of the item that set it.
-    pub(crate) set: Id,
+    pub(crate) set: RecordId,
     pub(crate) call: String,
     pub(crate) listener: String,
     /// The purse for the calls that it opens.

@@ -1,17 +1,17 @@
 //! Checks that everything that needs a person waited for one.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Approval, Call, Item, Ledger, Step};
 use crate::meaning::Act;
 use crate::path;
-use crate::record::{Hash, moment};
+use crate::record::{RecordHash, moment};
 
 /// A request for approval is made once for a call that nothing has moved yet, or for a call whose attempt is
 /// over and reported as unknown. It is about the bytes of the call, has one outcome, bound to its id and to
 /// the bytes that go out, and does not expire early. Nothing moves the call before it is approved or
 /// amended, except the end of its message's time. One more attempt cannot be amended, and a rejected request
 /// closes as rejected.
-pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn approval(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     match act {
@@ -87,7 +87,7 @@ fn decides(call: &Call, step: &Step<'_>) -> Option<String> {
     if tag.attribute("id") != Some(&approval.id) || tag.attribute("outcome") != outcome {
         return Some(format!("the record does not say the same of approval {} as its code", approval.id));
     }
-    let goes_out: Option<Hash> = match outcome {
+    let goes_out: Option<RecordHash> = match outcome {
         Some("approved") => Some(call.request),
         Some("amended") if approval.amendment.is_none() => {
             return Some("nothing was put in its place".into());

@@ -1,13 +1,13 @@
 //! Checks budgets: the reported use is the real use, each report comes once, and nothing starts after the
 //! last.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Clocked, Ledger, Step};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
 /// A message from outside begins, in all its threads, no more and no deeper than allowed.
-pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let thread = &step.record.thread;
     let (call, children) = match step.act? {
         Act::Item { call, sort: Sort::Call { .. }, .. } => (call, 0),
@@ -32,7 +32,7 @@ pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<
 
 /// The use of a child that its parent sees is the use of the child and of everything below it. Logs from
 /// before budgets say nothing about it.
-pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.attribute("id")?;
     let (messages, children) = (tag.number("messages"), tag.number("children"));
@@ -53,7 +53,7 @@ pub(crate) fn used(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
 }
 
 /// A call is warned of each limit once.
-pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("budget-warning")?;
     let (what, limit) = (tag.attribute("what")?, tag.attribute("limit")?);
     let call = before.call_of(step)?;
@@ -62,7 +62,7 @@ pub(crate) fn warned_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
 }
 
 /// A call gets one notice that it may only answer, and nothing of it begins after that.
-pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let told = before.call_of(step)?.wraps_up?;
     match act {
@@ -78,7 +78,7 @@ pub(crate) fn wrap_up(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Str
 /// The records on the time of one message from outside are in its root and follow from one another: the
 /// time stops only if it ran, the used time grows only while it runs and never beyond the limit, and after
 /// the limit no record follows.
-pub(crate) fn time(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn time(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Clocks { call } = step.act? else { return None };
     let Some(said) = step.core_named("budget-time").and_then(|tag| Clocked::read(tag)) else {
         return Some("the record does not say how much time is used".into());

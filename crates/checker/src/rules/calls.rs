@@ -1,12 +1,12 @@
 //! Checks that calls open, move and close in order, and between the right parties.
 
-use super::{Terms, timers};
+use super::{RunSettings, timers};
 use crate::ledger::{Call, Ledger, Step, Thread};
 use crate::meaning::{Act, By, Sort};
 use crate::path;
 
 /// The records of a call are between its opening and its outcome.
-pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn call_open(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (path, thread) = (act.call()?, &step.record.thread);
     if before.thread(thread).is_some_and(|thread| thread.ended.is_some()) {
@@ -36,7 +36,7 @@ fn goes_with_its_time(before: &Ledger, step: &Step<'_>) -> bool {
 }
 
 /// A thread's top calls count from 1 and are answered one at a time, in order; a child has one.
-pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let record = step.record;
     let thread = before.thread(&record.thread);
@@ -72,13 +72,13 @@ pub(crate) fn top_order(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<S
 }
 
 /// Nothing is appended to a thread that has ended.
-pub(crate) fn ended(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn ended(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let over = before.thread(&step.record.thread)?.ended?;
     Some(format!("the thread ended at position {over}"))
 }
 
 /// When a call closes or a thread ends, nothing below it is left open.
-pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn closed_below(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let thread = before.thread(&step.record.thread)?;
     let running = |call: &Call| call.children.iter().find(|child| before.is_running(child)).cloned();
@@ -99,7 +99,7 @@ fn below<'t>(thread: &'t Thread, call: &str) -> Option<&'t str> {
 
 /// Records have the right sender and receiver: an item comes from the listener of its call, an outcome
 /// goes to its caller, and core messages come from the core.
-pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn party(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let call = before.call_of(step);
     let (from, to) = (step.record.from.as_str(), step.record.to.as_deref());

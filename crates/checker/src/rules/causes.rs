@@ -1,12 +1,12 @@
 //! Checks that everything has an earlier cause.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::{Act, By};
 
 /// The cause of a record is earlier in the log. A record of a call was caused by something in its
 /// thread, and by nothing older than the call: an item is an answer to what its call saw.
-pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn cause(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let Some(cause) = record.cause else {
         return needs_cause(step.act?).then(|| "the record names no cause".into());

@@ -5,12 +5,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::history::{History, Receipt, Seen};
+use crate::history::{ClientHistory, HistoryReceipt, SeenAnswer};
 use crate::ledger::Step;
 use crate::meaning::{Act, By};
 use crate::path;
-use crate::record::{Hash, Id};
-use crate::report::{Counts, Finding, Report};
+use crate::record::{RecordHash, RecordId};
+use crate::report::{CheckFinding, CheckReport, ReportCounts};
 use crate::tag;
 
 /// The rules of this module, in the order in which they are judged.
@@ -30,13 +30,13 @@ pub(crate) struct Clients {
 /// One message, with everything that its client and the log say about it.
 #[derive(Default)]
 struct Message {
-    acked: Option<(Receipt, Hash)>,
+    acked: Option<(HistoryReceipt, RecordHash)>,
     /// A receipt that differs from the first.
-    other: Option<Receipt>,
+    other: Option<HistoryReceipt>,
     /// Refused bytes, with the code, and bytes whose outcome the client does not know.
-    refused: Vec<(Hash, String)>,
-    unknown: Vec<Hash>,
-    seen: Vec<Seen>,
+    refused: Vec<(RecordHash, String)>,
+    unknown: Vec<RecordHash>,
+    seen: Vec<SeenAnswer>,
     token: Option<String>,
     stored: Option<Stored>,
     times_stored: u64,
@@ -45,8 +45,8 @@ struct Message {
 
 /// The record of a message.
 struct Stored {
-    place: Receipt,
-    sha256: Hash,
+    place: HistoryReceipt,
+    sha256: RecordHash,
     /// Whether it joined an existing call, instead of opening one.
     is_word: bool,
 }
@@ -55,7 +55,7 @@ struct Stored {
 struct Outcome {
     position: u64,
     seq: u64,
-    sha256: Hash,
+    sha256: RecordHash,
     is_answer: bool,
     is_final: bool,
     has_token: bool,
@@ -63,7 +63,7 @@ struct Outcome {
 
 impl Clients {
     /// Merges the histories.
-    pub(crate) fn of(histories: &[History]) -> Clients {
+    pub(crate) fn of(histories: &[ClientHistory]) -> Clients {
         let mut clients = Clients::default();
         for sent in histories.iter().flat_map(|history| &history.sent) {
             let message = clients.messages.entry((sent.client.clone(), sent.key.clone())).or_default();
@@ -124,10 +124,10 @@ impl Clients {
         if message.stored.is_some() {
             return None;
         }
-        let Id(id) = record.id;
+        let RecordId(id) = record.id;
         let (thread, seq, position) = (record.thread.clone(), record.seq, record.position);
-        let place = Receipt { thread, seq, id: Id(id), position };
-        message.stored = Some(Stored { place, sha256: Hash::of(payload), is_word });
+        let place = HistoryReceipt { thread, seq, id: RecordId(id), position };
+        message.stored = Some(Stored { place, sha256: RecordHash::of(payload), is_word });
         Some(name)
     }
 
@@ -139,7 +139,7 @@ impl Clients {
         message.outcome = Some(Outcome {
             position: record.position,
             seq: record.seq,
-            sha256: Hash::of(&record.body),
+            sha256: RecordHash::of(&record.body),
             is_answer: is_final || record.code.as_deref() == Some("handled"),
             is_final,
             has_token: token.is_empty() || record.body.windows(token.len()).any(|window| window == token),
@@ -147,7 +147,7 @@ impl Clients {
     }
 
     /// Judges every message, and counts the outcomes.
-    pub(crate) fn judge(&self, report: &mut Report) {
+    pub(crate) fn judge(&self, report: &mut CheckReport) {
         for ((client, key), message) in &self.messages {
             message.count(&mut report.counts);
             let findings = [
@@ -161,18 +161,18 @@ impl Clients {
             for (rule, found) in findings {
                 let Some((place, words)) = found else { continue };
                 let words = format!("key {key} of {client}: {words}");
-                let Receipt { thread, seq, position, .. } = place;
-                report.add(Finding { rule, position, thread, seq, words });
+                let HistoryReceipt { thread, seq, position, .. } = place;
+                report.add(CheckFinding { rule, position, thread, seq, words });
             }
         }
     }
 }
 
 /// The place and the description of a fault.
-type Found = Option<(Receipt, String)>;
+type Found = Option<(HistoryReceipt, String)>;
 
 impl Message {
-    fn count(&self, counts: &mut Counts) {
+    fn count(&self, counts: &mut ReportCounts) {
         counts.doubled += u64::from(self.times_stored > 1);
         if self.acked.is_none() {
             return;
@@ -236,7 +236,7 @@ impl Message {
         let Some(place) = place else {
             return Some((nowhere(), "the client saw an answer to a message that was never taken".into()));
         };
-        let fits = |seen: &Seen| {
+        let fits = |seen: &SeenAnswer| {
             self.outcome
                 .as_ref()
                 .is_some_and(|outcome| outcome.seq == seen.seq && outcome.sha256 == seen.sha256)
@@ -256,11 +256,11 @@ impl Message {
             return None;
         }
         let place = self.stored.as_ref().map(|stored| stored.place.clone())?;
-        let place = Receipt { seq: outcome.seq, position: outcome.position, ..place };
+        let place = HistoryReceipt { seq: outcome.seq, position: outcome.position, ..place };
         Some((place, format!("its answer is without the token {token} of its question")))
     }
 }
 
-fn nowhere() -> Receipt {
-    Receipt { thread: String::new(), seq: 0, id: Id([0; 16]), position: 0 }
+fn nowhere() -> HistoryReceipt {
+    HistoryReceipt { thread: String::new(), seq: 0, id: RecordId([0; 16]), position: 0 }
 }

@@ -1,14 +1,14 @@
 //! Checks journals: every model call is in one attempt under its own number, every result has its start, nothing
 //! is forgotten silently, and no limit is passed by more than one answer.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Bought, Call, Ledger, Step};
 use crate::meaning::Act;
 use crate::tag::{self, Tag};
 
 /// An entry belongs to the due attempt and has a number that no other entry of it has; a result replaces one
 /// start of that attempt. An attempt that follows a start without result says that its outcome is unknown.
-pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn journal(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
         Act::Writes { turn, .. } => writes(call, turn, step),
@@ -52,7 +52,7 @@ fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
 
 /// The model use in the tree of one message from outside is reserved before the calls, and the sum passes no
 /// limit. A call that may only answer may pass a limit that was not passed before.
-pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let Act::Writes { .. } = step.act? else { return None };
     let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;
     let used = before.purse(&step.record.thread)?.bought;
@@ -72,7 +72,7 @@ fn kept(tag: &Tag<'_>) -> Bought {
 }
 
 /// The model use of a child that its parent sees is the real use.
-pub(crate) fn bought(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn bought(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let tag = step.core_named("thread-finished")?;
     let id = tag.attribute("id")?;
     let told = Bought { tokens: tag.large("tokens").unwrap_or(0), micros: tag.micros("money").unwrap_or(0) };

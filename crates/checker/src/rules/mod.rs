@@ -21,11 +21,11 @@ pub(crate) mod views;
 pub(crate) mod waits;
 
 use crate::ledger::{Ledger, Step};
-use crate::report::Finding;
+use crate::report::CheckFinding;
 
 /// The settings of a run that a judge may get.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Terms {
+pub struct RunSettings {
     /// Whether the organism still runs, or was killed: open calls are then listed and are not
     /// findings.
     pub running: bool,
@@ -43,10 +43,10 @@ pub struct Terms {
     pub micros: Option<u64>,
 }
 
-impl Default for Terms {
+impl Default for RunSettings {
     /// A drained run, with the most attempts that an organism's file can allow.
-    fn default() -> Terms {
-        Terms {
+    fn default() -> RunSettings {
+        RunSettings {
             running: false,
             attempts: 100,
             messages: None,
@@ -59,10 +59,10 @@ impl Default for Terms {
 }
 
 /// A rule on single records: its name, and the function that judges.
-type OnRecord = (&'static str, fn(&Ledger, &Step<'_>, &Terms) -> Option<String>);
+type OnRecord = (&'static str, fn(&Ledger, &Step<'_>, &RunSettings) -> Option<String>);
 
 /// A rule on what is left at the end.
-type OnEnd = fn(&Ledger, &Terms) -> Vec<Finding>;
+type OnEnd = fn(&Ledger, &RunSettings) -> Vec<CheckFinding>;
 
 /// The rules on single records.
 pub(crate) const ON_RECORD: &[OnRecord] = &[

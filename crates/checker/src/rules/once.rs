@@ -1,19 +1,19 @@
 //! Checks that everything happened once, and in order.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step, is_nudge};
 use crate::meaning::{Act, Sort};
 use crate::path;
 
 /// Call, turn and ordinal name one item of a thread.
-pub(crate) fn item_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn item_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Item { call, turn, ordinal, .. } = step.act? else { return None };
     let first = before.first_item(&step.record.thread, call, turn, ordinal)?;
     Some(format!("item {} already stands at position {first}", path::of_item(call, turn, ordinal)))
 }
 
 /// A sender's key is bound once in a thread, and opens one root.
-pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let key = record.key.as_deref()?;
     if let Some(first) = before.first_key(record) {
@@ -24,14 +24,14 @@ pub(crate) fn key_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
 }
 
 /// A call has one outcome.
-pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn outcome_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let call = step.act?.closes()?;
     let first = before.first_outcome(&step.record.thread, call)?;
     Some(format!("call {call} already has its outcome, at position {first}"))
 }
 
 /// An item has one answer: from the core, or the outcome of the call that it made.
-pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (caller, turn, ordinal) = match act {
         Act::Answer { caller, turn, ordinal } => (caller, turn, ordinal),
@@ -46,7 +46,7 @@ pub(crate) fn answer_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option
 }
 
 /// A turn goes out when every item of the last reply has its answer, and one complete reply comes back.
-pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let (Act::Item { turn, .. }
     | Act::Takes { turn, .. }
@@ -74,13 +74,13 @@ pub(crate) fn turn_due(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
 }
 
 /// A call gets one notice that children run or steps are open; its next final is accepted.
-pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn nudge_once(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let is_second = is_nudge(step.record) && before.call_of(step)?.is_nudged;
     is_second.then(|| "a second final is answered by a word on what is open".into())
 }
 
 /// Only notes accompany a final, or refused items in a turn that may only answer.
-pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn final_alone(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Item { turn, sort: Sort::Final, .. } = step.act? else { return None };
     let call = before.call_of(step)?;
     let beside = call.items.iter().filter(|item| call.settled == turn && !item.is_note);
@@ -95,7 +95,7 @@ const DEATHS_OF_THE_PUMP: u32 = 5;
 
 /// Attempts at a turn ascend by one and pass no limit. The first is in the log only if it had to be
 /// recorded before it was made, so the first recorded attempt is 1 or 2.
-pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &Terms) -> Option<String> {
+pub(crate) fn attempt(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let call = before.call_of(step)?;
     match step.act? {
         Act::Attempt { .. } => {

@@ -1,12 +1,12 @@
 //! Checks that nothing new goes out of a paused thread.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 
 /// Pauses and resumes of a thread alternate. Between the two nothing of the thread, nor of those below
 /// it, is handed out: a reply belongs to a turn that was due before, and no first attempt is made.
-pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn paused(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let thread = &step.record.thread;
     match step.act? {
         Act::Pauses => {

@@ -1,6 +1,6 @@
 //! Checks that an item asks each question to a person, and that the answer is allowed.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Call, Item, Ledger, Question, Step};
 use crate::meaning::Act;
 use crate::path;
@@ -9,7 +9,7 @@ use crate::record::moment;
 /// A question is recorded once, after its item and before its answer, under its own id. Its answer is what a person
 /// said, which is one of the choices if there are any, or its expiry, not early; or it is withdrawn, if its call may
 /// only answer. Nothing else is answered like this.
-pub(crate) fn question(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn question(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         Act::Questions { caller, turn, ordinal } => {
             let item = before.call(&step.record.thread, caller).and_then(|call| call.item(turn, ordinal));

@@ -1,9 +1,9 @@
 //! The open calls at the end of the log.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::Ledger;
 use crate::path;
-use crate::report::{Finding, OpenCall};
+use crate::report::{CheckFinding, OpenCall};
 
 /// The calls that are open, oldest first.
 pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
@@ -33,11 +33,11 @@ pub(crate) fn open_calls(end: &Ledger) -> Vec<OpenCall> {
 }
 
 /// At the end of a drained run no call is open.
-pub(crate) fn rest(end: &Ledger, terms: &Terms) -> Vec<Finding> {
+pub(crate) fn rest(end: &Ledger, terms: &RunSettings) -> Vec<CheckFinding> {
     if terms.running {
         return Vec::new();
     }
-    let finding = |open: OpenCall| Finding {
+    let finding = |open: OpenCall| CheckFinding {
         rule: "rest",
         position: open.position,
         words: open.to_string(),

@@ -1,14 +1,14 @@
 //! Checks that children begin and end as their parents saw it.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::{Act, By};
-use crate::record::Hash;
-use crate::report::Finding;
+use crate::record::RecordHash;
+use crate::report::CheckFinding;
 
 /// A child begins because of a spawn in its parent. The parent confirms it after its first record
 /// and before its second, and the confirmation names it and its head.
-pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn spawn(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let record = step.record;
     let child = record.thread.contains('.').then(|| before.thread(&record.thread)).flatten();
     match step.act {
@@ -63,13 +63,13 @@ fn confirmed(before: &Ledger, step: &Step<'_>, caller: &str, turn: u32, ordinal:
     if tag.attribute("assigned_id") != Some(id) || tag.attribute("parent_id") != Some(&record.thread) {
         return Some(format!("the confirmation does not name {id} and its parent"));
     }
-    let told = tag.attribute("head").and_then(Hash::parse);
+    let told = tag.attribute("head").and_then(RecordHash::parse);
     (told != Some(child.first_head))
         .then(|| format!("the confirmation does not name {}, the child's first head", child.first_head))
 }
 
 /// A parent gets one notice about each ended child, with its last head, its outcome and its answer.
-pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Some(Act::Inbox { call }) = step.act else { return None };
     let tag = step.core_named("thread-finished")?;
     let id = tag.attribute("id").unwrap_or_default();
@@ -87,20 +87,20 @@ pub(crate) fn finished(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<St
         return Some(format!("it reports the end of {id} to a call that did not spawn {id}"));
     }
     let Some(end) = &child.end else { return Some(format!("it reports the end of {id}, which still runs")) };
-    if tag.attribute("head").and_then(Hash::parse) != Some(thread.head) {
+    if tag.attribute("head").and_then(RecordHash::parse) != Some(thread.head) {
         return Some(format!("the last head of {id} is {}, and it reports another", thread.head));
     }
     if tag.attribute("outcome") != Some(end.outcome) {
         let told = tag.attribute("outcome").unwrap_or("none");
         return Some(format!("{id} ended as {}, and it reports {told}", end.outcome));
     }
-    let told = (!tag.inside.is_empty()).then(|| Hash::of(tag.inside.as_bytes()));
+    let told = (!tag.inside.is_empty()).then(|| RecordHash::of(tag.inside.as_bytes()));
     (told != end.payload).then(|| format!("it reports another answer than that of {id}"))
 }
 
 /// Every spawn is confirmed.
-pub(crate) fn unconfirmed(end: &Ledger, _: &Terms) -> Vec<Finding> {
-    let finding = |spawn: &crate::ledger::Spawn| Finding {
+pub(crate) fn unconfirmed(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
+    let finding = |spawn: &crate::ledger::Spawn| CheckFinding {
         rule: "spawn",
         position: spawn.position,
         thread: spawn.thread.clone(),
@@ -114,13 +114,13 @@ pub(crate) fn unconfirmed(end: &Ledger, _: &Terms) -> Vec<Finding> {
 }
 
 /// Every ended child was reported to its parent.
-pub(crate) fn untold(end: &Ledger, _: &Terms) -> Vec<Finding> {
+pub(crate) fn untold(end: &Ledger, _: &RunSettings) -> Vec<CheckFinding> {
     let ended = end
         .threads
         .iter()
         .filter_map(|(id, thread)| Some((id, thread, thread.ended?, thread.child.as_ref()?)));
     let untold = ended.filter(|(.., child)| child.told.is_none());
-    let finding = |(id, thread, position, _): (&String, &crate::ledger::Thread, u64, _)| Finding {
+    let finding = |(id, thread, position, _): (&String, &crate::ledger::Thread, u64, _)| CheckFinding {
         rule: "finished",
         position,
         thread: id.clone(),

@@ -1,13 +1,13 @@
 //! Checks that steering messages come from the right sender, once, and that their items are answered
 //! afterwards.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 
 /// A steering message joins a child because of one item of the call that spawned it, once; one for a
 /// root comes from outside, under a key. A steering item is handled after its message has joined.
-pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn steer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         Act::Steers { .. } => joins(before, step),
         Act::Answer { caller, turn, ordinal } => {

@@ -1,15 +1,15 @@
 //! Checks that items for several takers reached each of them once, and that the first answer, if it is
 //! enough, leaves none of the others at work.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::{Act, Sort};
 use crate::path;
-use crate::record::Hash;
+use crate::record::RecordHash;
 
 /// The takers of an item count from 0, all differ, and all get the same bytes on the same terms. When one
 /// gives the answer that is enough, the calls to the others are closed before it.
-pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     match step.act? {
         Act::Takes { caller, turn, ordinal, call, to, first_is_enough } => {
             let number = path::taker(call)?;
@@ -27,8 +27,8 @@ pub(crate) fn takers(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<Stri
             if takers.all.iter().any(|known| known.name == to) {
                 return Some(format!("item {name} goes to {to} twice"));
             }
-            let is_same =
-                (takers.first_is_enough, takers.request) == (first_is_enough, Hash::of(&step.record.body));
+            let is_same = (takers.first_is_enough, takers.request)
+                == (first_is_enough, RecordHash::of(&step.record.body));
             (!is_same).then(|| format!("item {name} is not the same to all"))
         }
         act => {

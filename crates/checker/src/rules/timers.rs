@@ -1,6 +1,6 @@
 //! Checks that timers are set, fire and end as the log says.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Call, Firing, Ledger, Step, Thread, Timer};
 use crate::meaning::{Act, By};
 use crate::path;
@@ -12,7 +12,7 @@ const LEAST_MS: u64 = 1_000;
 /// The answer to its item sets or cancels a timer. It fires in its call or, once that call is over, into a new top
 /// call of its root; never before it is due, and not again before a turn has shown its last firing. It is
 /// cancelled with its call, unless that is a root's top call.
-pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let act = step.act?;
     let thread = before.thread(&step.record.thread);
     if let Some(closes) = act.closes() {

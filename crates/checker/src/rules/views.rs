@@ -1,13 +1,13 @@
 //! Checks that what a call sees of its own view is possible. The messages of a view are not known here.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Ledger, Step};
 use crate::meaning::Act;
 use crate::tag::Tag;
 
 /// The answer to a clear is what it cleared, the answer to a recall is what it read, and nothing else has
 /// such an answer. No message is cleared twice, something always stays, and a part of a text is within it.
-pub(crate) fn view(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn view(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;
     let item = call.item(turn, ordinal)?;

@@ -1,13 +1,13 @@
 //! Checks that waits for children end when they may, and that cancelled children have ended, as
 //! reported.
 
-use super::Terms;
+use super::RunSettings;
 use crate::ledger::{Firing, Ledger, Step};
 use crate::meaning::Act;
 
 /// The answer to a wait is its end and nothing else, and nothing else has such an answer. Its end
 /// counts no more than there is; it is done only with a finished child, or with none open.
-pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;
     let item = call.item(turn, ordinal)?;
@@ -56,7 +56,7 @@ pub(crate) fn wait(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String
 }
 
 /// A call that ends a child gets the answer once the child has ended, and for no other child.
-pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &Terms) -> Option<String> {
+pub(crate) fn end(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option<String> {
     let Act::Answer { caller, turn, ordinal } = step.act? else { return None };
     let call = before.call(&step.record.thread, caller)?;
     let item = call.item(turn, ordinal)?;

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rusqlite::{Connection, params};
 use sha2::{Digest as _, Sha256};
-use systole_checker::history::History;
-use systole_checker::log::Log;
-use systole_checker::record::{Hash, Id, moment};
-use systole_checker::report::Report;
-use systole_checker::{Terms, check, check_under};
+use systole_checker::history::ClientHistory;
+use systole_checker::log::LogSnapshot;
+use systole_checker::record::{RecordHash, RecordId, moment};
+use systole_checker::report::CheckReport;
+use systole_checker::{RunSettings, check, check_under};
 
 use crate::script::{Line, Script};
 
@@ -47,7 +47,7 @@ pub(crate) struct Sealed {
     pub(crate) thread: &'static str,
     pub(crate) position: u64,
     pub(crate) seq: u64,
-    pub(crate) id: Id,
+    pub(crate) id: RecordId,
     pub(crate) body: String,
     leaf: [u8; 32],
     head: [u8; 32],
@@ -94,24 +94,24 @@ impl Book {
         self.connection.execute_batch(statement).unwrap();
     }
 
-    pub(crate) fn log(&self) -> Log {
-        Log::read(&self.path).unwrap()
+    pub(crate) fn log(&self) -> LogSnapshot {
+        LogSnapshot::read(&self.path).unwrap()
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn check(&self) -> Report {
+    pub(crate) fn check(&self) -> CheckReport {
         check(&self.log(), &[])
     }
 
-    pub(crate) fn check_under(&self, terms: Terms) -> Report {
+    pub(crate) fn check_under(&self, terms: RunSettings) -> CheckReport {
         check_under(&self.log(), &[], &terms)
     }
 
-    pub(crate) fn check_with(&self, history: &str) -> Report {
-        check(&self.log(), &[History::parse(history).unwrap()])
+    pub(crate) fn check_with(&self, history: &str) -> CheckReport {
+        check(&self.log(), &[ClientHistory::parse(history).unwrap()])
     }
 
     /// The history line of the client that sent this record.
@@ -121,7 +121,7 @@ impl Book {
         Told {
             client: client.into(),
             key: key.into(),
-            sha256: Hash::of(record.body.as_bytes()),
+            sha256: RecordHash::of(record.body.as_bytes()),
             place: Some((thread, seq, record.id, position)),
             refused: None,
             answer: None,
@@ -142,10 +142,10 @@ impl Drop for Book {
 pub(crate) struct Told {
     pub(crate) client: String,
     pub(crate) key: String,
-    pub(crate) sha256: Hash,
-    pub(crate) place: Option<(String, u64, Id, u64)>,
+    pub(crate) sha256: RecordHash,
+    pub(crate) place: Option<(String, u64, RecordId, u64)>,
     pub(crate) refused: Option<&'static str>,
-    pub(crate) answer: Option<(u64, Hash)>,
+    pub(crate) answer: Option<(u64, RecordHash)>,
     pub(crate) token: Option<&'static str>,
 }
 
@@ -162,7 +162,7 @@ impl Told {
 
     pub(crate) fn answered(mut self, book: &Book, name: &str) -> Told {
         let record = &book.sealed[name];
-        self.answer = Some((record.seq, Hash::of(record.body.as_bytes())));
+        self.answer = Some((record.seq, RecordHash::of(record.body.as_bytes())));
         self
     }
 
@@ -225,7 +225,7 @@ fn seal(
     let part = sha(&[&[3], &salt(line), body.as_bytes()]);
     let leaf = sha(&[&[0], &header, &sha(&[&[5], &part])]);
     let head = sha(&[&[2], &before, &leaf]);
-    Sealed { thread: line.thread, position, seq, id: Id(line.id), body, leaf, head }
+    Sealed { thread: line.thread, position, seq, id: RecordId(line.id), body, leaf, head }
 }
 
 /// The cause's id: of a line of the script, or an id that no line has.

@@ -3,7 +3,7 @@
 use crate::good::{B, HEAT, WARM, finished};
 use crate::planted;
 use crate::script::{Line, line};
-use systole_checker::Terms;
+use systole_checker::RunSettings;
 
 /// A record about a budget for the open call of thread B.
 fn told(name: &'static str, code: &'static str, element: &str) -> Line {
@@ -97,15 +97,15 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
 #[test]
 fn what_is_begun_beyond_a_budget_is_found() {
     let book = crate::book::Book::of(&crate::good::script());
-    let under = |terms: Terms| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
+    let under = |terms: RunSettings| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
     // The largest message: the calls to both takers of both items in thread H. Threads A and D, and
     // the second message of thread F, have a call and a spawn each.
-    let none = Terms { messages: Some(4), children: Some(1), depth: Some(2), ..Terms::default() };
+    let none = RunSettings { messages: Some(4), children: Some(1), depth: Some(2), ..RunSettings::default() };
     assert_eq!(under(none), []);
-    assert_eq!(under(Terms { messages: Some(3), ..none }), [("budget", 1)]);
-    assert_eq!(under(Terms { messages: Some(1), ..none }), [("budget", 6)]);
-    assert_eq!(under(Terms { children: Some(0), ..none }), [("budget", 4)]);
-    assert_eq!(under(Terms { depth: Some(1), ..none }), [("budget", 11)]);
+    assert_eq!(under(RunSettings { messages: Some(3), ..none }), [("budget", 1)]);
+    assert_eq!(under(RunSettings { messages: Some(1), ..none }), [("budget", 6)]);
+    assert_eq!(under(RunSettings { children: Some(0), ..none }), [("budget", 4)]);
+    assert_eq!(under(RunSettings { depth: Some(1), ..none }), [("budget", 11)]);
 }
 
 planted! {

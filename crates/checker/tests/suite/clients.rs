@@ -1,13 +1,13 @@
 //! Mismatches between the log and the clients' histories.
 
-use systole_checker::record::Hash;
-use systole_checker::report::Report;
+use systole_checker::record::RecordHash;
+use systole_checker::report::CheckReport;
 
 use crate::book::{Book, Told};
 use crate::good::{B, script};
 use crate::script::{Line, line};
 
-fn found(report: &Report) -> Vec<&'static str> {
+fn found(report: &CheckReport) -> Vec<&'static str> {
     report.found.keys().copied().collect()
 }
 
@@ -41,7 +41,7 @@ fn another_place_than_the_acknowledged_one_is_found() {
 
 #[test]
 fn other_bytes_than_the_acknowledged_ones_are_found() {
-    assert_eq!(bob(|told| told.sha256 = Hash([1; 32])), ["kept"]);
+    assert_eq!(bob(|told| told.sha256 = RecordHash([1; 32])), ["kept"]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn a_second_receipt_that_differs_is_found() {
     second.place.as_mut().unwrap().1 = 2;
     assert_eq!(found(&book.check_with(&[first.json(), second.json()].concat())), ["receipt"]);
     let mut other_bytes = book.sent("b-ask", "bob", "k-b");
-    other_bytes.sha256 = Hash([1; 32]);
+    other_bytes.sha256 = RecordHash([1; 32]);
     assert_eq!(found(&book.check_with(&[first.json(), other_bytes.json()].concat())), ["receipt"]);
 }
 
@@ -82,9 +82,9 @@ fn a_refused_message_in_the_log_is_found() {
 
 #[test]
 fn an_answer_that_the_log_does_not_have_is_found() {
-    assert_eq!(bob(|told| told.answer = Some((2, Hash([1; 32])))), ["seen"]);
-    assert_eq!(bob(|told| told.answer = Some((3, Hash::of(b"<r>token-b</r>")))), ["seen"]);
-    assert_eq!(bob(|told| told.answer = Some((2, Hash::of(b"<r>token-b</r>")))), [""; 0]);
+    assert_eq!(bob(|told| told.answer = Some((2, RecordHash([1; 32])))), ["seen"]);
+    assert_eq!(bob(|told| told.answer = Some((3, RecordHash::of(b"<r>token-b</r>")))), ["seen"]);
+    assert_eq!(bob(|told| told.answer = Some((2, RecordHash::of(b"<r>token-b</r>")))), [""; 0]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn an_answer_to_a_message_that_was_never_accepted_is_found() {
         bob(|told| {
             told.key = "k-other".into();
             told.place = None;
-            told.answer = Some((2, Hash([1; 32])));
+            told.answer = Some((2, RecordHash([1; 32])));
         }),
         ["seen"]
     );
@@ -140,7 +140,7 @@ fn a_word_that_joined_is_kept_by_what_it_says() {
     };
     let told = |book: &Book, says: &str| {
         let mut told = book.sent("word", "bob", "k-w");
-        told.sha256 = Hash::of(says.as_bytes());
+        told.sha256 = RecordHash::of(says.as_bytes());
         told.json()
     };
     let book = steered(WORD);

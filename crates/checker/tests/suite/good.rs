@@ -7,8 +7,8 @@
 //! Thread G: requests that wait for a person. Thread Q: questions to a person. Thread H: items that go to
 //! several.
 
-use systole_checker::Terms;
-use systole_checker::record::Hash;
+use systole_checker::RunSettings;
+use systole_checker::record::RecordHash;
 
 use crate::book::Book;
 use crate::script::{Line, Script, line};
@@ -107,11 +107,11 @@ pub(crate) const MILD: &str = "<q>mild</q>";
 pub(crate) fn requested(id: &str, payload: &str) -> String {
     r#"<approval-requested xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" hash="HASH" expires="2026-11-20T08:00:00.000Z"/>"#
         .replace("ID", id)
-        .replace("HASH", &Hash::of(payload.as_bytes()).to_string())
+        .replace("HASH", &RecordHash::of(payload.as_bytes()).to_string())
 }
 
 pub(crate) fn decided(id: &str, outcome: &str, payload: Option<&str>) -> String {
-    let hash = payload.map_or(String::new(), |p| format!(" hash=\"{}\"", Hash::of(p.as_bytes())));
+    let hash = payload.map_or(String::new(), |p| format!(" hash=\"{}\"", RecordHash::of(p.as_bytes())));
     r#"<approval-decided xmlns="https://xml-pipeline.org/ns/core/v1" id="ID" outcome="OUT" by="pia"HASH/>"#
         .replace("ID", id)
         .replace("OUT", outcome)
@@ -528,7 +528,7 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         if cut.0.last().is_some_and(|line| together.contains(&line.name)) {
             continue;
         }
-        let report = Book::of(&cut).check_under(Terms { running: true, ..Terms::default() });
+        let report = Book::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
         assert!(report.is_clean(), "cut after {length} records:\n{report}");
     }
 }

@@ -4,7 +4,7 @@ use crate::book::Book;
 use crate::good::{B, HEAT, WARM, attempt, dead_letter, finished, script};
 use crate::planted;
 use crate::script::{Line, Script, line};
-use systole_checker::Terms;
+use systole_checker::RunSettings;
 
 /// An entry of the open call of thread B.
 fn entry(name: &'static str, code: &'static str, id: u32, rest: &str) -> Line {
@@ -82,7 +82,7 @@ fn a_start_that_the_next_attempt_forgets_is_found() {
 #[test]
 fn only_the_last_answer_may_exceed_the_limit_of_models() {
     let under = |tokens, micros, script: &Script| {
-        let terms = Terms { tokens, micros, ..Terms::default() };
+        let terms = RunSettings { tokens, micros, ..RunSettings::default() };
         Book::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
     };
     // The first used 23 tokens and its reserved money, the second reserves 100 and the same amount
@@ -122,7 +122,7 @@ fn asked() -> (Script, String) {
     let mut first = first.says(&attempt(1)).turn(1);
     first.code = None;
     script.after("b-ask", first);
-    let hash = systole_checker::record::Hash::of(script.line("b-ask").body.as_bytes()).to_string();
+    let hash = systole_checker::record::RecordHash::of(script.line("b-ask").body.as_bytes()).to_string();
     script.after("starts-again", asks(&hash, "a9"));
     (script, hash)
 }

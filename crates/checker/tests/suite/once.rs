@@ -1,6 +1,6 @@
 //! Faults against the rules on once, and in order.
 
-use systole_checker::Terms;
+use systole_checker::RunSettings;
 
 use crate::book::Book;
 use crate::good::{attempt, dead_letter, script};
@@ -102,7 +102,7 @@ planted! {
 #[test]
 fn attempts_over_the_most_allowed_are_found() {
     let book = Book::of(&script());
-    let under = |attempts| book.check_under(Terms { attempts, ..Terms::default() }).found;
+    let under = |attempts| book.check_under(RunSettings { attempts, ..RunSettings::default() }).found;
     assert_eq!(under(1).into_keys().collect::<Vec<_>>(), ["attempt"]);
     assert!(under(2).is_empty());
 }
@@ -112,8 +112,9 @@ fn attempts_that_died_with_the_pump_are_counted_apart() {
     let mut script = script();
     let lost = |number| attempt(number).replace(" due", " with_pump=\"true\" due");
     script.line("attempt").body = lost(2);
-    let under =
-        |script: &Script| Book::of(script).check_under(Terms { attempts: 1, ..Terms::default() }).found;
+    let under = |script: &Script| {
+        Book::of(script).check_under(RunSettings { attempts: 1, ..RunSettings::default() }).found
+    };
     assert!(under(&script).is_empty(), "it is still the listener's first");
     for (name, number) in [("seventh", 7), ("sixth", 6), ("fifth", 5), ("fourth", 4), ("third", 3)] {
         let more = Line { body: lost(number), ..script.line("attempt").again(name) };

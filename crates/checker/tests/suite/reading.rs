@@ -1,9 +1,9 @@
 //! Files, histories and the report: what is read, what is rejected, and the output.
 
 use rusqlite::Connection;
-use systole_checker::history::History;
-use systole_checker::log::Log;
-use systole_checker::record::{Hash, Id, LAST_MOMENT_MS, Record, head_after, head_zero, moment};
+use systole_checker::history::ClientHistory;
+use systole_checker::log::LogSnapshot;
+use systole_checker::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId, head_after, head_zero, moment};
 
 use crate::book::{Book, fresh_path};
 use crate::good::{RECORDS, script};
@@ -11,25 +11,25 @@ use crate::good::{RECORDS, script};
 /// Values that were computed with another implementation of SHA-256, from the page alone.
 #[test]
 fn hashes_are_those_of_the_format() {
-    let record = Record {
+    let record = LogLine {
         position: 1,
         thread: "sess-1f0c9a2b77d1".into(),
         seq: 12,
-        id: Id::parse("01990000-0000-7000-8000-00000000000a").unwrap(),
+        id: RecordId::parse("01990000-0000-7000-8000-00000000000a").unwrap(),
         kind: "message".into(),
         from: "researcher".into(),
         to: None,
         call: Some("3".into()),
         turn: Some(1),
         ordinal: Some(0),
-        cause: Some(Id([7; 16])),
+        cause: Some(RecordId([7; 16])),
         key: None,
-        origin: Some(Hash([0xab; 32])),
+        origin: Some(RecordHash([0xab; 32])),
         time_ms: 1_795_158_000_007,
-        config: Hash([1; 32]),
+        config: RecordHash([1; 32]),
         code: Some("note".into()),
         salt: [9; 16],
-        head: Hash([0; 32]),
+        head: RecordHash([0; 32]),
         body: b"<a>\xc3\xa9</a>".to_vec(),
     };
     let zero = head_zero("sess-1f0c9a2b77d1");
@@ -59,14 +59,14 @@ fn a_moment_has_one_text_form() {
 #[test]
 fn ids_and_hashes_have_one_text_form() {
     let id = "01990000-0000-7000-8000-00000000000a";
-    assert_eq!(Id::parse(id).map(|id| id.to_string()).as_deref(), Some(id));
+    assert_eq!(RecordId::parse(id).map(|id| id.to_string()).as_deref(), Some(id));
     for bad in ["", "0199", &id.to_uppercase(), &id.replace('-', ""), "01990000-0000-7000-80000-0000000000a"]
     {
-        assert_eq!(Id::parse(bad), None, "{bad}");
+        assert_eq!(RecordId::parse(bad), None, "{bad}");
     }
-    assert_eq!(Hash::parse(&"0a".repeat(32)), Some(Hash([10; 32])));
-    assert_eq!(Hash::parse(&"0A".repeat(32)), None);
-    assert_eq!(Hash::parse(&"é".repeat(32)), None);
+    assert_eq!(RecordHash::parse(&"0a".repeat(32)), Some(RecordHash([10; 32])));
+    assert_eq!(RecordHash::parse(&"0A".repeat(32)), None);
+    assert_eq!(RecordHash::parse(&"é".repeat(32)), None);
 }
 
 #[test]
@@ -109,7 +109,7 @@ fn a_log_of_format_1_has_every_body_in_its_record() {
 #[test]
 fn what_is_no_log_is_refused() {
     let path = fresh_path();
-    let said = || Log::read(&path).err().unwrap().to_string();
+    let said = || LogSnapshot::read(&path).err().unwrap().to_string();
     assert!(said().starts_with("the file cannot be read"), "a file that is not there is not made");
     assert!(!path.exists());
     let other = Connection::open(&path).unwrap();
@@ -135,13 +135,13 @@ fn a_history_is_lines_of_json() {
     let book = Book::of(&script());
     let line = book.sent("b-ask", "bob", "k-b").with_token("token-b").json();
     let two = [line.as_str(), "\n", line.as_str()].concat();
-    assert_eq!(History::parse(&two).unwrap().sent.len(), 2);
+    assert_eq!(ClientHistory::parse(&two).unwrap().sent.len(), 2);
     let torn = &two[..two.len() - 9];
-    assert_eq!(History::parse(torn).unwrap().sent.len(), 1, "a torn last line is left out");
+    assert_eq!(ClientHistory::parse(torn).unwrap().sent.len(), 1, "a torn last line is left out");
     for (from, to) in
         [("\"bob\"", "7"), ("\"seq\":1", "\"seq\":\"1\""), ("\"sha256\":\"", "\"sha256\":\"x"), ("{", "[")]
     {
-        let said = History::parse(&line.replacen(from, to, 1)).unwrap_err().to_string();
+        let said = ClientHistory::parse(&line.replacen(from, to, 1)).unwrap_err().to_string();
         assert_eq!(said, "line 1 of the history is not of the form of one", "{from}");
     }
 }

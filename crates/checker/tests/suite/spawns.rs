@@ -1,6 +1,6 @@
 //! Faults in the beginning and end of children.
 
-use systole_checker::Terms;
+use systole_checker::RunSettings;
 
 use crate::book::Book;
 use crate::good::{A, D1, HEAT, WARM, finished, script, spawned};
@@ -113,7 +113,7 @@ fn a_spawn_whose_commit_was_cut_apart_is_found() {
         while cut.0.last().is_some_and(|line| line.name != last) {
             cut.0.pop();
         }
-        let report = Book::of(&cut).check_under(Terms { running: true, ..Terms::default() });
+        let report = Book::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
         assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("spawn", 1)], "cut after {last}");
     }
 }

@@ -14,10 +14,10 @@ use super::state::Approval;
 use crate::rules::{approval_payload, core_payload};
 use crate::types::codes::Code;
 use crate::types::composition::{ApprovalRule, Listener};
-use crate::types::flow::{Admitted, Failing, Refused, What};
+use crate::types::flow::{Admitted, PayloadKind, PumpFailure, Refused};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
-use crate::types::person::{ApprovalRequest, Decided, Says};
-use crate::types::record::{Approving, Kind, Mark, Record};
+use crate::types::person::{ApprovalOutcome, ApprovalRequest, PersonDecision};
+use crate::types::record::{ApprovalEffect, Record, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Holds a call that was just recorded if its payload needs a person.
@@ -41,7 +41,7 @@ pub(super) fn hold_for_attempt(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     request: &Record,
-    failing: &Failing,
+    failing: &PumpFailure,
 ) {
     let attempt = d.call(thread, path).map_or(1, |call| call.attempts.max(1));
     let words = format!("attempt {attempt}: {}: {}", failing.code.as_str(), failing.words);
@@ -77,7 +77,7 @@ fn hold(
         thread,
         call: path,
         place: path,
-        what: Approving::Requested,
+        what: ApprovalEffect::Requested,
         config,
         cause,
         rule,
@@ -94,31 +94,31 @@ pub(super) fn rule(
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
     (by, note): (&Name, Option<&str>),
-    says: Says<Box<Result<Admitted, Refused>>>,
+    says: PersonDecision<Box<Result<Admitted, Refused>>>,
 ) -> Result<(), Refused> {
     let Some(listener) = d.call(thread, path).map(|call| call.listener.clone()) else { return Ok(()) };
     let goes_out = match &says {
-        Says::Reject | Says::Choose(_) => None,
-        Says::Approve => Some(approval.element.as_str()),
-        Says::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
+        PersonDecision::Reject | PersonDecision::Choose(_) => None,
+        PersonDecision::Approve => Some(approval.element.as_str()),
+        PersonDecision::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
     };
     if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), approval, element)) {
         return Err(bare(refusal));
     }
     match says {
-        Says::Approve => {
-            decided(d, (thread, path), approval, Decided::Approved, by, Some(approval.hash), note);
+        PersonDecision::Approve => {
+            decided(d, (thread, path), approval, ApprovalOutcome::Approved, by, Some(approval.hash), note);
             if approval.of_attempt {
                 failing::again(d, thread, path, format!("{} lets it be tried once more", by.as_str()));
             }
         }
-        Says::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
-        Says::Amend(amendment) => {
+        PersonDecision::Amend(_) if approval.of_attempt => return Err(bare(not_amended(approval))),
+        PersonDecision::Amend(amendment) => {
             let hash = amend(d, (thread, path), &listener, by, (*amendment)?)?;
-            decided(d, (thread, path), approval, Decided::Amended, by, Some(hash), note);
+            decided(d, (thread, path), approval, ApprovalOutcome::Amended, by, Some(hash), note);
         }
-        Says::Reject => {
-            decided(d, (thread, path), approval, Decided::Rejected, by, None, note);
+        PersonDecision::Reject => {
+            decided(d, (thread, path), approval, ApprovalOutcome::Rejected, by, None, note);
             let words = match note {
                 Some(note) => format!("{} rejected it: {note}", by.as_str()),
                 None => format!("{} rejected it", by.as_str()),
@@ -128,7 +128,7 @@ pub(super) fn rule(
             turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
         // An approval has no choices; a person who chooses one is refused earlier.
-        Says::Choose(_) => {}
+        PersonDecision::Choose(_) => {}
     }
     Ok(())
 }
@@ -174,7 +174,7 @@ fn amend(
     by: &Name,
     amendment: Admitted,
 ) -> Result<Digest, Refused> {
-    if *amendment.what() != What::For(listener.clone()) {
+    if *amendment.what() != PayloadKind::For(listener.clone()) {
         let words = format!("the amendment is not for {}", listener.as_str());
         return Err(Refused {
             refusal: Refusal::new(Code::NotAPeer, words).of_element(amendment.element()),
@@ -183,8 +183,8 @@ fn amend(
     }
     let config = d.call(thread, path).map_or_else(|| d.current_config(), |call| call.config);
     let hash = Digest::of(amendment.bytes());
-    let what = Mark::Approving(Approving::Amendment);
-    let mut fact = Fact::core(Kind::Approval, what, amendment.bytes().clone()).to(listener).on(path);
+    let what = RecordCode::Approving(ApprovalEffect::Amendment);
+    let mut fact = Fact::core(RecordKind::Approval, what, amendment.bytes().clone()).to(listener).on(path);
     fact.from = by.clone();
     fact.cause = d.call(thread, path).map(|call| call.ready_cause);
     d.record(thread, fact.under(config));
@@ -195,7 +195,7 @@ fn amend(
 pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, approval: &Approval) {
     // The wait is measured in ticks. A reader of the log sees only the wall clock.
     let note = (d.at() < approval.expires).then_some("the wall clock was set back");
-    decided(d, (thread, path), approval, Decided::Expired, &Name::core(), None, note);
+    decided(d, (thread, path), approval, ApprovalOutcome::Expired, &Name::core(), None, note);
     let words = match approval.of_attempt {
         true => "no one decided in time whether to try it once more",
         false => "it needed a person's approval, and no one decided in time",
@@ -208,7 +208,7 @@ fn decided(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
-    outcome: Decided,
+    outcome: ApprovalOutcome,
     by: &Name,
     hash: Option<Digest>,
     note: Option<&str>,
@@ -216,13 +216,13 @@ fn decided(
     let Some(call) = d.call(thread, path) else { return };
     let (config, cause) = (call.config, call.ready_cause);
     let what = match outcome {
-        Decided::Approved => Approving::Approved,
-        Decided::Amended => Approving::Amended,
-        Decided::Rejected => Approving::Rejected,
-        Decided::Expired => Approving::Expired,
+        ApprovalOutcome::Approved => ApprovalEffect::Approved,
+        ApprovalOutcome::Amended => ApprovalEffect::Amended,
+        ApprovalOutcome::Rejected => ApprovalEffect::Rejected,
+        ApprovalOutcome::Expired => ApprovalEffect::Expired,
     };
     let body = approval_payload::decided(approval.id, outcome, by, hash, note);
-    let fact = Fact::core(Kind::Approval, Mark::Approving(what), body).to(by).on(path);
+    let fact = Fact::core(RecordKind::Approval, RecordCode::Approving(what), body).to(by).on(path);
     d.record(thread, fact.because(cause).under(config));
 }
 
@@ -238,10 +238,11 @@ fn turned_down(
         failing::dead_letter(d, thread, path);
     }
     let Some(call) = d.call(thread, path) else { return };
-    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
-        .to(&call.caller.clone())
-        .on(path)
-        .because(call.ready_cause)
-        .under(call.config);
+    let fact =
+        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
+            .to(&call.caller.clone())
+            .on(path)
+            .because(call.ready_cause)
+            .under(call.config);
     close(d, thread, path, outcome, fact);
 }

@@ -4,19 +4,19 @@
 
 use super::approving::hold_if_due;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Bound, Effect};
+use super::event::{BoundKey, Effect};
 use super::refusing::{may_act, refuse_asker};
-use super::state::{Life, Opener};
+use super::state::{ThreadOpener, ThreadState};
 use super::steering;
 use crate::rules::admit::excerpt;
 use crate::types::codes::Code;
-use crate::types::flow::{Admitted, Asked, Receipt, Refused, What};
+use crate::types::flow::{Admitted, DoorMessage, PayloadKind, Receipt, Refused};
 use crate::types::ids::{CallPath, Digest, Key, Name, ThreadId};
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
-pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: Asked, bound: Option<Bound>) {
-    let Asked { ticket, client, key, thread, payload, claimed } = asked;
+pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: DoorMessage, bound: Option<BoundKey>) {
+    let DoorMessage { ticket, client, key, thread, payload, claimed } = asked;
     let outcome = match payload {
         Err(refused) => Err(refused),
         Ok(admitted) => {
@@ -35,8 +35,8 @@ pub(super) fn asked(d: &mut DecisionBuilder<'_>, asked: Asked, bound: Option<Bou
 
 fn addressee(admitted: &Admitted) -> Result<Name, Refusal> {
     match admitted.what() {
-        What::For(to) => Ok(to.clone()),
-        What::Steer { .. } => {
+        PayloadKind::For(to) => Ok(to.clone()),
+        PayloadKind::Steer { .. } => {
             Err(Refusal::new(Code::UnknownThread, "a steer names the thread that it is for")
                 .fixed_by("name the thread, or send the payload inside as a message of its own"))
         }
@@ -57,7 +57,7 @@ fn open_root(
         let opener = d.thread(&id).map(|t| t.opener.clone());
         match opener {
             None => return Ok(request(d, &id, client, key, &to, admitted)),
-            Some(Some(Opener { sender, key: Some(bound), body: first, first: record }))
+            Some(Some(ThreadOpener { sender, key: Some(bound), body: first, first: record }))
                 if sender == *client && bound == *key =>
             {
                 let receipt = Receipt {
@@ -92,7 +92,7 @@ fn go_on(
     client: &Name,
     key: &Key,
     admitted: &Admitted,
-    bound: Option<Bound>,
+    bound: Option<BoundKey>,
 ) -> Result<Receipt, Refusal> {
     let word = steering::from_outside(client, admitted);
     let body = Digest::of(word.as_ref().map_or(admitted.bytes(), |word| &word.body));
@@ -101,7 +101,7 @@ fn go_on(
         return Err(Refusal::new(Code::UnknownThread, "there is no such thread")
             .fixed_by("leave the thread out, or write new, to open one"));
     };
-    let recent = state.recent.iter().find(|r| r.sender == *client && r.key == *key).map(|r| Bound {
+    let recent = state.recent.iter().find(|r| r.sender == *client && r.key == *key).map(|r| BoundKey {
         receipt: Receipt {
             thread: thread.clone(),
             seq: r.seq,
@@ -124,7 +124,7 @@ fn go_on(
         let words = "a child thread takes no messages from outside; send to its root";
         return Err(Refusal::new(Code::NotBuilt, words).fixed_by(thread.root_of().to_string()));
     }
-    if state.life() == Life::Ended {
+    if state.life() == ThreadState::Ended {
         return Err(Refusal::new(Code::EndedThread, "the thread has ended").fixed_by("open a new one"));
     }
     if let Some(word) = word {
@@ -158,10 +158,11 @@ fn request(
     admitted: &Admitted,
 ) -> Receipt {
     let call = CallPath::top(d.thread(thread).map_or(0, |t| t.top_calls) + 1);
-    let mut fact = Fact::core(Kind::Message, Mark::Role(Role::Request), admitted.bytes().clone())
-        .to(to)
-        .on(&call)
-        .under(d.current_config());
+    let mut fact =
+        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Request), admitted.bytes().clone())
+            .to(to)
+            .on(&call)
+            .under(d.current_config());
     fact.from = client.clone();
     fact.key = Some(key.clone());
     let (seq, id) = d.record(thread, fact);

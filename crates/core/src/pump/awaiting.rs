@@ -3,10 +3,10 @@
 //! only says why the wait is over. An item never waits for news that its sender already has.
 
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::state::{Awaited, Call, Sort, Thread};
+use super::state::{AwaitedChildren, Call, Sort, Thread};
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, ThreadId};
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// Answers the waits of a call that are over by now.
 pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) {
@@ -22,7 +22,7 @@ pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
         .collect();
     for (ordinal, why, finished, open) in over {
         let body = core_payload::await_over(why, finished, open);
-        let mut fact = Fact::core(Kind::Message, Mark::Role(Role::Answer), body)
+        let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body)
             .to(&to)
             .on(&path.item(turn, ordinal))
             .under(config);
@@ -32,7 +32,7 @@ pub(super) fn arrived(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
 }
 
 /// How many of the awaited children have finished, and how many are open.
-fn standing(call: &Call, awaited: &Awaited) -> (usize, usize) {
+fn standing(call: &Call, awaited: &AwaitedChildren) -> (usize, usize) {
     let open = call.running().filter(|id| awaited.threads.contains(id)).count();
     (awaited.threads.len().saturating_sub(open), open)
 }
@@ -43,7 +43,7 @@ fn reason(
     state: &Thread,
     path: &CallPath,
     call: &Call,
-    awaited: &Awaited,
+    awaited: &AwaitedChildren,
     finished: usize,
 ) -> Option<&'static str> {
     let waits_for_timer = awaited.threads.is_empty() && state.timers_of(path).next().is_some();

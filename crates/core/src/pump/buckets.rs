@@ -26,7 +26,7 @@ const PLACES: usize = 16;
 
 /// The cost of a refusal to its sender's bucket.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Toll {
+pub struct RefusalCost {
     /// The sender.
     pub sender: Name,
     /// The time of the refusal.
@@ -37,7 +37,7 @@ pub struct Toll {
 
 /// Refusals that were counted and not recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Count {
+pub struct RefusalCount {
     /// How many.
     pub count: u64,
     /// The first.
@@ -48,20 +48,20 @@ pub struct Count {
 
 /// A count that must be reported.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Telling {
+pub struct DueReport {
     /// The sender of the refused messages.
     pub sender: Name,
     /// The thread that they concern.
     pub place: ThreadId,
     /// How many, from when to when.
-    pub count: Count,
+    pub count: RefusalCount,
 }
 
 #[derive(Default, Debug)]
 struct Bucket {
     /// When it will be full again.
     full_at: Millis,
-    counts: BTreeMap<ThreadId, Count>,
+    counts: BTreeMap<ThreadId, RefusalCount>,
     /// The tick at which the counts are reported.
     told_at: Millis,
 }
@@ -80,8 +80,8 @@ impl Buckets {
     }
 
     /// Takes what a refusal costs, or counts the refusal.
-    pub fn take(&mut self, toll: Toll, tick: Millis) {
-        let Toll { sender, at, withheld } = toll;
+    pub fn take(&mut self, toll: RefusalCost, tick: Millis) {
+        let RefusalCost { sender, at, withheld } = toll;
         let bucket = self.0.entry(sender).or_default();
         bucket.full_at = at.plus(bucket.full_at.since(at).min(AT_ONCE * EVERY_MS));
         let Some(place) = withheld else {
@@ -93,26 +93,26 @@ impl Buckets {
         }
         let is_full = bucket.counts.len() >= PLACES && !bucket.counts.contains_key(&place);
         let place = if is_full { ThreadId::sys() } else { place };
-        let none = Count { count: 0, first: at, last: at };
+        let none = RefusalCount { count: 0, first: at, last: at };
         let count = bucket.counts.entry(place).or_insert(none);
         (count.count, count.last) = (count.count.saturating_add(1), at);
     }
 
     /// The counts that must be reported by now, each once.
-    pub fn due(&mut self, tick: Millis) -> Vec<Telling> {
+    pub fn due(&mut self, tick: Millis) -> Vec<DueReport> {
         self.told(|bucket| bucket.told_at <= tick)
     }
 
     /// Every count that is not reported yet, for the end of the run.
-    pub fn rest(&mut self) -> Vec<Telling> {
+    pub fn rest(&mut self) -> Vec<DueReport> {
         self.told(|_| true)
     }
 
-    fn told(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<Telling> {
+    fn told(&mut self, is_due: impl Fn(&Bucket) -> bool) -> Vec<DueReport> {
         let mut told = Vec::new();
         for (sender, bucket) in self.0.iter_mut().filter(|(_, bucket)| is_due(bucket)) {
             let counts = std::mem::take(&mut bucket.counts).into_iter();
-            told.extend(counts.map(|(place, count)| Telling { sender: sender.clone(), place, count }));
+            told.extend(counts.map(|(place, count)| DueReport { sender: sender.clone(), place, count }));
         }
         // A map has no order, but the same run must write the same log.
         told.sort_by(|a, b| (&a.sender, &a.place).cmp(&(&b.sender, &b.place)));
@@ -133,9 +133,9 @@ mod tests {
         Name::parse("mallory").unwrap()
     }
 
-    fn toll(at: u64, withheld: Option<&str>) -> Toll {
+    fn toll(at: u64, withheld: Option<&str>) -> RefusalCost {
         let withheld = withheld.map(|id| ThreadId::parse(id).unwrap());
-        Toll { sender: mallory(), at: Millis(at), withheld }
+        RefusalCost { sender: mallory(), at: Millis(at), withheld }
     }
 
     /// Refuses at that moment while there is room, and returns how often.
@@ -181,8 +181,8 @@ mod tests {
         }
         assert_eq!(buckets.next_moment(), Some(Millis(10_000)));
         assert_eq!(buckets.due(Millis(9_999)), []);
-        let count = Count { count: 5_000, first: Millis(70_000), last: Millis(74_999) };
-        let telling = Telling { sender: mallory(), place: ThreadId::sys(), count };
+        let count = RefusalCount { count: 5_000, first: Millis(70_000), last: Millis(74_999) };
+        let telling = DueReport { sender: mallory(), place: ThreadId::sys(), count };
         assert_eq!(buckets.due(Millis(10_000)), [telling]);
         assert_eq!((buckets.due(Millis(20_000)), buckets.next_moment()), (Vec::new(), None));
     }

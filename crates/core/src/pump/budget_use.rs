@@ -8,11 +8,11 @@ use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::{CHILD, used_under};
 use crate::rules::budget_payload;
-use crate::types::budget::{Budgets, Ceiling, Exceeded, Measure, Spent, Use};
+use crate::types::budget::{Budgets, Ceiling, ExceededLimit, Measure, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::limits;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// A limit, and how much of it is used.
@@ -21,7 +21,7 @@ pub(super) struct Limit {
     thread: ThreadId,
     /// The budget use of that thread.
     budget_use: u32,
-    of: Exceeded,
+    of: ExceededLimit,
 }
 
 /// A place in a tree: a thread, and one of its purses.
@@ -64,15 +64,15 @@ fn line(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Pla
 }
 
 /// The use of the message from outside that a call belongs to, in its whole tree.
-pub(super) fn used_by_message(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Use {
+pub(super) fn used_by_message(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> UsedAmounts {
     let root = line(d, thread, path).pop();
-    root.map_or_else(Use::default, |((root, budget_use), _)| used(d, &root, budget_use))
+    root.map_or_else(UsedAmounts::default, |((root, budget_use), _)| used(d, &root, budget_use))
 }
 
 /// The use under a budget use: in its thread, and in all running children.
-pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Use {
+pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> UsedAmounts {
     let of = |id: &ThreadId| d.thread(id);
-    d.thread(thread).map_or_else(Use::default, |state| used_under(&of, state, budget_use))
+    d.thread(thread).map_or_else(UsedAmounts::default, |state| used_under(&of, state, budget_use))
 }
 
 /// The limits that a new use by a call would count against.
@@ -87,7 +87,7 @@ pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) 
         let so_far = used(d, &place.0, place.1);
         let is_root = place == root;
         let mut limit = |what, used, limit| {
-            let of = Exceeded { what, used, limit };
+            let of = ExceededLimit { what, used, limit };
             limits.push(Limit { thread: place.0.clone(), budget_use: place.1, of });
         };
         let most = if is_root { of_message(budgets) } else { ceiling.unwrap_or_default() };
@@ -109,13 +109,13 @@ pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) 
 
 /// The ceiling of a message from outside, for the resources that its children get shares of.
 fn of_message(budgets: &Budgets) -> Ceiling {
-    let spent = budgets.money.map(|money| Spent::of(Some(money)));
+    let spent = budgets.money.map(|money| MoneySpent::of(Some(money)));
     Ceiling { messages: Some(budgets.messages), tokens: budgets.tokens, spent }
 }
 
 impl Limit {
     /// The limit, with what is used of it.
-    pub(super) fn of(&self) -> Exceeded {
+    pub(super) fn of(&self) -> ExceededLimit {
         self.of
     }
 
@@ -132,7 +132,7 @@ impl Limit {
     }
 
     /// The limit with this much more use.
-    pub(super) fn with(&self, more: Use) -> Exceeded {
+    pub(super) fn with(&self, more: UsedAmounts) -> ExceededLimit {
         let more = match self.of.what {
             Measure::Messages => more.messages,
             Measure::Children => more.children,
@@ -140,12 +140,12 @@ impl Limit {
             Measure::Money(_) => more.spent.micros,
             Measure::Turns | Measure::Time => 0,
         };
-        Exceeded { used: self.of.used.saturating_add(more), ..self.of }
+        ExceededLimit { used: self.of.used.saturating_add(more), ..self.of }
     }
 }
 
 /// The first limit that has no room for this much more.
-pub(super) fn exceeded(limits: &[Limit], more: Use) -> Option<Exceeded> {
+pub(super) fn exceeded(limits: &[Limit], more: UsedAmounts) -> Option<ExceededLimit> {
     let full = limits.iter().find(|limit| {
         let then = limit.with(more);
         then.used > limit.of.used && then.used > then.limit
@@ -158,14 +158,14 @@ pub(super) fn refusal(
     d: &DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    more: Use,
+    more: UsedAmounts,
 ) -> Option<Refusal> {
     let deepest = budgets(d, thread, path).map_or(limits::DEPTH, |budgets| budgets.depth);
     if depth(d, thread, path) + 1 >= deepest {
         let words = format!("calls and threads are nested {deepest} deep, the most allowed");
         return Some(Refusal::new(Code::DepthBudget, words));
     }
-    let Exceeded { what, used, limit } = exceeded(&over(d, thread, path), more)?;
+    let ExceededLimit { what, used, limit } = exceeded(&over(d, thread, path), more)?;
     let so_far = format!("{used} of {limit} {} are used", what.as_str());
     if used < limit {
         let words = format!("{so_far}, and this takes {}", more.messages);
@@ -185,9 +185,9 @@ pub(super) fn used_up(
     thread: &ThreadId,
     path: &CallPath,
     refused: Option<&Refusal>,
-) -> Option<Exceeded> {
+) -> Option<ExceededLimit> {
     refused.filter(|refusal| refusal.code == Code::MessagesBudget)?;
-    exceeded(&over(d, thread, path), Use::CALL)
+    exceeded(&over(d, thread, path), UsedAmounts::CALL)
 }
 
 /// The ceiling of a child that is about to be spawned: its share of what is left after the spawn itself is
@@ -195,7 +195,7 @@ pub(super) fn used_up(
 pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
     let share = |is_it: fn(Measure) -> bool| {
         let left = limits.iter().filter(|limit| is_it(limit.of.what)).map(|limit| {
-            let then = limit.with(Use::SPAWN);
+            let then = limit.with(UsedAmounts::SPAWN);
             (then.limit.saturating_sub(then.used), then.what)
         });
         let part = |(left, what): (u64, Measure)| (left.saturating_mul(share_percent) / 100, what);
@@ -206,7 +206,7 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
         messages: share(|what| what == Measure::Messages).map(|(part, _)| part),
         tokens: share(|what| what == Measure::Tokens).map(|(part, _)| part),
         spent: spent.and_then(|(micros, what)| match what {
-            Measure::Money(coin) => Some(Spent { micros, coin: Some(coin) }),
+            Measure::Money(coin) => Some(MoneySpent { micros, coin: Some(coin) }),
             _ => None,
         }),
     }
@@ -214,44 +214,45 @@ pub(super) fn ceiling(limits: &[Limit], share_percent: u64) -> Ceiling {
 
 /// Something new began and used this much. If it brought a limit to the warning mark, every open call under
 /// that limit is warned. A call without a further turn is not, because no turn could show the warning.
-pub(super) fn warn(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: Use) {
+pub(super) fn warn(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts) {
     for (limit, then) in crossed(limits, more) {
         tell(d, limit, &then);
     }
 }
 
 /// Tells every open call under a limit that most of it is used.
-pub(super) fn tell(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &Exceeded) {
+pub(super) fn tell(d: &mut DecisionBuilder<'_>, limit: &Limit, then: &ExceededLimit) {
     for (thread, path) in calls_under(d, &limit.thread, limit.budget_use) {
         warn_call(d, &thread, &path, then);
     }
 }
 
 /// Like `warn`, for the call of a child that was just begun, which its parent did not know of before.
-pub(super) fn warn_child(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: Use, child: &ThreadId) {
+pub(super) fn warn_child(d: &mut DecisionBuilder<'_>, limits: &[Limit], more: UsedAmounts, child: &ThreadId) {
     for (_, then) in crossed(limits, more) {
         warn_call(d, child, &CallPath::top(1), &then);
     }
 }
 
 /// The limits that this much more use brings to the warning mark, each with its use after that.
-fn crossed(limits: &[Limit], more: Use) -> impl Iterator<Item = (&Limit, Exceeded)> {
+fn crossed(limits: &[Limit], more: UsedAmounts) -> impl Iterator<Item = (&Limit, ExceededLimit)> {
     let with = limits.iter().map(move |limit| (limit, limit.with(more)));
     with.filter(|(limit, then)| !is_mostly_used(&limit.of) && is_mostly_used(then))
 }
 
-fn warn_call(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, of: &Exceeded) {
+fn warn_call(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, of: &ExceededLimit) {
     let Some(call) = d.call(thread, path) else { return };
     if d.listener(call.config, &call.listener).is_none_or(|listener| listener.turns <= 1) {
         return;
     }
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), budget_payload::warning(of));
+    let fact =
+        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), budget_payload::warning(of));
     let fact = fact.to(&call.listener.clone()).on(path).because(call.ready_cause).under(call.config);
     d.record(thread, fact);
     awaiting::arrived(d, thread, path);
 }
 
-pub(super) fn is_mostly_used(of: &Exceeded) -> bool {
+pub(super) fn is_mostly_used(of: &ExceededLimit) -> bool {
     of.used.saturating_mul(100) >= of.limit.saturating_mul(limits::WARNING_PERCENT)
 }
 
@@ -287,7 +288,7 @@ mod tests {
 
     #[test]
     fn b15_most_of_a_limit_is_four_fifths_of_it() {
-        let is_most = |used, limit| is_mostly_used(&Exceeded { what: Measure::Messages, used, limit });
+        let is_most = |used, limit| is_mostly_used(&ExceededLimit { what: Measure::Messages, used, limit });
         assert_eq!(
             [is_most(79, 100), is_most(80, 100), is_most(3, 4), is_most(4, 5)],
             [false, true, false, true]

@@ -7,22 +7,22 @@ use super::decision_builder::DecisionBuilder;
 use super::primitives;
 use super::turn::Turn;
 use crate::types::codes::Code;
-use crate::types::flow::Item;
+use crate::types::flow::JudgedItem;
 use crate::types::ids::ThreadId;
 use crate::types::refusal::Refusal;
 
 /// The threads that items name as children of their sender, if they can be children at all.
-pub fn named(items: &[Item]) -> Vec<ThreadId> {
+pub fn named(items: &[JudgedItem]) -> Vec<ThreadId> {
     let mut named = Vec::new();
     for item in items {
         match item {
-            Item::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
-            Item::Admitted(admitted) => {
+            JudgedItem::ForThread { thread, .. } => named.extend(ThreadId::parse(thread)),
+            JudgedItem::Admitted(admitted) => {
                 if let Some(one) = primitives::of(admitted) {
                     named.extend((one.names)(admitted.bytes()));
                 }
             }
-            Item::Refused(_) => {}
+            JudgedItem::Refused(_) => {}
         }
     }
     named

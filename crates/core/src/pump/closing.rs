@@ -8,13 +8,13 @@ use super::budget_use;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::fold::is_failure;
-use super::state::{CHILD, Life, OpenedBy, PendingItem};
+use super::state::{CHILD, OpenedBy, PendingItem, ThreadState};
 use super::timers;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::ports::CallBack;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// How a child's call ended, as the parent reads it.
@@ -80,7 +80,9 @@ fn tell_of_timer(
     let body = core_payload::timer_finished(timer, (thread, path, &listener), outcome.as_str(), payload);
     for to in tell {
         let next = CallPath::top(d.thread(thread).map_or(0, |thread| thread.top_calls) + 1);
-        let news = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone()).to(to).on(&next);
+        let news = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
+            .to(to)
+            .on(&next);
         d.record(thread, news.because(cause).under(config));
     }
 }
@@ -93,11 +95,12 @@ pub(super) fn close_failed(
     refusal: &Refusal,
 ) {
     let Some(call) = d.call(thread, path) else { return };
-    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
-        .to(&call.caller.clone())
-        .on(path)
-        .because(call.ready_cause)
-        .under(call.config);
+    let fact =
+        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
+            .to(&call.caller.clone())
+            .on(path)
+            .because(call.ready_cause)
+            .under(call.config);
     close(d, thread, path, Outcome::Failed, fact);
 }
 
@@ -155,20 +158,21 @@ pub(super) fn cancel_call(
 /// Closes one call as cancelled. Nothing is open below it.
 fn cancelled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, call: &CallPath, refusal: &Refusal) {
     let Some(open) = d.call(thread, call) else { return };
-    let fact = Fact::core(Kind::Outcome, Mark::Code(refusal.code), core_payload::system_error(refusal))
-        .to(&open.caller.clone())
-        .on(call)
-        .because(open.ready_cause)
-        .under(open.config);
+    let fact =
+        Fact::core(RecordKind::Outcome, RecordCode::Code(refusal.code), core_payload::system_error(refusal))
+            .to(&open.caller.clone())
+            .on(call)
+            .because(open.ready_cause)
+            .under(open.config);
     d.effect(Effect::CallBack { thread: thread.clone(), call: call.clone(), why: CallBack::Cancelled });
     d.record(thread, fact);
 }
 
 /// Why an order about a thread cannot be carried out; `None` if the thread is alive.
-pub(super) fn not_alive(life: Option<Life>, order: &str) -> Option<Refusal> {
+pub(super) fn not_alive(life: Option<ThreadState>, order: &str) -> Option<Refusal> {
     match life {
-        Some(Life::Working | Life::Resting) => None,
-        Some(Life::Ended) => {
+        Some(ThreadState::Working | ThreadState::Resting) => None,
+        Some(ThreadState::Ended) => {
             let words = format!("the thread has ended; there is nothing to {order}");
             Some(Refusal::new(Code::EndedThread, words))
         }
@@ -190,7 +194,7 @@ pub(super) fn end_thread(d: &mut DecisionBuilder<'_>, thread: &ThreadId, by: &Na
     let body = core_payload::thread_cancelled(thread, threads);
     d.record(
         thread,
-        Fact::core(Kind::Terminal, Mark::Code(Code::CancelledThread), body).to(by).under(config),
+        Fact::core(RecordKind::Terminal, RecordCode::Code(Code::CancelledThread), body).to(by).under(config),
     );
     tell_parent(d, thread, Outcome::Cancelled, None);
     threads
@@ -210,8 +214,10 @@ fn tell_parent(d: &mut DecisionBuilder<'_>, child: &ThreadId, outcome: Outcome, 
     let used = budget_use::used(d, child, CHILD);
     let cause = d.last_id();
     let body = core_payload::thread_finished(child, outcome.as_str(), head, used, payload);
-    let mut fact =
-        Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).to(&listener).on(&path).under(config);
+    let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .to(&listener)
+        .on(&path)
+        .under(config);
     fact.cause = cause;
     d.record(&parent, fact);
     awaiting::arrived(d, &parent, &path);

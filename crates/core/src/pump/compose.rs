@@ -8,7 +8,7 @@ use systole_wire::answers::{self, Answers, write_answers};
 use systole_wire::envelope::{Delivered, Stamp};
 use systole_wire::payload::Payload;
 
-use super::state::{Answer, Call, Item, PendingItem, Thread};
+use super::state::{Call, ItemAnswer, ItemState, PendingItem, Thread};
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::ports::Lease;
 use crate::types::record::Record;
@@ -25,8 +25,8 @@ pub(super) fn shown(call: &Call) -> Vec<u64> {
 
 /// The items of the last reply in their order. A wait is recorded after the other items, wherever its
 /// sender put it.
-pub(super) fn items(call: &Call) -> Vec<&Item> {
-    let mut items: Vec<&Item> = call.items.iter().collect();
+pub(super) fn items(call: &Call) -> Vec<&ItemState> {
+    let mut items: Vec<&ItemState> = call.items.iter().collect();
     items.sort_by_key(|item| item.ordinal);
     items
 }
@@ -41,11 +41,11 @@ pub(super) fn answers(call: &Call) -> impl Iterator<Item = (u32, u64)> {
 
 /// The records that answer an item: one, or one for each of its takers. An element is `None` if recording
 /// the item was the answer.
-fn answers_of(item: &Item) -> Vec<Option<u64>> {
+fn answers_of(item: &ItemState) -> Vec<Option<u64>> {
     match (item.answer, &item.pending) {
-        (Answer::Seq(seq), _) => vec![Some(seq)],
-        (Answer::Each, PendingItem::Takers(takers)) => takers.answers.clone(),
-        (Answer::Open | Answer::Recorded | Answer::Each, _) => vec![None],
+        (ItemAnswer::Seq(seq), _) => vec![Some(seq)],
+        (ItemAnswer::Each, PendingItem::Takers(takers)) => takers.answers.clone(),
+        (ItemAnswer::Open | ItemAnswer::Recorded | ItemAnswer::Each, _) => vec![None],
     }
 }
 

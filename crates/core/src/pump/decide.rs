@@ -2,23 +2,23 @@
 //! the state's book holds the configurations, and what only the log knows was looked up before. Each kind
 //! of event has its own file next to this one.
 
-use super::buckets::Telling;
+use super::buckets::DueReport;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::{Decision, Effect, Event, EventKind};
 use super::finishing::finish;
 use super::fold::apply_to;
 use super::refusing::{living, may_act, refuse_asker, refuse_outside_calls, throttled_code};
-use super::state::State;
+use super::state::PumpState;
 use super::{asking, closing, ending, failing, journaling, losing, pausing, persons, replying, timers, wall};
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::flow::{Refused, Ticket, Unconnected};
+use crate::types::flow::{Refused, Ticket, UnmatchedDocument};
 use crate::types::ids::{Name, ThreadId};
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Decides on one event.
-pub fn decide(state: &State, event: Event) -> Decision {
+pub fn decide(state: &PumpState, event: Event) -> Decision {
     let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed, apply_to);
     let d = &mut decision_builder;
     match event.what {
@@ -55,16 +55,17 @@ pub fn decide(state: &State, event: Event) -> Decision {
 }
 
 fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Told), body).under(d.current_config());
+    let fact =
+        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Told), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
 }
 
 /// Records how many refusals of one sender were counted, where the refusals would have been recorded.
-fn throttled(d: &mut DecisionBuilder<'_>, telling: &Telling) {
-    let Telling { sender, place, count } = telling;
+fn throttled(d: &mut DecisionBuilder<'_>, telling: &DueReport) {
+    let DueReport { sender, place, count } = telling;
     let body = core_payload::throttled(count.count, count.first, count.last);
-    let code = Mark::Code(throttled_code(d, sender));
-    let fact = Fact::core(Kind::Refusal, code, body).to(sender).under(d.current_config());
+    let code = RecordCode::Code(throttled_code(d, sender));
+    let fact = Fact::core(RecordKind::Refusal, code, body).to(sender).under(d.current_config());
     d.record(&living(d, Some(place)), fact);
 }
 
@@ -77,12 +78,13 @@ fn knocked(d: &mut DecisionBuilder<'_>, source: std::net::IpAddr, count: u64) {
 
 fn refuse_in_sys(d: &mut DecisionBuilder<'_>, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
-    let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).under(d.current_config());
+    let fact =
+        Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body).under(d.current_config());
     d.record(&ThreadId::sys(), fact);
 }
 
-fn unconnected(d: &mut DecisionBuilder<'_>, stray: Unconnected) {
-    let Unconnected { listener, refused, waits, replies_to, ticket } = stray;
+fn unconnected(d: &mut DecisionBuilder<'_>, stray: UnmatchedDocument) {
+    let UnmatchedDocument { listener, refused, waits, replies_to, ticket } = stray;
     // Its lease may be forgotten or belong to an earlier run, but a reply that was taken stays taken.
     let comes_again = replies_to.is_some_and(|delivery| d.was_taken(&delivery, &listener));
     if let Some(ticket) = ticket.filter(|_| comes_again) {

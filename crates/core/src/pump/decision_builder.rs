@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::buckets::Toll;
+use super::buckets::RefusalCost;
 use super::event::{Decision, Effect};
-use super::state::{BudgetUse, Call, State, Thread};
-use super::wall::{Running, Runs};
+use super::state::{BudgetUse, Call, PumpState, Thread};
+use super::wall::{RunningBudget, RunningBudgets};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
 use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
-use crate::types::ports::{Document, Lease, Seed};
-use crate::types::record::{Header, Kind, Mark, Record, Role};
+use crate::types::ports::{Lease, Seed, StoredDocument};
+use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 use crate::types::time::Millis;
 
 /// A fact before it has its place, id and hashes.
 pub(super) struct Fact {
-    pub(super) kind: Kind,
-    pub(super) code: Option<Mark>,
+    pub(super) kind: RecordKind,
+    pub(super) code: Option<RecordCode>,
     pub(super) from: Name,
     pub(super) to: Option<Name>,
     pub(super) call: Option<CallPath>,
@@ -37,7 +37,7 @@ pub(super) struct Fact {
 
 impl Fact {
     /// A fact of the core, with only kind, mark and body.
-    pub(super) fn core(kind: Kind, code: Mark, body: Arc<[u8]>) -> Fact {
+    pub(super) fn core(kind: RecordKind, code: RecordCode, body: Arc<[u8]>) -> Fact {
         Fact {
             kind,
             code: Some(code),
@@ -82,7 +82,7 @@ impl Fact {
 
 /// A decision being written.
 pub(super) struct DecisionBuilder<'a> {
-    pub(super) state: &'a State,
+    pub(super) state: &'a PumpState,
     pub(super) at: Millis,
     tick: Millis,
     seed: Seed,
@@ -96,7 +96,7 @@ pub(super) struct DecisionBuilder<'a> {
 
 impl<'a> DecisionBuilder<'a> {
     pub(super) fn new(
-        state: &'a State,
+        state: &'a PumpState,
         (at, tick): (Millis, Millis),
         seed: Seed,
         apply: fn(&mut Thread, &Record),
@@ -116,13 +116,13 @@ impl<'a> DecisionBuilder<'a> {
     }
 
     /// The running time budgets, as far as ticks measure them.
-    pub(super) fn running(&self) -> &'a Running {
+    pub(super) fn running(&self) -> &'a RunningBudgets {
         &self.state.running
     }
 
     /// The time-limited messages from outside that this decision concerns so far. A pause of
     /// everything concerns all of them.
-    pub(super) fn limited_roots(&self) -> Vec<Runs> {
+    pub(super) fn limited_roots(&self) -> Vec<RunningBudget> {
         let sys = ThreadId::sys();
         let paused = |thread: Option<&Thread>| thread.is_some_and(|sys| sys.paused.is_some());
         let all = self.threads.get(&sys).is_some_and(|t| paused(Some(t)) != paused(self.state.thread(&sys)));
@@ -136,7 +136,7 @@ impl<'a> DecisionBuilder<'a> {
         let limited =
             roots.flat_map(|t| t.purses.iter().map(move |(number, budget_use)| (t, *number, budget_use)));
         let limited = limited.filter(|(_, _, budget_use)| is_limited(budget_use));
-        limited.map(|(t, budget_use, _)| Runs { thread: t.id.clone(), budget_use }).collect()
+        limited.map(|(t, budget_use, _)| RunningBudget { thread: t.id.clone(), budget_use }).collect()
     }
 
     /// A thread as this decision has left it so far.
@@ -213,7 +213,7 @@ impl<'a> DecisionBuilder<'a> {
     fn touch(&mut self, header: &Header) {
         let Some(path) = &header.call else { return };
         self.touched.push((header.thread.clone(), path.clone()));
-        if let (Some(Mark::Role(Role::Call)), Some(turn), Some(ordinal)) =
+        if let (Some(RecordCode::Role(MessageRole::Call)), Some(turn), Some(ordinal)) =
             (header.code, header.turn, header.ordinal)
         {
             self.touched.push((header.thread.clone(), path.item(turn, ordinal)));
@@ -249,7 +249,7 @@ impl<'a> DecisionBuilder<'a> {
     /// Keeps refused bytes under their hash.
     pub(super) fn keep(&mut self, bytes: &Arc<[u8]>) -> Digest {
         let hash = Digest::of(bytes);
-        self.out.documents.push(Document { hash, bytes: bytes.clone() });
+        self.out.documents.push(StoredDocument { hash, bytes: bytes.clone() });
         hash
     }
 
@@ -261,7 +261,7 @@ impl<'a> DecisionBuilder<'a> {
     /// Takes the cost of a refusal from its sender's bucket; `withheld` says where the refusal would
     /// have been recorded.
     pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
-        self.out.toll = Some(Toll { sender: sender.clone(), at: self.at, withheld });
+        self.out.toll = Some(RefusalCost { sender: sender.clone(), at: self.at, withheld });
     }
 
     /// Whether the log has a reply of that listener to that delivery, as far back as is known.
@@ -283,7 +283,7 @@ impl<'a> DecisionBuilder<'a> {
     pub(super) fn refused_items(&self, lease: &Lease) -> Vec<(u32, Arc<[u8]>)> {
         let of_turn = self.out.facts.iter().filter(|fact| {
             let h = &fact.header;
-            h.kind == Kind::Refusal
+            h.kind == RecordKind::Refusal
                 && h.thread == lease.thread
                 && h.call.as_ref() == Some(&lease.call)
                 && h.turn == Some(lease.turn)

@@ -11,15 +11,15 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::event::Work;
+use super::event::ReadyTurn;
 use crate::types::ids::{CallPath, Name, ThreadId};
-use crate::types::ports::{Lease, Token};
+use crate::types::ports::{Lease, LeaseToken};
 use crate::types::time::Millis;
 
 /// Work that waits for a listener, and the number of its deliveries that are out.
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: VecDeque<Work>,
+    waiting: VecDeque<ReadyTurn>,
     out: usize,
     slots: usize,
 }
@@ -51,13 +51,13 @@ impl Out {
 #[derive(Debug, Default)]
 pub struct DispatchQueue {
     queues: HashMap<Name, Queue>,
-    later: BTreeMap<(Millis, u64), Work>,
+    later: BTreeMap<(Millis, u64), ReadyTurn>,
     /// Work that its carrier could not begin. It keeps its slot until it is due.
-    put_off: BTreeMap<(Millis, u64), Work>,
+    put_off: BTreeMap<(Millis, u64), ReadyTurn>,
     arrivals: u64,
-    out: HashMap<Token, Out>,
-    by_call: HashMap<(ThreadId, CallPath), Token>,
-    ends: BTreeSet<(Millis, Token)>,
+    out: HashMap<LeaseToken, Out>,
+    by_call: HashMap<(ThreadId, CallPath), LeaseToken>,
+    ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
 }
 
@@ -69,7 +69,7 @@ impl DispatchQueue {
 
     /// Takes work: into its listener's queue, or aside until it is due. Returns the work if its listener has no
     /// queue.
-    pub fn take(&mut self, work: Work, due: Millis, now: Millis) -> Result<(), Work> {
+    pub fn take(&mut self, work: ReadyTurn, due: Millis, now: Millis) -> Result<(), ReadyTurn> {
         let Some(queue) = self.queues.get_mut(&work.listener) else { return Err(work) };
         if due > now {
             self.arrivals += 1;
@@ -83,7 +83,7 @@ impl DispatchQueue {
 
     /// Work whose listener has a free slot; takes that slot. `is_due` says whether the work is still wanted. Work
     /// that is not wanted is dropped, because its call has closed or moved on.
-    pub fn next(&mut self, now: Millis, is_due: impl Fn(&Work) -> bool) -> Option<Work> {
+    pub fn next(&mut self, now: Millis, is_due: impl Fn(&ReadyTurn) -> bool) -> Option<ReadyTurn> {
         while let Some(entry) = self.later.first_entry().filter(|e| e.key().0 <= now) {
             let work = entry.remove();
             self.woken.insert(work.listener.clone());
@@ -128,7 +128,7 @@ impl DispatchQueue {
     }
 
     /// A sign of life renews the idle time, never the deadline.
-    pub fn renewed(&mut self, token: &Token, now: Millis) {
+    pub fn renewed(&mut self, token: &LeaseToken, now: Millis) {
         let Some(out) = self.out.get_mut(token) else { return };
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
@@ -140,7 +140,7 @@ impl DispatchQueue {
     }
 
     /// Counts a question, and returns how many questions this delivery has asked by now.
-    pub fn asks(&mut self, token: &Token) -> usize {
+    pub fn asks(&mut self, token: &LeaseToken) -> usize {
         let Some(out) = self.out.get_mut(token) else { return 0 };
         out.asks += 1;
         out.asks
@@ -148,7 +148,7 @@ impl DispatchQueue {
 
     /// Notes where the view of a delivery continues after a page. Asking for an earlier page again does not move
     /// this place.
-    pub fn read_on(&mut self, token: &Token, next: u64) {
+    pub fn read_on(&mut self, token: &LeaseToken, next: u64) {
         if let Some(out) = self.out.get_mut(token).filter(|out| next > out.read_to) {
             (out.next_page, out.read_to) = (Some(next), next);
         }
@@ -156,19 +156,19 @@ impl DispatchQueue {
 
     /// Whether a question for the view from that message on asks for the next page. This is true once for each page,
     /// so a delivery gets each message once without a counted question.
-    pub fn reads_on(&mut self, token: &Token, from: u64) -> bool {
+    pub fn reads_on(&mut self, token: &LeaseToken, from: u64) -> bool {
         self.out.get_mut(token).is_some_and(|out| out.next_page.take_if(|next| *next == from).is_some())
     }
 
     /// The carrier says that a delivery is over: its slot is free again.
-    pub fn over(&mut self, token: &Token) -> Option<Arc<Lease>> {
+    pub fn over(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
         let out = self.take_in(token)?;
         self.unused(&out.lease.listener.clone());
         Some(out.lease)
     }
 
     /// Removes a delivery from those that are out.
-    fn take_in(&mut self, token: &Token) -> Option<Out> {
+    fn take_in(&mut self, token: &LeaseToken) -> Option<Out> {
         let out = self.out.remove(token)?;
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
@@ -182,10 +182,10 @@ impl DispatchQueue {
 
     /// A delivery that its carrier could not begin: it is no longer out, keeps its slot, and is due again at that
     /// moment.
-    pub fn put_off(&mut self, token: &Token, due: Millis) {
+    pub fn put_off(&mut self, token: &LeaseToken, due: Millis) {
         let Some(Out { lease, .. }) = self.take_in(token) else { return };
         self.arrivals += 1;
-        let work = Work {
+        let work = ReadyTurn {
             listener: lease.listener.clone(),
             thread: lease.thread.clone(),
             call: lease.call.clone(),
@@ -197,7 +197,7 @@ impl DispatchQueue {
     }
 
     /// Work that could not be begun and is due again. It already has its slot.
-    pub fn again(&mut self, now: Millis) -> Option<Work> {
+    pub fn again(&mut self, now: Millis) -> Option<ReadyTurn> {
         let first = self.put_off.first_entry().filter(|entry| entry.key().0 <= now)?;
         Some(first.remove())
     }
@@ -224,7 +224,7 @@ impl DispatchQueue {
         over
     }
 
-    fn forget_deadline(&mut self, token: &Token) -> Option<Arc<Lease>> {
+    fn forget_deadline(&mut self, token: &LeaseToken) -> Option<Arc<Lease>> {
         let out = self.out.get_mut(token)?;
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));

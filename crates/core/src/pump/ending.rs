@@ -5,19 +5,19 @@ use super::closing::not_alive;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::refusing::{may_act, refuse_asker};
-use super::state::{Life, Thread};
+use super::state::{Thread, ThreadState};
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::{Refused, Ticket};
 use crate::types::ids::{Name, ThreadId};
-use crate::types::record::{Kind, Mark};
+use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Ends a root at rest. Its timers end too, since nothing is ever added to it again.
 pub(super) fn end(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread: &ThreadId) {
     let found = d.thread(thread).filter(|_| !thread.is_sys() && may_act(d, by, thread));
     let refusal = match found.map(Thread::life) {
-        Some(Life::Working) => {
+        Some(ThreadState::Working) => {
             let words = "the thread is at work; only one at rest is ended";
             Some(Refusal::new(Code::BusyThread, words).fixed_by(format!(
                 "wait for its answer, or: systole cancel {}, which ends its work",
@@ -29,7 +29,7 @@ pub(super) fn end(d: &mut DecisionBuilder<'_>, ticket: Ticket, by: &Name, thread
     if let Some(refusal) = refusal {
         return refuse_asker(d, ticket, by, Some(thread), Refused { refusal, kept: None });
     }
-    let fact = Fact::core(Kind::Terminal, Mark::Ended, core_payload::thread_ended(thread));
+    let fact = Fact::core(RecordKind::Terminal, RecordCode::Ended, core_payload::thread_ended(thread));
     let fact = fact.to(by).under(d.current_config());
     d.record(thread, fact);
     d.effect(Effect::Done { ticket });

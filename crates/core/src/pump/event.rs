@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use systole_wire::told::Answer;
+use systole_wire::told::PumpAnswer;
 
-use super::buckets::{Telling, Toll};
+use super::buckets::{DueReport, RefusalCost};
 use super::state::Thread;
-use super::view::Seen;
-use super::wall::{Left, Runs};
-use super::wheel::Until;
+use super::view::ReadResults;
+use super::wall::{RunningBudget, TimeLeft};
+use super::wheel::TimerDue;
 use crate::types::codes::Code;
-use crate::types::flow::{Asked, Judged, Receipt, Taken, Ticket, Unconnected};
+use crate::types::flow::{DoorMessage, JudgedDocument, Receipt, TakenReply, Ticket, UnmatchedDocument};
 use crate::types::ids::{CallPath, Name, ThreadId, TimerId};
 use crate::types::person::{PersonRequestId, Ruling};
-use crate::types::ports::{CallBack, Document, GivenUp, Lease, Seed, Token};
+use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, Seed, StoredDocument};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
@@ -40,7 +40,7 @@ pub enum EventKind {
         listeners: Vec<Name>,
     },
     /// The log continues without some acknowledged positions.
-    GaveUp(GivenUp),
+    GaveUp(LostRange),
     /// The organism stops.
     Stopping {
         /// How: `drain`.
@@ -59,24 +59,24 @@ pub enum EventKind {
     /// thread that the message names.
     Asked {
         /// The message.
-        asked: Asked,
+        asked: DoorMessage,
         /// The record from the log that bound the key earlier.
-        bound: Option<Bound>,
+        bound: Option<BoundKey>,
     },
     /// A listener's reply, judged.
-    Replied(Judged),
+    Replied(JudgedDocument),
     /// A reply or a question that needs the view of its call. The view was read from the log as of the
     /// moment when the turn became due, or could not be read.
     Looked {
         /// What was said.
-        judged: Judged,
+        judged: JudgedDocument,
         /// The view.
-        seen: Result<Seen, Refusal>,
+        seen: Result<ReadResults, Refusal>,
     },
     /// A listener's document that belongs to no delivery.
-    Stray(Unconnected),
+    Stray(UnmatchedDocument),
     /// An attempt that will get no answer.
-    Lost(Lost),
+    Lost(LostAttempt),
     /// The first attempt for a listener whose attempts are recorded before they are sent.
     Sending {
         /// Its thread.
@@ -98,7 +98,7 @@ pub enum EventKind {
         late_ms: u64,
     },
     /// A message from outside has used most of its time, or all of it.
-    Elapsed(Runs),
+    Elapsed(RunningBudget),
     /// Requests came without a valid credential, this many since the last report.
     Knocked {
         /// The address they came from.
@@ -114,7 +114,7 @@ pub enum EventKind {
         words: String,
     },
     /// So many refusals of one sender were counted and not recorded one by one.
-    Throttled(Telling),
+    Throttled(DueReport),
     /// A person decides about something that waits.
     Ruled(Ruling),
     /// No person decided in time.
@@ -127,7 +127,7 @@ pub enum EventKind {
         request: PersonRequestId,
     },
     /// A person pauses or resumes a thread.
-    Pause(Pause),
+    Pause(PauseOrder),
     /// A person ends a thread and everything that is open in it.
     Cancel {
         /// The asker's ticket.
@@ -150,7 +150,7 @@ pub enum EventKind {
 
 /// An order to pause or resume a thread.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Pause {
+pub struct PauseOrder {
     /// The asker's ticket.
     pub ticket: Ticket,
     /// The client that asks.
@@ -165,7 +165,7 @@ pub struct Pause {
 
 /// A key that was bound earlier: the record that bound it, and the hash of its body.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Bound {
+pub struct BoundKey {
     /// Its receipt.
     pub receipt: Receipt,
     /// The hash of its body.
@@ -174,7 +174,7 @@ pub struct Bound {
 
 /// An attempt that ended without a reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Lost {
+pub struct LostAttempt {
     /// The thread.
     pub thread: ThreadId,
     /// The call.
@@ -197,7 +197,7 @@ pub struct Lost {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Effect {
     /// A turn may go out.
-    Ready(Work),
+    Ready(ReadyTurn),
     /// The pump must wait for a timer.
     Wait {
         /// The thread.
@@ -205,7 +205,7 @@ pub enum Effect {
         /// The timer.
         timer: TimerId,
         /// Until when; `None` ends the wait.
-        until: Option<Until>,
+        until: Option<TimerDue>,
     },
     /// A delivery that may be out is no longer wanted.
     CallBack {
@@ -234,16 +234,16 @@ pub enum Effect {
         /// The listener.
         listener: Name,
         /// The answer.
-        answer: Box<Answer>,
+        answer: Box<PumpAnswer>,
     },
     /// A listener asks for the journal of earlier attempts; the log has the answer.
-    Recall(Recall),
+    Recall(JournalRecall),
     /// The time of a message from outside starts to run, or stops.
     Runs {
         /// The message: its root and budget use.
-        runs: Runs,
+        runs: RunningBudget,
         /// The time until its next mark; `None` if the time does not run.
-        left: Option<Left>,
+        left: Option<TimeLeft>,
     },
     /// Work that a pause of that thread held back may go out; `sys` stands for everything.
     Resumed(ThreadId),
@@ -266,7 +266,7 @@ pub enum Effect {
         /// The ticket of the listener that waits for its receipt.
         ticket: Ticket,
         /// The content of the receipt.
-        taken: Box<Taken>,
+        taken: Box<TakenReply>,
     },
     /// The asker's order was carried out, or the listener's document was taken.
     Done {
@@ -277,7 +277,7 @@ pub enum Effect {
 
 /// A request for the journal of a turn's earlier attempts.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Recall {
+pub struct JournalRecall {
     /// The delivery that asked.
     pub lease: Arc<Lease>,
     /// The number of the answer.
@@ -290,7 +290,7 @@ pub struct Recall {
 
 /// One turn of one call that may be handed to its listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Work {
+pub struct ReadyTurn {
     /// The listener.
     pub listener: Name,
     /// The thread.
@@ -315,12 +315,12 @@ pub struct Decision {
     /// the decision was written and need no second fold.
     pub folded: Vec<Thread>,
     /// Documents that the facts name.
-    pub documents: Vec<Document>,
+    pub documents: Vec<StoredDocument>,
     /// The effects that follow.
     pub effects: Vec<Effect>,
     /// The cost of a refusal to its sender's bucket.
-    pub toll: Option<Toll>,
+    pub toll: Option<RefusalCost>,
     /// The delivery whose reply was taken, its listener and a fingerprint, if the listener waits for a
     /// receipt: so that the reply is recognized when it comes again.
-    pub replied: Option<(Token, Name, u64)>,
+    pub replied: Option<(LeaseToken, Name, u64)>,
 }

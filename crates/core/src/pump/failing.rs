@@ -6,11 +6,11 @@ use super::compose::work_key;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::Call;
 use super::wrapping;
-use crate::rules::core_payload::{self, Attempt};
+use crate::rules::core_payload::{self, AttemptRecord};
 use crate::types::codes::Code;
-use crate::types::flow::Failing;
+use crate::types::flow::PumpFailure;
 use crate::types::ids::{CallPath, ThreadId};
-use crate::types::record::{Kind, Mark};
+use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// The model call that the due attempt began and that has no result: its outcome is unknown.
@@ -24,7 +24,7 @@ pub(super) fn failed(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    failing: &Failing,
+    failing: &PumpFailure,
     more: bool,
     with_pump: bool,
 ) {
@@ -35,7 +35,7 @@ pub(super) fn failed(
         let pause = d.listener(config, &to).map_or(0, |l| l.retry.pause_ms(own + 1));
         let due = d.at().plus(if with_pump { 0 } else { pause });
         let (code, words) = (Some(failing.code), failing.words.clone());
-        let next = Attempt { number: attempt + 1, due, code, with_pump, words };
+        let next = AttemptRecord { number: attempt + 1, due, code, with_pump, words };
         record_attempt(d, thread, path, turn, &next);
         return;
     }
@@ -55,7 +55,8 @@ pub(super) fn dead_letter(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: 
     let Some(call) = d.call(thread, path) else { return };
     let (turn, attempt) = (call.settled + 1, call.attempts.max(1));
     let body = core_payload::dead_letter(&work_key(thread, path, turn), attempt);
-    let letter = Fact::core(Kind::Outcome, Mark::DeadLetter, body).to(&call.listener.clone()).on(path);
+    let letter =
+        Fact::core(RecordKind::Outcome, RecordCode::DeadLetter, body).to(&call.listener.clone()).on(path);
     let mut letter = letter.because(call.ready_cause).under(call.config);
     letter.turn = Some(turn);
     d.record(thread, letter);
@@ -66,14 +67,15 @@ pub(super) fn again(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallP
     let Some(call) = d.call(thread, path) else { return };
     let code = if begun(call).is_some() { Code::UnknownOutcome } else { Code::ListenerLost };
     let (turn, number) = (call.settled + 1, call.attempts.max(1) + 1);
-    let next = Attempt { number, due: d.at(), code: Some(code), with_pump: false, words };
+    let next = AttemptRecord { number, due: d.at(), code: Some(code), with_pump: false, words };
     record_attempt(d, thread, path, turn, &next);
 }
 
 /// The first attempt for a listener whose attempts are recorded before they are sent.
 pub(super) fn sending(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath, turn: u32) {
     if d.call(thread, path).is_some_and(|c| c.is_due(turn, 1) && c.attempts == 0) {
-        let first = Attempt { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
+        let first =
+            AttemptRecord { number: 1, due: d.at(), code: None, with_pump: false, words: String::new() };
         record_attempt(d, thread, path, turn, &first);
     }
 }
@@ -83,11 +85,11 @@ fn record_attempt(
     thread: &ThreadId,
     path: &CallPath,
     turn: u32,
-    attempt: &Attempt,
+    attempt: &AttemptRecord,
 ) {
     let Some(call) = d.call(thread, path) else { return };
-    let mark = attempt.code.map(Mark::Code);
-    let mut fact = Fact::core(Kind::Attempt, Mark::Handled, core_payload::attempt(attempt))
+    let mark = attempt.code.map(RecordCode::Code);
+    let mut fact = Fact::core(RecordKind::Attempt, RecordCode::Handled, core_payload::attempt(attempt))
         .to(&call.listener.clone())
         .on(path)
         .because(call.ready_cause)

@@ -1,8 +1,8 @@
 //! Ends a decision: what has changed since the state before it becomes effects.
 
 use super::decision_builder::{DecisionBuilder, first_top_call};
-use super::event::{Decision, Effect, Work};
-use super::state::Stand;
+use super::event::{Decision, Effect, ReadyTurn};
+use super::state::CallState;
 use super::{timers, wall};
 use crate::types::ids::{CallPath, ThreadId};
 
@@ -38,12 +38,12 @@ pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
     d.out
 }
 
-fn newly_ready(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Option<Work> {
+fn newly_ready(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Option<ReadyTurn> {
     let call = d.call(thread, path)?;
-    let Stand::Ready { turn, attempt } = call.stand() else { return None };
+    let CallState::Ready { turn, attempt } = call.stand() else { return None };
     // Recording a first attempt changes only the number of recorded attempts.
     let before = d.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
-    (before != Some((call.stand(), call.attempts))).then(|| Work {
+    (before != Some((call.stand(), call.attempts))).then(|| ReadyTurn {
         listener: call.listener.clone(),
         thread: thread.clone(),
         call: path.clone(),

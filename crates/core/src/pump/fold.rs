@@ -11,23 +11,25 @@ use std::collections::BTreeMap;
 
 use super::primitives;
 use super::state::{
-    Answer, Approval, Arrival, BudgetUse, Call, Child, Journal, OpenedBy, Opener, PendingItem, Question,
-    RecentKey, Sort, State, Thread, WrapUp,
+    Approval, BudgetUse, Call, Child, InboxMessage, ItemAnswer, Journal, OpenedBy, PendingItem, PumpState,
+    Question, RecentKey, Sort, Thread, ThreadOpener, WrapUp,
 };
-use crate::rules::loops::Rounds;
+use crate::rules::loops::LoopMemory;
 use crate::rules::{approval_payload, budget_payload, core_payload, labels, question, view_payload};
-use crate::types::budget::Use;
+use crate::types::budget::UsedAmounts;
 use crate::types::ids::{CallPath, Digest};
 use crate::types::limits;
 use crate::types::person::QuestionRequest;
-use crate::types::record::{Approving, Header, Kind, Mark, Record, Role, Steering};
+use crate::types::record::{
+    ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, SteerEffect,
+};
 use crate::types::time::Millis;
 
 use settling::{kept, settle, unanswered};
 pub(super) use takers::is_failure;
 
 /// Folds one record into the state.
-pub fn apply(state: &mut State, record: &Record) {
+pub fn apply(state: &mut PumpState, record: &Record) {
     let id = &record.header.thread;
     let thread = state.threads.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
     apply_to(thread, record);
@@ -41,63 +43,63 @@ pub fn apply_to(thread: &mut Thread, record: &Record) {
     thread.touched = h.time;
     if h.seq == 1 && !thread.id.is_sys() {
         let body = Digest::of(&record.body);
-        thread.opener = Some(Opener { sender: h.from.clone(), key: h.key.clone(), body, first: h.id });
+        thread.opener = Some(ThreadOpener { sender: h.from.clone(), key: h.key.clone(), body, first: h.id });
     }
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(role))) => message(thread, record, role),
-        (Kind::Refusal, mark) => {
-            settle(thread, h, Answer::Seq(h.seq));
-            if matches!(mark, Some(Mark::ChildrenOpen | Mark::TodoOpen))
+        (RecordKind::Message, Some(RecordCode::Role(role))) => message(thread, record, role),
+        (RecordKind::Refusal, mark) => {
+            settle(thread, h, ItemAnswer::Seq(h.seq));
+            if matches!(mark, Some(RecordCode::ChildrenOpen | RecordCode::TodoOpen))
                 && let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path))
             {
                 call.nudged = true;
             }
         }
-        (Kind::Outcome, Some(Mark::DeadLetter)) => {}
-        (Kind::Outcome, _) => close(thread, record),
-        (Kind::Attempt, _) => attempt(thread, record),
-        (Kind::Timer, Some(Mark::Timing(timing))) => timers::timer(thread, record, timing),
-        (Kind::Terminal, _) => end(thread),
-        (Kind::Journal, _) => journal::entry(thread, record),
-        (Kind::Approval, Some(Mark::Approving(what))) => approving(thread, record, what),
-        (Kind::Steer, Some(Mark::Steering(what))) => match what {
-            Steering::Paused => thread.paused = Some(h.time),
-            Steering::Resumed => thread.paused = None,
-            Steering::Steered => steered(thread, record),
+        (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => {}
+        (RecordKind::Outcome, _) => close(thread, record),
+        (RecordKind::Attempt, _) => attempt(thread, record),
+        (RecordKind::Timer, Some(RecordCode::Timing(timing))) => timers::timer(thread, record, timing),
+        (RecordKind::Terminal, _) => end(thread),
+        (RecordKind::Journal, _) => journal::entry(thread, record),
+        (RecordKind::Approval, Some(RecordCode::Approving(what))) => approving(thread, record, what),
+        (RecordKind::Steer, Some(RecordCode::Steering(what))) => match what {
+            SteerEffect::Paused => thread.paused = Some(h.time),
+            SteerEffect::Resumed => thread.paused = None,
+            SteerEffect::Steered => steered(thread, record),
         },
-        (Kind::Message | Kind::Timer | Kind::Approval | Kind::Steer, _) => {}
+        (RecordKind::Message | RecordKind::Timer | RecordKind::Approval | RecordKind::Steer, _) => {}
     }
 }
 
-fn message(thread: &mut Thread, record: &Record, role: Role) {
+fn message(thread: &mut Thread, record: &Record, role: MessageRole) {
     let h = &record.header;
     match role {
-        Role::Request | Role::Begin => {
+        MessageRole::Request | MessageRole::Begin => {
             thread.top_calls += 1;
             remember_key(thread, record);
             let held = !thread.calls.is_empty();
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
-            let runs = (role == Role::Request && !held).then_some(h.time);
+            let runs = (role == MessageRole::Request && !held).then_some(h.time);
             thread.purses.insert(number, BudgetUse::new(h.config, runs));
         }
-        Role::Call => {
-            settle(thread, h, Answer::Open);
+        MessageRole::Call => {
+            settle(thread, h, ItemAnswer::Open);
             let budget_use = purse_of(thread, h.call.as_ref());
             open(thread, h, item_path(h), OpenedBy::Request, false, budget_use);
             if let Some(caller) = &h.call {
-                thread.charge(caller, Use::CALL);
+                thread.charge(caller, UsedAmounts::CALL);
             }
             if let (Some(call), Some(to)) = (call_of(thread, h), &h.to) {
                 call.rounds.made(h.turn.unwrap_or(0), to, &record.body);
             }
         }
-        Role::ToAll => takers::taken(thread, record, false),
-        Role::ToFirst => takers::taken(thread, record, true),
-        Role::Steer => unanswered(thread, record),
-        Role::Note => kept(thread, record),
-        Role::Final => close(thread, record),
-        Role::Answer => {
+        MessageRole::ToAll => takers::taken(thread, record, false),
+        MessageRole::ToFirst => takers::taken(thread, record, true),
+        MessageRole::Steer => unanswered(thread, record),
+        MessageRole::Note => kept(thread, record),
+        MessageRole::Final => close(thread, record),
+        MessageRole::Answer => {
             if let Some(path) = &h.call {
                 answer_item(thread, path, record);
                 spawned(thread, path, record);
@@ -105,10 +107,10 @@ fn message(thread: &mut Thread, record: &Record, role: Role) {
                 timers::answered(thread, path, record);
             }
         }
-        Role::Inbox => inbox(thread, record),
-        Role::WrapUp => wrap_up(thread, record),
-        Role::Tell => tell(thread, record),
-        Role::Told => {}
+        MessageRole::Inbox => inbox(thread, record),
+        MessageRole::WrapUp => wrap_up(thread, record),
+        MessageRole::Tell => tell(thread, record),
+        MessageRole::Told => {}
         _ => item(thread, record),
     }
 }
@@ -136,32 +138,33 @@ fn tell(thread: &mut Thread, record: &Record) {
 }
 
 /// A call waits for a person, or no longer does. A rejected call waits until its outcome.
-fn approving(thread: &mut Thread, record: &Record, what: Approving) {
+fn approving(thread: &mut Thread, record: &Record, what: ApprovalEffect) {
     let h = &record.header;
     if thread.id.is_sys() {
-        thread.person_requests += u64::from(matches!(what, Approving::Requested | Approving::Asked));
+        thread.person_requests +=
+            u64::from(matches!(what, ApprovalEffect::Requested | ApprovalEffect::Asked));
         return;
     }
-    if what == Approving::Asked {
+    if what == ApprovalEffect::Asked {
         return asked(thread, record);
     }
     let Some(call) = h.call.as_ref().and_then(|path| thread.calls.get_mut(path)) else { return };
     match what {
-        Approving::Requested => {
+        ApprovalEffect::Requested => {
             let of_attempt = approval_payload::unknown(&record.body).is_some();
             call.approval = approval_payload::read_requested(&record.body).map(|(id, hash, expires)| {
                 let element = approval_payload::element(&record.body).unwrap_or_default();
                 Approval { id, hash, asked: h.time, expires, seq: h.seq, element, of_attempt }
             });
         }
-        Approving::Amendment => call.request = h.seq,
-        Approving::Approved | Approving::Amended => {
+        ApprovalEffect::Amendment => call.request = h.seq,
+        ApprovalEffect::Approved | ApprovalEffect::Amended => {
             // Every attempt at a turn shows the same, so another attempt does not change what is shown.
             if call.approval.take().is_some_and(|approval| !approval.of_attempt) {
                 call.ready_after(h.seq, h.id, h.time);
             }
         }
-        Approving::Rejected | Approving::Expired | Approving::Asked => {}
+        ApprovalEffect::Rejected | ApprovalEffect::Expired | ApprovalEffect::Asked => {}
     }
 }
 
@@ -238,7 +241,7 @@ fn open(
         children: Vec::new(),
         shown_ends: 0,
         nudged: false,
-        rounds: Rounds::default(),
+        rounds: LoopMemory::default(),
         todos: BTreeMap::new(),
         cleared: 0,
     };
@@ -253,7 +256,7 @@ fn answer_item(thread: &mut Thread, path: &CallPath, record: &Record) {
     if let Some(item) = call.items.iter_mut().find(|i| i.ordinal == ordinal) {
         match path.taker_number() {
             Some(number) => takers::answered(item, number, record),
-            None => item.answer = Answer::Seq(h.seq),
+            None => item.answer = ItemAnswer::Seq(h.seq),
         }
         call.ready_after(h.seq, h.id, h.time);
     }
@@ -265,7 +268,7 @@ fn spawned(thread: &mut Thread, path: &CallPath, record: &Record) {
     thread.spawns += 1;
     labels::remember(&mut thread.labels, &child);
     let Some((caller, ..)) = path.caller() else { return };
-    thread.charge(&caller, Use::SPAWN);
+    thread.charge(&caller, UsedAmounts::SPAWN);
     if let Some(call) = thread.calls.get_mut(&caller) {
         let ceiling = budget_payload::ceiling(&record.body);
         call.children.push(Child { id: child, ended: None, ceiling });
@@ -294,7 +297,7 @@ fn inbox(thread: &mut Thread, record: &Record) {
         None if warning.is_some() => Sort::Budget,
         None => Sort::Notice,
     };
-    call.inbox.push(Arrival { seq, sort });
+    call.inbox.push(InboxMessage { seq, sort });
     if let Some(child) = child.and_then(|id| call.children.iter_mut().find(|c| c.id == id)) {
         child.ended = Some(seq);
         thread.charge(path, budget_payload::used_by_child(&record.body));
@@ -310,7 +313,7 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
     let h = &record.header;
     let Some(what) = budget_payload::read_exceeded(&record.body) else { return };
     let Some(call) = call_of(thread, h) else { return };
-    call.inbox.push(Arrival { seq: h.seq, sort: Sort::Budget });
+    call.inbox.push(InboxMessage { seq: h.seq, sort: Sort::Budget });
     call.wrap_up = Some(WrapUp { what, seq: h.seq });
     if h.turn == Some(call.settled) {
         call.ready_after(h.seq, h.id, h.time);
@@ -321,7 +324,7 @@ fn wrap_up(thread: &mut Thread, record: &Record) {
 fn steered(thread: &mut Thread, record: &Record) {
     remember_key(thread, record);
     if let Some(call) = call_of(thread, &record.header) {
-        call.inbox.push(Arrival { seq: record.header.seq, sort: Sort::Steer });
+        call.inbox.push(InboxMessage { seq: record.header.seq, sort: Sort::Steer });
     }
 }
 

@@ -8,15 +8,15 @@ use super::budget_use;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::looping;
 use super::turn::Turn;
-use crate::types::budget::Use;
-use crate::types::composition::Gather;
+use crate::types::budget::UsedAmounts;
+use crate::types::composition::GatherRule;
 use crate::types::flow::Admitted;
 use crate::types::ids::{CallPath, Name};
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// The use of the calls to all takers.
-pub(super) fn used(takers: &[(Name, bool)]) -> Use {
-    Use::calls(takers.len() as u64)
+pub(super) fn used(takers: &[(Name, bool)]) -> UsedAmounts {
+    UsedAmounts::calls(takers.len() as u64)
 }
 
 /// Begins a call to each taker of an item.
@@ -25,12 +25,12 @@ pub(super) fn begin(
     turn: &Turn<'_>,
     ordinal: u32,
     admitted: &Admitted,
-    gather: Gather,
+    gather: GatherRule,
     takers: &[(Name, bool)],
 ) {
     let role = match gather {
-        Gather::All => Role::ToAll,
-        Gather::First => Role::ToFirst,
+        GatherRule::All => MessageRole::ToAll,
+        GatherRule::First => MessageRole::ToFirst,
     };
     let item = turn.path.item(turn.number, ordinal);
     let over = budget_use::over(d, turn.thread, turn.path);
@@ -39,7 +39,7 @@ pub(super) fn begin(
         .map(|(number, (to, is_dangerous))| (item.taker(number), to, *is_dangerous))
         .collect();
     for (path, to, _) in &calls {
-        let mut fact = Fact::core(Kind::Message, Mark::Role(role), admitted.bytes().clone())
+        let mut fact = Fact::core(RecordKind::Message, RecordCode::Role(role), admitted.bytes().clone())
             .to(to)
             .on(path)
             .because(turn.cause)

@@ -3,17 +3,17 @@
 
 use std::sync::Arc;
 
-use systole_wire::ask::Question;
-use systole_wire::journal::{Entry, Label, Outcome};
+use systole_wire::ask::PumpQuestion;
+use systole_wire::journal::{EntryLabel, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
-use systole_wire::told::Answer;
+use systole_wire::told::PumpAnswer;
 
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Effect, Recall};
+use super::event::{Effect, JournalRecall};
 use super::primitives::recall;
 use super::reserving;
 use super::showing;
-use super::state::{Entered, Journal};
+use super::state::{EntryKind, Journal};
 use super::turn::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
@@ -21,7 +21,7 @@ use crate::types::flow::Refused;
 use crate::types::ids::{Digest, Name};
 use crate::types::limits;
 use crate::types::ports::Lease;
-use crate::types::record::{Journaling, Kind, Mark};
+use crate::types::record::{JournalEffect, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Takes an entry. If the same entry comes again, it is answered again and changes nothing.
@@ -30,41 +30,41 @@ pub(super) fn entry(
     turn: &Turn<'_>,
     lease: &Lease,
     id: u64,
-    entry: Result<Entry, Refused>,
+    entry: Result<JournalEntry, Refused>,
 ) {
     let entry = match entry {
         Ok(entry) => entry,
         Err(refused) => return refuse(d, turn, lease, id, refused),
     };
     let Some(call) = d.call(turn.thread, turn.path) else { return };
-    let label = Label { id, delivery: None, attempt: Some(lease.attempt) };
+    let label = EntryLabel { id, delivery: None, attempt: Some(lease.attempt) };
     let body: Arc<[u8]> = Arc::from(entry.document(label));
     let refusal = match call.journal.entry(id) {
         Some(known) if known.body == Digest::of(&body) => return confirm(d, turn, lease, id),
         Some(_) => Some(other_bytes(id)),
         None => match &entry {
-            Entry::Started(_) => full(&call.journal),
-            Entry::Result(outcome) => no_start(&call.journal, id, outcome),
+            JournalEntry::Started(_) => full(&call.journal),
+            JournalEntry::Result(outcome) => no_start(&call.journal, id, outcome),
         },
     };
     if let Some(refusal) = refusal.or_else(|| reserving::foreign_money(d, turn, &entry)) {
         return refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
     }
-    if let Entry::Started(started) = &entry
+    if let JournalEntry::Started(started) = &entry
         && let Some((of, refusal)) = reserving::refusal(d, turn, started)
     {
         refuse(d, turn, lease, id, Refused { refusal, kept: Some(body) });
         return reserving::wrap_up(d, turn, &of);
     }
     let mark = match entry {
-        Entry::Started(_) => Journaling::Started,
-        Entry::Result(_) => Journaling::Result,
+        JournalEntry::Started(_) => JournalEffect::Started,
+        JournalEntry::Result(_) => JournalEffect::Result,
     };
-    let mut fact = Fact::core(Kind::Journal, Mark::Journaling(mark), body).on(turn.path);
+    let mut fact = Fact::core(RecordKind::Journal, RecordCode::Journaling(mark), body).on(turn.path);
     fact.from = turn.sender.clone();
     fact.turn = Some(turn.number);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
-    if mark == Journaling::Result {
+    if mark == JournalEffect::Result {
         reserving::settled(d, turn.thread, turn.path);
     }
     confirm(d, turn, lease, id);
@@ -81,12 +81,12 @@ fn full(journal: &Journal) -> Option<Refusal> {
 }
 
 /// Why this is not the result of a model call that has begun.
-fn no_start(journal: &Journal, id: u64, outcome: &Outcome) -> Option<Refusal> {
+fn no_start(journal: &Journal, id: u64, outcome: &ModelCallOutcome) -> Option<Refusal> {
     let (result, start) = (id.to_string(), outcome.of.to_string());
     let words = match journal.entry(outcome.of).map(|entry| &entry.sort) {
-        Some(Entered::Open(_)) => return None,
-        Some(Entered::Answered) => format!("entry {start} has its result already"),
-        Some(Entered::Result) => format!("entry {start} is a result itself"),
+        Some(EntryKind::Open(_)) => return None,
+        Some(EntryKind::Answered) => format!("entry {start} has its result already"),
+        Some(EntryKind::Result) => format!("entry {start} is a result itself"),
         None => {
             format!("entry {result} is the result of {start}, which this attempt never began")
         }
@@ -114,21 +114,23 @@ pub(super) fn asked(
     turn: &Turn<'_>,
     lease: &Arc<Lease>,
     id: u64,
-    question: Result<Question, Refused>,
+    question: Result<PumpQuestion, Refused>,
 ) {
     let answered = match question {
-        Ok(Question::Journal { from }) => {
+        Ok(PumpQuestion::Journal { from }) => {
             let past = d.call(turn.thread, turn.path).map_or(&[][..], |call| &call.journal.past);
             let skipped = usize::try_from(from).unwrap_or(usize::MAX);
             let seqs = past.iter().skip(skipped).copied().collect();
-            return d.effect(Effect::Recall(Recall { lease: lease.clone(), id, from, seqs }));
+            return d.effect(Effect::Recall(JournalRecall { lease: lease.clone(), id, from, seqs }));
         }
-        Ok(Question::View { .. } | Question::Blob { .. }) => recall::answer_of(turn, 0).map_err(unkept),
-        Ok(Question::Schema { name, element, from }) => {
+        Ok(PumpQuestion::View { .. } | PumpQuestion::Blob { .. }) => {
+            recall::answer_of(turn, 0).map_err(unkept)
+        }
+        Ok(PumpQuestion::Schema { name, element, from }) => {
             showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
         }
-        Ok(Question::PutBlob { text }) => Ok(showing::put(d, &text)),
-        Ok(Question::Configuration { path, from }) => {
+        Ok(PumpQuestion::PutBlob { text }) => Ok(showing::put(d, &text)),
+        Ok(PumpQuestion::Configuration { path, from }) => {
             showing::configuration(d, turn, &path, from).map_err(unkept)
         }
         Err(refused) => Err(refused),
@@ -152,7 +154,9 @@ fn refuse(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, 
         d.toll(&turn.sender, None);
         refusal.hash = kept.map(|bytes| d.keep(&bytes));
         let body = core_payload::system_error(&refusal);
-        let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender).on(turn.path);
+        let fact = Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
+            .to(&turn.sender)
+            .on(turn.path);
         d.record(turn.thread, fact.because(turn.cause).under(turn.config));
     } else {
         d.toll(&turn.sender, Some(turn.thread.clone()));
@@ -170,6 +174,6 @@ pub(super) fn answer(
     body: Option<&Arc<[u8]>>,
 ) {
     let payload = body.and_then(|body| Payload::trusted(body.clone()).ok());
-    let answer = Box::new(Answer { delivery, id, payload });
+    let answer = Box::new(PumpAnswer { delivery, id, payload });
     d.effect(Effect::Answer { listener: listener.clone(), answer });
 }

@@ -9,7 +9,7 @@ use super::turn::Turn;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::ids::Name;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Why a call may not be made again; `None` if it may.
@@ -54,6 +54,8 @@ pub(super) fn tell(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, to: &Name, payl
     let refusal =
         Refusal::new(Code::RepeatedCall, words).fixed_by("use an answer, or ask for something else");
     let body = core_payload::system_error(&refusal);
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .on(turn.path)
+        .to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }

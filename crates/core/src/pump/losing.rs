@@ -2,15 +2,15 @@
 
 use super::approving;
 use super::decision_builder::DecisionBuilder;
-use super::event::Lost;
+use super::event::LostAttempt;
 use super::failing::{begun, failed};
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
-use crate::types::flow::Failing;
+use crate::types::flow::PumpFailure;
 use crate::types::limits;
 
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
-pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &Lost) {
+pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
         return;
     };
@@ -40,8 +40,8 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &Lost) {
     failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
 }
 
-fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
-    let Some(entry) = begun else { return Failing { code: lost.code, words: lost.words.clone() } };
+fn failing(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {
+    let Some(entry) = begun else { return PumpFailure { code: lost.code, words: lost.words.clone() } };
     let words = [
         "lost after its model call began, which may have been paid: entry ",
         &entry.to_string(),
@@ -50,5 +50,5 @@ fn failing(lost: &Lost, begun: Option<u64>) -> Failing {
         ": ",
         &lost.words,
     ];
-    Failing { code: Code::UnknownOutcome, words: words.concat() }
+    PumpFailure { code: Code::UnknownOutcome, words: words.concat() }
 }

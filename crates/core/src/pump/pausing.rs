@@ -4,18 +4,18 @@
 
 use super::closing;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Effect, Pause};
+use super::event::{Effect, PauseOrder};
 use super::refusing::{may_act, refuse_asker};
 use super::state::Thread;
 use crate::rules::approval_payload;
 use crate::types::flow::Refused;
 use crate::types::ids::ThreadId;
-use crate::types::record::{Kind, Mark, Steering};
+use crate::types::record::{RecordCode, RecordKind, SteerEffect};
 use crate::types::time::Millis;
 
 /// Pauses or resumes a thread. An order that changes nothing is not recorded again.
-pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &Pause) {
-    let Pause { ticket, by, thread, halts, note } = pause;
+pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &PauseOrder) {
+    let PauseOrder { ticket, by, thread, halts, note } = pause;
     let ticket = *ticket;
     let place = thread.clone().unwrap_or_else(ThreadId::sys);
     let found = d.thread(&place).filter(|t| t.seq > 0 && thread.is_some() != t.id.is_sys());
@@ -27,10 +27,10 @@ pub(super) fn pause(d: &mut DecisionBuilder<'_>, pause: &Pause) {
         let config = found.and_then(|t| t.calls.values().next()).map(|call| call.config);
         let config = config.unwrap_or_else(|| d.current_config());
         let (what, body) = match halts {
-            true => (Steering::Paused, approval_payload::paused(by, note.as_deref())),
-            false => (Steering::Resumed, approval_payload::resumed(by)),
+            true => (SteerEffect::Paused, approval_payload::paused(by, note.as_deref())),
+            false => (SteerEffect::Resumed, approval_payload::resumed(by)),
         };
-        let fact = Fact::core(Kind::Steer, Mark::Steering(what), body).to(by).under(config);
+        let fact = Fact::core(RecordKind::Steer, RecordCode::Steering(what), body).to(by).under(config);
         d.record(&place, fact);
         if !halts {
             d.effect(Effect::Resumed(place));

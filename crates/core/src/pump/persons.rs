@@ -11,7 +11,7 @@ use crate::rules::question;
 use crate::types::client;
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
-use crate::types::person::{PersonRequestId, RequestKind, Ruling, Says};
+use crate::types::person::{PersonDecision, PersonRequestId, RequestKind, Ruling};
 use crate::types::refusal::Refusal;
 
 /// A person decides about a request.
@@ -24,7 +24,7 @@ pub(super) fn ruled(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
             let note = note.as_deref();
             let request = d.thread(&thread).and_then(|state| state.person_request(&place));
             let ruled = match (request, says) {
-                (Some(PersonRequest::Question(question)), Says::Choose(choice)) => {
+                (Some(PersonRequest::Question(question)), PersonDecision::Choose(choice)) => {
                     let question = question.clone();
                     is_bound_to(id, question.hash, hash)
                         .and_then(|()| {
@@ -32,7 +32,9 @@ pub(super) fn ruled(d: &mut DecisionBuilder<'_>, ruling: Ruling) {
                         })
                         .map_err(bare)
                 }
-                (Some(PersonRequest::Approval(approval)), says) if !matches!(says, Says::Choose(_)) => {
+                (Some(PersonRequest::Approval(approval)), says)
+                    if !matches!(says, PersonDecision::Choose(_)) =>
+                {
                     let approval = approval.clone();
                     match is_bound_to(id, approval.hash, hash) {
                         Ok(()) => approving::rule(d, (&thread, &place), &approval, (&by, note), says),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::Question;
 use crate::rules::core_payload;
-use crate::rules::question::{self, Said};
+use crate::rules::question::{self, QuestionOutcome};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::limits;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// A person answers. Nothing is recorded unless the answer fits the question.
@@ -46,7 +46,7 @@ pub(super) fn chosen(
         _ => {}
     }
     let note = note.unwrap_or_default();
-    let body = question::said(&Said::Chosen { by, choice: choice.as_deref(), note });
+    let body = question::said(&QuestionOutcome::Chosen { by, choice: choice.as_deref(), note });
     answer(d, thread, place, body);
     Ok(())
 }
@@ -60,7 +60,7 @@ fn cut(choice: &str) -> String {
 pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, question: &Question) {
     // The time is measured in ticks. A reader of the log sees only the wall clock.
     let is_set_back = d.at() < question.expires;
-    answer(d, thread, place, question::said(&Said::Expired { is_set_back }));
+    answer(d, thread, place, question::said(&QuestionOutcome::Expired { is_set_back }));
 }
 
 /// Ends the questions of a call that may only answer from now on.
@@ -79,6 +79,6 @@ fn answer(d: &mut DecisionBuilder<'_>, thread: &ThreadId, place: &CallPath, body
     let Some(call) = d.call(thread, &caller) else { return };
     let Some(item) = call.items.iter().find(|item| item.ordinal == ordinal) else { return };
     let (to, cause, config) = (call.listener.clone(), item.id, call.config);
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Answer), body).to(&to).on(place);
+    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), body).to(&to).on(place);
     d.record(thread, fact.because(cause).under(config));
 }

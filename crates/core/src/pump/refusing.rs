@@ -2,7 +2,7 @@
 
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
-use super::state::Life;
+use super::state::ThreadState;
 use crate::rules::admit::excerpt;
 use crate::rules::core_payload;
 use crate::types::client;
@@ -10,7 +10,7 @@ use crate::types::codes::Code;
 use crate::types::flow::{Refused, Ticket};
 use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
-use crate::types::record::{Kind, Mark};
+use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Records a refusal that belongs to no call. The refusal goes to the thread it concerns if that is alive,
@@ -37,7 +37,7 @@ pub(super) fn refuse_outside_calls(
     }
     let body = core_payload::system_error(&refusal);
     let config = d.current_config();
-    let fact = Fact::core(Kind::Refusal, Mark::Code(refusal.code), body).to(to).under(config);
+    let fact = Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(to).under(config);
     d.record(&place, fact);
     refusal
 }
@@ -59,7 +59,7 @@ pub(super) fn refuse_asker(
 /// The thread itself if it is alive, else its nearest living ancestor, else `sys`.
 pub(super) fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> ThreadId {
     let mut place = thread.filter(|id| d.thread(id).is_some()).cloned();
-    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == Life::Ended)) {
+    while let Some(id) = place.take_if(|id| d.thread(id).is_none_or(|t| t.life() == ThreadState::Ended)) {
         place = id.parent();
     }
     place.unwrap_or_else(ThreadId::sys)

@@ -11,23 +11,23 @@ use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, MessageId, Name, ThreadId};
 use crate::types::limits;
-use crate::types::ports::{LogFault, LogReader, Position, Token};
-use crate::types::record::{Header, Kind, Mark, Record, Role};
+use crate::types::ports::{LeaseToken, LogFault, LogReader, Position};
+use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 
 /// How many records are read at once in the search for the newest replies.
 const PAGE: usize = 256;
 
 /// Deliveries with a reply, the oldest forgotten first.
 #[derive(Default, Debug)]
-pub struct Replies {
-    of: HashMap<Token, (Name, Option<u64>)>,
-    order: VecDeque<Token>,
+pub struct RecentReplies {
+    of: HashMap<LeaseToken, (Name, Option<u64>)>,
+    order: VecDeque<LeaseToken>,
 }
 
-impl Replies {
+impl RecentReplies {
     /// Remembers a reply. `print` distinguishes it from other replies; it is `None` if only the log knows the
     /// reply.
-    pub fn put(&mut self, token: Token, listener: Name, print: Option<u64>) {
+    pub fn put(&mut self, token: LeaseToken, listener: Name, print: Option<u64>) {
         if self.of.insert(token.clone(), (listener, print)).is_none() {
             self.order.push_back(token);
         }
@@ -51,7 +51,7 @@ impl Replies {
 
 /// A delivery whose reply is in the log.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Replied {
+pub struct RepliedDelivery {
     /// The listener that replied.
     pub listener: Name,
     /// The thread.
@@ -82,7 +82,7 @@ struct Newest {
     attempts: HashMap<Turn, u32>,
     settled: HashMap<Turn, Settled>,
     /// Attempts that were followed by another because their listener reported a failure.
-    failed: Vec<Replied>,
+    failed: Vec<RepliedDelivery>,
     /// Turns whose last attempt failed, by their call.
     dead: HashMap<(ThreadId, CallPath), (u32, Name)>,
     /// Calls that closed because their listener reported a failure.
@@ -92,7 +92,7 @@ struct Newest {
 /// The deliveries whose reply is among the newest records. Replies that look like an attempt without a reply are
 /// left out: a reply without items that leaves its call unanswered, and a failure after a model call whose
 /// outcome is unknown.
-pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<Replied>, LogFault> {
+pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDelivery>, LogFault> {
     let mut newest = Newest::default();
     let mut left = limits::REPLIES_READ_BYTES;
     let oldest = last.0.saturating_sub(limits::REPLIES_READ);
@@ -116,7 +116,7 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<Replied>,
             look_back(reader, &place, cause, seq, &mut left)?
         };
         let (thread, call, turn) = place;
-        found.extend(attempt.map(|attempt| Replied { listener, thread, call, turn, attempt }));
+        found.extend(attempt.map(|attempt| RepliedDelivery { listener, thread, call, turn, attempt }));
     }
     // A map has no order, and the order of forgetting must not depend on how the map stores its elements.
     found.sort_unstable();
@@ -129,23 +129,23 @@ impl Newest {
         self.seen.insert(h.id);
         let Some(call) = h.call.clone() else { return };
         match (h.kind, h.code, h.turn) {
-            (Kind::Attempt, mark, Some(turn)) => {
+            (RecordKind::Attempt, mark, Some(turn)) => {
                 let Some(attempt) = core_payload::read_attempt(&record.body) else { return };
                 let number = self.attempts.entry((h.thread.clone(), call.clone(), turn)).or_default();
                 *number = attempt.number.max(*number);
-                if mark == Some(Mark::Code(Code::ListenerFailed))
+                if mark == Some(RecordCode::Code(Code::ListenerFailed))
                     && let (Some(listener), Some(before)) = (h.to.clone(), attempt.number.checked_sub(1))
                 {
                     let thread = h.thread.clone();
-                    self.failed.push(Replied { listener, thread, call, turn, attempt: before });
+                    self.failed.push(RepliedDelivery { listener, thread, call, turn, attempt: before });
                 }
             }
-            (Kind::Outcome, Some(Mark::DeadLetter), Some(turn)) => {
+            (RecordKind::Outcome, Some(RecordCode::DeadLetter), Some(turn)) => {
                 if let Some(listener) = h.to.clone() {
                     self.dead.insert((h.thread.clone(), call), (turn, listener));
                 }
             }
-            (Kind::Outcome, Some(Mark::Code(Code::ListenerFailed)), None) => {
+            (RecordKind::Outcome, Some(RecordCode::Code(Code::ListenerFailed)), None) => {
                 if let Some(cause) = h.cause {
                     self.closed.push(((h.thread.clone(), call), cause, h.seq));
                 }
@@ -156,17 +156,20 @@ impl Newest {
 
     fn settles(&mut self, h: &Header, call: CallPath) {
         let is_of_reply = match (h.kind, h.code) {
-            (Kind::Message, Some(Mark::Role(role))) => !matches!(role, Role::Answer | Role::Inbox),
+            (RecordKind::Message, Some(RecordCode::Role(role))) => {
+                !matches!(role, MessageRole::Answer | MessageRole::Inbox)
+            }
             // Of these, only an item has a turn and an ordinal.
-            (Kind::Timer | Kind::Refusal, _) | (Kind::Outcome, Some(Mark::Handled)) => true,
+            (RecordKind::Timer | RecordKind::Refusal, _)
+            | (RecordKind::Outcome, Some(RecordCode::Handled)) => true,
             _ => false,
         };
         let place = match (h.code, h.turn, h.ordinal) {
             // The record of an item for several takers belongs to the call that it opens.
-            (Some(Mark::Role(Role::ToAll | Role::ToFirst)), ..) => {
+            (Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst)), ..) => {
                 call.caller().map(|(call, turn, _)| (call, turn))
             }
-            (Some(Mark::Handled), Some(turn), _) | (_, Some(turn), Some(_)) => Some((call, turn)),
+            (Some(RecordCode::Handled), Some(turn), _) | (_, Some(turn), Some(_)) => Some((call, turn)),
             _ => None,
         };
         let listener = if h.from == Name::core() { h.to.clone() } else { Some(h.from.clone()) };
@@ -210,7 +213,7 @@ fn look_back(
             if h.id == cause {
                 return Ok(Some(attempt));
             }
-            if h.kind == Kind::Attempt && h.call.as_ref() == Some(call) && h.turn == Some(*turn) {
+            if h.kind == RecordKind::Attempt && h.call.as_ref() == Some(call) && h.turn == Some(*turn) {
                 let read = core_payload::read_attempt(&record.body);
                 attempt = read.map_or(attempt, |read| read.number.max(attempt));
             }

@@ -16,22 +16,29 @@ use super::primitives;
 use super::refusing::refuse_outside_calls;
 use super::state::Call;
 use super::turn::{Turn, no_turn_left, record_refusal, refuse_item};
-use super::view::Seen;
+use super::view::ReadResults;
 use super::wrapping;
 use super::{steering, todos};
 use crate::rules::{admit, core_payload};
-use crate::types::budget::{Exceeded, Measure, Use};
+use crate::types::budget::{ExceededLimit, Measure, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::composition::{Listener, OnUnknown};
-use crate::types::flow::{Admitted, Failing, Item, Judged, Refused, Said, Taken, Ticket, What};
+use crate::types::flow::{
+    Admitted, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, PumpFailure, Refused, TakenReply,
+    Ticket,
+};
 use crate::types::ids::Name;
 use crate::types::limits;
 use crate::types::ports::Lease;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
-pub(super) fn replied(d: &mut DecisionBuilder<'_>, judged: Judged, seen: Option<&Result<Seen, Refusal>>) {
-    let Judged { lease, said, claimed, ticket } = judged;
+pub(super) fn replied(
+    d: &mut DecisionBuilder<'_>,
+    judged: JudgedDocument,
+    seen: Option<&Result<ReadResults, Refusal>>,
+) {
+    let JudgedDocument { lease, said, claimed, ticket } = judged;
     let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
     else {
         return stale(d, &lease, said, ticket);
@@ -58,12 +65,12 @@ pub(super) fn replied(d: &mut DecisionBuilder<'_>, judged: Judged, seen: Option<
     if ticket.is_some() && said.is_reply() {
         d.took(&lease, print_of(&said));
     }
-    let has_items = matches!(said, Said::Items(_));
+    let has_items = matches!(said, JudgedContent::Items(_));
     let mut refused = None;
     match said {
-        Said::Items(items) if items.is_empty() => empty(d, &turn),
-        Said::Items(items) => reply(d, &turn, items),
-        Said::Failure { code, retry, words } => {
+        JudgedContent::Items(items) if items.is_empty() => empty(d, &turn),
+        JudgedContent::Items(items) => reply(d, &turn, items),
+        JudgedContent::Failure { code, retry, words } => {
             let allowed = turn.listener.map_or(1, |l| l.retry.attempts);
             let words = format!("{}: {words}", code.as_str());
             // The listener says that another attempt is possible, but not what happened to the model call that it
@@ -71,25 +78,25 @@ pub(super) fn replied(d: &mut DecisionBuilder<'_>, judged: Judged, seen: Option<
             let may_retry =
                 begun.is_none() || turn.listener.is_some_and(|l| l.on_unknown == OnUnknown::Retry);
             let code = if begun.is_some() && retry { Code::UnknownOutcome } else { Code::ListenerFailed };
-            let failing = Failing { code, words };
+            let failing = PumpFailure { code, words };
             failed(d, turn.thread, turn.path, &failing, retry && may_retry && own_attempt < allowed, false);
         }
-        Said::Again { code, words } => again(d, &turn, &code, words),
-        Said::Notice { code, words } => refused = notice(d, &turn, &code, words),
-        Said::Progress { .. } => {}
-        Said::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
-        Said::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
+        JudgedContent::Again { code, words } => again(d, &turn, &code, words),
+        JudgedContent::Notice { code, words } => refused = notice(d, &turn, &code, words),
+        JudgedContent::Progress { .. } => {}
+        JudgedContent::Journal { id, entry } => journaling::entry(d, &turn, &lease, id, entry),
+        JudgedContent::Ask { id, question } => journaling::asked(d, &turn, &lease, id, question),
     }
     let items = if has_items && ticket.is_some() { d.refused_items(&lease) } else { Vec::new() };
-    receipt(d, ticket, refused, Taken { is_superseded: false, refused: items });
+    receipt(d, ticket, refused, TakenReply { is_superseded: false, refused: items });
 }
 
 /// If the listener waits for a receipt, it gets the receipt once everything decided so far is on disk. A reply that
 /// is taken may have refused items; `taken` names them.
-fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: Taken) {
+fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<Refusal>, taken: TakenReply) {
     let Some(ticket) = ticket else { return };
     d.effect(match refused {
-        None if taken == Taken::default() => Effect::Done { ticket },
+        None if taken == TakenReply::default() => Effect::Done { ticket },
         None => Effect::Taken { ticket, taken: Box::new(taken) },
         Some(refusal) => Effect::Refused { ticket, refusal: Box::new(refusal) },
     });
@@ -97,22 +104,27 @@ fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<
 
 /// A fingerprint that distinguishes a reply from another one to the same delivery. It affects only the text of the
 /// receipt.
-fn print_of(said: &Said) -> u64 {
+fn print_of(said: &JudgedContent) -> u64 {
     let mut print = DefaultHasher::new();
     match said {
-        Said::Items(items) => {
+        JudgedContent::Items(items) => {
             for item in items {
                 match item {
-                    Item::Admitted(admitted) => admitted.bytes().hash(&mut print),
-                    Item::ForThread { thread, payload, .. } => (thread, payload).hash(&mut print),
-                    Item::Refused(refused) => (&*refused.refusal.message, &refused.kept).hash(&mut print),
+                    JudgedItem::Admitted(admitted) => admitted.bytes().hash(&mut print),
+                    JudgedItem::ForThread { thread, payload, .. } => (thread, payload).hash(&mut print),
+                    JudgedItem::Refused(refused) => {
+                        (&*refused.refusal.message, &refused.kept).hash(&mut print)
+                    }
                 }
             }
         }
-        Said::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
-        Said::Again { code, words } => (code, words).hash(&mut print),
+        JudgedContent::Failure { code, retry, words } => (code, retry, words).hash(&mut print),
+        JudgedContent::Again { code, words } => (code, words).hash(&mut print),
         // They do not end a delivery.
-        Said::Notice { .. } | Said::Progress { .. } | Said::Journal { .. } | Said::Ask { .. } => {}
+        JudgedContent::Notice { .. }
+        | JudgedContent::Progress { .. }
+        | JudgedContent::Journal { .. }
+        | JudgedContent::Ask { .. } => {}
     }
     print.finish()
 }
@@ -123,7 +135,7 @@ fn again(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
     let body = core_payload::said_of_itself(code, &refusal);
-    let fact = turn.item(0, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender);
+    let fact = turn.item(0, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender);
     d.record(turn.thread, fact);
     after_turn(d, turn, Some(for_caller));
 }
@@ -159,29 +171,31 @@ fn false_sender(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, claimed: String) {
 
 /// Puts a core payload into the inbox that the sender's next turn shows.
 fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc<[u8]>) {
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), body).on(turn.path).to(&turn.sender);
+    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Inbox), body)
+        .on(turn.path)
+        .to(&turn.sender);
     d.record(turn.thread, fact.because(turn.cause).under(turn.config));
 }
 
 /// A reply for an attempt that is over is refused, and the refusal is recorded, outside the thread if that has ended.
 /// If the attempt ended with its own reply and a receipt is waited for, the reply comes again because the receipt was
 /// lost: it gets its receipt and changes nothing, regardless of its content.
-fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: Said, ticket: Option<Ticket>) {
+fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
         let is_superseded = d.is_other(&lease.token.0, print_of(&said));
-        return receipt(d, ticket, None, Taken { is_superseded, refused: Vec::new() });
+        return receipt(d, ticket, None, TakenReply { is_superseded, refused: Vec::new() });
     }
     let refusal = over(lease, said.waits_for().is_some());
     // A document that no one is to act on leaves no trace.
-    if matches!(said, Said::Progress { .. } | Said::Notice { .. }) {
-        return receipt(d, ticket, Some(refusal), Taken::default());
+    if matches!(said, JudgedContent::Progress { .. } | JudgedContent::Notice { .. }) {
+        return receipt(d, ticket, Some(refusal), TakenReply::default());
     }
     let waits = said.waits_for();
     let kept = match said {
-        Said::Items(items) => items.into_iter().find_map(|item| match item {
-            Item::Admitted(admitted) => Some(admitted.bytes().clone()),
-            Item::Refused(refused) => refused.kept,
-            Item::ForThread { payload, .. } => Some(payload),
+        JudgedContent::Items(items) => items.into_iter().find_map(|item| match item {
+            JudgedItem::Admitted(admitted) => Some(admitted.bytes().clone()),
+            JudgedItem::Refused(refused) => refused.kept,
+            JudgedItem::ForThread { payload, .. } => Some(payload),
         }),
         _ => None,
     };
@@ -191,7 +205,7 @@ fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: Said, ticket: Option<
         let body = core_payload::system_error(&refusal);
         journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
     }
-    receipt(d, ticket, Some(refusal), Taken::default());
+    receipt(d, ticket, Some(refusal), TakenReply::default());
 }
 
 /// Why a document for that lease is refused; `asks` says that it is no reply but waits for an answer.
@@ -224,7 +238,7 @@ pub fn not_alone() -> Refusal {
 }
 
 fn handled(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>) {
-    let mut fact = Fact::core(Kind::Outcome, Mark::Handled, core_payload::handled())
+    let mut fact = Fact::core(RecordKind::Outcome, RecordCode::Handled, core_payload::handled())
         .to(&turn.caller)
         .on(turn.path)
         .because(turn.cause)
@@ -246,7 +260,7 @@ pub fn silence(name: &Name, listener: Option<&Listener>) -> Refusal {
     Refusal::new(Code::ListenerSilent, words).expecting(format!("one of: {}", returns.join(", ")))
 }
 
-fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
+fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<JudgedItem>) {
     if items.len() > limits::REPLY_ITEMS {
         let words =
             format!("{} items are more than 64, the most in one reply", items.len().to_string().as_str());
@@ -258,14 +272,14 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
     if let Some(what) = turn.wrap_up {
         return reply_of_last_turn(d, turn, what, items);
     }
-    let is_note = |item: &Item| matches!(item, Item::Admitted(a) if is_kept(a));
+    let is_note = |item: &JudgedItem| matches!(item, JudgedItem::Admitted(a) if is_kept(a));
     let steps = items.iter().filter(|item| !is_note(item)).count();
     let mut answer = None;
     let mut first_refusal = None;
     let mut waits = Vec::new();
     for (ordinal, item) in (0u32..).zip(items) {
         match item {
-            Item::Admitted(admitted) if *admitted.what() == What::Final => {
+            JudgedItem::Admitted(admitted) if *admitted.what() == PayloadKind::Final => {
                 if steps == 1 {
                     answer = Some((ordinal, admitted));
                 } else {
@@ -275,7 +289,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
             }
             // Waits come last, so that a wait sees the children and timers of its own reply at any place in the
             // reply.
-            Item::Admitted(admitted) if comes_last(&admitted) => waits.push((ordinal, admitted)),
+            JudgedItem::Admitted(admitted) if comes_last(&admitted) => waits.push((ordinal, admitted)),
             item => {
                 if let Some(refusal) = one_item(d, turn, ordinal, item) {
                     turn.keep(&mut first_refusal, refusal);
@@ -284,7 +298,7 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
         }
     }
     for (ordinal, admitted) in waits {
-        if let Some(refusal) = one_item(d, turn, ordinal, Item::Admitted(admitted)) {
+        if let Some(refusal) = one_item(d, turn, ordinal, JudgedItem::Admitted(admitted)) {
             turn.keep(&mut first_refusal, refusal);
         }
     }
@@ -297,20 +311,21 @@ fn reply(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, items: Vec<Item>) {
 
 /// Takes the reply of a call that may only answer: its final closes the call, notes and todo lists are
 /// kept, and everything else is refused.
-fn reply_of_last_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<Item>) {
-    let is_final = |item: &Item| matches!(item, Item::Admitted(a) if *a.what() == What::Final);
+fn reply_of_last_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, what: Measure, items: Vec<JudgedItem>) {
+    let is_final =
+        |item: &JudgedItem| matches!(item, JudgedItem::Admitted(a) if *a.what() == PayloadKind::Final);
     let is_only = items.iter().filter(|item| is_final(item)).count() == 1;
     let mut answer = None;
     for (ordinal, item) in (0u32..).zip(items) {
         match item {
-            Item::Admitted(admitted) if *admitted.what() == What::Final && is_only => {
+            JudgedItem::Admitted(admitted) if *admitted.what() == PayloadKind::Final && is_only => {
                 answer = Some((ordinal, admitted));
             }
-            Item::Admitted(admitted) if !is_kept(&admitted) => {
+            JudgedItem::Admitted(admitted) if !is_kept(&admitted) => {
                 let refusal = only_a_final(turn, what);
                 let _told = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
             }
-            Item::ForThread { payload, .. } => {
+            JudgedItem::ForThread { payload, .. } => {
                 let _told = refuse_item(d, turn, ordinal, only_a_final(turn, what), Some(&payload));
             }
             item => drop(one_item(d, turn, ordinal, item)),
@@ -333,7 +348,7 @@ fn only_a_final(turn: &Turn<'_>, what: Measure) -> Refusal {
 
 /// Items that are answered by being recorded, and that may come with a final.
 pub fn is_kept(admitted: &Admitted) -> bool {
-    *admitted.what() == What::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
+    *admitted.what() == PayloadKind::Note || primitives::of(admitted).is_some_and(|one| one.is_kept)
 }
 
 fn comes_last(admitted: &Admitted) -> bool {
@@ -341,34 +356,35 @@ fn comes_last(admitted: &Admitted) -> bool {
 }
 
 fn take_final(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) {
-    let mut fact =
-        turn.item(ordinal, Kind::Message, Mark::Role(Role::Final), admitted.bytes().clone()).to(&turn.caller);
+    let mut fact = turn
+        .item(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Final), admitted.bytes().clone())
+        .to(&turn.caller);
     fact.from = turn.sender.clone();
     close(d, turn.thread, turn.path, Outcome::Answered, fact);
 }
 
 /// Records one item that is no final; returns the refusal if there is one.
-fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: Item) -> Option<Refusal> {
+fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: JudgedItem) -> Option<Refusal> {
     match item {
-        Item::Refused(Refused { refusal, kept }) => {
+        JudgedItem::Refused(Refused { refusal, kept }) => {
             Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref()))
         }
-        Item::ForThread { thread, payload, judged } => {
+        JudgedItem::ForThread { thread, payload, judged } => {
             steering::item(d, turn, ordinal, &thread, &payload, *judged)
         }
-        Item::Admitted(admitted) => match admitted.what() {
-            What::Note | What::Final | What::Steer { .. } => {
-                todos::keep(d, turn, ordinal, Role::Note, admitted.bytes())
+        JudgedItem::Admitted(admitted) => match admitted.what() {
+            PayloadKind::Note | PayloadKind::Final | PayloadKind::Steer { .. } => {
+                todos::keep(d, turn, ordinal, MessageRole::Note, admitted.bytes())
             }
-            What::Primitive(_) => primitives::answer(d, turn, ordinal, &admitted),
-            what @ (What::For(_) | What::ForEach { .. }) => {
+            PayloadKind::Primitive(_) => primitives::answer(d, turn, ordinal, &admitted),
+            what @ (PayloadKind::For(_) | PayloadKind::ForEach { .. }) => {
                 let Some(refusal) = no_room(d, turn, what, admitted.bytes()) else {
                     return go(d, turn, ordinal, &admitted);
                 };
                 // If all the calls together are too many, a single call may still fit: another item may have it.
-                let is_for_many = matches!(what, What::ForEach { .. }) && !turn.is_single();
-                let has_room =
-                    is_for_many && budget_use::refusal(d, turn.thread, turn.path, Use::CALL).is_none();
+                let is_for_many = matches!(what, PayloadKind::ForEach { .. }) && !turn.is_single();
+                let has_room = is_for_many
+                    && budget_use::refusal(d, turn.thread, turn.path, UsedAmounts::CALL).is_none();
                 let refusal = refuse_item(d, turn, ordinal, refusal, Some(admitted.bytes()));
                 (!has_room).then_some(refusal)
             }
@@ -377,17 +393,17 @@ fn one_item(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, item: It
 }
 
 /// Why a call may not begin; `None` if it may.
-fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]) -> Option<Refusal> {
+fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &PayloadKind, payload: &[u8]) -> Option<Refusal> {
     if turn.is_single() {
         return Some(no_turn_left());
     }
     let more = match what {
-        What::ForEach { takers, .. } => gathering::used(takers),
-        _ => Use::CALL,
+        PayloadKind::ForEach { takers, .. } => gathering::used(takers),
+        _ => UsedAmounts::CALL,
     };
     let loops = || match what {
-        What::For(to) => looping::refusal(d, turn, to, payload),
-        What::ForEach { takers, .. } => {
+        PayloadKind::For(to) => looping::refusal(d, turn, to, payload),
+        PayloadKind::ForEach { takers, .. } => {
             takers.iter().find_map(|(to, _)| looping::refusal(d, turn, to, payload))
         }
         _ => None,
@@ -397,24 +413,26 @@ fn no_room(d: &DecisionBuilder<'_>, turn: &Turn<'_>, what: &What, payload: &[u8]
 
 fn go(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Option<Refusal> {
     match admitted.what() {
-        What::For(to) => {
-            let role = Mark::Role(Role::Call);
-            let mut fact = turn.item(ordinal, Kind::Message, role, admitted.bytes().clone()).to(to);
+        PayloadKind::For(to) => {
+            let role = RecordCode::Role(MessageRole::Call);
+            let mut fact = turn.item(ordinal, RecordKind::Message, role, admitted.bytes().clone()).to(to);
             fact.from = turn.sender.clone();
             let over = budget_use::over(d, turn.thread, turn.path);
             d.record(turn.thread, fact);
-            budget_use::warn(d, &over, Use::CALL);
+            budget_use::warn(d, &over, UsedAmounts::CALL);
             looping::tell(d, turn, to, admitted.bytes());
             let (path, request) =
                 (turn.path.item(turn.number, ordinal), (admitted.bytes(), admitted.element()));
             hold_if_due(d, turn.thread, &path, request, admitted.is_dangerous());
             None
         }
-        What::ForEach { gather, takers } => {
+        PayloadKind::ForEach { gather, takers } => {
             gathering::begin(d, turn, ordinal, admitted, *gather, takers);
             None
         }
-        What::Note | What::Final | What::Steer { .. } | What::Primitive(_) => None,
+        PayloadKind::Note | PayloadKind::Final | PayloadKind::Steer { .. } | PayloadKind::Primitive(_) => {
+            None
+        }
     }
 }
 
@@ -442,7 +460,7 @@ fn after_turn(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, refused: Option<Refu
         }
     } else if turn.wrap_up.is_none() {
         let used = u64::from(turn.number);
-        let last = turn.is_last().then_some(Exceeded { what: Measure::Turns, used, limit: used });
+        let last = turn.is_last().then_some(ExceededLimit { what: Measure::Turns, used, limit: used });
         if let Some(of) = budget_use::used_up(d, turn.thread, turn.path, refused.as_ref()).or(last) {
             wrapping::begin(d, turn.thread, turn.path, &of, Some(turn.number));
         }

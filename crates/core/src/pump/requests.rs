@@ -8,7 +8,7 @@ use crate::types::composition::ApprovalRule;
 use crate::types::flow::Refused;
 use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
-use crate::types::record::{Approving, Kind, Mark, Role};
+use crate::types::record::{ApprovalEffect, MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// A request that is about to be recorded.
@@ -18,7 +18,7 @@ pub(super) struct Asking<'a> {
     pub(super) call: &'a CallPath,
     /// The place of the request: that call, or its item that asks.
     pub(super) place: &'a CallPath,
-    pub(super) what: Approving,
+    pub(super) what: ApprovalEffect,
     pub(super) config: Digest,
     pub(super) cause: MessageId,
     /// Says which listeners get the news.
@@ -45,14 +45,17 @@ pub(super) fn made(d: &DecisionBuilder<'_>) -> u64 {
 /// Records a request, counts it in `sys`, sends the news to its listeners, and waits for its expiry.
 pub(super) fn request(d: &mut DecisionBuilder<'_>, id: PersonRequestId, asking: Asking<'_>) {
     let Asking { thread, call, place, what, config, cause, rule, expires_ms, is_first, body } = asking;
-    let fact =
-        || Fact::core(Kind::Approval, Mark::Approving(what), body.clone()).to(&Name::person()).under(config);
+    let fact = || {
+        Fact::core(RecordKind::Approval, RecordCode::Approving(what), body.clone())
+            .to(&Name::person())
+            .under(config)
+    };
     let (seq, asked) = d.record(thread, fact().on(place).because(cause));
     d.record(&ThreadId::sys(), fact().because(asked));
     let first = if is_first { 0 } else { u32::try_from(seq).unwrap_or(u32::MAX) };
     for (ordinal, listener) in (first..).zip(&rule.tell) {
         // Turn 0 has no items, so the outcome of this call answers no one.
-        let tell = Fact::core(Kind::Message, Mark::Role(Role::Tell), body.clone())
+        let tell = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Tell), body.clone())
             .to(listener)
             .on(&call.item(0, ordinal))
             .because(asked)

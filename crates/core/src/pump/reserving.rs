@@ -5,14 +5,14 @@
 //! exceeded yet, even if the start exceeds one. Then the limit is exceeded until the result reports less
 //! use. So a whole tree never goes beyond a limit by more than one answer of a model.
 
-use systole_wire::journal::{Entry, Started};
+use systole_wire::journal::{JournalEntry, ModelStarted};
 use systole_wire::money::{Currency, Money};
 
 use super::budget_use::{self, Limit};
 use super::decision_builder::DecisionBuilder;
 use super::turn::Turn;
 use super::wrapping;
-use crate::types::budget::{Exceeded, Measure, Spent, Use};
+use crate::types::budget::{ExceededLimit, Measure, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::refusal::Refusal;
@@ -21,8 +21,8 @@ use crate::types::refusal::Refusal;
 pub(super) fn refusal(
     d: &DecisionBuilder<'_>,
     turn: &Turn<'_>,
-    started: &Started,
-) -> Option<(Exceeded, Refusal)> {
+    started: &ModelStarted,
+) -> Option<(ExceededLimit, Refusal)> {
     let wanted = wanted(started);
     let limits = limits(d, turn.thread, turn.path);
     let has_no_room = |limit: &&Limit| {
@@ -45,7 +45,7 @@ pub(super) fn refusal(
 }
 
 /// After a refused start the call may only answer. The turn that is out still gets to send its reply.
-pub(super) fn wrap_up(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, of: &Exceeded) {
+pub(super) fn wrap_up(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, of: &ExceededLimit) {
     wrapping::begin(d, turn.thread, turn.path, of, None);
 }
 
@@ -59,10 +59,14 @@ pub(super) fn settled(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
 }
 
 /// Why the money of an entry cannot be counted: an organism counts in one currency.
-pub(super) fn foreign_money(d: &DecisionBuilder<'_>, turn: &Turn<'_>, entry: &Entry) -> Option<Refusal> {
+pub(super) fn foreign_money(
+    d: &DecisionBuilder<'_>,
+    turn: &Turn<'_>,
+    entry: &JournalEntry,
+) -> Option<Refusal> {
     let money = match entry {
-        Entry::Started(started) => started.reserve_money,
-        Entry::Result(outcome) => outcome.money,
+        JournalEntry::Started(started) => started.reserve_money,
+        JournalEntry::Result(outcome) => outcome.money,
     }?;
     let own = currency(d, turn).filter(|own| *own != money.currency)?;
     let words = format!("this request is counted in {}", own.as_str());
@@ -80,13 +84,13 @@ fn currency(d: &DecisionBuilder<'_>, turn: &Turn<'_>) -> Option<Currency> {
 }
 
 /// The most that a start says it may use.
-fn wanted(started: &Started) -> Use {
-    let spent = Spent::of(started.reserve_money);
-    Use { tokens: started.reserve_tokens.unwrap_or(0), spent, ..Use::NOTHING }
+fn wanted(started: &ModelStarted) -> UsedAmounts {
+    let spent = MoneySpent::of(started.reserve_money);
+    UsedAmounts { tokens: started.reserve_tokens.unwrap_or(0), spent, ..UsedAmounts::NOTHING }
 }
 
 /// How much of a limit a start says it may use; `None` if it does not say.
-fn wanted_of(started: &Started, limit: &Limit) -> Option<u64> {
+fn wanted_of(started: &ModelStarted, limit: &Limit) -> Option<u64> {
     match limit.of().what {
         Measure::Tokens => started.reserve_tokens,
         _ => started.reserve_money.map(|money| money.micros),

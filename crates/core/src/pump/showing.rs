@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use systole_wire::ask::{Kept, Put, Whose};
+use systole_wire::ask::{BytePage, ByteSource, StoredText};
 
 use super::decision_builder::DecisionBuilder;
 use super::turn::Turn;
 use crate::rules::view_payload;
 use crate::types::codes::Code;
-use crate::types::composition::{Element, Listener, SchemaId};
+use crate::types::composition::{ElementSchema, Listener, SchemaId};
 use crate::types::ids::Name;
 use crate::types::limits;
 use crate::types::refusal::Refusal;
@@ -19,7 +19,7 @@ use crate::types::refusal::Refusal;
 /// is on disk before this answer goes out; a record that names it, such as a journal entry, comes later.
 pub(super) fn put(d: &mut DecisionBuilder<'_>, text: &str) -> Arc<[u8]> {
     let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
-    Put { hash, total: text.len() as u64 }.payload().bytes().clone()
+    StoredText { hash, total: text.len() as u64 }.payload().bytes().clone()
 }
 
 /// The listeners whose schemas a listener may see. It may be its own peer.
@@ -49,8 +49,8 @@ pub(super) fn schema(
     };
     let text =
         page.schemas.get(declaring(whose, element)?.0).map(|schema| &schema.text[..]).unwrap_or_default();
-    match Kept::page(text, from, limits::ANSWER_BYTES) {
-        Some(page) => Ok(page.payload(Whose::Schema(whose.name.as_str())).bytes().clone()),
+    match BytePage::page(text, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(ByteSource::Schema(whose.name.as_str())).bytes().clone()),
         None => Err(view_payload::past_the_end(from, text.len())),
     }
 }
@@ -72,15 +72,15 @@ pub(super) fn configuration(
             None => refusal,
         });
     };
-    match Kept::page(section.text.as_bytes(), from, limits::ANSWER_BYTES) {
-        Some(page) => Ok(page.payload(Whose::Configuration(&section.path)).bytes().clone()),
+    match BytePage::page(section.text.as_bytes(), from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(ByteSource::Configuration(&section.path)).bytes().clone()),
         None => Err(view_payload::past_the_end(from, section.text.len())),
     }
 }
 
 /// The schema that declares that element of a listener, or all its schemas if no element is named.
 fn declaring(whose: &Listener, element: Option<&str>) -> Result<SchemaId, Refusal> {
-    let is_meant = |one: &&Element| element.is_none_or(|local| *one.name.local == *local);
+    let is_meant = |one: &&ElementSchema| element.is_none_or(|local| *one.name.local == *local);
     let all = || whose.accepts.iter().chain(&whose.returns);
     let mut found: Vec<SchemaId> = all().filter(is_meant).map(|one| one.schema).collect();
     found.sort_unstable();

@@ -7,7 +7,7 @@ mod journal;
 mod person;
 mod timer;
 
-pub use journal::{Entered, Entry, Journal};
+pub use journal::{AttemptEntry, EntryKind, Journal};
 pub use person::{Approval, PersonRequest, Question};
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -16,48 +16,48 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 pub use self::budget_use::{BudgetUse, CHILD, WrapUp, used_under};
-pub use self::timer::{Fired, Firing, Timer};
+pub use self::timer::{FiringTarget, Timer, TimerFiring};
 use super::buckets::Buckets;
-use super::replies::Replies;
-use super::wall::Running;
-use crate::rules::loops::Rounds;
+use super::replies::RecentReplies;
+use super::wall::RunningBudgets;
+use crate::rules::loops::LoopMemory;
 use crate::types::budget::Ceiling;
 use crate::types::composition::{Composition, Listener};
 use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
-use crate::types::ports::Row;
-use crate::types::primitive::Pace;
+use crate::types::ports::FoldRow;
+use crate::types::primitive::TimerPace;
 use crate::types::record::head_zero;
 use crate::types::time::Millis;
 
 /// Everything a decision may look at.
 #[derive(Default)]
-pub struct State {
+pub struct PumpState {
     /// Threads in memory. A thread at rest may be only in the log; it is woken before anything looks at it.
     pub threads: HashMap<ThreadId, Thread>,
     /// The configurations that open calls began with, and the current one. Not a fold: read from the log's
     /// documents and the organism's file before anything is decided.
-    pub book: Book,
+    pub book: CompositionBook,
     /// How many more refusals of each sender are recorded one by one. Not a fold: the buckets are full at each
     /// start.
     pub buckets: Buckets,
     /// The running time budgets. Not a fold: filled again from the fold at each start.
-    pub running: Running,
+    pub running: RunningBudgets,
     /// The deliveries that have their reply. Not a fold: the newest are read from the log at each start.
-    pub replies: Replies,
+    pub replies: RecentReplies,
 }
 
 /// Configurations by hash.
 #[derive(Default, Clone)]
-pub struct Book {
+pub struct CompositionBook {
     pages: HashMap<Digest, Arc<Composition>>,
     current: Option<Arc<Composition>>,
 }
 
-impl Book {
+impl CompositionBook {
     /// A book with this current page.
-    pub fn open_at(current: Arc<Composition>) -> Book {
+    pub fn open_at(current: Arc<Composition>) -> CompositionBook {
         let pages = HashMap::from([(current.hash, current.clone())]);
-        Book { pages, current: Some(current) }
+        CompositionBook { pages, current: Some(current) }
     }
 
     /// Adds the configuration of an older call.
@@ -83,7 +83,7 @@ impl Book {
 
 /// What opened a thread: enough to recognize a repeated request.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Opener {
+pub struct ThreadOpener {
     /// The sender.
     pub sender: Name,
     /// The sender's key; children have none.
@@ -121,7 +121,7 @@ pub struct Thread {
     /// The head of its chain.
     pub head: Digest,
     /// What opened it; `None` before the first record and for `sys`.
-    pub opener: Option<Opener>,
+    pub opener: Option<ThreadOpener>,
     /// Top calls so far.
     pub top_calls: u32,
     /// Open calls.
@@ -174,7 +174,7 @@ pub struct Call {
     /// The last turn whose reply was taken; 0 before the first.
     pub settled: u32,
     /// The items of that reply.
-    pub items: Vec<Item>,
+    pub items: Vec<ItemState>,
     /// How many attempts at the due turn are recorded. The first attempt is implied unless it had to be recorded.
     pub attempts: u32,
     /// How many of the due turn's attempts died with the pump. These do not count against the listener.
@@ -186,7 +186,7 @@ pub struct Call {
     /// The journal entries of its listener about models for the due turn.
     pub journal: Journal,
     /// Records in its inbox that no settled turn has shown.
-    pub inbox: Vec<Arrival>,
+    pub inbox: Vec<InboxMessage>,
     /// The record after which the due turn could be delivered. The turn shows nothing later.
     pub ready_seq: u64,
     /// The same record's id: the cause of the reply's items.
@@ -200,9 +200,9 @@ pub struct Call {
     /// Whether its first final was answered by `<children-open>` or `<todo-open>`.
     pub nudged: bool,
     /// What it remembers of its calls, to recognize loops.
-    pub rounds: Rounds,
+    pub rounds: LoopMemory,
     /// Its todo lists, by the hash of their condition.
-    pub todos: BTreeMap<Digest, Steps>,
+    pub todos: BTreeMap<Digest, StepCount>,
     /// The last cleared message of its view; all messages before it except the request are cleared too. 0 if none
     /// is.
     pub cleared: u64,
@@ -214,24 +214,27 @@ pub enum OpenedBy {
     /// A request. Its sender waits for the outcome.
     Request,
     /// A timer that fired while its thread was at rest.
-    Timer(Fired),
+    Timer(TimerFiring),
     /// News for its listener. No one waits for the outcome.
     Tell,
 }
 
 /// How many steps there are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Steps {
+pub struct StepCount {
     /// Those that are not done.
     pub open: u64,
     /// All of them.
     pub total: u64,
 }
 
-impl Steps {
+impl StepCount {
     /// The sum of both.
-    pub fn and(self, other: Steps) -> Steps {
-        Steps { open: self.open.saturating_add(other.open), total: self.total.saturating_add(other.total) }
+    pub fn and(self, other: StepCount) -> StepCount {
+        StepCount {
+            open: self.open.saturating_add(other.open),
+            total: self.total.saturating_add(other.total),
+        }
     }
 }
 
@@ -248,7 +251,7 @@ pub struct Child {
 
 /// A message that reached a call unasked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Arrival {
+pub struct InboxMessage {
     /// Its record.
     pub seq: u64,
     /// The kind of news.
@@ -272,7 +275,7 @@ pub enum Sort {
 
 /// One item of the last reply.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Item {
+pub struct ItemState {
     /// Its ordinal.
     pub ordinal: u32,
     /// Its record.
@@ -282,7 +285,7 @@ pub struct Item {
     /// Its receiver; `None` for notes and refused items.
     pub to: Option<Name>,
     /// What answers it.
-    pub answer: Answer,
+    pub answer: ItemAnswer,
     /// What its answer depends on.
     pub pending: PendingItem,
 }
@@ -293,18 +296,18 @@ pub enum PendingItem {
     /// Nothing that needs to be kept.
     Other,
     /// The end of children.
-    Threads(Awaited),
+    Threads(AwaitedChildren),
     /// A timer.
-    Timer(Pace),
+    Timer(TimerPace),
     /// The answers of several takers.
-    Takers(Takers),
+    Takers(TakerState),
     /// The answer of a person.
     Person(Question),
 }
 
 /// The state of an item that went to several takers.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Takers {
+pub struct TakerState {
     /// Whether the first answer that is no failure is enough.
     pub first_is_enough: bool,
     /// The record that answers it for each taker, in order.
@@ -313,7 +316,7 @@ pub struct Takers {
 
 /// A wait for children, as recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Awaited {
+pub struct AwaitedChildren {
     /// The children.
     pub threads: Vec<ThreadId>,
     /// How many of them must have finished.
@@ -322,7 +325,7 @@ pub struct Awaited {
 
 /// The one answer of an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Answer {
+pub enum ItemAnswer {
     /// None yet.
     Open,
     /// Recording it was the answer.
@@ -335,7 +338,7 @@ pub enum Answer {
 
 /// The state of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stand {
+pub enum CallState {
     /// Its request waits for a person.
     Asking,
     /// An earlier top call is open.
@@ -353,22 +356,22 @@ pub enum Stand {
 
 impl Call {
     /// Its state.
-    pub fn stand(&self) -> Stand {
+    pub fn stand(&self) -> CallState {
         if self.approval.is_some() {
-            return Stand::Asking;
+            return CallState::Asking;
         }
         if self.held {
-            return Stand::Held;
+            return CallState::Held;
         }
-        match self.items.iter().filter(|i| i.answer == Answer::Open).count() {
-            0 => Stand::Ready { turn: self.settled + 1, attempt: self.attempts.max(1) },
-            open => Stand::Joining(open),
+        match self.items.iter().filter(|i| i.answer == ItemAnswer::Open).count() {
+            0 => CallState::Ready { turn: self.settled + 1, attempt: self.attempts.max(1) },
+            open => CallState::Joining(open),
         }
     }
 
     /// Whether exactly this turn and attempt may be out.
     pub fn is_due(&self, turn: u32, attempt: u32) -> bool {
-        self.stand() == Stand::Ready { turn, attempt }
+        self.stand() == CallState::Ready { turn, attempt }
     }
 
     /// The number of the due attempt without those that died with the pump.
@@ -395,8 +398,8 @@ impl Call {
     }
 
     /// Its waits that are not over.
-    pub fn awaits(&self) -> impl Iterator<Item = (&Item, &Awaited)> {
-        let open = self.items.iter().filter(|item| item.answer == Answer::Open);
+    pub fn awaits(&self) -> impl Iterator<Item = (&ItemState, &AwaitedChildren)> {
+        let open = self.items.iter().filter(|item| item.answer == ItemAnswer::Open);
         open.filter_map(|item| match &item.pending {
             PendingItem::Threads(awaited) => Some((item, awaited)),
             PendingItem::Other | PendingItem::Timer(_) | PendingItem::Takers(_) | PendingItem::Person(_) => {
@@ -419,7 +422,7 @@ impl Call {
 
 /// Whether a thread is at work, rests, or has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Life {
+pub enum ThreadState {
     /// A call is open.
     Working,
     /// No call is open; the next message continues it.
@@ -428,13 +431,13 @@ pub enum Life {
     Ended,
 }
 
-impl Life {
+impl ThreadState {
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Life::Working => "working",
-            Life::Resting => "resting",
-            Life::Ended => "ended",
+            ThreadState::Working => "working",
+            ThreadState::Resting => "resting",
+            ThreadState::Ended => "ended",
         }
     }
 }
@@ -467,43 +470,43 @@ impl Thread {
     }
 
     /// Whether it works, rests or has ended.
-    pub fn life(&self) -> Life {
+    pub fn life(&self) -> ThreadState {
         match (self.ended, self.calls.is_empty()) {
-            (true, _) => Life::Ended,
-            (false, true) => Life::Resting,
-            (false, false) => Life::Working,
+            (true, _) => ThreadState::Ended,
+            (false, true) => ThreadState::Resting,
+            (false, false) => ThreadState::Working,
         }
     }
 
     /// Its fold as a row of the log.
-    pub fn to_row(&self) -> Row {
+    pub fn to_row(&self) -> FoldRow {
         let mut bytes = vec![ROW_VERSION];
         // Encoding into a Vec fails only for types that postcard does not know; it knows these.
         if let Ok(body) = postcard::to_allocvec(self) {
             bytes.extend_from_slice(&body);
         }
-        Row { thread: self.id.clone(), seq: self.seq, working: self.is_at_work(), bytes }
+        FoldRow { thread: self.id.clone(), seq: self.seq, working: self.is_at_work(), bytes }
     }
 
     /// Whether opening a log must load the thread: it has an open call or a set timer.
     pub fn is_at_work(&self) -> bool {
-        self.life() == Life::Working || !self.timers.is_empty()
+        self.life() == ThreadState::Working || !self.timers.is_empty()
     }
 
     /// Whether the row has the encoding that this version writes.
-    pub fn is_row_readable(row: &Row) -> bool {
+    pub fn is_row_readable(row: &FoldRow) -> bool {
         row.bytes.first() == Some(&ROW_VERSION)
     }
 
     /// Reads a row; returns `None` if it has another encoding, and then the thread is folded again.
-    pub fn from_row(row: &Row) -> Option<Thread> {
+    pub fn from_row(row: &FoldRow) -> Option<Thread> {
         let (version, body) = row.bytes.split_first()?;
         let thread: Thread = (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok())??;
         (thread.id == row.thread && thread.seq == row.seq).then_some(thread)
     }
 }
 
-impl State {
+impl PumpState {
     /// A thread in memory.
     pub fn thread(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id)

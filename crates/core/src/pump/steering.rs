@@ -8,14 +8,14 @@ use std::sync::Arc;
 use super::awaiting;
 use super::children::{Kinship, kinship};
 use super::decision_builder::{DecisionBuilder, Fact, first_top_call};
-use super::state::{Call, Sort, Stand};
+use super::state::{Call, CallState, Sort};
 use super::turn::{Turn, no_thread, refuse_item};
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::flow::{Admitted, Refused, What};
+use crate::types::flow::{Admitted, PayloadKind, Refused};
 use crate::types::ids::{CallPath, Key, MessageId, Name, ThreadId};
 use crate::types::limits;
-use crate::types::record::{Kind, Mark, Role, Steering};
+use crate::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect};
 use crate::types::refusal::Refusal;
 
 /// A message for a call.
@@ -40,7 +40,7 @@ pub(super) enum Origin<'a> {
 
 /// The message in a `<steer>` from outside; `None` if the payload is no steer.
 pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<Word<'a>> {
-    let What::Steer { to, payload } = admitted.what() else { return None };
+    let PayloadKind::Steer { to, payload } = admitted.what() else { return None };
     let body = core_payload::steer(client, payload);
     Some(Word { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
 }
@@ -76,14 +76,16 @@ pub(super) fn item(
             return None;
         }
     };
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::Steer), payload.clone());
+    let mut fact =
+        turn.item(ordinal, RecordKind::Message, RecordCode::Role(MessageRole::Steer), payload.clone());
     fact.from = turn.sender.clone();
     let (_, cause) = d.record(turn.thread, fact);
-    let handled = Fact::core(Kind::Message, Mark::Role(Role::Answer), core_payload::handled())
-        .to(&turn.sender)
-        .on(&turn.path.item(turn.number, ordinal))
-        .because(cause)
-        .under(turn.config);
+    let handled =
+        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), core_payload::handled())
+            .to(&turn.sender)
+            .on(&turn.path.item(turn.number, ordinal))
+            .because(cause)
+            .under(turn.config);
     join(d, child, &path, word, Origin::Item(cause));
     d.record(turn.thread, handled);
     None
@@ -91,8 +93,8 @@ pub(super) fn item(
 
 fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Refusal> {
     let to = match admitted.what() {
-        What::For(to) => Some(to),
-        What::Note => None,
+        PayloadKind::For(to) => Some(to),
+        PayloadKind::Note => None,
         _ => {
             let words = "another thread is sent a payload that its listener takes, or a note";
             return Err(Refusal::new(Code::NotAPeer, words)
@@ -148,9 +150,9 @@ fn last_turn(call: &Call, turns: u32) -> u32 {
 /// The first turn that shows what comes now. A turn that could be out shows only what came before it.
 fn shown_at(call: &Call) -> u32 {
     match call.stand() {
-        Stand::Joining(_) => call.settled + 1,
-        Stand::Ready { turn, .. } => turn + 1,
-        Stand::Asking | Stand::Held => call.settled + 2,
+        CallState::Joining(_) => call.settled + 1,
+        CallState::Ready { turn, .. } => turn + 1,
+        CallState::Asking | CallState::Held => call.settled + 2,
     }
 }
 
@@ -165,8 +167,8 @@ pub(super) fn join(
     let (listener, config) = d
         .call(thread, path)
         .map_or_else(|| (Name::core(), d.current_config()), |call| (call.listener.clone(), call.config));
-    let mark = Mark::Steering(Steering::Steered);
-    let mut fact = Fact::core(Kind::Steer, mark, word.body).to(&listener).on(path).under(config);
+    let mark = RecordCode::Steering(SteerEffect::Steered);
+    let mut fact = Fact::core(RecordKind::Steer, mark, word.body).to(&listener).on(path).under(config);
     fact.from = word.from;
     (fact.key, fact.cause) = match origin {
         Origin::Outside(key) => (Some(key.clone()), None),

@@ -11,10 +11,10 @@ use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::state::{Thread, Timer};
 use super::turn::Turn;
-use super::wheel::Until;
+use super::wheel::TimerDue;
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, MessageId, ThreadId, TimerId};
-use crate::types::record::{Kind, Mark, Record, Timing};
+use crate::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 
 /// The timers of a thread as the reply to a turn finds them.
 pub(super) fn standing<'t>(
@@ -35,10 +35,11 @@ pub(super) fn due(d: &mut DecisionBuilder<'_>, thread: &ThreadId, id: &TimerId, 
     let body = core_payload::timer_fired(id, missed, is_set_back, &core_payload::timer_note(&set.body));
     let (listener, setter) = (timer.listener.clone(), timer.call.clone());
     let (timing, path, config) = match state.calls.get(&setter) {
-        Some(call) => (Timing::Fired, setter, call.config),
-        None => (Timing::Opens, CallPath::top(state.top_calls + 1), d.current_config()),
+        Some(call) => (TimerEffect::Fired, setter, call.config),
+        None => (TimerEffect::Opens, CallPath::top(state.top_calls + 1), d.current_config()),
     };
-    let fact = Fact::core(Kind::Timer, Mark::Timing(timing), body).to(&listener).on(&path).under(config);
+    let fact =
+        Fact::core(RecordKind::Timer, RecordCode::Timing(timing), body).to(&listener).on(&path).under(config);
     d.record(thread, fact.because(set.header.id));
     awaiting::arrived(d, thread, &path);
 }
@@ -52,8 +53,11 @@ pub(super) fn cancel_with(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: 
     let over: Vec<TimerId> =
         state.timers_of(path).filter(|(_, timer)| !state.keeps(timer)).map(|(id, _)| id.clone()).collect();
     for id in over {
-        let fact =
-            Fact::core(Kind::Timer, Mark::Timing(Timing::Cancelled), core_payload::timer_cancelled(&id));
+        let fact = Fact::core(
+            RecordKind::Timer,
+            RecordCode::Timing(TimerEffect::Cancelled),
+            core_payload::timer_cancelled(&id),
+        );
         d.record(thread, fact.on(path).because(cause).under(config));
     }
 }
@@ -67,8 +71,11 @@ pub(super) fn cancel_left(d: &mut DecisionBuilder<'_>, root: &ThreadId, budget_u
     let left = state.timers.iter().filter(|(_, timer)| is_left(timer));
     let left: Vec<(TimerId, CallPath)> = left.map(|(id, timer)| (id.clone(), timer.call.clone())).collect();
     for (id, setter) in left {
-        let fact =
-            Fact::core(Kind::Timer, Mark::Timing(Timing::Cancelled), core_payload::timer_cancelled(&id));
+        let fact = Fact::core(
+            RecordKind::Timer,
+            RecordCode::Timing(TimerEffect::Cancelled),
+            core_payload::timer_cancelled(&id),
+        );
         d.record(root, fact.on(&setter).because(because).under(config));
     }
 }
@@ -93,7 +100,7 @@ pub(super) fn changes(before: Option<&Thread>, after: &Thread, effects: &mut Vec
 }
 
 /// Until when the pump must wait for a timer.
-pub(super) fn until(thread: &Thread, timer: &Timer) -> Until {
+pub(super) fn until(thread: &Thread, timer: &Timer) -> TimerDue {
     let may_fire = thread.may_fire(timer);
-    Until { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }
+    TimerDue { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::decision_builder::DecisionBuilder;
-use super::state::Steps;
+use super::state::StepCount;
 use super::turn::{Turn, refuse_item};
 use crate::rules::{core_payload, todo};
 use crate::types::codes::Code;
 use crate::types::ids::Digest;
 use crate::types::limits;
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// Records a note, or a list alone; the record is the answer to both. A note that brings more lists
@@ -20,7 +20,7 @@ pub(super) fn keep(
     d: &mut DecisionBuilder<'_>,
     turn: &Turn<'_>,
     ordinal: u32,
-    role: Role,
+    role: MessageRole,
     item: &Arc<[u8]>,
 ) -> Option<Refusal> {
     // The door has read them, so they are valid.
@@ -37,7 +37,7 @@ pub(super) fn keep(
             return Some(refuse_item(d, turn, ordinal, refusal, Some(item)));
         }
     }
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(role), item.clone());
+    let mut fact = turn.item(ordinal, RecordKind::Message, RecordCode::Role(role), item.clone());
     fact.from = turn.sender.clone();
     d.record(turn.thread, fact);
     None
@@ -52,14 +52,15 @@ pub(super) fn nudge(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32) 
     }
     let call = d.call(turn.thread, turn.path).filter(|call| !call.nudged)?;
     let running = call.running().count();
-    let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
+    let StepCount { open, total } =
+        call.todos.values().fold(StepCount::default(), |all, list| all.and(*list));
     let (mark, body, words) = match (running, open) {
         (0, 0) => return None,
-        (0, open) => (Mark::TodoOpen, core_payload::todo_open(open, total), "steps are still open"),
+        (0, open) => (RecordCode::TodoOpen, core_payload::todo_open(open, total), "steps are still open"),
         (running, _) => {
-            (Mark::ChildrenOpen, core_payload::children_open(running), "children are still running")
+            (RecordCode::ChildrenOpen, core_payload::children_open(running), "children are still running")
         }
     };
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, mark, body).to(&turn.sender));
+    d.record(turn.thread, turn.item(ordinal, RecordKind::Refusal, mark, body).to(&turn.sender));
     Some(Refusal::new(Code::FinalNotAlone, words))
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::view::Seen;
+use super::view::ReadResults;
 use crate::rules::core_payload;
 use crate::types::budget::Measure;
 use crate::types::codes::Code;
 use crate::types::composition::Listener;
 use crate::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
-use crate::types::record::{Kind, Mark};
+use crate::types::record::{RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// The turn that a reply settles, as the functions that handle it pass it on.
@@ -33,7 +33,7 @@ pub(super) struct Turn<'a> {
     pub(super) ended: BTreeSet<ThreadId>,
     /// What was read from the log for this reply, or why it could not be read; `None` if the reply needs nothing from
     /// the log.
-    pub(super) seen: Option<&'a Result<Seen, Refusal>>,
+    pub(super) seen: Option<&'a Result<ReadResults, Refusal>>,
 }
 
 impl Turn<'_> {
@@ -60,7 +60,7 @@ impl Turn<'_> {
         self.listener.is_none_or(|l| self.number >= l.turns)
     }
 
-    pub(super) fn item(&self, ordinal: u32, kind: Kind, mark: Mark, body: Arc<[u8]>) -> Fact {
+    pub(super) fn item(&self, ordinal: u32, kind: RecordKind, mark: RecordCode, body: Arc<[u8]>) -> Fact {
         Fact::core(kind, mark, body)
             .on(self.path)
             .at(self.number, ordinal)
@@ -88,7 +88,10 @@ pub(super) fn refuse_item(
 
 pub(super) fn record_refusal(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, refusal: &Refusal) {
     let body = core_payload::system_error(refusal);
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+    d.record(
+        turn.thread,
+        turn.item(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender),
+    );
 }
 
 /// Answers an item that names a thread that is not the sender's or that has ended.
@@ -107,6 +110,9 @@ pub(super) fn no_thread(
     };
     d.keep(payload);
     let body = core_payload::system_thread_error(thread, ended, &refusal.message);
-    d.record(turn.thread, turn.item(ordinal, Kind::Refusal, Mark::Code(refusal.code), body).to(&turn.sender));
+    d.record(
+        turn.thread,
+        turn.item(ordinal, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender),
+    );
     refusal
 }

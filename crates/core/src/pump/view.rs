@@ -19,27 +19,27 @@ mod text;
 
 use std::collections::{BTreeMap, HashMap};
 
-pub use begun::Begun;
+pub use begun::BegunViews;
 pub use reading::{look, with_words};
-pub use seen::{Message, Page, ReadRequest, Seen, View, Wanted};
-pub use spoken::Spoken;
+pub use seen::{ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewPage};
+pub use spoken::PrecedingWords;
 
 use laid::Laid;
 use spoken::Bought;
-use systole_wire::ask::Spot;
+use systole_wire::ask::MessageSpot;
 
 use super::compose;
-use super::state::{Answer, Call, Item, Stand, Thread};
+use super::state::{Call, CallState, ItemAnswer, ItemState, Thread};
 use super::wake;
 use crate::rules::view_payload;
-use crate::types::composition::Sees;
+use crate::types::composition::ViewScope;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{LogFault, Position};
-use crate::types::record::{Header, Kind, Mark, Record, Role};
+use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 
 /// The owner of a view, and its moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Whose {
+pub struct ViewOwner {
     /// The thread.
     pub thread: ThreadId,
     /// The call.
@@ -47,7 +47,7 @@ pub struct Whose {
     /// Its listener.
     pub listener: Name,
     /// How much the listener sees.
-    pub sees: Sees,
+    pub sees: ViewScope,
     /// The last record that counts: the record after which the turn that looks was due.
     pub up_to: u64,
 }
@@ -65,17 +65,17 @@ struct Told {
 
 impl Told {
     /// The receiver of what was said at that place; `to` is what its record says.
-    fn whom(&self, spot: Spot, to: Option<&Name>) -> Name {
+    fn whom(&self, spot: MessageSpot, to: Option<&Name>) -> Name {
         match spot {
             // A note is for its writer.
-            Spot::Said { .. } => to.unwrap_or(&self.listener).clone(),
+            MessageSpot::Said { .. } => to.unwrap_or(&self.listener).clone(),
             _ => self.listener.clone(),
         }
     }
 }
 
 /// The records of a turn in the order of the view.
-type Turn = Vec<(Spot, u64)>;
+type Turn = Vec<(MessageSpot, u64)>;
 
 /// What is kept of a record that may become a message.
 struct Noted {
@@ -95,8 +95,8 @@ fn key(path: &CallPath) -> Key {
 }
 
 /// A view that is being read: it takes the records of its thread one by one.
-pub struct Reading {
-    whose: Whose,
+pub struct ViewReading {
+    whose: ViewOwner,
     thread: Thread,
     /// The calls that belong to the view, in the order in which they were asked for.
     calls: BTreeMap<Key, Told>,
@@ -106,13 +106,13 @@ pub struct Reading {
     is_read_on: bool,
 }
 
-impl Reading {
+impl ViewReading {
     /// A view of which nothing has been read yet.
-    pub fn of(whose: Whose) -> Reading {
+    pub fn of(whose: ViewOwner) -> ViewReading {
         let thread = Thread::blank(whose.thread.clone());
-        let is_read_on = whose.sees == Sees::Thread;
+        let is_read_on = whose.sees == ViewScope::Thread;
         let (calls, noted, laid) = (BTreeMap::new(), HashMap::new(), Laid::default());
-        Reading { whose, thread, calls, noted, laid, is_read_on }
+        ViewReading { whose, thread, calls, noted, laid, is_read_on }
     }
 
     /// The next record; `None` once all records that count were taken.
@@ -139,7 +139,7 @@ impl Reading {
         if self.may_be_message(h) {
             let names = if h.from == Name::core() { view_payload::refused_bytes(&record.body) } else { None };
             let (leaf, characters) = (record.leaf, characters(&record.body));
-            let is_note = matches!(h.code, Some(Mark::Role(Role::Note)));
+            let is_note = matches!(h.code, Some(RecordCode::Role(MessageRole::Note)));
             let (from, to) = (h.from.clone(), h.to.clone());
             self.noted.insert(h.seq, Noted { from, to, leaf, characters, is_note, names });
         }
@@ -149,8 +149,8 @@ impl Reading {
     /// Lays the view out as far as it was read; returns `None` if the call was never opened, or is no longer open.
     pub fn lay_out(&mut self) -> Option<&View> {
         match self.whose.sees {
-            Sees::Call => self.read_on()?,
-            Sees::Thread => self.lay_all_out()?,
+            ViewScope::Call => self.read_on()?,
+            ViewScope::Thread => self.lay_all_out()?,
         }
         Some(&self.laid.view)
     }
@@ -175,15 +175,15 @@ impl Reading {
     }
 
     /// Whether it is the view of that call, read no further than is wanted.
-    fn is_before(&self, whose: &Whose) -> bool {
-        let Whose { thread, call, listener, sees, up_to } = whose;
+    fn is_before(&self, whose: &ViewOwner) -> bool {
+        let ViewOwner { thread, call, listener, sees, up_to } = whose;
         let own = &self.whose;
         (&own.thread, &own.call, &own.listener, own.sees) == (thread, call, listener, *sees)
             && self.thread.seq <= *up_to
     }
 
     /// The same view, to be read up to that record.
-    fn up_to(mut self, up_to: u64) -> Reading {
+    fn up_to(mut self, up_to: u64) -> ViewReading {
         self.whose.up_to = up_to;
         self
     }
@@ -197,7 +197,7 @@ impl Reading {
     /// outcome was known by then, those that contain its call, and those inside its call.
     fn watch(&mut self, h: &Header) {
         let path = match h.code {
-            Some(Mark::Role(Role::Call)) => item_path(h),
+            Some(RecordCode::Role(MessageRole::Call)) => item_path(h),
             _ => h.call.clone(),
         };
         let Some(path) = path.filter(|path| !self.is_watched(path)) else { return };
@@ -210,7 +210,7 @@ impl Reading {
         // A call that runs in parallel is not over for anyone yet, and may come in any order.
         let is_over =
             || path.precedes(whose) || path.is_awaited() && (path.is_within(whose) || whose.is_within(&path));
-        if is_own || self.whose.sees == Sees::Thread && is_over() {
+        if is_own || self.whose.sees == ViewScope::Thread && is_over() {
             let (caller, listener) = (call.caller.clone(), call.listener.clone());
             let (turns, bought) = (Vec::new(), Bought::default());
             self.calls.insert(key(&path), Told { path, caller, listener, is_own, turns, bought });
@@ -237,7 +237,7 @@ impl Call {
 /// takers names the call that it opens.
 fn speaker(h: &Header) -> (Option<CallPath>, Option<u32>) {
     match h.code {
-        Some(Mark::Role(Role::ToAll | Role::ToFirst)) => {
+        Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst)) => {
             let item = h.call.as_ref().and_then(CallPath::caller);
             item.map(|(caller, turn, _)| (caller, turn)).unzip()
         }
@@ -259,19 +259,21 @@ fn characters(body: &[u8]) -> u64 {
 fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>> {
     let is_new = turn.is_some_and(|turn| turn > call.settled);
     match (h.kind, h.code) {
-        (Kind::Message, Some(Mark::Role(Role::Final))) => {
-            let said = Spot::Said { turn: h.turn?, ordinal: h.ordinal? };
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => {
+            let said = MessageSpot::Said { turn: h.turn?, ordinal: h.ordinal? };
             let before = is_new.then(|| turn_before(call, true));
             // Notes of the same reply were recorded before it.
             let mut last = if is_new { Turn::new() } else { turn_before(call, false) };
-            let after = |(spot, _): &(Spot, u64)| !matches!(spot, Spot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
+            let after = |(spot, _): &(MessageSpot, u64)| !matches!(spot, MessageSpot::Said { ordinal, .. } if Some(*ordinal) < h.ordinal);
             let place = last.iter().position(after).unwrap_or(last.len());
             last.insert(place, (said, h.seq));
             Some(before.into_iter().chain([last]).collect())
         }
-        (Kind::Outcome, Some(Mark::DeadLetter)) => None,
+        (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => None,
         // A turn that never became due was shown to no one, but every item has its answer.
-        (Kind::Outcome, _) => Some(vec![turn_before(call, matches!(call.stand(), Stand::Ready { .. }))]),
+        (RecordKind::Outcome, _) => {
+            Some(vec![turn_before(call, matches!(call.stand(), CallState::Ready { .. }))])
+        }
         _ if is_new => Some(vec![turn_before(call, true)]),
         _ => None,
     }
@@ -282,13 +284,15 @@ fn ends_of_turns(call: &Call, h: &Header, turn: Option<u32>) -> Option<Vec<Turn>
 /// its own.
 fn turn_before(call: &Call, is_shown: bool) -> Turn {
     if call.settled == 0 {
-        return vec![(Spot::Request, call.request)];
+        return vec![(MessageSpot::Request, call.request)];
     }
     let turn = call.settled;
-    let own = |item: &&Item| item.answer != Answer::Seq(item.seq);
+    let own = |item: &&ItemState| item.answer != ItemAnswer::Seq(item.seq);
     let items = compose::items(call).into_iter().filter(own);
-    let said = items.map(|item| (Spot::Said { turn, ordinal: item.ordinal }, item.seq));
-    let answers = compose::answers(call).map(|(ordinal, seq)| (Spot::Answer { turn, ordinal }, seq));
+    let said = items.map(|item| (MessageSpot::Said { turn, ordinal: item.ordinal }, item.seq));
+    let answers = compose::answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
     let inbox = if is_shown { compose::inbox(call) } else { Vec::new() };
-    said.chain(answers).chain(inbox.into_iter().map(|seq| (Spot::Inbox { turn: turn + 1 }, seq))).collect()
+    said.chain(answers)
+        .chain(inbox.into_iter().map(|seq| (MessageSpot::Inbox { turn: turn + 1 }, seq)))
+        .collect()
 }

@@ -5,12 +5,14 @@
 use std::collections::HashMap;
 
 use super::fold::apply_to;
-use super::replies::{self, Replied};
-use super::state::{Stand, State, Thread};
+use super::replies::{self, RepliedDelivery};
+use super::state::{CallState, PumpState, Thread};
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, Key, Name, ThreadId};
 use crate::types::limits;
-use crate::types::ports::{Batch, LogFault, LogReader, Opening, Position, Row, Step, Steps, Unwatched};
+use crate::types::ports::{
+    FoldRow, LogBatch, LogFault, LogOpening, LogReader, NoObserver, Position, PumpStep, StepObserver,
+};
 use crate::types::record::Record;
 
 /// Records read at once while a thread is folded.
@@ -62,7 +64,7 @@ struct Kept {
 }
 
 /// The thread of a row; `None` if the row has another encoding, or its head differs from the head in the log.
-fn kept(reader: &dyn LogReader, row: &Row) -> Result<Option<Kept>, LogFault> {
+fn kept(reader: &dyn LogReader, row: &FoldRow) -> Result<Option<Kept>, LogFault> {
     let Some(thread) = Thread::from_row(row) else { return Ok(None) };
     let mut found = reader.of_thread(&thread.id, thread.seq, 2)?.into_iter();
     let fits = found.next().is_some_and(|(_, r)| r.header.seq == thread.seq && r.head == thread.head);
@@ -102,28 +104,28 @@ pub fn wake_root(
 }
 
 /// The result of opening a log.
-pub struct Recovered {
+pub struct RecoveredLog {
     /// Every thread that is at work, and the `sys` thread.
-    pub state: State,
+    pub state: PumpState,
     /// Records after the last checkpoint. They are folded at every start until the next checkpoint.
     pub since_checkpoint: usize,
     /// Whether the log ends with the statement that nothing was out, so that nothing can have been lost.
     pub was_drained: bool,
     /// The deliveries whose reply is on record, as far back as the search goes.
-    pub replied: Vec<Replied>,
+    pub replied: Vec<RepliedDelivery>,
 }
 
 /// Rows for a log that is written elsewhere and only followed here: with them, opening the log need only fold the
 /// records after them.
-pub fn checkpoint(reader: &dyn LogReader) -> Result<Batch, LogFault> {
-    let (_, threads) = folded(reader, &Unwatched)?;
+pub fn checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
+    let (_, threads) = folded(reader, &NoObserver)?;
     let mut rows: Vec<_> = threads.values().map(Thread::to_row).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
-    Ok(Batch { rows, checkpoint: true, ..Batch::default() })
+    Ok(LogBatch { rows, checkpoint: true, ..LogBatch::default() })
 }
 
 /// Continues from what the log holds.
-pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, LogFault> {
+pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
     let (opening, mut threads) = folded(reader, steps)?;
     let sys = ThreadId::sys();
     if !threads.contains_key(&sys)
@@ -135,20 +137,20 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn Steps) -> Result<Recovered, L
         Some(sys) => was_drained(reader, sys, opening.last)?,
         None => false,
     };
-    let state = State { threads, ..State::default() };
+    let state = PumpState { threads, ..PumpState::default() };
     let replied = replies::on_record(reader, opening.last)?;
     let since_checkpoint = match opening.by_thread {
         true => limits::RECORDS_TO_FOLD,
         false => opening.records.len(),
     };
-    Ok(Recovered { state, since_checkpoint, was_drained, replied })
+    Ok(RecoveredLog { state, since_checkpoint, was_drained, replied })
 }
 
 /// What opening reads, and the threads that it concerns.
 fn folded(
     reader: &dyn LogReader,
-    steps: &dyn Steps,
-) -> Result<(Opening, HashMap<ThreadId, Thread>), LogFault> {
+    steps: &dyn StepObserver,
+) -> Result<(LogOpening, HashMap<ThreadId, Thread>), LogFault> {
     let opening = reader.opening()?;
     if opening.by_thread {
         let threads = one_by_one(reader, steps)?;
@@ -172,7 +174,7 @@ fn folded(
         }
         if let Some(thread) = threads.get_mut(id).filter(|t| t.seq < record.header.seq) {
             fold_next(thread, record, position)?;
-            steps.passed(Step::Recovering);
+            steps.passed(PumpStep::Recovering);
         }
     }
     Ok((opening, threads))
@@ -181,7 +183,7 @@ fn folded(
 /// A thread as it was at a checkpoint, or as it is now if its row does not say how it was then.
 fn at_checkpoint(
     reader: &dyn LogReader,
-    row: &Row,
+    row: &FoldRow,
     checkpoint: Position,
 ) -> Result<Option<Thread>, LogFault> {
     match kept(reader, row)? {
@@ -192,13 +194,16 @@ fn at_checkpoint(
 }
 
 /// The threads that are at work, and `sys`. Every thread of the log is woken for this.
-fn one_by_one(reader: &dyn LogReader, steps: &dyn Steps) -> Result<HashMap<ThreadId, Thread>, LogFault> {
+fn one_by_one(
+    reader: &dyn LogReader,
+    steps: &dyn StepObserver,
+) -> Result<HashMap<ThreadId, Thread>, LogFault> {
     let mut threads = HashMap::new();
     let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
     for id in all {
         let thread = wake(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());
         threads.extend(thread.map(|thread| (id, thread)));
-        steps.passed(Step::Recovering);
+        steps.passed(PumpStep::Recovering);
     }
     Ok(threads)
 }
@@ -214,12 +219,12 @@ fn was_drained(reader: &dyn LogReader, sys: &Thread, last: Position) -> Result<b
 }
 
 /// The calls whose due turn may go out, in the order in which they became ready.
-pub fn ready_calls(state: &State) -> Vec<(ThreadId, CallPath)> {
+pub fn ready_calls(state: &PumpState) -> Vec<(ThreadId, CallPath)> {
     let mut ready: Vec<_> = state
         .threads
         .values()
         .flat_map(|t| t.calls.iter().map(move |(path, call)| (t, path, call)))
-        .filter(|(_, _, call)| matches!(call.stand(), Stand::Ready { .. }))
+        .filter(|(_, _, call)| matches!(call.stand(), CallState::Ready { .. }))
         .map(|(t, path, call)| {
             (call.ready_at.max(call.not_before), t.id.clone(), call.ready_seq, path.clone())
         })

@@ -5,7 +5,7 @@
 
 mod running;
 
-pub use running::{Left, Running, Runs};
+pub use running::{RunningBudget, RunningBudgets, TimeLeft};
 
 use std::collections::BTreeSet;
 
@@ -13,14 +13,14 @@ use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::event::Effect;
 use super::pausing::halted;
-use super::state::{Book, BudgetUse, CHILD, Call, OpenedBy, Stand, State, Thread};
+use super::state::{BudgetUse, CHILD, Call, CallState, CompositionBook, OpenedBy, PumpState, Thread};
 use super::{timers, wrapping};
 use crate::rules::budget_payload;
-use crate::types::budget::{Clocked, Exceeded, Measure};
+use crate::types::budget::{ExceededLimit, Measure, RecordedTime};
 use crate::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use crate::types::limits;
 use crate::types::ports::CallBack;
-use crate::types::record::{Kind, Mark, Role, Timing};
+use crate::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use crate::types::time::Millis;
 
 /// For every tree that a decision has touched: records in the root whether its time runs from now on, if
@@ -36,7 +36,7 @@ pub(super) fn settle(d: &mut DecisionBuilder<'_>) {
 
 /// A tree's time may have reached a mark: most of it is used, or all. If it has not, because clocks
 /// differ, the pump waits for the rest.
-pub(super) fn elapsed(d: &mut DecisionBuilder<'_>, runs: &Runs) {
+pub(super) fn elapsed(d: &mut DecisionBuilder<'_>, runs: &RunningBudget) {
     if let Some((budget_use, limit_ms)) = limited(d, runs).filter(|(budget_use, _)| budget_use.runs.is_some())
     {
         count(d, runs, &budget_use, limit_ms);
@@ -45,11 +45,11 @@ pub(super) fn elapsed(d: &mut DecisionBuilder<'_>, runs: &Runs) {
 
 /// Counts the time used until now, and does what the marks require. Another event may lead here before
 /// the mark is reported.
-fn count(d: &mut DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit_ms: u64) {
+fn count(d: &mut DecisionBuilder<'_>, runs: &RunningBudget, budget_use: &BudgetUse, limit_ms: u64) {
     let used_ms = used_ms(d, runs, budget_use, limit_ms);
-    let of = Exceeded { what: Measure::Time, used: used_ms, limit: limit_ms };
+    let of = ExceededLimit { what: Measure::Time, used: used_ms, limit: limit_ms };
     if used_ms >= limit_ms {
-        let said = say(d, runs, &Clocked { runs: false, used_ms, limit_ms });
+        let said = say(d, runs, &RecordedTime { runs: false, used_ms, limit_ms });
         over(d, &runs.thread, runs.budget_use, &of);
         if let Some(said) = said {
             timers::cancel_left(d, &runs.thread, runs.budget_use, said);
@@ -61,38 +61,38 @@ fn count(d: &mut DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit
     }
     // Only now, because a warning ends a wait.
     let is_at_work = works(&|id| d.thread(id), &runs.thread, runs.budget_use);
-    say(d, runs, &Clocked { runs: is_at_work, used_ms, limit_ms });
+    say(d, runs, &RecordedTime { runs: is_at_work, used_ms, limit_ms });
 }
 
 /// The time that is left until the next mark of a budget use whose time runs; `None` if it does not run.
-pub fn left(budget_use: &BudgetUse, limit_ms: u64, now: Millis) -> Option<Left> {
+pub fn left(budget_use: &BudgetUse, limit_ms: u64, now: Millis) -> Option<TimeLeft> {
     let since = budget_use.runs?;
     let mark_ms = if is_mostly(budget_use.ran_ms, limit_ms) { limit_ms } else { mostly_ms(limit_ms) };
     let ran_ms = now.since(since).min(limit_ms.saturating_sub(budget_use.ran_ms));
-    Some(Left { ran_ms, until_ms: mark_ms.saturating_sub(budget_use.ran_ms).saturating_sub(ran_ms) })
+    Some(TimeLeft { ran_ms, until_ms: mark_ms.saturating_sub(budget_use.ran_ms).saturating_sub(ran_ms) })
 }
 
 /// The running time budgets in a state, with what is left of each: for a start, when nothing live is
 /// known yet.
-pub fn running_of(state: &State, now: Millis) -> Vec<(Runs, Left)> {
+pub fn running_of(state: &PumpState, now: Millis) -> Vec<(RunningBudget, TimeLeft)> {
     let roots = state.threads.values().filter(|t| t.id.parent().is_none() && !t.ended);
     let purses = roots.flat_map(|t| t.purses.iter().map(|(number, budget_use)| (&t.id, *number, budget_use)));
     let running = purses.filter_map(|(thread, number, budget_use)| {
         let limit_ms = wall_ms(&state.book, budget_use.config)?;
-        Some((Runs { thread: thread.clone(), budget_use: number }, left(budget_use, limit_ms, now)?))
+        Some((RunningBudget { thread: thread.clone(), budget_use: number }, left(budget_use, limit_ms, now)?))
     });
     running.collect()
 }
 
 /// The budget use of a living root, and its limit, if a limit is set and not reached.
-fn limited(d: &DecisionBuilder<'_>, runs: &Runs) -> Option<(BudgetUse, u64)> {
+fn limited(d: &DecisionBuilder<'_>, runs: &RunningBudget) -> Option<(BudgetUse, u64)> {
     let root = d.thread(&runs.thread).filter(|root| !root.ended)?;
     let budget_use = root.purses.get(&runs.budget_use).filter(|budget_use| !budget_use.is_over)?;
     Some((budget_use.clone(), d.page(budget_use.config)?.budgets.as_ref()?.wall_ms?))
 }
 
 /// How long a budget use's tree has been worked on until now, at most its limit.
-fn used_ms(d: &DecisionBuilder<'_>, runs: &Runs, budget_use: &BudgetUse, limit_ms: u64) -> u64 {
+fn used_ms(d: &DecisionBuilder<'_>, runs: &RunningBudget, budget_use: &BudgetUse, limit_ms: u64) -> u64 {
     let since =
         budget_use.runs.map_or(0, |since| d.running().ran_ms(runs, d.tick()).unwrap_or(d.at().since(since)));
     budget_use.ran_ms.saturating_add(since).min(limit_ms)
@@ -107,16 +107,17 @@ fn is_mostly(used_ms: u64, limit_ms: u64) -> bool {
 }
 
 /// Records how long the time ran, and whether it runs from now on.
-fn say(d: &mut DecisionBuilder<'_>, runs: &Runs, clocked: &Clocked) -> Option<MessageId> {
+fn say(d: &mut DecisionBuilder<'_>, runs: &RunningBudget, clocked: &RecordedTime) -> Option<MessageId> {
     let config = d.thread(&runs.thread)?.purses.get(&runs.budget_use)?.config;
     let body = budget_payload::time(clocked);
-    let fact = Fact::core(Kind::Timer, Mark::Timing(Timing::Wall), body).on(&CallPath::top(runs.budget_use));
+    let fact = Fact::core(RecordKind::Timer, RecordCode::Timing(TimerEffect::Wall), body)
+        .on(&CallPath::top(runs.budget_use));
     Some(d.record(&runs.thread, fact.under(config)).1)
 }
 
 /// The time budgets that run differently after a decision than before.
 pub(super) fn changes(
-    book: &Book,
+    book: &CompositionBook,
     (before, after): (Option<&Thread>, &Thread),
     now: Millis,
     effects: &mut Vec<Effect>,
@@ -132,12 +133,15 @@ pub(super) fn changes(
         if let Some(limit_ms) = wall_ms(book, config) {
             let budget_use = after.purses.get(&number).filter(|_| now_runs.is_some());
             let left = budget_use.and_then(|budget_use| left(budget_use, limit_ms, now));
-            effects.push(Effect::Runs { runs: Runs { thread: after.id.clone(), budget_use: number }, left });
+            effects.push(Effect::Runs {
+                runs: RunningBudget { thread: after.id.clone(), budget_use: number },
+                left,
+            });
         }
     }
 }
 
-fn wall_ms(book: &Book, config: Digest) -> Option<u64> {
+fn wall_ms(book: &CompositionBook, config: Digest) -> Option<u64> {
     book.page(config)?.budgets.as_ref()?.wall_ms
 }
 
@@ -149,21 +153,21 @@ fn works<'t>(of: &impl Fn(&ThreadId) -> Option<&'t Thread>, thread: &ThreadId, b
     state.calls.values().filter(|call| call.budget_use == budget_use).any(|call| {
         // No one waits for a listener that only gets news.
         let is_awaited = call.opened_by != OpenedBy::Tell;
-        let is_due = is_awaited && !is_halted && matches!(call.stand(), Stand::Ready { .. });
+        let is_due = is_awaited && !is_halted && matches!(call.stand(), CallState::Ready { .. });
         is_due || call.running().any(|child| works(of, child, CHILD))
     })
 }
 
 /// The time is over: every call that can continue may only answer. A call that has not begun or has a
 /// single turn has no turn left to learn that, so it closes with a report of the core.
-fn over(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &Exceeded) {
+fn over(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &ExceededLimit) {
     for path in top_calls(d, thread, budget_use) {
         wrapping::begin(d, thread, &path, of, None);
         let Some(call) = d.call(thread, &path) else { continue };
         let turn = call.settled + 1;
         // A call was out before if a person is asked whether to try it again.
         let was_out = call.approval.as_ref().is_some_and(|approval| approval.of_attempt);
-        let has_begun = call.settled > 0 || was_out || matches!(call.stand(), Stand::Ready { .. });
+        let has_begun = call.settled > 0 || was_out || matches!(call.stand(), CallState::Ready { .. });
         if has_begun && !is_single(d, call) {
             let children: Vec<ThreadId> = call.running().cloned().collect();
             children.iter().for_each(|child| over(d, child, CHILD, of));
@@ -190,7 +194,7 @@ fn top_calls(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) -> Vec
 }
 
 /// Tells every open call of the tree, unless it has no further turn to read the warning in.
-fn warn(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &Exceeded) {
+fn warn(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &ExceededLimit) {
     let Some(state) = d.thread(thread) else { return };
     let calls: Vec<(CallPath, Vec<ThreadId>)> = state
         .calls
@@ -202,7 +206,11 @@ fn warn(d: &mut DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32, of: &Ex
         let open = d.call(thread, &path).filter(|call| !is_single(d, call));
         let told = open.map(|call| (call.listener.clone(), call.ready_cause, call.config));
         if let Some((listener, cause, config)) = told {
-            let fact = Fact::core(Kind::Message, Mark::Role(Role::Inbox), budget_payload::warning(of));
+            let fact = Fact::core(
+                RecordKind::Message,
+                RecordCode::Role(MessageRole::Inbox),
+                budget_payload::warning(of),
+            );
             d.record(thread, fact.to(&listener).on(&path).because(cause).under(config));
             awaiting::arrived(d, thread, &path);
         }

@@ -14,7 +14,7 @@ use crate::types::time::Millis;
 
 /// When a timer is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Until {
+pub struct TimerDue {
     /// The record of the item that set it.
     pub set: u64,
     /// The moment, on the wall clock.
@@ -59,7 +59,7 @@ impl<T: Ord> Wheel<T> {
 
 /// A timer that is due.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Ripe {
+pub struct DueTimer {
     /// Its thread.
     pub thread: ThreadId,
     /// Its id.
@@ -72,7 +72,7 @@ pub struct Ripe {
 
 #[derive(Debug)]
 struct Entry {
-    until: Until,
+    until: TimerDue,
     /// The tick at which it is due.
     tick: Millis,
     /// How late it already was when it was put here.
@@ -90,7 +90,14 @@ pub struct Timers {
 impl Timers {
     /// Starts to wait for a timer, or stops. If only its permission to fire changed, the timer keeps its
     /// tick.
-    pub fn put(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>, wall: Millis, now: Millis) {
+    pub fn put(
+        &mut self,
+        thread: ThreadId,
+        timer: TimerId,
+        until: Option<TimerDue>,
+        wall: Millis,
+        now: Millis,
+    ) {
         let key = (thread, timer);
         let known = self.entries.remove(&key);
         if let Some(known) = &known {
@@ -110,12 +117,12 @@ impl Timers {
     }
 
     /// The next timer that is due. Each is returned once, until it is put here again.
-    pub fn ripe(&mut self, now: Millis) -> Option<Ripe> {
+    pub fn ripe(&mut self, now: Millis) -> Option<DueTimer> {
         let (tick, key) = self.wheel.due(now)?;
         let entry = self.entries.get(&key)?;
         let late_ms = entry.late_ms.saturating_add(now.since(tick));
         let (thread, timer) = key;
-        Some(Ripe { thread, timer, set: entry.until.set, late_ms })
+        Some(DueTimer { thread, timer, set: entry.until.set, late_ms })
     }
 
     /// Tries a timer again at that tick, after it was returned and could not fire.
@@ -147,15 +154,15 @@ mod tests {
             tea
         }
 
-        fn until(set: u64, due: u64, may_fire: bool) -> Until {
-            Until { set, due: Millis(due), most_ms: 1_000, may_fire }
+        fn until(set: u64, due: u64, may_fire: bool) -> TimerDue {
+            TimerDue { set, due: Millis(due), most_ms: 1_000, may_fire }
         }
 
         fn id() -> (ThreadId, TimerId) {
             (ThreadId::parse("sess-1f0c9a2b77d1").unwrap(), TimerId::parse("tea").unwrap())
         }
 
-        fn put(&mut self, until: Option<Until>, wall: u64, now: u64) {
+        fn put(&mut self, until: Option<TimerDue>, wall: u64, now: u64) {
             let (thread, timer) = Tea::id();
             self.0.put(thread, timer, until, Millis(wall), Millis(now));
         }

@@ -6,12 +6,12 @@ use super::awaiting;
 use super::closing::{self, Outcome};
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::questions;
-use super::state::{Answer, Call, Steps};
+use super::state::{Call, ItemAnswer, StepCount};
 use crate::rules::{budget_payload, core_payload};
-use crate::types::budget::{Exceeded, Measure};
+use crate::types::budget::{ExceededLimit, Measure};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, ThreadId};
-use crate::types::record::{Kind, Mark, Role};
+use crate::types::record::{MessageRole, RecordCode, RecordKind};
 
 /// From now on the call may only answer. After the reply to a turn, the next turn is its wrap-up turn. If
 /// a turn may be out, that turn still gets to send its reply, and the turn after it is the wrap-up turn.
@@ -19,15 +19,16 @@ pub(super) fn begin(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    of: &Exceeded,
+    of: &ExceededLimit,
     after: Option<u32>,
 ) {
     let Some(call) = d.call(thread, path).filter(|call| call.wrap_up.is_none()) else { return };
-    let mut fact = Fact::core(Kind::Message, Mark::Role(Role::WrapUp), budget_payload::exceeded(of))
-        .to(&call.listener.clone())
-        .on(path)
-        .because(call.ready_cause)
-        .under(call.config);
+    let mut fact =
+        Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::WrapUp), budget_payload::exceeded(of))
+            .to(&call.listener.clone())
+            .on(path)
+            .because(call.ready_cause)
+            .under(call.config);
     fact.turn = after;
     d.record(thread, fact);
     closing::cancel_items(d, thread, path);
@@ -40,7 +41,7 @@ pub(super) fn close(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &CallP
     let Some(call) = d.call(thread, path) else { return };
     let code = call.wrap_up.map_or(Code::MessagesBudget, |of| of.what.code());
     let body = core_payload::final_report("synthetic", "failure", code.as_str(), &report(call));
-    let mut fact = Fact::core(Kind::Outcome, Mark::Code(code), body)
+    let mut fact = Fact::core(RecordKind::Outcome, RecordCode::Code(code), body)
         .to(&call.caller.clone())
         .on(path)
         .because(call.ready_cause)
@@ -59,7 +60,8 @@ fn report(call: &Call) -> String {
         0 => format!("{listener} had not answered when its {used_up}"),
         _ => format!("{listener} gave no final in its last turn, {turn}, after its {used_up}"),
     };
-    let Steps { open, total } = call.todos.values().fold(Steps::default(), |all, list| all.and(*list));
+    let StepCount { open, total } =
+        call.todos.values().fold(StepCount::default(), |all, list| all.and(*list));
     if open > 0 {
         words = format!("{words}; {open} of {total} steps are open");
     }
@@ -67,7 +69,7 @@ fn report(call: &Call) -> String {
     if running > 0 {
         words = format!("{words}; {running} children were still running");
     }
-    let note = call.items.iter().rev().find(|item| item.answer == Answer::Recorded);
+    let note = call.items.iter().rev().find(|item| item.answer == ItemAnswer::Recorded);
     if let Some(note) = note {
         words = format!("{words}; its last note is record {}", note.seq);
     }

@@ -4,19 +4,22 @@
 
 use std::sync::Arc;
 
-use systole_wire::envelope::Letter;
+use systole_wire::envelope::OutsideDocument;
 use systole_wire::payload::Payload;
-use systole_wire::reply::{self, Word};
-use systole_wire::{Fault, Limits, QName, namespaces};
+use systole_wire::reply::{self, ListenerDocument};
+use systole_wire::{DocumentLimits, Fault, QName, namespaces};
 
 use super::refusing::refusal_of;
 use super::{classify, todo};
 use crate::types::codes::Code;
-use crate::types::composition::{Composition, Gather, Listener, SchemaId};
-use crate::types::flow::{Admitted, Found, Item, Judge, Judged, Refused, Said, Unconnected, Verdict, What};
+use crate::types::composition::{Composition, GatherRule, Listener, SchemaId};
+use crate::types::flow::{
+    Admitted, Found, Judge, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused,
+    UnmatchedDocument, Verdict,
+};
 use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
-use crate::types::ports::{Lease, Speech};
+use crate::types::ports::{ArrivedDocument, Lease};
 use crate::types::refusal::Refusal;
 
 /// The fix for a reply to a delivery that is over.
@@ -54,21 +57,21 @@ impl Door<'_> {
 }
 
 /// The gate's limits for an organism.
-pub fn gate_limits(composition: &Composition) -> Limits {
-    Limits { message_bytes: composition.message_bytes, ..Limits::default() }
+pub fn gate_limits(composition: &Composition) -> DocumentLimits {
+    DocumentLimits { message_bytes: composition.message_bytes, ..DocumentLimits::default() }
 }
 
 /// Reads a listener's message. The token in the document leads to the lease, which must belong to this
 /// listener. The sender is the party at the other end of the connection, no matter what the bytes say.
 pub fn listener_word(
     sender: &Name,
-    speech: &Speech,
-    limits: &Limits,
+    speech: &ArrivedDocument,
+    limits: &DocumentLimits,
     lease_of: impl Fn(&str) -> Option<Arc<Lease>>,
-) -> Result<(Arc<Lease>, Word), Box<Unconnected>> {
+) -> Result<(Arc<Lease>, ListenerDocument), Box<UnmatchedDocument>> {
     let unconnected = |refusal, at, waits, replies_to| {
         let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), at)) };
-        Box::new(Unconnected { listener: sender.clone(), refused, waits, replies_to, ticket: None })
+        Box::new(UnmatchedDocument { listener: sender.clone(), refused, waits, replies_to, ticket: None })
     };
     let word = speech
         .read(limits)
@@ -78,13 +81,14 @@ pub fn listener_word(
         None => {
             let words = "the reply names a delivery that is over, or that was never yours";
             let waits = match &word {
-                Word::Journal { delivery, id, .. } | Word::Ask { delivery, id, .. } => {
+                ListenerDocument::Journal { delivery, id, .. }
+                | ListenerDocument::Ask { delivery, id, .. } => {
                     Some((bounded(delivery.clone(), limits::NAME_BYTES), *id))
                 }
                 _ => None,
             };
             let replies_to = match word {
-                Word::Reply { delivery, .. } => Some(delivery),
+                ListenerDocument::Reply { delivery, .. } => Some(delivery),
                 _ => None,
             };
             let refusal = Refusal::new(Code::StaleLease, words).fixed_by(NEWEST);
@@ -94,13 +98,13 @@ pub fn listener_word(
 }
 
 /// Refuses a message that came in a place for progress only. The message is ignored, so it is not parsed.
-pub fn misplaced(sender: &Name, speech: &Speech) -> Unconnected {
+pub fn misplaced(sender: &Name, speech: &ArrivedDocument) -> UnmatchedDocument {
     let words = "this came on the subject of progress, where nothing else is taken";
     let refusal = Refusal::new(Code::WrongSubject, words)
         .expecting("<progress>, well-formed and in its namespace")
         .fixed_by("everything else on the subject that the delivery's Systole-Reply header names");
     let refused = Refused { refusal, kept: Some(excerpt(&speech.document(), 0)) };
-    Unconnected { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
+    UnmatchedDocument { listener: sender.clone(), refused, waits: None, replies_to: None, ticket: None }
 }
 
 /// The part of a refused document that is kept: all of it, or as much around the fault as the limit
@@ -134,14 +138,14 @@ fn bounded_words(words: String) -> String {
 pub fn judge_word(
     composition: &Composition,
     lease: Arc<Lease>,
-    word: Word,
-    speech: &Speech,
+    word: ListenerDocument,
+    speech: &ArrivedDocument,
     known: Known,
     judge: &mut dyn Judge,
-) -> Judged {
+) -> JudgedDocument {
     let claimed = false_name(&word, &lease.listener);
     let said = match word {
-        Word::Reply { said: reply::Said::Items(items), .. } => {
+        ListenerDocument::Reply { said: reply::ReplyContent::Items(items), .. } => {
             let judged = match composition.listener(&lease.listener) {
                 Some(sender) => {
                     let mut door = Door { composition, sender, known, judge };
@@ -149,54 +153,54 @@ pub fn judge_word(
                 }
                 None => Vec::new(),
             };
-            Said::Items(judged)
+            JudgedContent::Items(judged)
         }
-        Word::Reply { said: reply::Said::Failure { code, retry, words }, .. } => {
-            Said::Failure { code: bounded_code(code), retry, words: bounded_words(words) }
+        ListenerDocument::Reply { said: reply::ReplyContent::Failure { code, retry, words }, .. } => {
+            JudgedContent::Failure { code: bounded_code(code), retry, words: bounded_words(words) }
         }
-        Word::Reply { said: reply::Said::Again { code, words }, .. } => {
-            Said::Again { code: bounded_code(code), words: bounded_words(words) }
+        ListenerDocument::Reply { said: reply::ReplyContent::Again { code, words }, .. } => {
+            JudgedContent::Again { code: bounded_code(code), words: bounded_words(words) }
         }
-        Word::Notice { code, words, .. } => {
-            Said::Notice { code: bounded_code(code), words: bounded_words(words) }
+        ListenerDocument::Notice { code, words, .. } => {
+            JudgedContent::Notice { code: bounded_code(code), words: bounded_words(words) }
         }
-        Word::Progress { words, .. } => Said::Progress { words: bounded_words(words) },
-        Word::Journal { id, entry, .. } => {
-            Said::Journal { id, entry: entry.map_err(|fault| refused_word(&fault, speech)) }
+        ListenerDocument::Progress { words, .. } => JudgedContent::Progress { words: bounded_words(words) },
+        ListenerDocument::Journal { id, entry, .. } => {
+            JudgedContent::Journal { id, entry: entry.map_err(|fault| refused_word(&fault, speech)) }
         }
-        Word::Ask { id, question, .. } => {
-            Said::Ask { id, question: question.map_err(|fault| refused_word(&fault, speech)) }
+        ListenerDocument::Ask { id, question, .. } => {
+            JudgedContent::Ask { id, question: question.map_err(|fault| refused_word(&fault, speech)) }
         }
     };
-    Judged { lease, said, claimed, ticket: None }
+    JudgedDocument { lease, said, claimed, ticket: None }
 }
 
-fn refused_word(fault: &Fault, speech: &Speech) -> Refused {
+fn refused_word(fault: &Fault, speech: &ArrivedDocument) -> Refused {
     let kept = Some(excerpt(&speech.document(), fault.place.offset));
     Refused { refusal: refusal_of(fault), kept }
 }
 
 /// The first sender name in an item that is not the sender's own, cut to the maximum length of a name.
-fn false_name(word: &Word, sender: &Name) -> Option<String> {
-    let Word::Reply { said: reply::Said::Items(items), .. } = word else { return None };
+fn false_name(word: &ListenerDocument, sender: &Name) -> Option<String> {
+    let ListenerDocument::Reply { said: reply::ReplyContent::Items(items), .. } = word else { return None };
     let claimed =
         items.iter().filter_map(|item| item.from.as_deref()).find(|from| *from != sender.as_str())?;
     Some(bounded(claimed.to_owned(), limits::NAME_BYTES))
 }
 
-fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Speech) -> Item {
+fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &ArrivedDocument) -> JudgedItem {
     let payload = match item.payload {
         Ok(payload) => payload,
         Err(fault) => {
             let kept = Some(excerpt(&speech.document(), fault.place.offset));
             let refusal = classify::in_a_known_namespace(refusal_of(&fault), door.composition, door.sender);
-            return Item::Refused(Refused { refusal, kept });
+            return JudgedItem::Refused(Refused { refusal, kept });
         }
     };
     if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
         let bytes = payload.bytes().clone();
         let judged = admit_item(door, item.to.as_deref(), payload);
-        return Item::ForThread { thread, payload: bytes, judged: Box::new(judged) };
+        return JudgedItem::ForThread { thread, payload: bytes, judged: Box::new(judged) };
     }
     let kept = payload.bytes().clone();
     let several = match item.to {
@@ -208,10 +212,10 @@ fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Sp
         None => admit_item(door, item.to.as_deref(), payload),
     };
     match admitted {
-        Ok(admitted) => Item::Admitted(admitted),
+        Ok(admitted) => JudgedItem::Admitted(admitted),
         Err(mut refused) => {
             refused.kept.get_or_insert(kept);
-            Item::Refused(refused)
+            JudgedItem::Refused(refused)
         }
     }
 }
@@ -220,7 +224,7 @@ fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Sp
 /// sender has one payload to fix.
 fn admit_for_each(
     door: &mut Door<'_>,
-    gather: Gather,
+    gather: GatherRule,
     takers: &[&Listener],
     payload: &Payload,
 ) -> Result<Admitted, Refused> {
@@ -245,14 +249,14 @@ fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result
             let (bytes, element) = (payload.bytes().clone(), payload.name().local.to_string());
             let verdict = door.judge(SchemaId::CORE, payload)?;
             read(&bytes).map_err(|refusal| bare(refusal.of_element(element)))?;
-            return Ok(Admitted::new(What::Primitive(Found::Nothing), verdict));
+            return Ok(Admitted::new(PayloadKind::Primitive(Found::Nothing), verdict));
         }
         None => {}
     }
     let (composition, sender) = (door.composition, door.sender);
     let (what, schema) = classify::of_item(composition, sender, payload.name(), to)
         .map_err(|refusal| bare(classify::in_own_words(refusal, composition, sender, payload.name())))?;
-    let (bytes, is_note) = (payload.bytes().clone(), what == What::Note);
+    let (bytes, is_note) = (payload.bytes().clone(), what == PayloadKind::Note);
     let verdict = door.judge(schema, payload)?;
     if is_note {
         todo::read(&bytes).map_err(bare)?;
@@ -280,7 +284,7 @@ pub fn amendment(
         .map_err(|refusal| Refused { refusal, kept: kept(0) })?;
     let verdict = judge.judge(composition.hash, schema, payload);
     let verdict = verdict.map_err(|refused| Refused { kept: kept(0), ..refused })?;
-    Ok(Admitted::new(What::For(to.clone()), verdict))
+    Ok(Admitted::new(PayloadKind::For(to.clone()), verdict))
 }
 
 /// The core's schema judges a `<steer>`. Its inner payload is judged like a message from outside.
@@ -300,7 +304,7 @@ fn admit_steer(
 }
 
 /// A message from outside, after the door.
-pub struct Message {
+pub struct JudgedMessage {
     /// The thread it names. `None` opens a root.
     pub thread: Option<ThreadId>,
     /// The sender in the envelope, if that is not the client. The name is ignored.
@@ -318,13 +322,13 @@ pub fn message(
     to: Option<&str>,
     thread: Option<&str>,
     judge: &mut dyn Judge,
-) -> Message {
+) -> JudgedMessage {
     let kept = |at| Some(excerpt(document, at));
-    let letter = match Letter::read(document, &gate_limits(composition)) {
+    let letter = match OutsideDocument::read(document, &gate_limits(composition)) {
         Ok(letter) => letter,
         Err(fault) => {
             let refused = Refused { refusal: refusal_of(&fault), kept: kept(fault.place.offset) };
-            return Message { thread: None, claimed: None, payload: Err(refused) };
+            return JudgedMessage { thread: None, claimed: None, payload: Err(refused) };
         }
     };
     let claimed = letter.from.filter(|from| from != client.as_str());
@@ -334,7 +338,7 @@ pub fn message(
         Err(words) => {
             let refusal =
                 Refusal::new(Code::UnknownThread, words.to_string()).fixed_by("write new, to open a thread");
-            return Message { thread: None, claimed, payload: Err(Refused { refusal, kept: kept(0) }) };
+            return JudgedMessage { thread: None, claimed, payload: Err(Refused { refusal, kept: kept(0) }) };
         }
     };
     let to = letter.to.as_deref().or(to);
@@ -344,11 +348,11 @@ pub fn message(
         classify::of_message(composition, client, letter.payload.name(), to).map_err(bare).and_then(
             |(to, schema)| {
                 let verdict = judge.judge(composition.hash, schema, letter.payload)?;
-                Ok(Admitted::new(What::For(to), verdict))
+                Ok(Admitted::new(PayloadKind::For(to), verdict))
             },
         )
     };
     // Only an excerpt of a refused message from outside is kept, no matter who refused it.
     let payload = payload.map_err(|refused| Refused { kept: kept(0), ..refused });
-    Message { thread, claimed, payload }
+    JudgedMessage { thread, claimed, payload }
 }

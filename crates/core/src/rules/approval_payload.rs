@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::core_payload::{attributes, written};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
-use crate::types::person::{ApprovalRequest, Decided, PersonRequestId};
+use crate::types::person::{ApprovalOutcome, ApprovalRequest, PersonRequestId};
 use crate::types::time::Millis;
 
 /// `<approval-requested>`: a payload waits for a person.
@@ -27,7 +27,7 @@ pub fn requested(request: &ApprovalRequest) -> Arc<[u8]> {
 /// `<approval-decided>`: the outcome, and who decided. `hash` is the hash of the payload that goes out.
 pub fn decided(
     id: PersonRequestId,
-    outcome: Decided,
+    outcome: ApprovalOutcome,
     by: &Name,
     hash: Option<Digest>,
     note: Option<&str>,
@@ -92,7 +92,7 @@ pub fn unknown(body: &[u8]) -> Option<String> {
 
 /// The content of an `<approval-decided>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Said {
+pub struct ApprovalDecided {
     /// The request.
     pub id: PersonRequestId,
     /// The outcome.
@@ -104,9 +104,9 @@ pub struct Said {
 }
 
 /// Reads an `<approval-decided>`.
-pub fn read_decided(body: &[u8]) -> Option<Said> {
+pub fn read_decided(body: &[u8]) -> Option<ApprovalDecided> {
     let [id, outcome, by, note] = attributes(body, "approval-decided", ["id", "outcome", "by", "note"])?;
-    Some(Said { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, note })
+    Some(ApprovalDecided { id: PersonRequestId::parse(&id?)?, outcome: outcome?, by: by?, note })
 }
 
 /// Who paused or resumed, and why.

@@ -6,20 +6,20 @@ use std::sync::Arc;
 use systole_wire::money::Money;
 
 use super::core_payload::{attributes, written};
-use crate::types::budget::{Ceiling, Clocked, Exceeded, Measure, Spent, Use};
+use crate::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use crate::types::time::{stretch, stretch_ms};
 
 /// `<budget-warning>`: most of a budget is used.
-pub fn warning(limit: &Exceeded) -> Arc<[u8]> {
+pub fn warning(limit: &ExceededLimit) -> Arc<[u8]> {
     about("budget-warning", limit)
 }
 
 /// `<budget-exceeded>`: a budget is used up.
-pub fn exceeded(limit: &Exceeded) -> Arc<[u8]> {
+pub fn exceeded(limit: &ExceededLimit) -> Arc<[u8]> {
     about("budget-exceeded", limit)
 }
 
-fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
+fn about(name: &'static str, of: &ExceededLimit) -> Arc<[u8]> {
     written(name, |start| {
         let start = start.attr("what", of.what.as_str());
         start.attr("used", &of.written(of.used)).attr("limit", &of.written(of.limit)).empty();
@@ -28,7 +28,7 @@ fn about(name: &'static str, of: &Exceeded) -> Arc<[u8]> {
 
 /// `<budget-time>`: the working time of a message from outside so far, and whether the time runs from here
 /// on.
-pub fn time(clocked: &Clocked) -> Arc<[u8]> {
+pub fn time(clocked: &RecordedTime) -> Arc<[u8]> {
     written("budget-time", |start| {
         let start = start.attr("runs", if clocked.runs { "true" } else { "false" });
         start.attr("used", &stretch(clocked.used_ms)).attr("limit", &stretch(clocked.limit_ms)).empty();
@@ -36,10 +36,10 @@ pub fn time(clocked: &Clocked) -> Arc<[u8]> {
 }
 
 /// Reads a `<budget-time>`.
-pub fn read_time(body: &[u8]) -> Option<Clocked> {
+pub fn read_time(body: &[u8]) -> Option<RecordedTime> {
     let [runs, used, limit] = attributes(body, "budget-time", ["runs", "used", "limit"])?;
     let ms = |text: Option<String>| stretch_ms(&text?);
-    Some(Clocked { runs: runs? == "true", used_ms: ms(used)?, limit_ms: ms(limit)? })
+    Some(RecordedTime { runs: runs? == "true", used_ms: ms(used)?, limit_ms: ms(limit)? })
 }
 
 /// The budget that a `<budget-exceeded>` names.
@@ -62,18 +62,18 @@ pub fn ceiling(body: &[u8]) -> Ceiling {
     Ceiling {
         messages: messages.and_then(|digits| digits.parse().ok()),
         tokens: tokens.and_then(|digits| digits.parse().ok()),
-        spent: money.and_then(|text| Money::parse(&text)).map(|money| Spent::of(Some(money))),
+        spent: money.and_then(|text| Money::parse(&text)).map(|money| MoneySpent::of(Some(money))),
     }
 }
 
 /// The use that a `<thread-finished>` reports for the child and all threads below it.
-pub fn used_by_child(body: &[u8]) -> Use {
+pub fn used_by_child(body: &[u8]) -> UsedAmounts {
     let used = attributes(body, "thread-finished", ["messages", "children", "tokens", "money"]);
     let number = |text: Option<String>| text.and_then(|digits| digits.parse().ok()).unwrap_or(0);
-    used.map_or_else(Use::default, |[messages, children, tokens, money]| Use {
+    used.map_or_else(UsedAmounts::default, |[messages, children, tokens, money]| UsedAmounts {
         messages: number(messages),
         children: number(children),
         tokens: number(tokens),
-        spent: Spent::of(money.and_then(|text| Money::parse(&text))),
+        spent: MoneySpent::of(money.and_then(|text| Money::parse(&text))),
     })
 }

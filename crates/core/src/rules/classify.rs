@@ -8,8 +8,8 @@ use systole_schema::nearest;
 use systole_wire::{QName, namespaces};
 
 use crate::types::codes::Code;
-use crate::types::composition::{Composition, Gather, Listener, SchemaId};
-use crate::types::flow::What;
+use crate::types::composition::{Composition, GatherRule, Listener, SchemaId};
+use crate::types::flow::PayloadKind;
 use crate::types::ids::Name;
 use crate::types::refusal::Refusal;
 
@@ -20,21 +20,21 @@ pub fn of_item(
     sender: &Listener,
     element: &QName,
     to: Option<&str>,
-) -> Result<(What, SchemaId), Refusal> {
+) -> Result<(PayloadKind, SchemaId), Refusal> {
     if *element.ns == *namespaces::CORE || *element.ns == *namespaces::META {
         return of_core(sender, element);
     }
     if to.is_none() {
         if element.is(&sender.own_namespace(), sender.name.as_str()) {
-            return sender.note.map(|schema| (What::Note, schema)).ok_or_else(|| no_notes(element));
+            return sender.note.map(|schema| (PayloadKind::Note, schema)).ok_or_else(|| no_notes(element));
         }
         if let Some(schema) = sender.returned(element) {
-            return Ok((What::Final, schema));
+            return Ok((PayloadKind::Final, schema));
         }
     }
     let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
     let (to, schema) = addressee(peers.collect(), element, to, "your peers take")?;
-    Ok((What::For(to), schema))
+    Ok((PayloadKind::For(to), schema))
 }
 
 /// The addressee of a thread's initial payload: a peer of `sender`, chosen by `to` if it is given.
@@ -45,7 +45,7 @@ pub fn of_initial(
     to: Option<&str>,
 ) -> Result<(Name, SchemaId), Refusal> {
     match of_item(composition, sender, element, to) {
-        Ok((What::For(to), schema)) => Ok((to, schema)),
+        Ok((PayloadKind::For(to), schema)) => Ok((to, schema)),
         Ok(_) => Err(no_initial(element)),
         Err(refusal) if refusal.code == Code::Ambiguous => {
             let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
@@ -121,17 +121,17 @@ pub fn takers<'c>(
     composition: &'c Composition,
     sender: &Listener,
     element: &QName,
-) -> Option<(Gather, Vec<&'c Listener>)> {
+) -> Option<(GatherRule, Vec<&'c Listener>)> {
     let broadcast = composition.broadcasts.iter().find(|broadcast| broadcast.element == *element)?;
     let peers = broadcast.takers.iter().filter(|taker| sender.peers.contains(taker));
     let takers: Vec<&Listener> = peers.filter_map(|taker| composition.listener(taker)).collect();
     (takers.len() > 1).then_some((broadcast.gather, takers))
 }
 
-fn of_core(sender: &Listener, element: &QName) -> Result<(What, SchemaId), Refusal> {
+fn of_core(sender: &Listener, element: &QName) -> Result<(PayloadKind, SchemaId), Refusal> {
     let is_core = *element.ns == *namespaces::CORE;
     match &*element.local {
-        "final-report" if is_core && sender.turns > 1 => Ok((What::Final, SchemaId::CORE)),
+        "final-report" if is_core && sender.turns > 1 => Ok((PayloadKind::Final, SchemaId::CORE)),
         local => {
             let words = format!("{local} is a payload that only the core sends");
             Err(Refusal::new(Code::ForbiddenNamespace, words)

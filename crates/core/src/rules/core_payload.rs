@@ -3,24 +3,24 @@
 
 use std::sync::Arc;
 
-use systole_wire::gate::{Gate, Step};
+use systole_wire::gate::{Gate, GateStep};
 use systole_wire::money::Money;
 use systole_wire::payload::Payload;
-use systole_wire::writer::{Start, Writer};
-use systole_wire::{Limits, namespaces};
+use systole_wire::writer::{StartTag, XmlWriter};
+use systole_wire::{DocumentLimits, namespaces};
 
-use crate::types::budget::{Ceiling, Spent, Use};
+use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
-use crate::types::ports::GivenUp;
+use crate::types::ports::LostRange;
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
 type Body = Arc<[u8]>;
 
 /// A payload of the core: an element in its namespace.
-pub fn written(name: &'static str, write: impl FnOnce(Start<'_, 'static>)) -> Body {
-    let mut writer = Writer::with_capacity(512);
+pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) -> Body {
+    let mut writer = XmlWriter::with_capacity(512);
     write(writer.open(name).xmlns(namespaces::CORE));
     Arc::from(writer.finish())
 }
@@ -38,8 +38,8 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
 }
 
 /// `<loss-accepted>`: the log continues without these acknowledged positions, which are missing.
-pub fn loss_accepted(given_up: GivenUp) -> Body {
-    let GivenUp { first, last } = given_up;
+pub fn loss_accepted(given_up: LostRange) -> Body {
+    let LostRange { first, last } = given_up;
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
@@ -79,7 +79,7 @@ pub fn handled() -> Body {
 /// `<thread-spawned>`: the confirmation, with the child's head after its first record and the child's limits, if any.
 pub fn thread_spawned(child: &ThreadId, parent: &ThreadId, head: Digest, ceiling: &Ceiling) -> Body {
     let [messages, tokens] = [ceiling.messages, ceiling.tokens].map(|most| most.map(|most| most.to_string()));
-    let money = ceiling.spent.and_then(Spent::money).map(|money| money.to_string());
+    let money = ceiling.spent.and_then(MoneySpent::money).map(|money| money.to_string());
     written("thread-spawned", |spawned| {
         spawned
             .attr("assigned_id", child.as_str())
@@ -103,7 +103,7 @@ pub fn wanted_ceiling(spawn: &[u8]) -> Ceiling {
     Ceiling {
         messages: number(messages),
         tokens: number(tokens),
-        spent: money.map(|money| Spent::of(Some(money))),
+        spent: money.map(|money| MoneySpent::of(Some(money))),
     }
 }
 
@@ -113,7 +113,7 @@ pub fn thread_finished(
     child: &ThreadId,
     outcome: &str,
     head: Digest,
-    used: Use,
+    used: UsedAmounts,
     payload: Option<&[u8]>,
 ) -> Body {
     let some = |number: u64| (number > 0).then(|| number.to_string());
@@ -285,7 +285,7 @@ fn coded(code: &str, retry_allowed: bool, refusal: &Refusal) -> Body {
 
 /// The content of an attempt record: the number of the next attempt, its time, and why the previous one failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Attempt {
+pub struct AttemptRecord {
     /// Its number, from 1.
     pub number: u32,
     /// Earliest time of the attempt.
@@ -299,7 +299,7 @@ pub struct Attempt {
 }
 
 /// `<attempt>`: recorded before the attempt is made.
-pub fn attempt(attempt: &Attempt) -> Body {
+pub fn attempt(attempt: &AttemptRecord) -> Body {
     written("attempt", |start| {
         start
             .number("number", u64::from(attempt.number))
@@ -312,8 +312,8 @@ pub fn attempt(attempt: &Attempt) -> Body {
 
 /// The attributes of a core payload's root. `None` if its name is not `name`.
 pub fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) -> Option<[Option<String>; N]> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let Ok(Step::Open(tag)) = gate.step() else { return None };
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(tag)) = gate.step() else { return None };
     if tag.local != name || gate.ns(&tag) != Some(namespaces::CORE) {
         return None;
     }
@@ -322,12 +322,12 @@ pub fn attributes<const N: usize>(body: &[u8], name: &str, wanted: [&str; N]) ->
 
 /// The text inside a core payload without children.
 pub fn text(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut words = String::new();
     loop {
         match gate.step().ok()? {
-            Step::Text(text) => text.append_to(&mut words),
-            Step::Done => return Some(words),
+            GateStep::Text(text) => text.append_to(&mut words),
+            GateStep::Done => return Some(words),
             _ => {}
         }
     }
@@ -423,10 +423,10 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
 }
 
 /// Reads an `<attempt>`.
-pub fn read_attempt(body: &[u8]) -> Option<Attempt> {
+pub fn read_attempt(body: &[u8]) -> Option<AttemptRecord> {
     let [number, due, code, with_pump] = attributes(body, "attempt", ["number", "due", "code", "with_pump"])?;
     let words = text(body)?;
-    Some(Attempt {
+    Some(AttemptRecord {
         number: number?.parse().ok()?,
         due: Millis::parse(&due?)?,
         code: code.as_deref().and_then(Code::parse),

@@ -5,12 +5,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_schema::Model;
-use systole_wire::writer::Writer;
+use systole_schema::SchemaModel;
+use systole_wire::writer::XmlWriter;
 use systole_wire::{QName, namespaces};
 
 use crate::types::codes::Code;
-use crate::types::composition::{Composition, Describe, Element, Listener, SchemaId};
+use crate::types::composition::{Composition, DescribeScope, ElementSchema, Listener, SchemaId};
 use crate::types::ids::Digest;
 use crate::types::refusal::Refusal;
 
@@ -26,7 +26,7 @@ pub fn describe(
 ) -> Result<Arc<[u8]>, Refusal> {
     let is_meant =
         |name: &QName| *name.local == *element && namespace.is_none_or(|namespace| *name.ns == *namespace);
-    let told: Vec<(&Listener, &Element)> = shown(composition, sender)
+    let told: Vec<(&Listener, &ElementSchema)> = shown(composition, sender)
         .into_iter()
         .flat_map(|taker| taker.accepts.iter().map(move |element| (taker, element)))
         .filter(|(_, element)| is_meant(&element.name))
@@ -34,7 +34,7 @@ pub fn describe(
     if told.is_empty() {
         return Err(unknown(composition, sender));
     }
-    let mut writer = Writer::with_capacity(1024);
+    let mut writer = XmlWriter::with_capacity(1024);
     let start = writer.open("description").xmlns(namespaces::META).attr("element", element);
     start.content(|inside| {
         for (taker, element) in told {
@@ -44,7 +44,7 @@ pub fn describe(
     Ok(Arc::from(writer.finish()))
 }
 
-fn payload(composition: &Composition, taker: &Listener, element: &Element, writer: &mut Writer) {
+fn payload(composition: &Composition, taker: &Listener, element: &ElementSchema, writer: &mut XmlWriter) {
     let name = &element.name;
     // The composition was read from these same schemas, so each one exists and parses.
     let xsd = composition.schemas.get(element.schema.0).map(|schema| schema.text.clone()).unwrap_or_default();
@@ -67,22 +67,22 @@ fn payload(composition: &Composition, taker: &Listener, element: &Element, write
 
 /// The model of one schema, read together with all schemas of the composition, because it may import
 /// others.
-pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<Model> {
+pub fn model_of(composition: &Composition, xsd: &[u8]) -> Option<SchemaModel> {
     let among: Vec<(&str, &[u8])> =
         composition.schemas.iter().map(|schema| (schema.name.as_str(), &*schema.text)).collect();
-    Model::read_among(xsd, &among).ok()
+    SchemaModel::read_among(xsd, &among).ok()
 }
 
 /// The answer to `<list-capabilities>`: the payloads that the peers of `sender` accept.
 pub fn capabilities(composition: &Composition, sender: &Listener) -> Result<Arc<[u8]>, Refusal> {
-    if sender.describe == Describe::None {
+    if sender.describe == DescribeScope::None {
         return Err(Refusal::new(Code::NotAPeer, "nothing is described to this listener"));
     }
-    let mut writer = Writer::with_capacity(1024);
+    let mut writer = XmlWriter::with_capacity(1024);
     writer.open("capabilities").xmlns(namespaces::META).content(|inside| {
-        let mut models: BTreeMap<SchemaId, Option<Model>> = BTreeMap::new();
+        let mut models: BTreeMap<SchemaId, Option<SchemaModel>> = BTreeMap::new();
         for taker in peers(composition, sender) {
-            for Element { name, schema } in &taker.accepts {
+            for ElementSchema { name, schema } in &taker.accepts {
                 let model = models.entry(*schema).or_insert_with(|| {
                     let schema = composition.schemas.get(schema.0)?;
                     model_of(composition, &schema.text)
@@ -107,9 +107,9 @@ fn peers<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c List
 /// The listeners whose payloads are described to `sender`.
 fn shown<'c>(composition: &'c Composition, sender: &'c Listener) -> Vec<&'c Listener> {
     match sender.describe {
-        Describe::None => Vec::new(),
-        Describe::Peers => peers(composition, sender),
-        Describe::All => composition.listeners.values().collect(),
+        DescribeScope::None => Vec::new(),
+        DescribeScope::Peers => peers(composition, sender),
+        DescribeScope::All => composition.listeners.values().collect(),
     }
 }
 

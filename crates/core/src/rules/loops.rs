@@ -15,7 +15,7 @@ type Mark = u64;
 
 /// The memory of one call.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Rounds {
+pub struct LoopMemory {
     /// Calls made, with their counts, latest last.
     made: Vec<(Mark, u32)>,
     /// Answers received, latest last.
@@ -49,7 +49,7 @@ fn mark(party: &Name, payload: &[u8]) -> Mark {
     of(of(SPREAD, party.as_str().as_bytes()), payload)
 }
 
-impl Rounds {
+impl LoopMemory {
     /// How often this call was made.
     pub fn count(&self, to: &Name, payload: &[u8]) -> u32 {
         let wanted = mark(to, payload);
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn b16_a_call_is_known_by_its_party_and_its_payload() {
         let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
-        let mut rounds = Rounds::default();
+        let mut rounds = LoopMemory::default();
         for (to, payload) in [(&a, "x"), (&a, "y"), (&b, "x"), (&a, "x")] {
             rounds.made(1, to, payload.as_bytes());
         }
@@ -130,7 +130,7 @@ mod tests {
     /// Runs turns, each with its calls and then their answers, and returns the stale count of the party after each.
     fn stale_after(turns: &[&[(&str, &str, &str)]], with: &str) -> Vec<u32> {
         let party = |name: &str| Name::parse(name).unwrap();
-        let mut rounds = Rounds::default();
+        let mut rounds = LoopMemory::default();
         let turn = |(number, calls): (u32, &&[(&str, &str, &str)])| {
             calls.iter().for_each(|(to, call, _)| rounds.made(number, &party(to), call.as_bytes()));
             calls.iter().for_each(|(to, _, answer)| rounds.heard(&party(to), answer.as_bytes()));
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn e7_a_turn_under_way_is_judged_by_those_before_it_until_it_brings_something_new() {
         let (a, b) = (Name::parse("a").unwrap(), Name::parse("b").unwrap());
-        let mut rounds = Rounds::default();
+        let mut rounds = LoopMemory::default();
         for turn in 1..=3 {
             rounds.made(turn, &a, b"x");
             rounds.heard(&a, b"1");
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_is_remembered_stays_bounded() {
         let a = Name::parse("a").unwrap();
-        let mut rounds = Rounds::default();
+        let mut rounds = LoopMemory::default();
         for n in 0..1000u32 {
             rounds.made(n, &a, &n.to_be_bytes());
             rounds.heard(&a, &n.to_be_bytes());

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use systole_wire::Limits;
-use systole_wire::gate::{Gate, Step};
+use systole_wire::DocumentLimits;
+use systole_wire::gate::{Gate, GateStep};
 
 use super::core_payload::{attributes, text, written};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
@@ -49,8 +49,8 @@ pub fn read_asked(body: &[u8]) -> Option<QuestionRequest> {
         shows: Vec::new(),
         choices: Vec::new(),
     };
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
-    let Ok(Step::Open(_)) = gate.step() else { return None };
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(_)) = gate.step() else { return None };
     while let Some(tag) = gate.child().ok()? {
         let number = |name: &str| gate.attribute(name)?.parse().ok();
         let (seq, record) = (number("seq"), number("record"));
@@ -88,7 +88,7 @@ pub fn commands(id: PersonRequestId, choices: &[String]) -> String {
 
 /// The outcome of a question.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Said<'a> {
+pub enum QuestionOutcome<'a> {
     /// A person answered.
     Chosen {
         /// The person.
@@ -106,13 +106,13 @@ pub enum Said<'a> {
 }
 
 /// `<person-said>`: the outcome of a question.
-pub fn said(said: &Said<'_>) -> Arc<[u8]> {
+pub fn said(said: &QuestionOutcome<'_>) -> Arc<[u8]> {
     written("person-said", |start| match said {
-        Said::Chosen { by, choice, note } => {
+        QuestionOutcome::Chosen { by, choice, note } => {
             let start = start.attr("outcome", "chosen").attr_if("choice", *choice).attr("by", by.as_str());
             if note.is_empty() { start.empty() } else { start.text(note) }
         }
-        Said::Expired { is_set_back } => {
+        QuestionOutcome::Expired { is_set_back } => {
             start.attr("outcome", "expired").attr_if("clock", is_set_back.then_some("set-back")).empty();
         }
     })
@@ -160,12 +160,12 @@ mod tests {
         };
         assert_eq!(read_asked(&asked(&question)), Some(question));
         let by = Name::operator();
-        let chosen = said(&Said::Chosen { by: &by, choice: Some("go"), note: "a < b" });
+        let chosen = said(&QuestionOutcome::Chosen { by: &by, choice: Some("go"), note: "a < b" });
         let read = read_said(&chosen).unwrap();
         assert_eq!(
             (read.outcome.as_str(), read.choice.as_deref(), read.note.as_str()),
             ("chosen", Some("go"), "a < b")
         );
-        assert_eq!(read_said(&said(&Said::Expired { is_set_back: true })).unwrap().by, None);
+        assert_eq!(read_said(&said(&QuestionOutcome::Expired { is_set_back: true })).unwrap().by, None);
     }
 }

@@ -2,8 +2,8 @@
 //! belongs to its author and does not know the core's elements, so this module checks the form of a
 //! list. Input: bytes. Output: the lists, or the refusal of the first bad one.
 
-use systole_wire::gate::{Gate, Step};
-use systole_wire::{Limits, namespaces};
+use systole_wire::gate::{Gate, GateStep};
+use systole_wire::{DocumentLimits, namespaces};
 
 use super::refusing::refusal_of;
 use crate::types::codes::Code;
@@ -19,17 +19,19 @@ pub fn read(body: &[u8]) -> Result<Vec<TodoList>, Refusal> {
     if !std::str::from_utf8(body).is_ok_and(|text| text.contains(LIST)) {
         return Ok(Vec::new());
     }
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let (mut lists, mut depth) = (Vec::new(), 0usize);
     loop {
         match gate.step().map_err(|fault| refusal_of(&fault))? {
-            Step::Open(tag) if depth <= 1 && tag.local == LIST && gate.ns(&tag) == Some(namespaces::CORE) => {
+            GateStep::Open(tag)
+                if depth <= 1 && tag.local == LIST && gate.ns(&tag) == Some(namespaces::CORE) =>
+            {
                 lists.push(list(&mut gate)?);
             }
-            Step::Open(_) => depth += 1,
-            Step::Close => depth = depth.saturating_sub(1),
-            Step::Done => return Ok(lists),
-            Step::Text(_) | Step::Instruction => {}
+            GateStep::Open(_) => depth += 1,
+            GateStep::Close => depth = depth.saturating_sub(1),
+            GateStep::Done => return Ok(lists),
+            GateStep::Text(_) | GateStep::Instruction => {}
         }
     }
 }
@@ -42,7 +44,7 @@ fn list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
     let mut step: Option<TodoStep> = None;
     loop {
         match gate.step().map_err(|fault| refusal_of(&fault))? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 let is_step = tag.local == "step" && gate.ns(&tag) == Some(namespaces::CORE);
                 if !is_step || step.is_some() {
                     return Err(wrong("a list holds something other than a step"));
@@ -54,16 +56,16 @@ fn list(gate: &mut Gate<'_>) -> Result<TodoList, Refusal> {
                 };
                 step = Some(TodoStep { is_done, text: String::new() });
             }
-            Step::Text(text) => match &mut step {
+            GateStep::Text(text) => match &mut step {
                 Some(step) => text.append_to(&mut step.text),
                 None if text.is_blank() => {}
                 None => return Err(wrong("a list has a text beside its steps")),
             },
-            Step::Close => match step.take() {
+            GateStep::Close => match step.take() {
                 Some(step) => list.steps.push(step),
                 None => return Ok(list),
             },
-            Step::Instruction | Step::Done => return Err(wrong("a list does not end")),
+            GateStep::Instruction | GateStep::Done => return Err(wrong("a list does not end")),
         }
     }
 }

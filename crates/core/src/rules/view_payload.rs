@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use systole_wire::gate::{Gate, Step};
-use systole_wire::{Limits, namespaces};
+use systole_wire::gate::{Gate, GateStep};
+use systole_wire::{DocumentLimits, namespaces};
 
 use super::core_payload::{attributes, written};
 use crate::types::codes::Code;
@@ -14,7 +14,7 @@ use crate::types::refusal::Refusal;
 
 /// The effect of a `<clear-context>`.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Cleared {
+pub struct ClearedView {
     /// Messages that are still shown.
     pub kept: u64,
     /// The first and the last cleared message; 0 and 0 if none was cleared. The request of the call is
@@ -25,7 +25,7 @@ pub struct Cleared {
 }
 
 /// `<context-cleared>`: these messages are no longer shown.
-pub fn view_cleared(cleared: &Cleared) -> Arc<[u8]> {
+pub fn view_cleared(cleared: &ClearedView) -> Arc<[u8]> {
     written("context-cleared", |start| {
         start
             .number("kept_messages", cleared.kept)
@@ -60,7 +60,7 @@ pub fn digest(leaves: impl IntoIterator<Item = Digest>) -> Digest {
 
 /// A part of the text of some messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct RecallPart {
     /// The numbers of the first and the last message.
     pub range: (u64, u64),
     /// Characters of all these messages together.
@@ -74,7 +74,7 @@ pub struct Part {
 }
 
 /// `<recalled>`: parts of messages as escaped text, which a parser sees only as text.
-pub fn recalled(part: &Part) -> Arc<[u8]> {
+pub fn recalled(part: &RecallPart) -> Arc<[u8]> {
     let next = part.next.map(|next| next.to_string());
     written("recalled", |start| {
         let start = start.number("from_seq", part.range.0).number("to_seq", part.range.1);
@@ -89,7 +89,7 @@ pub fn recalled(part: &Part) -> Arc<[u8]> {
 
 /// The hash of the refused bytes that a `<system-error>` names, alone or as the end of a child.
 pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut tag = core_tag(&mut gate)?;
     if tag == "thread-finished" {
         tag = core_tag(&mut gate)?;
@@ -101,7 +101,7 @@ pub fn refused_bytes(body: &[u8]) -> Option<Digest> {
 /// The name of the next opening element, if it belongs to the core.
 fn core_tag<'d>(gate: &mut Gate<'d>) -> Option<&'d str> {
     match gate.step() {
-        Ok(Step::Open(tag)) if gate.ns(&tag) == Some(namespaces::CORE) => Some(tag.local),
+        Ok(GateStep::Open(tag)) if gate.ns(&tag) == Some(namespaces::CORE) => Some(tag.local),
         _ => None,
     }
 }

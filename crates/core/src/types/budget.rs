@@ -21,50 +21,50 @@ pub enum Measure {
     /// Tokens of models.
     Tokens,
     /// The cost of model calls, in millionths of the currency's unit.
-    Money(Coin),
+    Money(CurrencyCode),
 }
 
 /// A currency code, in the form that a fold stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Coin([u8; 3]);
+pub struct CurrencyCode([u8; 3]);
 
-impl Coin {
+impl CurrencyCode {
     /// The currency.
     pub fn currency(self) -> Option<Currency> {
         std::str::from_utf8(&self.0).ok().and_then(Currency::parse)
     }
 }
 
-impl From<Currency> for Coin {
-    fn from(currency: Currency) -> Coin {
-        Coin(currency.letters())
+impl From<Currency> for CurrencyCode {
+    fn from(currency: Currency) -> CurrencyCode {
+        CurrencyCode(currency.letters())
     }
 }
 
 /// Money used so far: nothing, or an amount in one currency.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub struct MoneySpent {
     /// Millionths of the currency's unit.
     pub micros: u64,
     /// The currency. `None` if nothing was spent yet.
-    pub coin: Option<Coin>,
+    pub coin: Option<CurrencyCode>,
 }
 
-impl Spent {
+impl MoneySpent {
     /// The amount, or nothing if it is unknown.
-    pub fn of(money: Option<Money>) -> Spent {
-        money.map_or_else(Spent::default, |money| Spent {
+    pub fn of(money: Option<Money>) -> MoneySpent {
+        money.map_or_else(MoneySpent::default, |money| MoneySpent {
             micros: money.micros,
             coin: Some(money.currency.into()),
         })
     }
 
     /// The sum. An amount in another currency is left out, because the door rejects such amounts.
-    fn and(self, other: Spent) -> Spent {
+    fn and(self, other: MoneySpent) -> MoneySpent {
         match (self.coin, other.coin) {
             (None, _) => other,
             (Some(_), Some(coin)) if self.coin == Some(coin) => {
-                Spent { micros: self.micros.saturating_add(other.micros), ..self }
+                MoneySpent { micros: self.micros.saturating_add(other.micros), ..self }
             }
             _ => self,
         }
@@ -118,7 +118,7 @@ impl Measure {
 /// Amounts used by a message from outside and everything that follows from it. A new kind of use needs a
 /// new field and a line in `and`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Use {
+pub struct UsedAmounts {
     /// Calls and spawns.
     pub messages: u64,
     /// Child threads.
@@ -127,27 +127,27 @@ pub struct Use {
     /// one.
     pub tokens: u64,
     /// The cost of models, counted in the same way.
-    pub spent: Spent,
+    pub spent: MoneySpent,
 }
 
-impl Use {
+impl UsedAmounts {
     /// Nothing.
-    pub const NOTHING: Use =
-        Use { messages: 0, children: 0, tokens: 0, spent: Spent { micros: 0, coin: None } };
+    pub const NOTHING: UsedAmounts =
+        UsedAmounts { messages: 0, children: 0, tokens: 0, spent: MoneySpent { micros: 0, coin: None } };
     /// The use of one call to a peer.
-    pub const CALL: Use = Use { messages: 1, ..Use::NOTHING };
+    pub const CALL: UsedAmounts = UsedAmounts { messages: 1, ..UsedAmounts::NOTHING };
     /// The use of a spawn: the child and its first message.
-    pub const SPAWN: Use = Use { messages: 1, children: 1, ..Use::NOTHING };
+    pub const SPAWN: UsedAmounts = UsedAmounts { messages: 1, children: 1, ..UsedAmounts::NOTHING };
 
     /// The use of `count` calls to peers.
-    pub const fn calls(count: u64) -> Use {
-        Use { messages: count, ..Use::NOTHING }
+    pub const fn calls(count: u64) -> UsedAmounts {
+        UsedAmounts { messages: count, ..UsedAmounts::NOTHING }
     }
 
     /// The sum.
     #[must_use]
-    pub fn and(self, other: Use) -> Use {
-        Use {
+    pub fn and(self, other: UsedAmounts) -> UsedAmounts {
+        UsedAmounts {
             messages: self.messages.saturating_add(other.messages),
             children: self.children.saturating_add(other.children),
             tokens: self.tokens.saturating_add(other.tokens),
@@ -157,11 +157,11 @@ impl Use {
 
     /// This use minus the tokens and money that were reserved but not used.
     #[must_use]
-    pub fn without(self, kept: Use) -> Use {
+    pub fn without(self, kept: UsedAmounts) -> UsedAmounts {
         let micros = self.spent.micros.saturating_sub(kept.spent.micros);
         let spent =
-            if self.spent.coin == kept.spent.coin { Spent { micros, ..self.spent } } else { self.spent };
-        Use { tokens: self.tokens.saturating_sub(kept.tokens), spent, ..self }
+            if self.spent.coin == kept.spent.coin { MoneySpent { micros, ..self.spent } } else { self.spent };
+        UsedAmounts { tokens: self.tokens.saturating_sub(kept.tokens), spent, ..self }
     }
 }
 
@@ -173,7 +173,7 @@ pub struct Ceiling {
     /// Most tokens.
     pub tokens: Option<u64>,
     /// Highest cost of models.
-    pub spent: Option<Spent>,
+    pub spent: Option<MoneySpent>,
 }
 
 impl Ceiling {
@@ -218,7 +218,7 @@ impl Default for Budgets {
 
 /// When repeated calls get a warning, and when they are refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Loops {
+pub struct LoopLimits {
     /// The warning goes out with this many identical calls.
     pub told: u32,
     /// This many identical calls are refused.
@@ -227,15 +227,15 @@ pub struct Loops {
     pub ping_pong: u32,
 }
 
-impl Default for Loops {
-    fn default() -> Loops {
-        Loops { told: 3, refused: 5, ping_pong: 6 }
+impl Default for LoopLimits {
+    fn default() -> LoopLimits {
+        LoopLimits { told: 3, refused: 5, ping_pong: 6 }
     }
 }
 
 /// A limit and how much of it is used. Usually the first limit that is too small for the requested use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Exceeded {
+pub struct ExceededLimit {
     /// The kind of use.
     pub what: Measure,
     /// The amount used.
@@ -244,7 +244,7 @@ pub struct Exceeded {
     pub limit: u64,
 }
 
-impl Exceeded {
+impl ExceededLimit {
     /// The amount in the form used by core payloads: a number, a duration with its unit, or money with its
     /// currency.
     pub fn written(&self, amount: u64) -> String {
@@ -261,7 +261,7 @@ impl Exceeded {
 
 /// What a record says about the working time of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Clocked {
+pub struct RecordedTime {
     /// Whether the time runs from this record on.
     pub runs: bool,
     /// Working time up to this record, in milliseconds.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use systole_wire::QName;
 
-use super::budget::{Budgets, Loops};
+use super::budget::{Budgets, LoopLimits};
 use super::client::{self, Client};
 use super::ids::{Digest, Name};
 
@@ -32,18 +32,18 @@ pub struct Composition {
     /// The budgets of one message from outside. `None` for configurations older than budgets.
     pub budgets: Option<Budgets>,
     /// When repeated calls get a warning or are refused. `None` for configurations older than loop detection.
-    pub loops: Option<Loops>,
+    pub loops: Option<LoopLimits>,
     /// Elements that go to every peer of the sender that accepts them.
     pub broadcasts: Vec<Broadcast>,
     /// The clients by name, without the operator.
     pub clients: BTreeMap<Name, Client>,
     /// The section of the file for each listener, by the listener's name.
-    pub sections: BTreeMap<Name, Section>,
+    pub sections: BTreeMap<Name, ListenerSection>,
 }
 
 /// The section of the organism's file that describes one listener.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Section {
+pub struct ListenerSection {
     /// Where it is in the file: `listeners.NAME`, `agents.NAME` or `workflows.NAME`.
     pub path: String,
     /// The section with the settings from the command line: YAML, or for a workflow the form that its listener reads.
@@ -78,14 +78,14 @@ pub struct Broadcast {
     /// The root element.
     pub element: QName,
     /// Which answers the sender waits for.
-    pub gather: Gather,
+    pub gather: GatherRule,
     /// The listeners that accept it, in file order.
     pub takers: Vec<Name>,
 }
 
 /// Which answers complete an item that went to several listeners.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Gather {
+pub enum GatherRule {
     /// All of them, failures too.
     All,
     /// The first that is not a failure. If all are failures, all of them.
@@ -105,7 +105,7 @@ pub enum OnUnknown {
 
 /// Which payloads a listener can have described.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Describe {
+pub enum DescribeScope {
     /// No payloads.
     None,
     /// The payloads of its peers.
@@ -116,7 +116,7 @@ pub enum Describe {
 
 /// How often and how fast a failed delivery is retried.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Retry {
+pub struct DeliveryRetry {
     /// Attempts at one turn, including the first.
     pub attempts: u32,
     /// Pause before the second attempt. It doubles before each further attempt.
@@ -125,7 +125,7 @@ pub struct Retry {
     pub longest_ms: u64,
 }
 
-impl Retry {
+impl DeliveryRetry {
     /// The pause before attempt `attempt`.
     pub fn pause_ms(&self, attempt: u32) -> u64 {
         let doublings = attempt.saturating_sub(2).min(32);
@@ -157,7 +157,7 @@ pub enum Reach {
     /// A Rust value in this process, supplied by the program that runs the organism.
     Inline,
     /// A program that talks over stdin and stdout.
-    Process(Program),
+    Process(ListenerProgram),
     /// A program that takes its work from the broker.
     Nats,
     /// A listener of the file that runs in another process, a host, and takes its work from the broker.
@@ -173,7 +173,7 @@ impl Reach {
 
 /// A program that is a listener.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct ListenerProgram {
     /// The program and its arguments.
     pub run: Vec<String>,
     /// Its working directory: the folder of the organism's file.
@@ -190,7 +190,7 @@ pub struct Program {
 
 /// A root element, and the schema that judges payloads with this name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Element {
+pub struct ElementSchema {
     /// Its name.
     pub name: QName,
     /// The schema that declares it.
@@ -199,7 +199,7 @@ pub struct Element {
 
 /// What the view of a call shows its listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Sees {
+pub enum ViewScope {
     /// The call, and earlier ones of the same listener in the thread.
     #[default]
     Call,
@@ -215,9 +215,9 @@ pub struct Listener {
     /// How it is reached.
     pub reach: Reach,
     /// Root elements that it accepts as requests.
-    pub accepts: Vec<Element>,
+    pub accepts: Vec<ElementSchema>,
     /// Root elements that answer a call to it.
-    pub returns: Vec<Element>,
+    pub returns: Vec<ElementSchema>,
     /// The schema of the root tag of its own notes, if it has one.
     pub note: Option<SchemaId>,
     /// The listeners that it may address.
@@ -233,7 +233,7 @@ pub struct Listener {
     /// Longest silence within an attempt. Progress restarts it.
     pub idle_ms: Option<u64>,
     /// How failed deliveries are retried.
-    pub retry: Retry,
+    pub retry: DeliveryRetry,
     /// What happens to an attempt whose outcome is unknown.
     pub on_unknown: OnUnknown,
     /// When a person must approve what goes to it.
@@ -243,9 +243,9 @@ pub struct Listener {
     /// Whether messages from outside may go to it.
     pub entry: bool,
     /// Which payloads are described to it.
-    pub describe: Describe,
+    pub describe: DescribeScope,
     /// What its view shows.
-    pub sees: Sees,
+    pub sees: ViewScope,
 }
 
 impl Listener {

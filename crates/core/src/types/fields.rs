@@ -37,16 +37,16 @@ pub fn number_field(out: &mut Vec<u8>, number: Option<u64>) {
 }
 
 /// Reads fields in order.
-pub struct Fields<'b> {
+pub struct FieldReader<'b> {
     rest: &'b [u8],
     /// Bytes already read, for error messages.
     read: usize,
 }
 
-impl<'b> Fields<'b> {
+impl<'b> FieldReader<'b> {
     /// Starts at the first byte.
-    pub fn new(bytes: &'b [u8]) -> Fields<'b> {
-        Fields { rest: bytes, read: 0 }
+    pub fn new(bytes: &'b [u8]) -> FieldReader<'b> {
+        FieldReader { rest: bytes, read: 0 }
     }
 
     fn no<T>(&self, why: &str) -> Result<T, String> {

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use systole_wire::ask::Question;
-use systole_wire::journal::Entry;
+use systole_wire::ask::PumpQuestion;
+use systole_wire::journal::JournalEntry;
 use systole_wire::payload::Payload;
 
 use super::codes::Code;
-use super::composition::{Gather, SchemaId};
+use super::composition::{GatherRule, SchemaId};
 use super::ids::{CallPath, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
 
@@ -50,13 +50,13 @@ pub trait Judge {
 
 /// The kind of an admitted payload: it follows from the name of the root element and the sender's role.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum What {
+pub enum PayloadKind {
     /// A request or a call for that listener.
     For(Name),
     /// One call for each peer that accepts it.
     ForEach {
         /// Which answers the sender waits for.
-        gather: Gather,
+        gather: GatherRule,
         /// The peers in file order, each with whether a person must approve its call.
         takers: Vec<(Name, bool)>,
     },
@@ -97,35 +97,39 @@ pub enum Found {
 #[derive(Debug)]
 #[must_use = "an admitted payload must be recorded"]
 pub struct Admitted {
-    what: What,
+    what: PayloadKind,
     payload: Payload,
     dangerous: bool,
 }
 
 impl Admitted {
     /// Admits a payload that the judge found valid.
-    pub fn new(what: What, verdict: Verdict) -> Admitted {
+    pub fn new(what: PayloadKind, verdict: Verdict) -> Admitted {
         Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous }
     }
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let found = Found::Child { label, to, initial: initial.payload.bytes().clone() };
-        Admitted { what: What::Primitive(found), payload: verdict.payload, dangerous: initial.dangerous }
+        Admitted {
+            what: PayloadKind::Primitive(found),
+            payload: verdict.payload,
+            dangerous: initial.dangerous,
+        }
     }
 
     /// Admits a payload that several peers accept. The verdicts are on the same bytes, one under each peer's
     /// schema. `None` without a taker.
-    pub fn for_each(gather: Gather, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
+    pub fn for_each(gather: GatherRule, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
         let takers = verdicts.iter().map(|(to, verdict)| (to.clone(), verdict.dangerous)).collect();
         let dangerous = verdicts.iter().any(|(_, verdict)| verdict.dangerous);
         let (_, Verdict { payload, .. }) = verdicts.into_iter().next()?;
-        Some(Admitted { what: What::ForEach { gather, takers }, payload, dangerous })
+        Some(Admitted { what: PayloadKind::ForEach { gather, takers }, payload, dangerous })
     }
 
     /// Admits a `<steer>` from outside with the verdict on its inner payload, which is the one that goes out.
     pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
-        let what = What::Steer { to, payload: inside.payload.bytes().clone() };
+        let what = PayloadKind::Steer { to, payload: inside.payload.bytes().clone() };
         Admitted { what, payload: verdict.payload, dangerous: inside.dangerous || verdict.dangerous }
     }
 
@@ -140,7 +144,7 @@ impl Admitted {
     }
 
     /// Its kind.
-    pub fn what(&self) -> &What {
+    pub fn what(&self) -> &PayloadKind {
         &self.what
     }
 
@@ -163,7 +167,7 @@ pub struct Refused {
 /// One item of a reply, after the door judged it.
 #[derive(Debug)]
 #[must_use = "every item has exactly one answer"]
-pub enum Item {
+pub enum JudgedItem {
     /// The item is accepted.
     Admitted(Admitted),
     /// The item is refused.
@@ -181,7 +185,7 @@ pub enum Item {
 
 /// What the receipt of a reply reports, apart from the fact that the reply is on disk.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Taken {
+pub struct TakenReply {
     /// Whether an earlier reply to the same delivery was taken. If so, this reply is ignored.
     pub is_superseded: bool,
     /// The answers to the refused items, by item number.
@@ -190,9 +194,9 @@ pub struct Taken {
 
 /// A listener's message, after the door judged it.
 #[derive(Debug)]
-pub enum Said {
+pub enum JudgedContent {
     /// A reply with items.
-    Items(Vec<Item>),
+    Items(Vec<JudgedItem>),
     /// The listener reports a failure.
     Failure {
         /// Its own code.
@@ -226,37 +230,37 @@ pub enum Said {
         /// Its number, repeated in the acknowledgement.
         id: u64,
         /// The entry.
-        entry: Result<Entry, Refused>,
+        entry: Result<JournalEntry, Refused>,
     },
     /// A question that gets an answer.
     Ask {
         /// Its number, repeated in the answer.
         id: u64,
         /// The question.
-        question: Result<Question, Refused>,
+        question: Result<PumpQuestion, Refused>,
     },
 }
 
-impl Said {
+impl JudgedContent {
     /// The number that the answer carries. `None` if the pump does not answer this message.
     pub fn waits_for(&self) -> Option<u64> {
         match self {
-            Said::Journal { id, .. } | Said::Ask { id, .. } => Some(*id),
+            JudgedContent::Journal { id, .. } | JudgedContent::Ask { id, .. } => Some(*id),
             _ => None,
         }
     }
 
     /// Whether it ends the delivery.
     pub fn is_reply(&self) -> bool {
-        matches!(self, Said::Items(_) | Said::Failure { .. } | Said::Again { .. })
+        matches!(self, JudgedContent::Items(_) | JudgedContent::Failure { .. } | JudgedContent::Again { .. })
     }
 }
 
 /// The unguessable name of one delivery attempt.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-pub struct Token(pub Arc<str>);
+pub struct LeaseToken(pub Arc<str>);
 
-impl std::borrow::Borrow<str> for Token {
+impl std::borrow::Borrow<str> for LeaseToken {
     fn borrow(&self) -> &str {
         &self.0
     }
@@ -266,7 +270,7 @@ impl std::borrow::Borrow<str> for Token {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Lease {
     /// Its token.
-    pub token: Token,
+    pub token: LeaseToken,
     /// The listener.
     pub listener: Name,
     /// The thread of the call.
@@ -283,11 +287,11 @@ pub struct Lease {
 
 /// A listener's document after the door: the lease, and what the listener said.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedDocument {
     /// The lease that it belongs to.
     pub lease: Arc<Lease>,
     /// What was said.
-    pub said: Said,
+    pub said: JudgedContent,
     /// The first sender name in an item that is not the listener's own. The items are processed under the
     /// listener's own name.
     pub claimed: Option<String>,
@@ -297,7 +301,7 @@ pub struct Judged {
 
 /// A listener's document that matches no delivery.
 #[derive(Debug)]
-pub struct Unconnected {
+pub struct UnmatchedDocument {
     /// The listener, from the connection.
     pub listener: Name,
     /// Why.
@@ -316,7 +320,7 @@ pub struct Ticket(pub u64);
 
 /// A message from outside after the door.
 #[derive(Debug)]
-pub struct Asked {
+pub struct DoorMessage {
     /// Where the sender waits.
     pub ticket: Ticket,
     /// The client, from the credential.
@@ -352,7 +356,7 @@ pub struct Receipt {
 
 /// A failure reported by the pump: code and message.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failing {
+pub struct PumpFailure {
     /// The code.
     pub code: Code,
     /// The message.

@@ -12,7 +12,7 @@ use super::limits;
 /// The error for a text that is not a valid name or id: the text and the expected grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} \"{}\" is not of the form {grammar}", one_line(.text))]
-pub struct Malformed {
+pub struct MalformedId {
     what: &'static str,
     text: String,
     grammar: &'static str,
@@ -24,9 +24,9 @@ pub fn one_line(text: &str) -> String {
     text.replace('\n', "\\n").replace('\r', "\\r").replace('\t', "\\t")
 }
 
-fn malformed(what: &'static str, text: &str, grammar: &'static str) -> Malformed {
+fn malformed(what: &'static str, text: &str, grammar: &'static str) -> MalformedId {
     // The excerpt is limited: the text may come from a hostile sender and end up in a record.
-    Malformed { what, text: text.chars().take(80).collect(), grammar }
+    MalformedId { what, text: text.chars().take(80).collect(), grammar }
 }
 
 macro_rules! text_id {
@@ -94,7 +94,7 @@ text_id! {
 
 impl TimerId {
     /// Checks the grammar of labels.
-    pub fn parse(text: &str) -> Result<TimerId, Malformed> {
+    pub fn parse(text: &str) -> Result<TimerId, MalformedId> {
         if is_label(text) {
             Ok(TimerId(text.into()))
         } else {
@@ -119,7 +119,7 @@ const NAME_GRAMMAR: &str = "[a-z][a-z0-9-]{0,62}, dots only as separators";
 
 impl Name {
     /// Checks the grammar of names.
-    pub fn parse(text: &str) -> Result<Name, Malformed> {
+    pub fn parse(text: &str) -> Result<Name, MalformedId> {
         let part = |p: &str| {
             p.starts_with(|c: char| c.is_ascii_lowercase())
                 && p.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
@@ -158,7 +158,7 @@ const THREAD_GRAMMAR: &str = "sys, or sess-<12 hex digits or more> with .labels 
 
 impl ThreadId {
     /// Checks the grammar of thread ids, not whether the thread exists.
-    pub fn parse(text: &str) -> Result<ThreadId, Malformed> {
+    pub fn parse(text: &str) -> Result<ThreadId, MalformedId> {
         let bad = || malformed("thread", text, THREAD_GRAMMAR);
         if text == "sys" {
             return Ok(ThreadId(text.into()));
@@ -195,7 +195,7 @@ impl ThreadId {
     }
 
     /// The child of this thread with this label.
-    pub fn child(&self, label: &str) -> Result<ThreadId, Malformed> {
+    pub fn child(&self, label: &str) -> Result<ThreadId, MalformedId> {
         ThreadId::parse(&[self.as_str(), label].join("."))
     }
 
@@ -240,7 +240,7 @@ pub fn is_label(text: &str) -> bool {
 
 impl CallPath {
     /// Checks the grammar of call paths.
-    pub fn parse(text: &str) -> Result<CallPath, Malformed> {
+    pub fn parse(text: &str) -> Result<CallPath, MalformedId> {
         let number = |n: &str| !n.is_empty() && n.len() <= 9 && n.bytes().all(|b| b.is_ascii_digit());
         let mut steps = text.split('/');
         let top = steps.next().is_some_and(number);
@@ -335,7 +335,7 @@ impl CallPath {
 
 impl Key {
     /// Checks for 1 to 128 visible ASCII characters.
-    pub fn parse(text: &str) -> Result<Key, Malformed> {
+    pub fn parse(text: &str) -> Result<Key, MalformedId> {
         if (1..=limits::KEY_BYTES).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic()) {
             Ok(Key(text.into()))
         } else {
@@ -355,7 +355,7 @@ impl Digest {
     }
 
     /// Reads 64 hex digits.
-    pub fn parse(text: &str) -> Result<Digest, Malformed> {
+    pub fn parse(text: &str) -> Result<Digest, MalformedId> {
         let bad = || malformed("digest", text, "64 hex digits");
         let mut out = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
@@ -402,7 +402,7 @@ impl MessageId {
     }
 
     /// Reads the usual text form of a UUID.
-    pub fn parse(text: &str) -> Result<MessageId, Malformed> {
+    pub fn parse(text: &str) -> Result<MessageId, MalformedId> {
         uuid::Uuid::try_parse(text)
             .map(|u| MessageId(*u.as_bytes()))
             .map_err(|_| malformed("message id", text, "a UUID"))

@@ -117,12 +117,12 @@ pub struct Ruling {
     /// The reason, or the answer itself.
     pub note: Option<String>,
     /// The decision. An amendment is already judged by the door.
-    pub says: Says<Box<Result<Admitted, Refused>>>,
+    pub says: PersonDecision<Box<Result<Admitted, Refused>>>,
 }
 
 /// The possible decisions.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Says<A> {
+pub enum PersonDecision<A> {
     /// The payload may go.
     Approve,
     /// The payload must not go.
@@ -135,7 +135,7 @@ pub enum Says<A> {
 
 /// How a request for approval ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Decided {
+pub enum ApprovalOutcome {
     /// The payload went out unchanged.
     Approved,
     /// Another payload went out instead.
@@ -146,14 +146,14 @@ pub enum Decided {
     Expired,
 }
 
-impl Decided {
+impl ApprovalOutcome {
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Decided::Approved => "approved",
-            Decided::Amended => "amended",
-            Decided::Rejected => "rejected",
-            Decided::Expired => "expired",
+            ApprovalOutcome::Approved => "approved",
+            ApprovalOutcome::Amended => "amended",
+            ApprovalOutcome::Rejected => "rejected",
+            ApprovalOutcome::Expired => "expired",
         }
     }
 }

@@ -4,12 +4,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use systole_wire::envelope::{Address, Delivered, write_envelope};
-use systole_wire::reply::Word;
-use systole_wire::told::Answer;
-use systole_wire::{Fault, Limits};
+use systole_wire::envelope::{Delivered, EnvelopeAddress, write_envelope};
+use systole_wire::reply::ListenerDocument;
+use systole_wire::told::PumpAnswer;
+use systole_wire::{DocumentLimits, Fault};
 
-pub use super::flow::{Lease, Token};
+pub use super::flow::{Lease, LeaseToken};
 
 use super::codes::Code;
 use super::ids::{Digest, Key, Name, ThreadId};
@@ -24,7 +24,7 @@ pub struct Position(pub u64);
 
 /// A document that is stored once under its hash: a configuration, or the bytes of a refused payload.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct StoredDocument {
     /// SHA-256 of the bytes.
     pub hash: Digest,
     /// The bytes.
@@ -34,7 +34,7 @@ pub struct Document {
 /// The fold of one thread after some of its records. It is a cache: if it is dropped, the thread is folded again from
 /// its first record.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct FoldRow {
     /// The thread.
     pub thread: ThreadId,
     /// The last record of the thread that is folded in.
@@ -47,14 +47,14 @@ pub struct Row {
 
 /// Data that is committed as a whole or not at all.
 #[derive(Clone, Debug, Default)]
-pub struct Batch {
+pub struct LogBatch {
     /// Records in the order of their positions.
     pub records: Vec<Arc<Record>>,
     /// Documents that the records name. One that is already stored stays as it is.
-    pub documents: Vec<Document>,
+    pub documents: Vec<StoredDocument>,
     /// Rows that replace the stored ones. If `checkpoint` is set, they cover every thread touched since the last
     /// checkpoint, in its state after the last record of this batch.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FoldRow>,
     /// Whether opening the log needs to fold only the records after this batch.
     pub checkpoint: bool,
 }
@@ -87,9 +87,9 @@ pub enum ReadBack {
 /// The only writer of a log. It lives on its own thread, and every call blocks.
 pub trait LogWriter: Send {
     /// Commits a batch.
-    fn commit(&mut self, batch: &Batch) -> Commit;
+    fn commit(&mut self, batch: &LogBatch) -> Commit;
     /// After `Commit::Unknown`: reopens the log and checks whether the batch is stored.
-    fn read_back(&mut self, batch: &Batch) -> ReadBack;
+    fn read_back(&mut self, batch: &LogBatch) -> ReadBack;
     /// Whether a commit may wait for another machine. If so, only the writer's own thread commits.
     fn is_far(&self) -> bool {
         false
@@ -98,14 +98,14 @@ pub trait LogWriter: Send {
 
 /// A range of lost positions in a damaged log, first to last. The log continues without them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GivenUp {
+pub struct LostRange {
     /// The first.
     pub first: Position,
     /// The last.
     pub last: Position,
 }
 
-impl std::fmt::Display for GivenUp {
+impl std::fmt::Display for LostRange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}..{}", self.first.0, self.last.0)
     }
@@ -148,7 +148,7 @@ pub enum LogFault {
         /// The file.
         path: String,
         /// The missing positions.
-        gone: GivenUp,
+        gone: LostRange,
         /// The evidence.
         why: String,
     },
@@ -186,11 +186,11 @@ pub enum LogFault {
 
 /// The data that is read when a log opens.
 #[derive(Clone, Debug, Default)]
-pub struct Opening {
+pub struct LogOpening {
     /// The log's last position.
     pub last: Position,
     /// Rows of the threads that were working or had timers set at the checkpoint.
-    pub rows: Vec<Row>,
+    pub rows: Vec<FoldRow>,
     /// All records after the checkpoint, verified against each other.
     pub records: Vec<Record>,
     /// Whether the rows cannot be trusted, or too many records follow them. Then `rows` and `records` are empty, and
@@ -201,11 +201,11 @@ pub struct Opening {
 /// The reading side of a log. Several threads may use it while the writer works.
 pub trait LogReader: Send + Sync {
     /// The data that recovery folds.
-    fn opening(&self) -> Result<Opening, LogFault>;
+    fn opening(&self) -> Result<LogOpening, LogFault>;
     /// The log's last position.
     fn last(&self) -> Result<Position, LogFault>;
     /// A thread's row, if one is stored.
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault>;
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault>;
     /// At most `limit` records of a thread, from `seq` on.
     fn of_thread(
         &self,
@@ -275,7 +275,7 @@ impl Delivery {
     /// The envelope as a document.
     pub fn document(&self) -> Vec<u8> {
         let Delivered { from, to, thread, stamp, payload } = &*self.envelope;
-        let address = Address { from: Some(from), to: to.as_deref(), thread: Some(thread) };
+        let address = EnvelopeAddress { from: Some(from), to: to.as_deref(), thread: Some(thread) };
         write_envelope(&address, Some(stamp), payload)
     }
 }
@@ -290,57 +290,57 @@ pub enum CallBack {
 }
 
 /// Delivers turns to listeners. No call blocks: the pump counts slots, so there is always room for what it hands
-/// over. For every delivery the carrier reports exactly once: `Heard::Said` with its token, `Heard::Gone`, or
-/// `Heard::NotNow`. Only then is its slot free again.
+/// over. For every delivery the carrier reports exactly once: `CarrierReport::Said` with its token, `CarrierReport::Gone`, or
+/// `CarrierReport::NotNow`. Only then is its slot free again.
 pub trait Carrier: Send + Sync {
     /// Hands a delivery to the listener.
     fn hand(&self, delivery: Delivery);
     /// Tells the listener that its answer is no longer wanted. A program that keeps working is stopped after a grace
     /// period.
-    fn call_back(&self, token: &Token, why: CallBack);
+    fn call_back(&self, token: &LeaseToken, why: CallBack);
     /// Answers a journal entry or a question of the listener, which waits for it. The delivery may already be over.
     /// The answer for a program that has ended is dropped.
-    fn answer(&self, listener: &Name, answer: Answer);
+    fn answer(&self, listener: &Name, answer: PumpAnswer);
 }
 
 /// A listener's message as it arrived.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Speech {
+pub enum ArrivedDocument {
     /// Bytes from outside the process.
     Bytes(Vec<u8>),
     /// A message of a listener in this process. It passes the same gate as bytes, but is not serialized and parsed
     /// again.
-    Word(Word),
+    Word(ListenerDocument),
 }
 
-impl Speech {
+impl ArrivedDocument {
     /// Reads it. The gate's rules apply to both variants.
-    pub fn read(&self, limits: &Limits) -> Result<Word, Fault> {
+    pub fn read(&self, limits: &DocumentLimits) -> Result<ListenerDocument, Fault> {
         match self {
-            Speech::Bytes(document) => Word::read(document, limits),
-            Speech::Word(word) => word.through_gate(limits),
+            ArrivedDocument::Bytes(document) => ListenerDocument::read(document, limits),
+            ArrivedDocument::Word(word) => word.through_gate(limits),
         }
     }
 
     /// The message as a document. Empty if the message cannot be serialized.
     pub fn document(&self) -> Cow<'_, [u8]> {
         match self {
-            Speech::Bytes(document) => Cow::Borrowed(document),
-            Speech::Word(word) => Cow::Owned(word.document().unwrap_or_default()),
+            ArrivedDocument::Bytes(document) => Cow::Borrowed(document),
+            ArrivedDocument::Word(word) => Cow::Owned(word.document().unwrap_or_default()),
         }
     }
 }
 
 /// The reports of carriers.
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum CarrierReport {
     /// A complete message of a listener, not yet judged. The carrier of a one-shot program wraps its output into a
     /// `<reply>` first.
     Said {
         /// The listener, from the connection.
         listener: Name,
         /// The message.
-        speech: Speech,
+        speech: ArrivedDocument,
         /// The place that waits for the receipt, if any. Only a listener outside this machine's pipes needs one,
         /// because it cannot see otherwise that its message is on disk.
         ticket: Option<super::flow::Ticket>,
@@ -350,14 +350,14 @@ pub enum Heard {
         /// The listener, from the connection.
         listener: Name,
         /// The message.
-        speech: Speech,
+        speech: ArrivedDocument,
         /// The place that waits for the receipt, if any.
         ticket: Option<super::flow::Ticket>,
     },
     /// A delivery that will get no answer any more.
     Gone {
         /// The delivery.
-        token: Token,
+        token: LeaseToken,
         /// `listener.failed`, `listener.lost`, `listener.silent` …
         code: Code,
         /// The details: exit code, time, last output.
@@ -367,7 +367,7 @@ pub enum Heard {
     /// of it. It does not count as an attempt and is retried a little later.
     NotNow {
         /// The delivery.
-        token: Token,
+        token: LeaseToken,
         /// The details.
         words: String,
     },
@@ -395,19 +395,19 @@ pub trait Leases: Send + Sync {
     /// its own thread.
     fn find(&self, token: &str) -> Option<Arc<Lease>>;
     /// The delivery is over.
-    fn retire(&self, token: &Token);
+    fn retire(&self, token: &LeaseToken);
 }
 
 /// Makes unguessable tokens and marks.
-pub trait Tokens: Send + Sync {
+pub trait TokenMaker: Send + Sync {
     /// The token of an attempt. The same attempt always gets the same token, also after a restart.
-    fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> Token;
+    fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> LeaseToken;
     /// The mark of a call. The same call always gets the same mark, also after a restart.
     fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
 }
 
 /// The senders that wait for a receipt.
-pub trait Askers: Send + Sync {
+pub trait WaitingSenders: Send + Sync {
     /// The message is on disk. The position is `None` if the receipt repeats an earlier one.
     fn receipt(&self, ticket: super::flow::Ticket, receipt: super::flow::Receipt, position: Option<Position>);
     /// The message or order was refused.
@@ -415,14 +415,14 @@ pub trait Askers: Send + Sync {
     /// The order was carried out, or the listener's message was taken, and it is on disk.
     fn done(&self, ticket: super::flow::Ticket);
     /// A listener's reply was taken and is on disk. Implementations that do not pass on the details can ignore them.
-    fn taken(&self, ticket: super::flow::Ticket, _: super::flow::Taken) {
+    fn taken(&self, ticket: super::flow::Ticket, _: super::flow::TakenReply) {
         self.done(ticket);
     }
 }
 
 /// The steps of the pump at which reliability tests inject faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum PumpStep {
     /// K1: bytes arrived.
     Received,
     /// K2: the bytes passed the gate.
@@ -455,15 +455,15 @@ pub enum Step {
 
 /// Gets every step that the pump passes. In production it does nothing; in a test it may kill the process. (K5,
 /// between a commit's write and its fsync, is below this code; tests inject it with strace.)
-pub trait Steps: Send + Sync {
+pub trait StepObserver: Send + Sync {
     /// The pump passed the step.
-    fn passed(&self, step: Step);
+    fn passed(&self, step: PumpStep);
 }
 
 /// Observes nothing. For code and tests that need no observer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Unwatched;
+pub struct NoObserver;
 
-impl Steps for Unwatched {
-    fn passed(&self, _: Step) {}
+impl StepObserver for NoObserver {
+    fn passed(&self, _: PumpStep) {}
 }

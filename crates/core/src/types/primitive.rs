@@ -17,7 +17,7 @@ pub struct Recall {
 
 /// When a timer fires.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Pace {
+pub struct TimerPace {
     /// The time until it fires.
     pub span_ms: u64,
     /// Whether it fires again and again, each time after the same time.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::codes::Code;
-use super::fields::{Fields, field, number_field};
+use super::fields::{FieldReader, field, number_field};
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
@@ -38,7 +38,7 @@ macro_rules! words {
 
 words! {
     /// The kind of a record.
-    Kind {
+    RecordKind {
         /// A payload that is routed, or a payload of the core.
         Message "message",
         /// A refused payload, with the refusal for its sender.
@@ -62,7 +62,7 @@ words! {
 
 words! {
     /// The effect of a record of kind `approval`, which is about a request to a person.
-    Approving {
+    ApprovalEffect {
         /// Asks a person to approve; the call waits from here on. In `sys`, it counts the requests of the log.
         Requested "requested",
         /// The payload that a person puts in place of the waiting one. `amended` follows.
@@ -83,7 +83,7 @@ words! {
 words! {
     /// The effect of a record of kind `steer`. A pause applies to its thread and all threads below it; in `sys`, to
     /// all threads.
-    Steering {
+    SteerEffect {
         /// No new deliveries go out.
         Paused "paused",
         /// Deliveries go out again.
@@ -95,7 +95,7 @@ words! {
 
 words! {
     /// The meaning of a record of kind `timer` for the state.
-    Timing {
+    TimerEffect {
         /// An item that sets a timer. Its answer names the timer and when it is due.
         Set "set",
         /// An item that cancels a timer. The cancellation takes effect with its answer.
@@ -114,7 +114,7 @@ words! {
 
 words! {
     /// The content of a record of kind `journal`.
-    Journaling {
+    JournalEffect {
         /// A model is about to be called.
         Started "model-started",
         /// The result of that call.
@@ -124,7 +124,7 @@ words! {
 
 words! {
     /// The meaning of a message for the state: the `code` of a record of kind `message`.
-    Role {
+    MessageRole {
         /// From outside; opens a top call.
         Request "request",
         /// The first record of a child; opens its one top call.
@@ -174,19 +174,19 @@ words! {
 
 /// The `code` field: a role on messages, a code of the table on failures and refusals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mark {
+pub enum RecordCode {
     /// The meaning of a message for the state.
-    Role(Role),
+    Role(MessageRole),
     /// The error code.
     Code(Code),
     /// The state of a request to a person.
-    Approving(Approving),
+    Approving(ApprovalEffect),
     /// A person's order.
-    Steering(Steering),
+    Steering(SteerEffect),
     /// The state of a timer.
-    Timing(Timing),
+    Timing(TimerEffect),
     /// A listener's journal entry about a model.
-    Journaling(Journaling),
+    Journaling(JournalEffect),
     /// The call closed without a payload, as its `returns` allow.
     Handled,
     /// A delivery that will not be retried. The outcome of its call follows.
@@ -199,44 +199,44 @@ pub enum Mark {
     TodoOpen,
 }
 
-impl Mark {
+impl RecordCode {
     /// The text of the field.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Mark::Role(role) => role.as_str(),
-            Mark::Code(code) => code.as_str(),
-            Mark::Approving(what) => what.as_str(),
-            Mark::Steering(what) => what.as_str(),
-            Mark::Timing(timing) => timing.as_str(),
-            Mark::Journaling(what) => what.as_str(),
-            Mark::Handled => "handled",
-            Mark::DeadLetter => "dead-letter",
-            Mark::Ended => "ended",
-            Mark::ChildrenOpen => "children-open",
-            Mark::TodoOpen => "todo-open",
+            RecordCode::Role(role) => role.as_str(),
+            RecordCode::Code(code) => code.as_str(),
+            RecordCode::Approving(what) => what.as_str(),
+            RecordCode::Steering(what) => what.as_str(),
+            RecordCode::Timing(timing) => timing.as_str(),
+            RecordCode::Journaling(what) => what.as_str(),
+            RecordCode::Handled => "handled",
+            RecordCode::DeadLetter => "dead-letter",
+            RecordCode::Ended => "ended",
+            RecordCode::ChildrenOpen => "children-open",
+            RecordCode::TodoOpen => "todo-open",
         }
     }
 
     /// Reads the field.
-    pub fn parse(text: &str) -> Option<Mark> {
+    pub fn parse(text: &str) -> Option<RecordCode> {
         match text {
-            "handled" => Some(Mark::Handled),
-            "dead-letter" => Some(Mark::DeadLetter),
-            "ended" => Some(Mark::Ended),
-            "children-open" => Some(Mark::ChildrenOpen),
-            "todo-open" => Some(Mark::TodoOpen),
-            _ => Role::parse(text)
-                .map(Mark::Role)
-                .or_else(|| Timing::parse(text).map(Mark::Timing))
-                .or_else(|| Journaling::parse(text).map(Mark::Journaling))
-                .or_else(|| Code::parse(text).map(Mark::Code))
-                .or_else(|| Approving::parse(text).map(Mark::Approving))
-                .or_else(|| Steering::parse(text).map(Mark::Steering)),
+            "handled" => Some(RecordCode::Handled),
+            "dead-letter" => Some(RecordCode::DeadLetter),
+            "ended" => Some(RecordCode::Ended),
+            "children-open" => Some(RecordCode::ChildrenOpen),
+            "todo-open" => Some(RecordCode::TodoOpen),
+            _ => MessageRole::parse(text)
+                .map(RecordCode::Role)
+                .or_else(|| TimerEffect::parse(text).map(RecordCode::Timing))
+                .or_else(|| JournalEffect::parse(text).map(RecordCode::Journaling))
+                .or_else(|| Code::parse(text).map(RecordCode::Code))
+                .or_else(|| ApprovalEffect::parse(text).map(RecordCode::Approving))
+                .or_else(|| SteerEffect::parse(text).map(RecordCode::Steering)),
         }
     }
 }
 
-impl fmt::Display for Mark {
+impl fmt::Display for RecordCode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
@@ -252,7 +252,7 @@ pub struct Header {
     /// Its id.
     pub id: MessageId,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The sender, stamped by the pump.
     pub from: Name,
     /// The addressee. `None` on notes.
@@ -275,7 +275,7 @@ pub struct Header {
     /// The configuration of its top call.
     pub config: Digest,
     /// Its meaning for the state.
-    pub code: Option<Mark>,
+    pub code: Option<RecordCode>,
 }
 
 /// A sealed record: header, body, salt, and its place in the hash chain.
@@ -314,7 +314,7 @@ impl Header {
         field(&mut out, self.origin.map(|origin| origin.hex()).as_ref().map_or(&[], |hex| &hex[..]));
         field(&mut out, &self.time.text());
         field(&mut out, &self.config.hex());
-        field(&mut out, self.code.map_or("", Mark::as_str).as_bytes());
+        field(&mut out, self.code.map_or("", RecordCode::as_str).as_bytes());
         number_field(&mut out, Some(body_length as u64));
         field(&mut out, b"");
         out
@@ -323,7 +323,7 @@ impl Header {
     /// Reads the hashed header bytes and the length of the body. The error names the problem: the bytes may come from
     /// an untrusted source.
     pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
-        let mut fields = Fields::new(bytes);
+        let mut fields = FieldReader::new(bytes);
         if fields.take()? != b"systole record v1" {
             return Err("it is not a record of this version".to_owned());
         }
@@ -331,7 +331,7 @@ impl Header {
             thread: fields.parsed("thread", ThreadId::parse)?,
             seq: fields.number("seq")?,
             id: fields.parsed("id", MessageId::parse)?,
-            kind: fields.known("kind", Kind::parse)?,
+            kind: fields.known("kind", RecordKind::parse)?,
             from: fields.parsed("from", Name::parse)?,
             to: fields.maybe("to", Name::parse)?,
             call: fields.maybe("call", CallPath::parse)?,
@@ -342,7 +342,7 @@ impl Header {
             origin: fields.maybe("origin", Digest::parse)?,
             time: fields.known("time", Millis::parse)?,
             config: fields.parsed("config", Digest::parse)?,
-            code: fields.maybe("code", |text| Mark::parse(text).ok_or("not known to this version"))?,
+            code: fields.maybe("code", |text| RecordCode::parse(text).ok_or("not known to this version"))?,
         };
         let body_length = fields.number("body length")?;
         // This version knows no holes.
@@ -396,7 +396,7 @@ mod tests {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
             seq,
             id: MessageId([u8::try_from(seq).unwrap(); 16]),
-            kind: Kind::Message,
+            kind: RecordKind::Message,
             from: Name::parse("researcher").unwrap(),
             to: None,
             call: None,
@@ -407,7 +407,7 @@ mod tests {
             origin: None,
             time: Millis(1_795_158_000_007),
             config: Digest([1; 32]),
-            code: Some(Mark::Role(Role::Note)),
+            code: Some(RecordCode::Role(MessageRole::Note)),
         }
     }
 
@@ -453,7 +453,7 @@ mod tests {
             |r| r.header.to = Some(Name::core()),
             |r| r.header.turn = Some(2),
             |r| r.header.time = Millis(0),
-            |r| r.header.code = Some(Mark::Handled),
+            |r| r.header.code = Some(RecordCode::Handled),
             |r| r.salt[0] ^= 1,
             |r| r.body = Arc::from(&b"<b/>"[..]),
         ];
@@ -478,7 +478,7 @@ mod tests {
             "todo-open",
             "payload.invalid",
         ] {
-            assert_eq!(Mark::parse(text).map(Mark::as_str), Some(text));
+            assert_eq!(RecordCode::parse(text).map(RecordCode::as_str), Some(text));
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::build::{Absent, Building, Fields, Spot};
 use crate::form::{ANY, OWN, Record, Slot, lone};
 use crate::shape::{Declaration, Particle, Term};
 use crate::tree;
-use systole_wire::writer::Writer;
+use systole_wire::writer::XmlWriter;
 
 impl<'m> Building<'m> {
     /// The parts given for the child elements of one name.
@@ -39,7 +39,7 @@ impl<'m> Building<'m> {
     /// Writes the values for a particle, once in each of its places.
     pub(crate) fn group(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         particle: &'m Particle,
         needed: bool,
         fields: &mut Fields<'_, 'm>,
@@ -64,7 +64,7 @@ impl<'m> Building<'m> {
     /// A group of one name that repeats: its elements one after another.
     fn repeated(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         particle: &'m Particle,
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
@@ -77,7 +77,7 @@ impl<'m> Building<'m> {
 
     fn elements(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         particle: &'m Particle,
         is_repeated: bool,
         fields: &mut Fields<'_, 'm>,
@@ -131,7 +131,7 @@ impl<'m> Building<'m> {
 
     fn choice(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         parts: &'m [Particle],
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
@@ -162,7 +162,7 @@ impl<'m> Building<'m> {
     /// Children whose order was given.
     pub(crate) fn listed(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         record: &Record<'m>,
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
@@ -244,7 +244,7 @@ impl<'m> Building<'m> {
 
     fn wildcard(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         particle: &Particle,
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
@@ -266,7 +266,7 @@ impl<'m> Building<'m> {
     }
 
     /// An element that was given as XML.
-    pub(crate) fn markup(&mut self, writer: &mut Writer, part: &Part, spot: Spot<'_>) {
+    pub(crate) fn markup(&mut self, writer: &mut XmlWriter, part: &Part, spot: Spot<'_>) {
         let path = spot.path;
         let expected = "one element as XML, with its xmlns".to_owned();
         let fix = "write it as <name xmlns=\"urn:example\">…</name>".to_owned();

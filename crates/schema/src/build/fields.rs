@@ -5,14 +5,14 @@
 //! `@mode` is an attribute if an element has the same name, and `.` is the element's own text. Missing values and
 //! misfits are found later, when the payload is built.
 
-use crate::build::given::{Given, Part, SLIPS, Slip};
+use crate::build::given::{Given, Part, SLIPS, ValueSlip};
 use crate::build::words;
 use crate::form::{ANY, Form, Inside, OWN, Record, Slot};
 use crate::nearest;
 use crate::shape::{Declaration, Schema};
 
 /// The values of a payload of this element.
-pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> Result<Part, Vec<Slip>> {
+pub(crate) fn read(schema: &Schema, root: &Declaration, arguments: &[&str]) -> Result<Part, Vec<ValueSlip>> {
     let record = Record::of_root(schema, root.of);
     let reading = Reading { schema };
     let (mut entries, mut slips) = (Vec::new(), Vec::new());
@@ -54,7 +54,7 @@ fn field<'a>(record: &Record<'_>, argument: &'a str) -> Option<(&'a str, &'a str
     (is_name && !record.attributes.is_empty()).then_some((name, value))
 }
 
-fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> Slip {
+fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> ValueSlip {
     let keys = words::field_names(record);
     let received = given.join(" ");
     let (message, fix) = match (record.has_text(), keys.first()) {
@@ -76,7 +76,7 @@ fn unnamed(root: &Declaration, record: &Record<'_>, given: &[&str]) -> Slip {
     };
     let expected = words::fields_of(root, record);
     let received = crate::build::given::shortened(received);
-    Slip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
+    ValueSlip { path: format!("/{}", root.name), place: None, message, expected, received, fix }
 }
 
 fn leaf(value: &str, at: usize) -> Part {
@@ -97,9 +97,9 @@ struct Field<'a> {
 }
 
 impl Field<'_> {
-    fn slip(&self, message: String, expected: String, fix: String) -> Slip {
+    fn slip(&self, message: String, expected: String, fix: String) -> ValueSlip {
         let received = crate::build::given::shortened(self.whole.to_owned());
-        Slip { path: self.path.to_owned(), place: None, message, expected, received, fix }
+        ValueSlip { path: self.path.to_owned(), place: None, message, expected, received, fix }
     }
 }
 
@@ -123,7 +123,7 @@ struct Rest<'a> {
     name: &'a str,
 }
 
-type Put = Result<Placed, Box<Slip>>;
+type Put = Result<Placed, Box<ValueSlip>>;
 
 struct Reading<'m> {
     schema: &'m Schema,
@@ -164,7 +164,7 @@ impl<'m> Reading<'m> {
         owner: &Declaration,
         record: &Record<'m>,
         field: &Field<'a>,
-    ) -> Result<(Step<'m>, Rest<'a>), Box<Slip>> {
+    ) -> Result<(Step<'m>, Rest<'a>), Box<ValueSlip>> {
         if field.name == OWN && record.has_text() {
             return Ok((Step::Own, Rest { index: None, name: "" }));
         }
@@ -352,7 +352,7 @@ fn rest_behind<'a>(path: &'a str, name: &str) -> Option<Rest<'a>> {
     }
 }
 
-fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip {
+fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> ValueSlip {
     let ends = |c: char| matches!(c, '.' | '[');
     let trimmed = field.name.strip_prefix('@').unwrap_or(field.name);
     let name = trimmed.split(ends).next().unwrap_or_default();
@@ -374,7 +374,7 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Slip 
 }
 
 /// Reports a field whose name has only signs: own text on an element that has none, and slips.
-fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> Slip {
+fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> ValueSlip {
     let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
     let why = match field.name {
         OWN => [&owner.name, no_text].concat(),
@@ -399,7 +399,7 @@ fn instead(keys: &[String], field: &Field<'_>) -> String {
     }
 }
 
-fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {
+fn nothing_inside(field: &Field<'_>, rest: &str) -> ValueSlip {
     let whole = field.whole.split('=').next().unwrap_or_default();
     let name = whole.strip_suffix(rest).unwrap_or(whole).trim_end_matches('.');
     let name = name.split_once('[').map_or(name, |(name, _)| name);
@@ -407,7 +407,7 @@ fn nothing_inside(field: &Field<'_>, rest: &str) -> Slip {
     field.slip(message, format!("a value, as {name}=…"), format!("write {name}={}", field.value))
 }
 
-fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> Slip {
+fn out_of_order(declaration: &Declaration, index: usize, before: usize, field: &Field<'_>) -> ValueSlip {
     let name = &declaration.name;
     let next = before.saturating_add(1).to_string();
     let message = format!("{name}[{index}]: comes before {name}[{next}]");

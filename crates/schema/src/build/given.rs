@@ -1,7 +1,7 @@
 //! The input for a payload: values, lists and records with the place of each.
 //!
 //! Fields of a command line and JSON both become this. It does not know the schema. An error in the input is a
-//! `Slip`, worded so that its author can fix it from the message alone.
+//! `ValueSlip`, worded so that its author can fix it from the message alone.
 
 /// The most slips reported at once.
 pub(crate) const SLIPS: usize = 20;
@@ -11,7 +11,7 @@ const QUOTED: usize = 120;
 
 /// An error in values for a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Slip {
+pub struct ValueSlip {
     /// The place in the payload, such as `/search/limit` or `/order/line[2]`.
     pub path: String,
     /// Line and column in the JSON text, both from 1; none for fields and for values in memory.

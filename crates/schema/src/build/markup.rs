@@ -4,21 +4,21 @@
 //! Values, names and order are kept; comments and prefixes are not.
 
 use crate::tree::{Attribute, Element, Part};
-use systole_wire::writer::{Name, Start, Writer};
+use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 
 const XML: &str = "http://www.w3.org/XML/1998/namespace";
 
 /// An element as text; `None` if it has a name that cannot be written.
 pub(crate) fn text(element: &Element) -> Option<String> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     write(&mut writer, element, "")?;
     String::from_utf8(writer.finish()).ok()
 }
 
 /// Writes an element; `around` is the default namespace at its place.
-pub(crate) fn write(writer: &mut Writer, element: &Element, around: &str) -> Option<()> {
+pub(crate) fn write(writer: &mut XmlWriter, element: &Element, around: &str) -> Option<()> {
     let namespace = &*element.name.namespace;
-    let mut start = writer.open(Name::new(&element.name.local)?);
+    let mut start = writer.open(XmlName::new(&element.name.local)?);
     if namespace != around {
         start = start.xmlns(namespace);
     }
@@ -44,16 +44,16 @@ pub(crate) fn write(writer: &mut Writer, element: &Element, around: &str) -> Opt
 
 /// An attribute; an attribute in a namespace gets its own prefix.
 fn one<'w, 'n, 'e>(
-    start: Start<'w, 'n>,
+    start: StartTag<'w, 'n>,
     attribute: &'e Attribute,
     declared: &mut Vec<&'e str>,
-) -> Option<Start<'w, 'n>> {
+) -> Option<StartTag<'w, 'n>> {
     let (namespace, local) = (&*attribute.name.namespace, &attribute.name.local);
     if namespace.is_empty() {
-        return Some(start.attr(Name::new(local)?, &attribute.value));
+        return Some(start.attr(XmlName::new(local)?, &attribute.value));
     }
     if namespace == XML {
-        return Some(start.attr(Name::new(&format!("xml:{local}"))?, &attribute.value));
+        return Some(start.attr(XmlName::new(&format!("xml:{local}"))?, &attribute.value));
     }
     let known = declared.iter().position(|known| *known == namespace);
     let number = known.unwrap_or(declared.len());
@@ -61,7 +61,7 @@ fn one<'w, 'n, 'e>(
     let mut start = start;
     if known.is_none() {
         declared.push(namespace);
-        start = start.prefix(Name::new(&prefix)?, namespace);
+        start = start.prefix(XmlName::new(&prefix)?, namespace);
     }
-    Some(start.attr(Name::new(&format!("{prefix}:{local}"))?, &attribute.value))
+    Some(start.attr(XmlName::new(&format!("{prefix}:{local}"))?, &attribute.value))
 }

@@ -12,7 +12,7 @@ pub(crate) mod markup;
 pub(crate) mod sketch;
 pub(crate) mod words;
 
-use crate::build::given::{Given, Manner, Part, SLIPS, Slip};
+use crate::build::given::{Given, Manner, Part, SLIPS, ValueSlip};
 use crate::explain::wording;
 use crate::explain::{self, describe};
 use crate::form::{Form, Inside, OWN, Record, Slot, is_same};
@@ -21,7 +21,7 @@ use crate::judge::check_value;
 use crate::shape::{AttributeUse, Declaration, Particle, Schema, Simple};
 use crate::tree::{DEPTH, line_and_column};
 use systole_wire::characters;
-use systole_wire::writer::{Name, Start, Writer};
+use systole_wire::writer::{StartTag, XmlName, XmlWriter};
 
 /// Builds the payload of a global element; `source` is the text that the places of the parts refer to, if there is
 /// one.
@@ -31,15 +31,15 @@ pub(crate) fn payload(
     part: &Part,
     manner: Manner,
     source: Option<&[u8]>,
-) -> Result<Vec<u8>, Vec<Slip>> {
+) -> Result<Vec<u8>, Vec<ValueSlip>> {
     let mut building = Building { schema, manner, source, slips: Vec::new() };
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let record = Record::of_root(schema, declaration.of);
     let spot = Spot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
     building.record(&mut writer, declaration, &record, part, spot);
     let bytes = writer.finish();
     if building.slips.is_empty() {
-        building.slips.extend(explain::first(schema, &bytes).map(|finding| Slip {
+        building.slips.extend(explain::first(schema, &bytes).map(|finding| ValueSlip {
             path: finding.path,
             place: None,
             message: finding.message,
@@ -96,7 +96,7 @@ pub(crate) struct Building<'m> {
     pub(crate) schema: &'m Schema,
     pub(crate) manner: Manner,
     source: Option<&'m [u8]>,
-    pub(crate) slips: Vec<Slip>,
+    pub(crate) slips: Vec<ValueSlip>,
 }
 
 /// The fields of one record during writing.
@@ -125,13 +125,13 @@ impl<'m> Building<'m> {
         }
         let received = part.shown(self.manner);
         let place = self.source.map(|source| line_and_column(source, part.offset));
-        self.slips.push(Slip { path: path.to_owned(), place, message, expected, received, fix });
+        self.slips.push(ValueSlip { path: path.to_owned(), place, message, expected, received, fix });
     }
 
     /// Writes an element that has attributes or children.
     fn record(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         declaration: &'m Declaration,
         record: &Record<'m>,
         part: &Part,
@@ -162,12 +162,12 @@ impl<'m> Building<'m> {
 
     fn open<'w, 'n>(
         &mut self,
-        writer: &'w mut Writer,
+        writer: &'w mut XmlWriter,
         declaration: &'n Declaration,
         part: &Part,
         spot: Spot<'_>,
-    ) -> Option<Start<'w, 'n>> {
-        let Some(name) = Name::new(&declaration.name) else {
+    ) -> Option<StartTag<'w, 'n>> {
+        let Some(name) = XmlName::new(&declaration.name) else {
             let message = format!("{}: is not a name of XML with namespaces", declaration.name);
             self.slip(spot.path, part, message, "a legal name".to_owned(), "correct the schema".to_owned());
             return None;
@@ -178,12 +178,12 @@ impl<'m> Building<'m> {
 
     fn attribute<'w, 'n>(
         &mut self,
-        start: Start<'w, 'n>,
+        start: StartTag<'w, 'n>,
         record: &Record<'m>,
         attribute: &'m AttributeUse,
         fields: &mut Fields<'_, 'm>,
         spot: Spot<'_>,
-    ) -> Start<'w, 'n> {
+    ) -> StartTag<'w, 'n> {
         let key = record.key(attribute);
         let mut given = fields.of(&key);
         let Some(part) = given.next() else {
@@ -203,7 +203,7 @@ impl<'m> Building<'m> {
         if let Some(second) = given.next() {
             self.twice(&role, second);
         }
-        match (self.value(&attribute.simple, &role, part), Name::new(&attribute.name)) {
+        match (self.value(&attribute.simple, &role, part), XmlName::new(&attribute.name)) {
             (Some(written), Some(name)) => start.attr(name, &written),
             _ => start,
         }
@@ -216,7 +216,7 @@ impl<'m> Building<'m> {
 
     fn inside(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         declaration: &'m Declaration,
         record: &Record<'m>,
         fields: &mut Fields<'_, 'm>,
@@ -234,7 +234,7 @@ impl<'m> Building<'m> {
     /// The element's own text.
     fn own(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         declaration: &'m Declaration,
         simple: Option<&'m Simple>,
         fields: &mut Fields<'_, 'm>,
@@ -265,7 +265,7 @@ impl<'m> Building<'m> {
     /// One child element.
     pub(crate) fn child(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         declaration: &'m Declaration,
         particle: &'m Particle,
         part: &Part,
@@ -301,7 +301,7 @@ impl<'m> Building<'m> {
 
     fn items(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut XmlWriter,
         declaration: &'m Declaration,
         (particle, item): (&'m Particle, &'m Declaration),
         part: &Part,

@@ -6,7 +6,7 @@ use crate::nearest;
 
 /// A kind of value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Base {
+pub enum BaseType {
     /// Any text of at least one character.
     Text,
     /// Text without a line break.
@@ -34,18 +34,18 @@ pub enum Base {
 }
 
 /// The word for each base, in the order of the reference.
-pub(super) const WORDS: [(&str, Base); 11] = [
-    ("text", Base::Text),
-    ("line", Base::Line),
-    ("word", Base::Word),
-    ("int", Base::Int),
-    ("number", Base::Number),
-    ("bool", Base::Bool),
-    ("date", Base::Date),
-    ("datetime", Base::DateTime),
-    ("duration", Base::Duration),
-    ("uri", Base::Uri),
-    ("blob", Base::Blob),
+pub(super) const WORDS: [(&str, BaseType); 11] = [
+    ("text", BaseType::Text),
+    ("line", BaseType::Line),
+    ("word", BaseType::Word),
+    ("int", BaseType::Int),
+    ("number", BaseType::Number),
+    ("bool", BaseType::Bool),
+    ("date", BaseType::Date),
+    ("datetime", BaseType::DateTime),
+    ("duration", BaseType::Duration),
+    ("uri", BaseType::Uri),
+    ("blob", BaseType::Blob),
 ];
 
 /// Names for the same types in other languages.
@@ -76,7 +76,7 @@ const ELSEWHERE: [(&str, &str); 24] = [
     ("base64", "blob"),
 ];
 
-impl Base {
+impl BaseType {
     /// The base with that name.
     pub(super) fn named(word: &str) -> Option<Self> {
         WORDS.iter().find(|(name, _)| *name == word).map(|(_, base)| base.clone())

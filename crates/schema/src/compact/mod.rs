@@ -5,16 +5,16 @@
 //! down: names and the text of each type come in, an XSD or what is wrong with a type goes out.
 //!
 //! ```
-//! use systole_schema::compact::{Body, Field, Payload, Type, xsd};
+//! use systole_schema::compact::{ElementBody, GroupField, DeclaredPayload, ValueType, xsd};
 //!
-//! let limit = Type::read("int 1..100 = 20 -- how many at most").unwrap().of;
-//! let field = Field { name: "limit".into(), optional: false, body: Body::Type(limit) };
-//! let body = Body::Group { about: Some("Finds text.".into()), fields: vec![field] };
-//! let search = Payload { name: "search".into(), dangerous: false, body };
+//! let limit = ValueType::read("int 1..100 = 20 -- how many at most").unwrap().of;
+//! let field = GroupField { name: "limit".into(), optional: false, body: ElementBody::Type(limit) };
+//! let body = ElementBody::Group { about: Some("Finds text.".into()), fields: vec![field] };
+//! let search = DeclaredPayload { name: "search".into(), dangerous: false, body };
 //! let xsd = String::from_utf8(xsd("https://xml-pipeline.org/ns/acme/v1", &[search])).unwrap();
 //! assert!(xsd.contains(r#"<xs:element name="limit" minOccurs="0" systole:default="20">"#));
 //!
-//! let wrong = Type::read("int 1..100 = 200").unwrap_err();
+//! let wrong = ValueType::read("int 1..100 = 200").unwrap_err();
 //! assert_eq!((wrong.at, wrong.words.as_str()), (13..16, "the default 200 is more than 100, the largest allowed"));
 //! ```
 
@@ -26,54 +26,54 @@ mod trial;
 mod write;
 mod wrong;
 
-pub use base::Base;
-pub use read::Read;
+pub use base::BaseType;
+pub use read::ReadType;
 pub use write::xsd;
-pub use wrong::Wrong;
+pub use wrong::TypeTextError;
 
 /// A payload: a root element of the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Payload {
+pub struct DeclaredPayload {
     /// Its local name.
     pub name: String,
     /// Whether a person must approve it.
     pub dangerous: bool,
     /// The content.
-    pub body: Body,
+    pub body: ElementBody,
 }
 
 /// The content of an element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Body {
+pub enum ElementBody {
     /// A value.
-    Type(Type),
+    Type(ValueType),
     /// Elements, each at most once and in any order.
     Group {
         /// The purpose, in words for people and prompts.
         about: Option<String>,
         /// The elements.
-        fields: Vec<Field>,
+        fields: Vec<GroupField>,
     },
     /// Elements called `item`.
-    List(List),
+    List(ItemList),
 }
 
 /// An element of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
+pub struct GroupField {
     /// Its local name.
     pub name: String,
     /// Whether it may be omitted.
     pub optional: bool,
     /// The content.
-    pub body: Body,
+    pub body: ElementBody,
 }
 
 /// Elements called `item`, and how many.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct List {
+pub struct ItemList {
     /// The content of each item.
-    pub item: Box<Body>,
+    pub item: Box<ElementBody>,
     /// The minimum number of items.
     pub least: u32,
     /// The maximum number of items, if there is a limit.
@@ -82,13 +82,13 @@ pub struct List {
 
 /// The type of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Type {
+pub struct ValueType {
     /// Whether the value may be erased from the record alone.
     pub sensitive: bool,
     /// The kind of value.
-    pub base: Base,
+    pub base: BaseType,
     /// The smallest and the largest: values of numbers, lengths of texts.
-    pub range: Range,
+    pub range: ValueRange,
     /// The pattern that the whole value matches.
     pub pattern: Option<String>,
     /// The value that applies if the value is omitted.
@@ -99,7 +99,7 @@ pub struct Type {
 
 /// A range; either side may be open.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct ValueRange {
     /// The smallest.
     pub least: Option<String>,
     /// The largest.
@@ -109,12 +109,12 @@ pub struct Range {
 /// The largest finite number of items for a list, which is the limit of the schema model.
 pub const ITEMS: u32 = 10_000;
 
-impl List {
+impl ItemList {
     /// Reads the size of a list, such as `1..10` or `2..`: the minimum, and the maximum if there is a limit.
     ///
     /// # Errors
     /// If the text is not such a range.
-    pub fn range(text: &str) -> Result<(u32, Option<u32>), Wrong> {
+    pub fn range(text: &str) -> Result<(u32, Option<u32>), TypeTextError> {
         range::of_list(&signs::Piece { text, at: 0..text.len() })
     }
 }

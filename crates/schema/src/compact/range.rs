@@ -3,38 +3,42 @@
 //! It does not decide what the range counts. A word comes in; its two ends go out, or the error in
 //! it.
 
-use super::base::Base;
+use super::base::BaseType;
 use super::signs::Piece;
 use super::trial;
-use super::wrong::Wrong;
-use super::{ITEMS, Range};
+use super::wrong::TypeTextError;
+use super::{ITEMS, ValueRange};
 
 /// Most characters for a range; no one may send that many bytes.
 const CHARACTERS: u32 = 1 << 20;
 
 /// Reads the range of a base that takes one.
-pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
+pub(super) fn of_base(base: &BaseType, piece: &Piece<'_>) -> Result<ValueRange, TypeTextError> {
     let (least, most) = ends(piece)?;
     if !base.counts_characters() && !base.is_number() {
         let words = "a range is given, and only texts and numbers have one";
-        return Err(Wrong::new(piece, words, "leave it out; for a date, say it in the words after --"));
+        return Err(TypeTextError::new(
+            piece,
+            words,
+            "leave it out; for a date, say it in the words after --",
+        ));
     }
     for end in [&least, &most].into_iter().flatten() {
         if base.counts_characters() {
             count(end, CHARACTERS)?;
-        } else if let Some(fault) = trial::fault(base, &Range::default(), end.text) {
+        } else if let Some(fault) = trial::fault(base, &ValueRange::default(), end.text) {
             let beyond = ["more than", "less than", "digits"].iter().any(|word| fault.words.contains(word));
             let fix = if beyond { "leave this side open" } else { "two numbers, as 1..100" };
-            return Err(Wrong::new(end, &fault.words, fix));
+            return Err(TypeTextError::new(end, &fault.words, fix));
         }
     }
     let owned = |end: &Option<Piece<'_>>| end.as_ref().map(|end| end.text.to_owned());
-    let range = Range { least: owned(&least), most: owned(&most) };
+    let range = ValueRange { least: owned(&least), most: owned(&most) };
     if let (Some(least), Some(most)) = (&least, &most) {
         let is_backwards = if base.counts_characters() {
             count(least, CHARACTERS)? > count(most, CHARACTERS)?
         } else {
-            let from = Range { least: range.least.clone(), most: None };
+            let from = ValueRange { least: range.least.clone(), most: None };
             trial::fault(base, &from, most.text).is_some()
         };
         if is_backwards {
@@ -42,16 +46,20 @@ pub(super) fn of_base(base: &Base, piece: &Piece<'_>) -> Result<Range, Wrong> {
         }
     }
     if base.counts_characters() && most.is_some_and(|most| most.text.trim_start_matches('0').is_empty()) {
-        return Err(Wrong::new(piece, "with 0 characters at most it would always be empty", "1..100"));
+        return Err(TypeTextError::new(
+            piece,
+            "with 0 characters at most it would always be empty",
+            "1..100",
+        ));
     }
     Ok(range)
 }
 
 /// Reads the size of a list.
-pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
+pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), TypeTextError> {
     if !piece.text.contains("..") {
         let words = format!("`{}` is no range", piece.text);
-        return Err(Wrong::new(piece, &words, &likely(piece.text)));
+        return Err(TypeTextError::new(piece, &words, &likely(piece.text)));
     }
     let (least, most) = ends(piece)?;
     let fewest = least.as_ref().map_or(Ok(0), |end| count(end, ITEMS))?;
@@ -62,7 +70,7 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
         return Err(backwards(piece, least, most));
     }
     if largest == Some(0) {
-        return Err(Wrong::new(piece, "with 0 items at most it would always be empty", "1..10"));
+        return Err(TypeTextError::new(piece, "with 0 items at most it would always be empty", "1..10"));
     }
     Ok((fewest, largest))
 }
@@ -70,13 +78,13 @@ pub(super) fn of_list(piece: &Piece<'_>) -> Result<(u32, Option<u32>), Wrong> {
 type Ends<'t> = (Option<Piece<'t>>, Option<Piece<'t>>);
 
 /// The two ends as written.
-fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, Wrong> {
+fn ends<'t>(piece: &Piece<'t>) -> Result<Ends<'t>, TypeTextError> {
     let Some((least, most)) = piece.text.split_once("..") else {
         let words = format!("`{}` is used where nothing or a range is expected", piece.text);
-        return Err(Wrong::new(piece, &words, &likely(piece.text)));
+        return Err(TypeTextError::new(piece, &words, &likely(piece.text)));
     };
     if least.is_empty() && most.is_empty() {
-        return Err(Wrong::new(piece, "a range with both sides open says nothing", "leave it out"));
+        return Err(TypeTextError::new(piece, "a range with both sides open says nothing", "leave it out"));
     }
     let start = piece.at.start;
     let behind = piece.at.end - most.len();
@@ -98,20 +106,20 @@ pub(super) fn likely(written: &str) -> String {
     }
 }
 
-fn count(end: &Piece<'_>, limit: u32) -> Result<u32, Wrong> {
+fn count(end: &Piece<'_>, limit: u32) -> Result<u32, TypeTextError> {
     let digits = !end.is_empty() && end.text.bytes().all(|byte| byte.is_ascii_digit());
     let most = limit.to_string();
     match end.text.parse::<u32>().ok().filter(|_| digits) {
         Some(number) if number <= limit => Ok(number),
         _ if digits => {
             let words = format!("{} is more than {most}, the largest allowed", end.text);
-            Err(Wrong::new(end, &words, "leave this side open"))
+            Err(TypeTextError::new(end, &words, "leave this side open"))
         }
-        _ => Err(Wrong::new(end, &format!("`{}` is not a whole number", end.text), "1..100")),
+        _ => Err(TypeTextError::new(end, &format!("`{}` is not a whole number", end.text), "1..100")),
     }
 }
 
-fn backwards(piece: &Piece<'_>, least: &Piece<'_>, most: &Piece<'_>) -> Wrong {
+fn backwards(piece: &Piece<'_>, least: &Piece<'_>, most: &Piece<'_>) -> TypeTextError {
     let words = format!("the range runs backwards: {} is more than {}", least.text, most.text);
-    Wrong::new(piece, &words, &format!("{}..{}", most.text, least.text))
+    TypeTextError::new(piece, &words, &format!("{}..{}", most.text, least.text))
 }

@@ -5,10 +5,10 @@
 
 use std::ops::Range as Stretch;
 
-use super::base::{self, Base};
+use super::base::{self, BaseType};
 use super::signs::{Piece, Signs};
-use super::wrong::Wrong;
-use super::{Range, Type, range, trial};
+use super::wrong::TypeTextError;
+use super::{ValueRange, ValueType, range, trial};
 use systole_wire::characters;
 
 /// Longest text of a type: its words go into prompts, and its regex and values are compiled.
@@ -16,19 +16,19 @@ const LONGEST: usize = 4096;
 
 /// A type, and the places of some of its parts in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Read {
+pub struct ReadType {
     /// The type.
-    pub of: Type,
+    pub of: ValueType,
     /// The place of the default, including its sign.
     pub default_at: Option<Stretch<usize>>,
 }
 
-impl Type {
+impl ValueType {
     /// Reads the text of a type.
     ///
     /// # Errors
     /// If the text is not a type.
-    pub fn read(text: &str) -> Result<Read, Wrong> {
+    pub fn read(text: &str) -> Result<ReadType, TypeTextError> {
         let signs = Signs::of(text);
         if text.len() > LONGEST {
             return Err(too_long(text, &signs));
@@ -36,10 +36,10 @@ impl Type {
         if let Some((at, illegal)) = text.char_indices().find(|(_, c)| !characters::is_legal(*c)) {
             let at = at..at + illegal.len_utf8();
             let words = "this is a character that XML cannot carry".to_owned();
-            return Err(Wrong { at, words, fix: "leave it out".to_owned() });
+            return Err(TypeTextError { at, words, fix: "leave it out".to_owned() });
         }
         let (sensitive, base, range) = head(&signs)?;
-        let mut of = Type { sensitive, base, range, pattern: None, default: None, words: None };
+        let mut of = ValueType { sensitive, base, range, pattern: None, default: None, words: None };
         if let Some((pattern, sign)) = &signs.pattern {
             pattern_of(&mut of, pattern, sign)?;
         }
@@ -55,12 +55,12 @@ impl Type {
             of.words = Some(plain);
         }
         let default_at = signs.default.map(|(default, sign)| sign.start..default.at.end.max(sign.end));
-        Ok(Read { of, default_at })
+        Ok(ReadType { of, default_at })
     }
 }
 
 /// Reports a text that is too long, at its longest part.
-fn too_long(text: &str, signs: &Signs<'_>) -> Wrong {
+fn too_long(text: &str, signs: &Signs<'_>) -> TypeTextError {
     let head = match signs.head.text.contains('|') {
         true => "fewer or shorter values between |, or text",
         false => "a type in few letters, as text",
@@ -77,32 +77,32 @@ fn too_long(text: &str, signs: &Signs<'_>) -> Wrong {
             |most, part| if part.0.text.len() > most.0.text.len() { part } else { most },
         );
     let words = [&text.len().to_string(), " bytes long, where ", &LONGEST.to_string(), " are the most"];
-    Wrong { at: from.at.start..from.at.start, words: words.concat(), fix: fix.to_owned() }
+    TypeTextError { at: from.at.start..from.at.start, words: words.concat(), fix: fix.to_owned() }
 }
 
-fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> Wrong {
-    Wrong { at: sign.clone(), words: words.to_owned(), fix: fix.to_owned() }
+fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> TypeTextError {
+    TypeTextError { at: sign.clone(), words: words.to_owned(), fix: fix.to_owned() }
 }
 
 /// The text before all signs.
-fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
+fn head(signs: &Signs<'_>) -> Result<(bool, BaseType, ValueRange), TypeTextError> {
     let words = signs.head.words();
     let sensitive = words.len() > 1 && words.first().is_some_and(|word| word.text == "sensitive");
     let rest = words.get(usize::from(sensitive)..).unwrap_or_default();
     let Some(first) = rest.first() else {
         let fix = format!("a type: {}, or words as fast | deep", base::listed());
-        return Err(Wrong::new(&signs.head, "there is no type", &fix));
+        return Err(TypeTextError::new(&signs.head, "there is no type", &fix));
     };
     if rest.iter().any(|word| word.text.contains('|')) {
         let end = signs.head.at.end;
         let from = first.at.start - signs.head.at.start;
         let text = signs.head.text.get(from..).unwrap_or_default();
         let listed = Piece { text, at: first.at.start..end };
-        return Ok((sensitive, one_of(&listed)?, Range::default()));
+        return Ok((sensitive, one_of(&listed)?, ValueRange::default()));
     }
-    let Some(base) = Base::named(first.text) else { return Err(unknown(first, rest)) };
+    let Some(base) = BaseType::named(first.text) else { return Err(unknown(first, rest)) };
     let range = match rest.get(1..).unwrap_or_default() {
-        [] => Range::default(),
+        [] => ValueRange::default(),
         [only] => no_sign(only).map_or_else(|| range::of_base(&base, only), Err)?,
         [second, others @ ..] => return Err(too_many(second, others)),
     };
@@ -110,20 +110,20 @@ fn head(signs: &Signs<'_>) -> Result<(bool, Base, Range), Wrong> {
 }
 
 /// A sign that touches the word beside it does not count as a sign.
-fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
+fn no_sign(word: &Piece<'_>) -> Option<TypeTextError> {
     let apart = |sign: &str, rest: &str| {
         let words = format!("a blank is missing behind {sign}");
-        Some(Wrong::new(word, &words, &format!("{sign} {rest}")))
+        Some(TypeTextError::new(word, &words, &format!("{sign} {rest}")))
     };
     if matches!(word.text, "-" | "–" | "—") {
-        return Some(Wrong::new(word, "words begin with two hyphens", "--"));
+        return Some(TypeTextError::new(word, "words begin with two hyphens", "--"));
     }
     let dashed = word.text.strip_prefix("--").or_else(|| word.text.strip_prefix(['–', '—']));
     if let Some(rest) = dashed {
         return apart("--", rest);
     }
     if let Some(rest) = word.text.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)) {
-        return Some(Wrong::new(word, "words begin with two hyphens", &format!("-- {rest}")));
+        return Some(TypeTextError::new(word, "words begin with two hyphens", &format!("-- {rest}")));
     }
     if let Some(rest) = word.text.strip_prefix('=') {
         return apart("=", rest);
@@ -131,7 +131,7 @@ fn no_sign(word: &Piece<'_>) -> Option<Wrong> {
     word.text.strip_prefix('~').and_then(|rest| apart("~", rest))
 }
 
-fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
+fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> TypeTextError {
     if let Some(wrong) = no_sign(second) {
         return wrong;
     }
@@ -140,7 +140,7 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
     let end = others.last().map_or(second.at.end, |last| last.at.end);
     let whole = Piece { text: second.text, at: second.at.start..end };
     if joined.contains("..") && joined.chars().all(|c| c.is_ascii_digit() || ".+-".contains(c)) {
-        return Wrong::new(&whole, "a range is written without blanks", &joined);
+        return TypeTextError::new(&whole, "a range is written without blanks", &joined);
     }
     if second.text.contains("..") {
         let next = others.first().unwrap_or(second);
@@ -148,46 +148,46 @@ fn too_many(second: &Piece<'_>, others: &[Piece<'_>]) -> Wrong {
             return wrong;
         }
         let words = format!("`{}` comes after the range, but only ~, = or -- is expected", next.text);
-        return Wrong::new(next, &words, &format!("-- {}", next.text));
+        return TypeTextError::new(next, &words, &format!("-- {}", next.text));
     }
     let words = format!("`{}` is used where nothing or a range is expected", all.join(" "));
-    Wrong::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
+    TypeTextError::new(&whole, &words, &format!("-- {}, if these are words for people", all.join(" ")))
 }
 
-fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> Wrong {
+fn unknown(word: &Piece<'_>, rest: &[Piece<'_>]) -> TypeTextError {
     if let Some(wrong) = no_sign(word) {
         return wrong;
     }
     if word.text == "sensitive" {
-        return Wrong::new(word, "there is no type behind sensitive", "sensitive word");
+        return TypeTextError::new(word, "there is no type behind sensitive", "sensitive word");
     }
     let words = format!("`{}` is no type", word.text);
     // `int1..5`, `text(255)` and `word,`: a type with something attached.
     let letters = word.text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.text.len());
     let (start, clinging) = word.text.split_at_checked(letters).unwrap_or((word.text, ""));
-    if Base::named(start).is_some() && !clinging.is_empty() {
+    if BaseType::named(start).is_some() && !clinging.is_empty() {
         let has_number = clinging.contains(|c: char| c.is_ascii_digit());
         let fix = if has_number { format!("{start} {}", range::likely(clinging)) } else { start.to_owned() };
-        return Wrong::new(word, &words, &fix);
+        return TypeTextError::new(word, &words, &fix);
     }
     if rest.len() > 1 && base::meant(word.text).is_none() {
         let fix = "text -- and these words behind it, if they are words for people".to_owned();
-        return Wrong::new(word, &words, &fix);
+        return TypeTextError::new(word, &words, &fix);
     }
     match base::meant(word.text) {
-        Some(meant) => Wrong::new(word, &words, meant),
+        Some(meant) => TypeTextError::new(word, &words, meant),
         None => {
             let fix = format!("one of {}; or several words with | between them", base::listed());
-            Wrong::new(word, &words, &fix)
+            TypeTextError::new(word, &words, &fix)
         }
     }
 }
 
-fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
+fn one_of(listed: &Piece<'_>) -> Result<BaseType, TypeTextError> {
     let mut values: Vec<String> = Vec::new();
     for piece in listed.split('|') {
         if piece.is_empty() {
-            return Err(Wrong::new(&piece, "there is no value on one side of |", "fast | deep"));
+            return Err(TypeTextError::new(&piece, "there is no value on one side of |", "fast | deep"));
         }
         if let [_, second, ..] = piece.words().as_slice() {
             if let Some(wrong) = no_sign(second) {
@@ -195,31 +195,31 @@ fn one_of(listed: &Piece<'_>) -> Result<Base, Wrong> {
             }
             let words = format!("the value `{}` has a blank in it", piece.text);
             let joined: Vec<&str> = piece.words().iter().map(|word| word.text).collect();
-            return Err(Wrong::new(&piece, &words, &joined.join("-")));
+            return Err(TypeTextError::new(&piece, &words, &joined.join("-")));
         }
         if values.iter().any(|value| value == piece.text) {
             let words = format!("the value {} is listed twice", piece.text);
-            return Err(Wrong::new(&piece, &words, "leave one out"));
+            return Err(TypeTextError::new(&piece, &words, "leave one out"));
         }
         values.push(piece.text.to_owned());
     }
-    Ok(Base::OneOf(values))
+    Ok(BaseType::OneOf(values))
 }
 
-fn pattern_of(of: &mut Type, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
+fn pattern_of(of: &mut ValueType, pattern: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), TypeTextError> {
     if pattern.is_empty() {
         return Err(at_sign(sign, "there is no regex after ~", "~ [A-Z]{2}-\\d{6}, or leave ~ out"));
     }
     if of.base.is_listed() {
         let words = "a regex cannot be beside listed values";
-        return Err(Wrong::new(pattern, words, "leave ~ and the regex out"));
+        return Err(TypeTextError::new(pattern, words, "leave ~ and the regex out"));
     }
     of.pattern = Some(pattern.text.to_owned());
     match trial::refused_pattern(of) {
         None => Ok(()),
         Some(reason) => {
             let words = format!("the regex is not allowed: {reason}");
-            Err(Wrong::new(pattern, &words, &likely(pattern.text)))
+            Err(TypeTextError::new(pattern, &words, &likely(pattern.text)))
         }
     }
 }
@@ -232,19 +232,19 @@ fn likely(pattern: &str) -> String {
     "a simpler regex of XSD, which matches the whole value without ^ and $".to_owned()
 }
 
-fn default_of(of: &mut Type, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), Wrong> {
+fn default_of(of: &mut ValueType, default: &Piece<'_>, sign: &Stretch<usize>) -> Result<(), TypeTextError> {
     if default.is_empty() {
         let fix = "= and a value; for a value that may be left out, NAME?";
         return Err(at_sign(sign, "there is no default after =", fix));
     }
     let fault = trial::against(of, default.text);
     if let (Some(_), Some(misplaced)) = (&fault, default.words().iter().find(|word| word.text == "~")) {
-        return Err(Wrong::new(misplaced, "the regex comes after the default", "~ REGEX = DEFAULT"));
+        return Err(TypeTextError::new(misplaced, "the regex comes after the default", "~ REGEX = DEFAULT"));
     }
     if let Some(fault) = fault {
         let fix = fault.instead.map(|value| format!("= {value}"));
         let fix = fix.unwrap_or_else(|| "another default, or none".to_owned());
-        return Err(Wrong::new(default, &format!("the default {}", fault.words), &fix));
+        return Err(TypeTextError::new(default, &format!("the default {}", fault.words), &fix));
     }
     of.default = Some(default.text.to_owned());
     Ok(())

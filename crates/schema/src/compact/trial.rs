@@ -3,10 +3,10 @@
 //!
 //! It has no rules of its own. A type comes in; the model's message against it goes out.
 
-use super::base::Base;
-use super::{Body, Payload, Range, Type, write};
-use crate::Model;
-use systole_wire::writer::Writer;
+use super::base::BaseType;
+use super::{DeclaredPayload, ElementBody, ValueRange, ValueType, write};
+use crate::SchemaModel;
+use systole_wire::writer::XmlWriter;
 
 const NAMESPACE: &str = "urn:example:trial";
 const NAME: &str = "value";
@@ -19,8 +19,8 @@ pub(super) struct Fault {
 }
 
 /// The error in a value of a base within a range.
-pub(super) fn fault(base: &Base, range: &Range, value: &str) -> Option<Fault> {
-    let of = Type {
+pub(super) fn fault(base: &BaseType, range: &ValueRange, value: &str) -> Option<Fault> {
+    let of = ValueType {
         sensitive: false,
         base: base.clone(),
         range: range.clone(),
@@ -32,9 +32,9 @@ pub(super) fn fault(base: &Base, range: &Range, value: &str) -> Option<Fault> {
 }
 
 /// The error in a value of a type.
-pub(super) fn against(of: &Type, value: &str) -> Option<Fault> {
-    let model = Model::read(&schema(of)).ok()?;
-    let mut writer = Writer::new();
+pub(super) fn against(of: &ValueType, value: &str) -> Option<Fault> {
+    let model = SchemaModel::read(&schema(of)).ok()?;
+    let mut writer = XmlWriter::new();
     writer.open(NAME).xmlns(NAMESPACE).text(value);
     let finding = model.explain(&writer.finish())?;
     let words = finding.message.strip_prefix("value: ").unwrap_or(&finding.message).to_owned();
@@ -42,16 +42,16 @@ pub(super) fn against(of: &Type, value: &str) -> Option<Fault> {
 }
 
 /// Why the pattern of a type is refused.
-pub(super) fn refused_pattern(of: &Type) -> Option<String> {
-    let unfit = Model::read(&schema(of)).err()?.into_iter().next()?;
+pub(super) fn refused_pattern(of: &ValueType) -> Option<String> {
+    let unfit = SchemaModel::read(&schema(of)).err()?.into_iter().next()?;
     // The text before the colon names the pattern, which is shown separately.
     let reason = unfit.message.split_once(" is not taken: ").map(|(_, reason)| reason.to_owned());
     Some(reason.unwrap_or(unfit.message))
 }
 
-fn schema(of: &Type) -> Vec<u8> {
-    let body = Body::Type(Type { default: None, words: None, ..of.clone() });
-    write::xsd(NAMESPACE, &[Payload { name: NAME.to_owned(), dangerous: false, body }])
+fn schema(of: &ValueType) -> Vec<u8> {
+    let body = ElementBody::Type(ValueType { default: None, words: None, ..of.clone() });
+    write::xsd(NAMESPACE, &[DeclaredPayload { name: NAME.to_owned(), dangerous: false, body }])
 }
 
 /// The text of an element that the model proposes, if it can be written into a file unchanged.

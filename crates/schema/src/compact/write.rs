@@ -3,9 +3,9 @@
 //! Its bytes depend only on the namespace and the payloads: no sorting, no randomness, no map order.
 //! Payloads come in; a schema document goes out.
 
-use super::{Base, Body, Field, Payload, Range, Type};
+use super::{BaseType, DeclaredPayload, ElementBody, GroupField, ValueRange, ValueType};
 use systole_wire::namespaces::SCHEMA;
-use systole_wire::writer::{Start, Writer};
+use systole_wire::writer::{StartTag, XmlWriter};
 
 const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
@@ -22,8 +22,8 @@ const NAMED: [(&str, &str, &str, Option<&str>); 7] = [
 
 /// The schema of these payloads, as an XSD document.
 #[must_use]
-pub fn xsd(namespace: &str, payloads: &[Payload]) -> Vec<u8> {
-    let mut writer = Writer::with_capacity(1024);
+pub fn xsd(namespace: &str, payloads: &[DeclaredPayload]) -> Vec<u8> {
+    let mut writer = XmlWriter::with_capacity(1024);
     let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
     let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
     start.attr("elementFormDefault", "qualified").content(|inside| {
@@ -52,12 +52,15 @@ pub fn xsd(namespace: &str, payloads: &[Payload]) -> Vec<u8> {
 }
 
 /// Begins a line at a depth.
-fn line(writer: &mut Writer, depth: usize) {
+fn line(writer: &mut XmlWriter, depth: usize) {
     writer.text("\n");
     writer.text(&"  ".repeat(depth));
 }
 
-fn named_type(writer: &mut Writer, (name, base, least, pattern): &(&str, &'static str, &str, Option<&str>)) {
+fn named_type(
+    writer: &mut XmlWriter,
+    (name, base, least, pattern): &(&str, &'static str, &str, Option<&str>),
+) {
     line(writer, 1);
     writer.open("xs:simpleType").attr("name", name).content(|inside| {
         line(inside, 2);
@@ -74,7 +77,7 @@ fn named_type(writer: &mut Writer, (name, base, least, pattern): &(&str, &'stati
     });
 }
 
-fn facet(writer: &mut Writer, depth: usize, name: &'static str, value: &str) {
+fn facet(writer: &mut XmlWriter, depth: usize, name: &'static str, value: &str) {
     line(writer, depth);
     writer.open(name).attr("value", value).empty();
 }
@@ -85,19 +88,19 @@ struct Element<'p> {
     least: u32,
     most: Option<u32>,
     dangerous: bool,
-    body: &'p Body,
+    body: &'p ElementBody,
 }
 
 impl Element<'_> {
-    fn write(&self, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+    fn write(&self, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
         let start = writer.open("xs:element").attr("name", self.name);
         let plain = match self.body {
-            Body::Type(of) => plain_type(of),
-            Body::Group { .. } | Body::List(_) => None,
+            ElementBody::Type(of) => plain_type(of),
+            ElementBody::Group { .. } | ElementBody::List(_) => None,
         };
         let start = occurs(start.attr_if("type", plain), self.least, self.most);
         let value = match self.body {
-            Body::Type(of) => Some(of),
+            ElementBody::Type(of) => Some(of),
             _ => None,
         };
         let start = start.attr_if("systole:default", value.and_then(|of| of.default.as_deref()));
@@ -125,7 +128,7 @@ impl Element<'_> {
     }
 }
 
-fn occurs<'w, 'n>(start: Start<'w, 'n>, least: u32, most: Option<u32>) -> Start<'w, 'n> {
+fn occurs<'w, 'n>(start: StartTag<'w, 'n>, least: u32, most: Option<u32>) -> StartTag<'w, 'n> {
     let least = (least != 1).then(|| least.to_string());
     let most = match most {
         Some(1) => None,
@@ -136,33 +139,33 @@ fn occurs<'w, 'n>(start: Start<'w, 'n>, least: u32, most: Option<u32>) -> Start<
 }
 
 /// The words for an element. The words of a list's values go on the list, because people see the list.
-fn about(body: &Body) -> Option<&str> {
+fn about(body: &ElementBody) -> Option<&str> {
     match body {
-        Body::Type(of) => of.words.as_deref(),
-        Body::Group { about, .. } => about.as_deref(),
-        Body::List(list) => match &*list.item {
-            Body::Type(of) => of.words.as_deref(),
+        ElementBody::Type(of) => of.words.as_deref(),
+        ElementBody::Group { about, .. } => about.as_deref(),
+        ElementBody::List(list) => match &*list.item {
+            ElementBody::Type(of) => of.words.as_deref(),
             _ => None,
         },
     }
 }
 
-fn content(body: &Body, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+fn content(body: &ElementBody, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     match body {
-        Body::Type(of) => simple(of, writer, depth, used),
-        Body::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
-        Body::Group { fields, .. } => complex(writer, depth, "xs:all", |inside| {
+        ElementBody::Type(of) => simple(of, writer, depth, used),
+        ElementBody::Group { fields, .. } if fields.is_empty() => writer.open("xs:complexType").empty(),
+        ElementBody::Group { fields, .. } => complex(writer, depth, "xs:all", |inside| {
             for field in fields {
                 line(inside, depth + 2);
                 element_of(field).write(inside, depth + 2, used);
             }
         }),
-        Body::List(list) => complex(writer, depth, "xs:sequence", |inside| {
+        ElementBody::List(list) => complex(writer, depth, "xs:sequence", |inside| {
             line(inside, depth + 2);
             // Its words are already on the list.
             let worded = (*list.item).clone();
             let item = match worded {
-                Body::Type(of) => Body::Type(Type { words: None, ..of }),
+                ElementBody::Type(of) => ElementBody::Type(ValueType { words: None, ..of }),
                 other => other,
             };
             let item =
@@ -172,13 +175,13 @@ fn content(body: &Body, writer: &mut Writer, depth: usize, used: &mut Vec<&'stat
     }
 }
 
-fn element_of(field: &Field) -> Element<'_> {
-    let has_default = matches!(&field.body, Body::Type(Type { default: Some(_), .. }));
+fn element_of(field: &GroupField) -> Element<'_> {
+    let has_default = matches!(&field.body, ElementBody::Type(ValueType { default: Some(_), .. }));
     let least = u32::from(!field.optional && !has_default);
     Element { name: &field.name, least, most: Some(1), dangerous: false, body: &field.body }
 }
 
-fn complex(writer: &mut Writer, depth: usize, group: &'static str, write: impl FnOnce(&mut Writer)) {
+fn complex(writer: &mut XmlWriter, depth: usize, group: &'static str, write: impl FnOnce(&mut XmlWriter)) {
     writer.open("xs:complexType").content(|inside| {
         line(inside, depth + 1);
         inside.open(group).content(|inside| {
@@ -190,40 +193,40 @@ fn complex(writer: &mut Writer, depth: usize, group: &'static str, write: impl F
 }
 
 /// The type by name, if nothing restricts it.
-fn plain_type(of: &Type) -> Option<&'static str> {
-    let is_plain = of.pattern.is_none() && facets(of).is_empty() && !matches!(of.base, Base::OneOf(_));
+fn plain_type(of: &ValueType) -> Option<&'static str> {
+    let is_plain = of.pattern.is_none() && facets(of).is_empty() && !matches!(of.base, BaseType::OneOf(_));
     is_plain.then(|| base_of(of))
 }
 
 /// The type that the facets restrict.
-fn base_of(of: &Type) -> &'static str {
+fn base_of(of: &ValueType) -> &'static str {
     let may_be_empty = least_characters(&of.range) == Some(0);
     match (&of.base, may_be_empty) {
-        (Base::Text, false) => "text",
-        (Base::Text, true) | (Base::OneOf(_), _) => "xs:string",
-        (Base::Line, false) => "line",
-        (Base::Line, true) => "line-or-empty",
-        (Base::Word, false) => "word",
-        (Base::Word, true) => "word-or-empty",
-        (Base::Int, _) => "xs:long",
-        (Base::Number, _) => "xs:decimal",
-        (Base::Bool, _) => "bool",
-        (Base::Date, _) => "xs:date",
-        (Base::DateTime, _) => "xs:dateTime",
-        (Base::Duration, _) => "xs:duration",
-        (Base::Uri, _) => "uri",
-        (Base::Blob, _) => "xs:base64Binary",
+        (BaseType::Text, false) => "text",
+        (BaseType::Text, true) | (BaseType::OneOf(_), _) => "xs:string",
+        (BaseType::Line, false) => "line",
+        (BaseType::Line, true) => "line-or-empty",
+        (BaseType::Word, false) => "word",
+        (BaseType::Word, true) => "word-or-empty",
+        (BaseType::Int, _) => "xs:long",
+        (BaseType::Number, _) => "xs:decimal",
+        (BaseType::Bool, _) => "bool",
+        (BaseType::Date, _) => "xs:date",
+        (BaseType::DateTime, _) => "xs:dateTime",
+        (BaseType::Duration, _) => "xs:duration",
+        (BaseType::Uri, _) => "uri",
+        (BaseType::Blob, _) => "xs:base64Binary",
     }
 }
 
-fn least_characters(range: &Range) -> Option<u32> {
+fn least_characters(range: &ValueRange) -> Option<u32> {
     range.least.as_ref().and_then(|least| least.parse().ok())
 }
 
 /// The facets of range and enumeration. The base already says that a text has at least one character.
-fn facets(of: &Type) -> Vec<(&'static str, String)> {
+fn facets(of: &ValueType) -> Vec<(&'static str, String)> {
     let mut facets = Vec::new();
-    if let Base::OneOf(values) = &of.base {
+    if let BaseType::OneOf(values) = &of.base {
         facets.extend(values.iter().map(|value| ("xs:enumeration", value.clone())));
     } else if of.base.counts_characters() {
         let least = least_characters(&of.range).filter(|least| *least > 1);
@@ -237,7 +240,7 @@ fn facets(of: &Type) -> Vec<(&'static str, String)> {
     facets
 }
 
-fn simple(of: &Type, writer: &mut Writer, depth: usize, used: &mut Vec<&'static str>) {
+fn simple(of: &ValueType, writer: &mut XmlWriter, depth: usize, used: &mut Vec<&'static str>) {
     let base = base_of(of);
     used.extend(NAMED.iter().map(|(name, ..)| *name).filter(|name| *name == base));
     writer.open("xs:simpleType").content(|inside| {

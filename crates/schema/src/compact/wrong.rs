@@ -6,7 +6,7 @@ use super::signs::Piece;
 
 /// An error in the text of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wrong {
+pub struct TypeTextError {
     /// The place in the text, in bytes.
     pub at: Stretch<usize>,
     /// The error.
@@ -15,7 +15,7 @@ pub struct Wrong {
     pub fix: String,
 }
 
-impl Wrong {
+impl TypeTextError {
     pub(super) fn new(piece: &Piece<'_>, words: &str, fix: &str) -> Self {
         Self { at: piece.at.clone(), words: words.to_owned(), fix: fix.to_owned() }
     }

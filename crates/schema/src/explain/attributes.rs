@@ -1,10 +1,10 @@
 //! Reports errors in the attributes of an element: unknown, wrong, missing, or a type chosen by the document.
 //!
-//! An element and its declared attributes come in; a `Finding` goes out, or nothing.
+//! An element and its declared attributes come in; a `PayloadFinding` goes out, or nothing.
 
 use crate::explain::{INSTANCE, Role, Said, Spot, Walk};
 use crate::explain::{amend, describe, wording};
-use crate::finding::Finding;
+use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::value::Wrong;
 use crate::nearest::nearest;
@@ -17,7 +17,7 @@ impl Walk<'_> {
         spot: &Spot<'_>,
         role: Role<'_>,
         declared: &[AttributeUse],
-    ) -> Option<Finding> {
+    ) -> Option<PayloadFinding> {
         for attribute in &spot.element.attributes {
             let name = attribute.name.local.as_str();
             let namespace = &*attribute.name.namespace;
@@ -46,7 +46,7 @@ impl Walk<'_> {
         role: Role<'_>,
         attribute: &Attribute,
         declared: &[AttributeUse],
-    ) -> Finding {
+    ) -> PayloadFinding {
         let element = spot.element;
         let (name, key) = (attribute.name.local.as_str(), attribute.key.as_str());
         let free = || declared.iter().filter(|d| element.attribute(&d.name).is_none());
@@ -93,7 +93,7 @@ impl Walk<'_> {
         self.finding(attribute_path(spot, key), self.source.attribute_offset(element, key), said)
     }
 
-    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> Finding {
+    fn wrong_attribute(&self, spot: &Spot<'_>, known: &AttributeUse, wrong: Wrong) -> PayloadFinding {
         let element = spot.element;
         let edited = wrong.instead.as_ref().and_then(|instead| {
             self.source.with_head(element, |attributes| {
@@ -113,7 +113,7 @@ impl Walk<'_> {
         self.finding(attribute_path(spot, &known.name), offset, said)
     }
 
-    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> Finding {
+    fn missing_attribute(&self, spot: &Spot<'_>, missing: &AttributeUse) -> PayloadFinding {
         let element = spot.element;
         let sample = amend::sample(&missing.simple);
         let edited = sample.as_ref().and_then(|sample| {
@@ -133,7 +133,7 @@ impl Walk<'_> {
 
     /// The first element that chooses its own type. The judge refused the payload and nothing else is wrong with
     /// it, so the type is unknown, is not allowed here, or is violated.
-    pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<Finding> {
+    pub(crate) fn chosen_type(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
         if let Some(chosen) = element.attributes.iter().find(|a| a.name.is(INSTANCE, "type")) {
             let (name, key) = (&element.name.local, chosen.key.as_str());

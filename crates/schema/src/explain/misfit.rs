@@ -1,14 +1,14 @@
 //! Reports why the children of an element do not fit: misspelled, misplaced, too many, missing, of another
 //! namespace.
 //!
-//! The place where the match of the children stopped comes in; a `Finding` goes out. This module only writes the
+//! The place where the match of the children stopped comes in; a `PayloadFinding` goes out. This module only writes the
 //! message: `content` found the misfit, and `edits` finds the change that improves it.
 
 use crate::build::example::{self, Surroundings};
 use crate::explain::edits::{self, Edit, Rewrite};
 use crate::explain::{self, Role, Said, Spot, Walk};
 use crate::explain::{amend, describe, wording};
-use crate::finding::Finding;
+use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{Candidate, Stop, Taken};
 use crate::nearest::nearest;
@@ -19,7 +19,7 @@ use crate::tree::{Element, Part};
 const LISTED: usize = 12;
 
 /// A root element that the schema does not declare.
-pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> Finding {
+pub(crate) fn unknown_root(walk: &Walk<'_>, spot: &Spot<'_>) -> PayloadFinding {
     let root = spot.element;
     let (name, target) = (root.name.local.as_str(), &*walk.schema.namespace);
     let names = || walk.schema.own().map(|element| element.name.as_str());
@@ -102,15 +102,31 @@ fn moved(walk: &Walk<'_>, element: &Element, name: &str, target: &str) -> Option
     wording::Source::new(moved.as_bytes()).renamed(&copy, &tag)
 }
 
-pub(crate) fn child_of_empty(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
+pub(crate) fn child_of_empty(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'_>,
+    child: &Element,
+) -> PayloadFinding {
     refused_child(walk, spot, role, child, "nothing stands")
 }
 
-pub(crate) fn child_in_text(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element) -> Finding {
+pub(crate) fn child_in_text(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'_>,
+    child: &Element,
+) -> PayloadFinding {
     refused_child(walk, spot, role, child, "only text stands")
 }
 
-fn refused_child(walk: &Walk<'_>, spot: &Spot<'_>, role: Role<'_>, child: &Element, words: &str) -> Finding {
+fn refused_child(
+    walk: &Walk<'_>,
+    spot: &Spot<'_>,
+    role: Role<'_>,
+    child: &Element,
+    words: &str,
+) -> PayloadFinding {
     let siblings: Vec<&Element> = spot.element.children().collect();
     let at = Spot { up: Some(spot), element: child, siblings: &siblings };
     let name = &child.name.local;
@@ -132,7 +148,7 @@ pub(crate) fn child_in_value(
     role: Role<'_>,
     child: &Element,
     simple: &Simple,
-) -> Finding {
+) -> PayloadFinding {
     let mut finding = child_in_text(walk, spot, role, child);
     let element = spot.element;
     let fits = |text: &str| check_value::check(simple, text).is_none();
@@ -181,14 +197,14 @@ pub(crate) fn stopped<'m>(
     siblings: &[&Element],
     taken: &[Taken<'m>],
     stop: &Stop<'m>,
-) -> Finding {
+) -> PayloadFinding {
     let mut declared = Vec::new();
     particle.term.elements(&mut declared);
     Misfit { walk, spot, role, particle, siblings, taken, stop, declared }.diagnose()
 }
 
 impl<'m> Misfit<'_, 'm> {
-    fn diagnose(&self) -> Finding {
+    fn diagnose(&self) -> PayloadFinding {
         let rewrite = |child: usize, to: &Declaration| self.rewrite(child, to);
         let edit = edits::nearest(self.particle, self.siblings, self.stop.at, &rewrite);
         let said = match edit {
@@ -312,13 +328,13 @@ impl<'m> Misfit<'_, 'm> {
         wording::expected(self.walk.schema, Role { declaration, min, max })
     }
 
-    fn at_child(&self, child: &Element, said: Said) -> Finding {
+    fn at_child(&self, child: &Element, said: Said) -> PayloadFinding {
         let at = Spot { up: Some(self.spot), element: child, siblings: self.siblings };
         self.walk.finding(at.path(), child.span.start, said)
     }
 
     /// The child has a different name than the content needs there.
-    fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> Finding {
+    fn replaced(&self, child: &Element, by: &'m Declaration, how: Rewrite) -> PayloadFinding {
         let name = &child.name.local;
         let parent = self.parent_name();
         let is_foreign = name.as_str() == by.name;
@@ -377,7 +393,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The child must be removed.
-    fn surplus(&self, child: &Element) -> Finding {
+    fn surplus(&self, child: &Element) -> PayloadFinding {
         let Some(declaration) = self.is_declared(child) else {
             let fix = format!("leave {} out", child.name.local);
             return self.order(child, self.role.declaration, self.stranger(child), fix);
@@ -403,7 +419,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// The name is right but the place is wrong.
-    fn misplaced(&self, at: usize, before: usize) -> Option<Finding> {
+    fn misplaced(&self, at: usize, before: usize) -> Option<PayloadFinding> {
         let child = *self.siblings.get(at)?;
         let name = &child.name.local;
         let is_late = before < at;
@@ -422,7 +438,7 @@ impl<'m> Misfit<'_, 'm> {
 
     /// There are too many errors for the search for edits: the finding lists what is expected, and a person
     /// decides.
-    fn unclear(&self) -> Finding {
+    fn unclear(&self) -> PayloadFinding {
         let Some(child) = self.siblings.get(self.stop.at) else {
             return self.missing(&[], self.siblings.len());
         };
@@ -434,7 +450,13 @@ impl<'m> Misfit<'_, 'm> {
         self.order(child, self.role.declaration, message, fix)
     }
 
-    fn order(&self, child: &Element, declaration: &'m Declaration, message: String, fix: String) -> Finding {
+    fn order(
+        &self,
+        child: &Element,
+        declaration: &'m Declaration,
+        message: String,
+        fix: String,
+    ) -> PayloadFinding {
         let said = Said {
             message,
             expected: self.parent_expected(),
@@ -445,7 +467,7 @@ impl<'m> Misfit<'_, 'm> {
         self.at_child(child, said)
     }
 
-    fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> Finding {
+    fn too_many(&self, child: &Element, declaration: &'m Declaration, max: u32) -> PayloadFinding {
         let name = &declaration.name;
         let all = self.count(name);
         let most = if max == 1 { "once is allowed".to_owned() } else { format!("{max} are allowed") };
@@ -480,7 +502,7 @@ impl<'m> Misfit<'_, 'm> {
     }
 
     /// Missing required elements: before a child, or after the last one.
-    fn missing(&self, elements: &[&'m Declaration], at: usize) -> Finding {
+    fn missing(&self, elements: &[&'m Declaration], at: usize) -> PayloadFinding {
         let parent = self.spot.element;
         let before = self.siblings.get(at).copied();
         let offset = before

@@ -1,6 +1,6 @@
 //! Walks a payload beside the model and stops at the first error, in document order.
 //!
-//! Payload bytes come in; a `Finding` goes out, or nothing. Nothing means that all is well, or that the judge
+//! Payload bytes come in; a `PayloadFinding` goes out, or nothing. Nothing means that all is well, or that the judge
 //! knows a rule that the model does not. The walk is as deep as the document, at most 64, and visits every part
 //! once. `misfit` diagnoses children that fit nowhere, `value` diagnoses values.
 
@@ -13,7 +13,7 @@ pub(crate) mod wording;
 
 use crate::build::example;
 use crate::explain::wording::Source;
-use crate::finding::Finding;
+use crate::finding::PayloadFinding;
 use crate::judge::check_value;
 use crate::judge::content::{self, Taken};
 use crate::judge::value::Wrong;
@@ -23,7 +23,7 @@ use crate::tree::{self, Element, Part, Text};
 pub(crate) const INSTANCE: &str = "http://www.w3.org/2001/XMLSchema-instance";
 
 /// The first finding. Malformed bytes give none: the gate refuses them with its own message.
-pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
     let root = tree::read(payload).ok()?;
     let walk = Walk { schema, source: Source::new(payload), root: &root };
     let alone = [&root];
@@ -36,7 +36,7 @@ pub(crate) fn first(schema: &Schema, payload: &[u8]) -> Option<Finding> {
 
 /// The first finding of a payload that the judge refused. Only the judge checks a type that the document itself
 /// chose; if nothing else is wrong, that choice is.
-pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<Finding> {
+pub(crate) fn of_refused(schema: &Schema, payload: &[u8]) -> Option<PayloadFinding> {
     first(schema, payload).or_else(|| {
         let root = tree::read(payload).ok()?;
         let walk = Walk { schema, source: Source::new(payload), root: &root };
@@ -96,14 +96,14 @@ pub(crate) struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    pub(crate) fn finding(&self, path: String, offset: usize, said: Said) -> Finding {
+    pub(crate) fn finding(&self, path: String, offset: usize, said: Said) -> PayloadFinding {
         let (line, column) = self.source.place(offset);
         let Said { message, expected, received, schema, fix } = said;
         let element = self.root.name.local.as_str().to_owned();
-        Finding { element, path, offset, line, column, message, expected, received, schema, fix }
+        PayloadFinding { element, path, offset, line, column, message, expected, received, schema, fix }
     }
 
-    pub(crate) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+    pub(crate) fn element(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
         if spot.element.attributes.iter().any(|a| a.name.is(INSTANCE, "type")) {
             // The document chose another type: only the judge checks that.
             return None;
@@ -120,7 +120,7 @@ impl Walk<'_> {
     }
 
     /// Below a lax wildcard the walk examines only elements that the schema, or one that it imports, declares.
-    fn lax(&self, spot: &Spot<'_>) -> Option<Finding> {
+    fn lax(&self, spot: &Spot<'_>) -> Option<PayloadFinding> {
         let element = spot.element;
         match self.schema.global_of(&element.name.namespace, &element.name.local) {
             Some(declaration) => self.element(spot, Role { declaration, min: 0, max: None }),
@@ -133,7 +133,7 @@ impl Walk<'_> {
         }
     }
 
-    fn content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<Finding> {
+    fn content(&self, spot: &Spot<'_>, role: Role<'_>, complex: &Complex) -> Option<PayloadFinding> {
         match &complex.content {
             Content::Empty => self.empty(spot, role),
             Content::Free => self.no_children(spot, role),
@@ -142,7 +142,7 @@ impl Walk<'_> {
         }
     }
 
-    fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+    fn empty(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
         let part = spot.element.parts.iter().find(|part| match part {
             // Blanks are text here: an element without content has no layout either.
             Part::Text(text) => !text.is_nothing(),
@@ -154,12 +154,12 @@ impl Walk<'_> {
         })
     }
 
-    fn no_children(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<Finding> {
+    fn no_children(&self, spot: &Spot<'_>, role: Role<'_>) -> Option<PayloadFinding> {
         let child = spot.element.children().next()?;
         Some(misfit::child_in_text(self, spot, role, child))
     }
 
-    fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<Finding> {
+    fn text(&self, spot: &Spot<'_>, role: Role<'_>, simple: &Simple) -> Option<PayloadFinding> {
         if let Some(child) = spot.element.children().next() {
             return Some(misfit::child_in_value(self, spot, role, child, simple));
         }
@@ -192,7 +192,7 @@ impl Walk<'_> {
         Some(self.finding(spot.path(), element.span.start, said))
     }
 
-    fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<Finding> {
+    fn children(&self, spot: &Spot<'_>, role: Role<'_>, particle: &Particle) -> Option<PayloadFinding> {
         let siblings: Vec<&Element> = spot.element.children().collect();
         let laid = content::lay(particle, &siblings);
         let mut taken = laid.taken.iter();
@@ -219,7 +219,7 @@ impl Walk<'_> {
         Some(misfit::stopped(self, spot, role, particle, &siblings, &laid.taken, &stop))
     }
 
-    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> Finding {
+    fn stray_text(&self, spot: &Spot<'_>, role: Role<'_>, text: &Text, allowed: &str) -> PayloadFinding {
         let name = &spot.element.name.local;
         let blank = text.value.trim().is_empty();
         let (what, received) = match (blank, text.quoted) {

@@ -11,17 +11,17 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::build::given::{Given, Part, Slip, shortened};
+use crate::build::given::{Given, Part, ValueSlip, shortened};
 use crate::tree::{DEPTH, line_and_column};
-use systole_wire::Limits;
+use systole_wire::DocumentLimits;
 
 /// Most nesting of objects and lists: an element in an ordered list takes three levels.
 const NESTED: usize = 3 * DEPTH;
 
 /// Reads a text; `root` is the path of the value.
-pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<Slip>> {
+pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
     let reading = Reading { json };
-    let most = Limits::default().message_bytes;
+    let most = DocumentLimits::default().message_bytes;
     if json.len() > most {
         let message = ["the JSON has ", &json.len().to_string(), " bytes, the limit is ", &most.to_string()];
         let expected = format!("at most {most} bytes");
@@ -36,7 +36,7 @@ pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<Slip>> {
 }
 
 /// Takes a value in memory.
-pub(crate) fn value(value: &Value, root: &str) -> Result<Part, Box<Slip>> {
+pub(crate) fn value(value: &Value, root: &str) -> Result<Part, Box<ValueSlip>> {
     taken(value, 0).ok_or_else(|| too_deep(root, None))
 }
 
@@ -61,9 +61,9 @@ fn taken(value: &Value, depth: usize) -> Option<Part> {
     Some(Part { given, offset: 0 })
 }
 
-fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<Slip> {
+fn too_deep(path: &str, place: Option<(u64, u64)>) -> Box<ValueSlip> {
     let limit = NESTED.to_string();
-    Box::new(Slip {
+    Box::new(ValueSlip {
         path: path.to_owned(),
         place,
         message: format!("the JSON is nested deeper than {limit}"),
@@ -78,16 +78,23 @@ struct Reading<'j> {
 }
 
 impl<'j> Reading<'j> {
-    fn slip(&self, path: &str, offset: usize, message: String, expected: String, fix: String) -> Box<Slip> {
+    fn slip(
+        &self,
+        path: &str,
+        offset: usize,
+        message: String,
+        expected: String,
+        fix: String,
+    ) -> Box<ValueSlip> {
         let there = self.json.get(offset..).unwrap_or_default();
         let there = there.get(..there.len().min(160)).unwrap_or_default();
         let received = shortened(String::from_utf8_lossy(there).trim_end_matches('\u{fffd}').to_owned());
         let place = Some(line_and_column(self.json, offset));
-        Box::new(Slip { path: path.to_owned(), place, message, expected, received, fix })
+        Box::new(ValueSlip { path: path.to_owned(), place, message, expected, received, fix })
     }
 
     /// The JSON reader's error, at its place in the whole text.
-    fn broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<Slip> {
+    fn broken(&self, path: &str, from: usize, error: &serde_json::Error) -> Box<ValueSlip> {
         let text = self.json.get(from..).unwrap_or_default();
         let before = text.split_inclusive(|b| *b == b'\n').take(error.line().saturating_sub(1));
         let start: usize = before.map(<[u8]>::len).sum();
@@ -98,7 +105,7 @@ impl<'j> Reading<'j> {
         self.slip(path, offset, message, "one JSON object".to_owned(), "write well-formed JSON".to_owned())
     }
 
-    fn part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<Slip>> {
+    fn part(&self, raw: &'j str, path: &str, depth: usize) -> Result<Part, Box<ValueSlip>> {
         let offset = raw.as_ptr().addr().saturating_sub(self.json.as_ptr().addr());
         if depth > NESTED {
             return Err(too_deep(path, Some(line_and_column(self.json, offset))));
@@ -132,7 +139,7 @@ impl<'j> Reading<'j> {
         entries: Vec<(String, &'j RawValue)>,
         path: &str,
         depth: usize,
-    ) -> Result<Vec<(String, Part)>, Box<Slip>> {
+    ) -> Result<Vec<(String, Part)>, Box<ValueSlip>> {
         let mut seen = HashSet::with_capacity(entries.len());
         let mut fields = Vec::with_capacity(entries.len());
         for (key, raw) in &entries {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::build::markup;
 use crate::explain;
-use crate::finding::Finding;
+use crate::finding::PayloadFinding;
 use crate::form;
 use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
 use crate::json::spelling;
@@ -18,7 +18,7 @@ use crate::tree;
 use crate::tree::{Attribute, Element, Part};
 
 /// A payload as JSON.
-pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, Finding> {
+pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadFinding> {
     let unread = |words: &str| explain::first(schema, payload).unwrap_or_else(|| unfit(payload, words));
     let root = tree::read(payload).map_err(|fault| unread(&fault.words))?;
     let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
@@ -36,9 +36,9 @@ pub(crate) fn root_record(schema: &Schema, declaration: &Declaration, element: &
     record(schema, &Record::of_root(schema, declaration.of), element)
 }
 
-fn unfit(payload: &[u8], words: &str) -> Finding {
+fn unfit(payload: &[u8], words: &str) -> PayloadFinding {
     let words = words.to_owned();
-    Finding {
+    PayloadFinding {
         element: String::new(),
         path: "/".to_owned(),
         offset: 0,

@@ -16,7 +16,7 @@ pub(crate) mod variety;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::Unfit;
+use crate::ProfileViolation;
 use crate::judge::builtin::Builtin;
 use crate::nearest::nearest;
 use crate::read::among::Paper;
@@ -41,7 +41,7 @@ const STEPS: usize = 200_000;
 /// Longest fragment of a schema that is quoted whole.
 const QUOTED: usize = 160;
 
-pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<Unfit>> {
+pub(crate) fn schema(xsd: &[u8], others: &[(&str, &[u8])]) -> Result<Schema, Vec<ProfileViolation>> {
     let alone = |offset, message: &str, fix: &str| vec![unfit((None, xsd), offset, "document", message, fix)];
     if xsd.len() > BYTES {
         return Err(alone(0, "the schema is larger than 1 MiB", "split it over several listeners"));
@@ -64,9 +64,9 @@ fn unfit(
     construct: &str,
     message: &str,
     fix: &str,
-) -> Unfit {
+) -> ProfileViolation {
     let (line, column) = tree::line_and_column(xsd, offset);
-    Unfit {
+    ProfileViolation {
         document: document.map(str::to_owned),
         line,
         column,
@@ -100,7 +100,7 @@ pub(crate) struct Reading<'t> {
     /// The current paper, and its place.
     paper: &'t Paper<'t>,
     pub(crate) at: usize,
-    unfit: Vec<Unfit>,
+    unfit: Vec<ProfileViolation>,
     schema: Schema,
     pub(crate) named: HashMap<(usize, &'t str), Named<'t>>,
     built_in: Vec<(Builtin, TypeId)>,

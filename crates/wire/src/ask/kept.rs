@@ -3,15 +3,15 @@
 //!
 //! This module does not decide who may read the bytes. Bytes come in and a payload goes out, or the other way round.
 
-use crate::gate::{Gate, Step};
+use crate::gate::{Gate, GateStep};
 use crate::journal::{count, needed};
 use crate::place::Fault;
-use crate::writer::Writer;
-use crate::{Limits, Payload, QName, characters, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, QName, characters, codes, namespaces};
 
 /// A page of some bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct BytePage {
     /// How many bytes there are in all.
     pub total: u64,
     /// The first byte of the next page, if this is not the last page.
@@ -22,7 +22,7 @@ pub struct Kept {
 
 /// Where the bytes come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose<'n> {
+pub enum ByteSource<'n> {
     /// The schema of the listener with that name.
     Schema(&'n str),
     /// The blob with that hash.
@@ -31,7 +31,7 @@ pub enum Whose<'n> {
     Configuration(&'n str),
 }
 
-impl Kept {
+impl BytePage {
     /// Cuts a page of at most `most` bytes, beginning at `from`; `None` if `from` is past the end. Text is cut
     /// between characters, so a page of text may be a little shorter.
     #[must_use]
@@ -51,16 +51,16 @@ impl Kept {
 
     /// The payload of the answer that carries this page.
     #[must_use]
-    pub fn payload(&self, whose: Whose<'_>) -> Payload {
+    pub fn payload(&self, whose: ByteSource<'_>) -> Payload {
         let (name, attribute, value) = match whose {
-            Whose::Schema(name) => ("schema", "name", name),
-            Whose::Blob(hash) => ("blob", "hash", hash),
-            Whose::Configuration(path) => ("configuration", "path", path),
+            ByteSource::Schema(name) => ("schema", "name", name),
+            ByteSource::Blob(hash) => ("blob", "hash", hash),
+            ByteSource::Configuration(path) => ("configuration", "path", path),
         };
         let text = std::str::from_utf8(&self.bytes).ok();
         let text = text.filter(|text| text.chars().all(characters::is_legal));
         let next = self.next.map(|next| next.to_string());
-        let mut writer = Writer::with_capacity(256 + self.bytes.len() * 2);
+        let mut writer = XmlWriter::with_capacity(256 + self.bytes.len() * 2);
         let start =
             writer.open(name).xmlns(namespaces::LISTENER).attr(attribute, value).number("total", self.total);
         let start = start.attr_if("next", next.as_deref());
@@ -76,9 +76,9 @@ impl Kept {
     /// # Errors
     /// If the payload holds no schema, blob or configuration.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let tag = match gate.step()? {
-            Step::Open(tag)
+            GateStep::Open(tag)
                 if gate.ns(&tag) == Some(namespaces::LISTENER)
                     && matches!(tag.local, "schema" | "blob" | "configuration") =>
             {
@@ -102,18 +102,18 @@ impl Kept {
 
 /// The answer to `<ask><put-blob/></ask>`: the text is on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Put {
+pub struct StoredText {
     /// The SHA-256 of the text, as 64 lower-case hex digits.
     pub hash: String,
     /// The size of the text in bytes.
     pub total: u64,
 }
 
-impl Put {
+impl StoredText {
     /// The payload of the answer.
     #[must_use]
     pub fn payload(&self) -> Payload {
-        let mut writer = Writer::with_capacity(256);
+        let mut writer = XmlWriter::with_capacity(256);
         let start = writer.open("blob").xmlns(namespaces::LISTENER);
         start.attr("hash", &self.hash).number("total", self.total).empty();
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "blob"))
@@ -124,9 +124,9 @@ impl Put {
     /// # Errors
     /// If the payload does not confirm stored bytes.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" => {
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "blob" => {
                 let hash = crate::required::attribute(&mut gate, &tag, "hash")?;
                 Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
             }

@@ -4,16 +4,16 @@
 //! This module does not decide which messages there are, or their order. A value comes in and a payload goes out, or
 //! the other way round.
 
-use crate::gate::{Gate, Step, Tag};
+use crate::gate::{Gate, GateStep, Tag};
 use crate::journal::{count, needed};
 use crate::place::Fault;
 use crate::required::attribute;
-use crate::writer::Writer;
-use crate::{Limits, Payload, QName, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, QName, codes, namespaces};
 
 /// A page of a view.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Viewed {
+pub struct ViewedPage {
     /// How many messages the whole view has, including cleared ones.
     pub count: u64,
     /// The first message of the next page, if this is not the last page.
@@ -24,21 +24,21 @@ pub struct Viewed {
     /// The day on which the thread began, such as `2026-11-20`, in UTC.
     pub began: String,
     /// What this page shows, in order.
-    pub shown: Vec<Shown>,
+    pub shown: Vec<ViewEntry>,
 }
 
 /// One thing that a view shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum ViewEntry {
     /// A message.
-    Message(Message),
+    Message(ViewedMessage),
     /// A model's text in a turn, if it was asked for. It comes before the items made from it.
-    Words(Words),
+    Words(ModelWords),
 }
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct ViewedMessage {
     /// Its number in the view, from 1. It never changes.
     pub seq: u64,
     /// Who said it.
@@ -46,14 +46,14 @@ pub struct Message {
     /// The receiver, if the message was sent between others.
     pub to: Option<String>,
     /// The message's place in the call.
-    pub spot: Spot,
+    pub spot: MessageSpot,
     /// The message itself.
     pub payload: Payload,
 }
 
 /// The text of a model, from its listener's journal. It has no number and is not a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Words {
+pub struct ModelWords {
     /// The turn whose reply used this text.
     pub turn: u32,
     /// Why the model stopped.
@@ -69,7 +69,7 @@ pub struct Words {
 /// A message's place in its call. In a view the calls of a listener follow each other. Each call begins with its
 /// request, and its turns count from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spot {
+pub enum MessageSpot {
     /// The message opened the call.
     Request,
     /// The listener sent it, as an item of its reply to a turn.
@@ -98,7 +98,7 @@ pub enum Spot {
     },
 }
 
-impl Spot {
+impl MessageSpot {
     /// The spot's word, with its turn and its ordinal.
     #[must_use]
     pub const fn parts(self) -> (&'static str, Option<u32>, Option<u32>) {
@@ -128,12 +128,12 @@ impl Spot {
     }
 }
 
-impl Viewed {
+impl ViewedPage {
     /// Only the messages of this page.
-    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+    pub fn messages(&self) -> impl Iterator<Item = &ViewedMessage> {
         self.shown.iter().filter_map(|shown| match shown {
-            Shown::Message(message) => Some(message),
-            Shown::Words(_) => None,
+            ViewEntry::Message(message) => Some(message),
+            ViewEntry::Words(_) => None,
         })
     }
 
@@ -141,7 +141,7 @@ impl Viewed {
     #[must_use]
     pub fn payload(&self) -> Payload {
         let bytes: usize = self.shown.iter().map(|shown| shown.bytes() + 128).sum();
-        let mut writer = Writer::with_capacity(256 + bytes);
+        let mut writer = XmlWriter::with_capacity(256 + bytes);
         let next = self.next.map(|next| next.to_string());
         let start = writer.open("view").xmlns(namespaces::LISTENER).number("count", self.count);
         let start =
@@ -155,15 +155,17 @@ impl Viewed {
     /// # Errors
     /// If the payload holds no view.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let mut viewed = match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "view" => Self {
-                count: needed(&mut gate, &tag, "count")?,
-                next: count(&mut gate, &tag, "next")?,
-                mark: attribute(&mut gate, &tag, "mark")?,
-                began: attribute(&mut gate, &tag, "began")?,
-                shown: Vec::new(),
-            },
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "view" => {
+                Self {
+                    count: needed(&mut gate, &tag, "count")?,
+                    next: count(&mut gate, &tag, "next")?,
+                    mark: attribute(&mut gate, &tag, "mark")?,
+                    began: attribute(&mut gate, &tag, "began")?,
+                    shown: Vec::new(),
+                }
+            }
             _ => {
                 let fault = gate.fault(codes::INVALID, "the payload holds no view", 0);
                 return Err(fault.expected("<view>"));
@@ -171,8 +173,8 @@ impl Viewed {
         };
         while let Some(tag) = gate.child()? {
             let shown = match tag.local {
-                "message" => Shown::Message(Message::read(&mut gate, &tag)?),
-                "words" => Shown::Words(Words::read(&mut gate, &tag)?),
+                "message" => ViewEntry::Message(ViewedMessage::read(&mut gate, &tag)?),
+                "words" => ViewEntry::Words(ModelWords::read(&mut gate, &tag)?),
                 other => {
                     let message = format!("a view shows no <{other}>");
                     let fault = gate.fault(codes::INVALID, message, tag.offset);
@@ -185,7 +187,7 @@ impl Viewed {
     }
 }
 
-impl Shown {
+impl ViewEntry {
     /// The approximate size in bytes: that of the payload or the text.
     fn bytes(&self) -> usize {
         match self {
@@ -194,10 +196,10 @@ impl Shown {
         }
     }
 
-    fn write(&self, writer: &mut Writer) {
+    fn write(&self, writer: &mut XmlWriter) {
         let number = |number: Option<u64>| number.map(|number| number.to_string());
         match self {
-            Self::Message(Message { seq, from, to, spot, payload }) => {
+            Self::Message(ViewedMessage { seq, from, to, spot, payload }) => {
                 let (sort, turn, ordinal) = spot.parts();
                 let start = writer.open("message").number("seq", *seq).attr("from", from);
                 start
@@ -207,7 +209,7 @@ impl Shown {
                     .attr_if("ordinal", number(ordinal.map(u64::from)).as_deref())
                     .payload(payload);
             }
-            Self::Words(Words { turn, stop, tokens_in, tokens_out, text }) => writer
+            Self::Words(ModelWords { turn, stop, tokens_in, tokens_out, text }) => writer
                 .open("words")
                 .number("turn", u64::from(*turn))
                 .attr("stop", stop)
@@ -218,12 +220,12 @@ impl Shown {
     }
 }
 
-impl Message {
+impl ViewedMessage {
     fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         let seq = needed(gate, tag, "seq")?;
         let from = attribute(gate, tag, "from")?;
         let to = gate.attribute("to").map(std::borrow::Cow::into_owned);
-        let spot = Spot::read(gate, tag)?;
+        let spot = MessageSpot::read(gate, tag)?;
         let Some(inside) = gate.child()? else {
             return Err(gate.fault(codes::INVALID, "the message holds no payload", tag.offset));
         };
@@ -235,7 +237,7 @@ impl Message {
     }
 }
 
-impl Words {
+impl ModelWords {
     fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Self, Fault> {
         Ok(Self {
             turn: small(needed(gate, tag, "turn")?),

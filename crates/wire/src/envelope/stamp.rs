@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::gate::Gate;
 use crate::place::Fault;
-use crate::writer::Writer;
+use crate::writer::XmlWriter;
 use crate::{codes, namespaces};
 
 /// The pump's stamp on a delivery. The fields that `<answers>`, which is not a record, does not have are optional.
@@ -61,7 +61,7 @@ impl Stamp {
         })
     }
 
-    pub(super) fn write(&self, meta: &mut Writer) {
+    pub(super) fn write(&self, meta: &mut XmlWriter) {
         let journal = self.journal.map(|entries| entries.to_string());
         let seq = self.seq.map(|seq| seq.to_string());
         let request = self.request.map(|seq| seq.to_string());

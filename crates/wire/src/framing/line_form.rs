@@ -6,9 +6,9 @@
 
 use std::borrow::Cow;
 
-use crate::gate::{Gate, Step, Text};
+use crate::gate::{Gate, GateStep, TextPiece};
 use crate::place::Fault;
-use crate::{Limits, characters, writer};
+use crate::{DocumentLimits, characters, writer};
 
 /// The document in one line.
 ///
@@ -18,19 +18,19 @@ pub fn line_form(document: &[u8]) -> Result<Cow<'_, [u8]>, Fault> {
     if is_one_line_already(document) {
         return Ok(Cow::Borrowed(document));
     }
-    let mut gate = Gate::strict(document, &Limits::FROM_PUMP)?;
+    let mut gate = Gate::strict(document, &DocumentLimits::FROM_PUMP)?;
     let mut line = Vec::with_capacity(document.len() + document.len() / 8);
     loop {
         let step = gate.step()?;
         let source = gate.source(gate.offset(), gate.end());
         match step {
-            Step::Done => return Ok(Cow::Owned(line)),
-            Step::Open(_) | Step::Close => markup(&mut line, source),
-            Step::Text(Text::Plain(text)) => plain(&mut line, text),
-            Step::Text(Text::Literal(text)) => literal(&mut line, text),
-            Step::Text(Text::Character(_)) => line.extend_from_slice(source.as_bytes()),
+            GateStep::Done => return Ok(Cow::Owned(line)),
+            GateStep::Open(_) | GateStep::Close => markup(&mut line, source),
+            GateStep::Text(TextPiece::Plain(text)) => plain(&mut line, text),
+            GateStep::Text(TextPiece::Literal(text)) => literal(&mut line, text),
+            GateStep::Text(TextPiece::Character(_)) => line.extend_from_slice(source.as_bytes()),
             // A strict gate refuses these.
-            Step::Instruction => {}
+            GateStep::Instruction => {}
         }
     }
 }

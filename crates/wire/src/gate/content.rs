@@ -2,7 +2,7 @@
 //!
 //! It accepts only what the shape allows. A gate inside an element comes in; tags and texts, or a fault, go out.
 
-use super::{Gate, Step, Tag};
+use super::{Gate, GateStep, Tag};
 use crate::codes;
 use crate::place::Fault;
 
@@ -14,11 +14,11 @@ impl<'d> Gate<'d> {
     pub fn child(&mut self) -> Result<Option<Tag<'d>>, Fault> {
         loop {
             match self.step()? {
-                Step::Open(tag) => return Ok(Some(tag)),
-                Step::Close | Step::Done => return Ok(None),
-                Step::Text(text) if text.is_blank() => {}
-                Step::Text(_) => return Err(self.stray_text()),
-                Step::Instruction => return Err(self.noted_here()),
+                GateStep::Open(tag) => return Ok(Some(tag)),
+                GateStep::Close | GateStep::Done => return Ok(None),
+                GateStep::Text(text) if text.is_blank() => {}
+                GateStep::Text(_) => return Err(self.stray_text()),
+                GateStep::Instruction => return Err(self.noted_here()),
             }
         }
     }
@@ -32,13 +32,13 @@ impl<'d> Gate<'d> {
         let mut value = String::new();
         loop {
             match self.step()? {
-                Step::Text(text) => text.append_to(&mut value),
-                Step::Close | Step::Done => return Ok(value),
-                Step::Open(tag) => {
+                GateStep::Text(text) => text.append_to(&mut value),
+                GateStep::Close | GateStep::Done => return Ok(value),
+                GateStep::Open(tag) => {
                     let message = format!("<{}> is where only text is allowed", tag.local);
                     return Err(self.fault(codes::INVALID, message, tag.offset).expected("text"));
                 }
-                Step::Instruction => return Err(self.noted_here()),
+                GateStep::Instruction => return Err(self.noted_here()),
             }
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! It converts no encoding. Bytes come in; the same bytes as text, or a fault, go out.
 
-use crate::attributes::{Flaw, Walk};
+use crate::attributes::{AttributeWalk, TagFlaw};
 use crate::place::{Fault, Place};
 use crate::{characters, codes};
 
@@ -49,9 +49,9 @@ pub(super) fn text(document: &[u8], most: usize) -> Result<&str, Fault> {
 }
 
 /// Checks the text between `<?xml` and `?>`.
-pub(super) fn declaration(text: &str, offset: usize) -> Result<(), Flaw> {
+pub(super) fn declaration(text: &str, offset: usize) -> Result<(), TagFlaw> {
     let mut reached = 0;
-    for written in Walk::new(text, offset) {
+    for written in AttributeWalk::new(text, offset) {
         let written = written?;
         // The order is fixed: version, then encoding, then standalone. The last two are optional.
         let (step, right) = match written.name {
@@ -72,6 +72,6 @@ pub(super) fn declaration(text: &str, offset: usize) -> Result<(), Flaw> {
     Ok(())
 }
 
-fn flaw(offset: usize, message: String) -> Flaw {
-    Flaw { offset, message, fix: Some("write <?xml version=\"1.0\" encoding=\"UTF-8\"?>, or nothing") }
+fn flaw(offset: usize, message: String) -> TagFlaw {
+    TagFlaw { offset, message, fix: Some("write <?xml version=\"1.0\" encoding=\"UTF-8\"?>, or nothing") }
 }

@@ -3,7 +3,7 @@
 //! A megabyte may hold three hundred thousand of them. Every other tag is left to the tokeniser, so this module
 //! refuses nothing. A gate in front of markup comes in; a step goes out, or none.
 
-use super::{Gate, Step, Tag, words};
+use super::{Gate, GateStep, Tag, words};
 use crate::place::Fault;
 
 /// What a tag does.
@@ -16,7 +16,7 @@ enum Kind {
 
 impl<'d> Gate<'d> {
     /// The next step, if the next markup is a plain tag. Never for the root, which decides too much.
-    pub(super) fn plain_tag(&mut self) -> Option<Result<Step<'d>, Fault>> {
+    pub(super) fn plain_tag(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
         if !self.may_pass || self.open.is_empty() {
             return None;
         }
@@ -36,7 +36,7 @@ impl<'d> Gate<'d> {
         Some(self.open_plain(name))
     }
 
-    fn open_plain(&mut self, name: &'d str) -> Result<Step<'d>, Fault> {
+    fn open_plain(&mut self, name: &'d str) -> Result<GateStep<'d>, Fault> {
         let offset = self.from;
         self.open.push(name);
         let (depth, most) = (self.open.len().saturating_sub(self.floor), self.limits.depth);
@@ -45,7 +45,7 @@ impl<'d> Gate<'d> {
         }
         self.attributes.clear();
         let binding = self.scope.find("");
-        Ok(Step::Open(Tag { prefix: "", local: name, offset, binding }))
+        Ok(GateStep::Open(Tag { prefix: "", local: name, offset, binding }))
     }
 }
 

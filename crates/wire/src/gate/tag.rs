@@ -3,14 +3,14 @@
 //! It compares no more attributes than the limit allows, so a tag of any size costs no more than reading it. A gate
 //! at a start tag comes in; the tag with its namespace, or a fault, goes out.
 
-use super::{Gate, Step, Tag, words};
-use crate::attributes::{self, Attribute, Walk};
+use super::{Gate, GateStep, Tag, words};
+use crate::attributes::{self, AttributeWalk, TagAttribute};
 use crate::place::Fault;
 use crate::{characters, name, namespaces};
 
 impl<'d> Gate<'d> {
     /// A start tag; `tail` is how many of its bytes follow the last attribute.
-    pub(super) fn open(&mut self, tail: usize) -> Result<Step<'d>, Fault> {
+    pub(super) fn open(&mut self, tail: usize) -> Result<GateStep<'d>, Fault> {
         let content = self.source(self.from + 1, self.to - tail);
         let (written, rest) = match content.find(characters::is_white) {
             Some(end) => content.split_at(end),
@@ -33,7 +33,7 @@ impl<'d> Gate<'d> {
         self.read_attributes(rest, offset + 1 + written.len())?;
         let binding = self.resolve(prefix, offset + 1)?;
         self.resolve_attributes()?;
-        Ok(Step::Open(Tag { prefix, local, offset, binding }))
+        Ok(GateStep::Open(Tag { prefix, local, offset, binding }))
     }
 
     fn name(&mut self, written: &'d str, offset: usize) -> Result<(&'d str, &'d str), Fault> {
@@ -46,7 +46,7 @@ impl<'d> Gate<'d> {
 
     fn read_attributes(&mut self, text: &'d str, offset: usize) -> Result<(), Fault> {
         let mut declared = 0;
-        for written in Walk::new(text, offset) {
+        for written in AttributeWalk::new(text, offset) {
             let written = written.map_err(|flaw| self.flawed(flaw))?;
             let (prefix, local) = self.name(written.name, written.offset)?;
             let declares = match (prefix, local) {
@@ -70,13 +70,14 @@ impl<'d> Gate<'d> {
                 return self.refuse(written.offset, |place| words::too_many("attributes", most, place));
             }
             let mark = attributes::mark(written.name);
-            let is_same =
-                |other: &Attribute<'_>| other.mark == mark && other.local == local && other.prefix == prefix;
+            let is_same = |other: &TagAttribute<'_>| {
+                other.mark == mark && other.local == local && other.prefix == prefix
+            };
             if self.attributes.iter().any(is_same) {
                 return Err(words::duplicate(written.name, self.ruler.place(written.offset)));
             }
             let attribute =
-                Attribute { prefix, local, raw: written.raw, offset: written.offset, binding: None, mark };
+                TagAttribute { prefix, local, raw: written.raw, offset: written.offset, binding: None, mark };
             self.attributes.push(attribute);
         }
         Ok(())
@@ -131,7 +132,7 @@ impl<'d> Gate<'d> {
         let twice = self.attributes.iter().enumerate().find_map(|(index, attribute)| {
             let ns = self.bound(attribute.binding)?;
             let before = self.attributes.get(..index).unwrap_or_default();
-            let same = |other: &&Attribute<'d>| {
+            let same = |other: &&TagAttribute<'d>| {
                 other.local == attribute.local && self.bound(other.binding) == Some(ns)
             };
             before.iter().find(same).map(|_| *attribute)

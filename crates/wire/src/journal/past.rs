@@ -3,70 +3,70 @@
 //! It does not decide whether a call is made again: it reports what is known. The answer to `<ask><journal/></ask>`
 //! comes in; the earlier outcome of each model call that is about to be made goes out.
 
-use super::{Entry, Label, Outcome, Started, count};
-use crate::gate::{Gate, Step};
+use super::{EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, count};
+use crate::gate::{Gate, GateStep};
 use crate::place::Fault;
-use crate::writer::Writer;
-use crate::{Limits, Payload, QName, codes, namespaces};
+use crate::writer::XmlWriter;
+use crate::{DocumentLimits, Payload, QName, codes, namespaces};
 
 /// An entry of an earlier attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recalled {
+pub struct EarlierEntry {
     /// The attempt that made it.
     pub attempt: u32,
     /// Its number within that attempt.
     pub id: u64,
     /// The entry itself.
-    pub entry: Entry,
+    pub entry: JournalEntry,
 }
 
 /// The entries of a turn's earlier attempts, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Past {
+pub struct EarlierEntries {
     /// The entries that no call has claimed yet.
-    pub entries: Vec<Recalled>,
+    pub entries: Vec<EarlierEntry>,
     /// The first entry of the next page, if there are more.
     pub next: Option<u64>,
 }
 
 /// What is known about a model call that is about to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum PriorCall {
     /// No earlier attempt made it.
     New,
     /// An earlier attempt bought this answer: use it, do not buy it again.
-    Known(Outcome),
+    Known(ModelCallOutcome),
     /// An earlier attempt made the call and was lost before it had an answer. The call may have been paid.
-    Unknown(Started),
+    Unknown(ModelStarted),
 }
 
-impl Past {
+impl EarlierEntries {
     /// The outcome of the call with this prompt in an earlier attempt. Each outcome is returned once, so an attempt
     /// that asks the same twice gets the first answer and then the second.
-    pub fn standing(&mut self, prompt: &str) -> Standing {
-        let is_it = |recalled: &Recalled| matches!(&recalled.entry, Entry::Started(s) if s.prompt == prompt);
-        let Some(at) = self.entries.iter().position(is_it) else { return Standing::New };
-        let Recalled { attempt, id, entry } = self.entries.remove(at);
-        let answers = |recalled: &Recalled| {
-            recalled.attempt == attempt && matches!(&recalled.entry, Entry::Result(o) if o.of == id)
+    pub fn standing(&mut self, prompt: &str) -> PriorCall {
+        let is_it = |recalled: &EarlierEntry| matches!(&recalled.entry, JournalEntry::Started(s) if s.prompt == prompt);
+        let Some(at) = self.entries.iter().position(is_it) else { return PriorCall::New };
+        let EarlierEntry { attempt, id, entry } = self.entries.remove(at);
+        let answers = |recalled: &EarlierEntry| {
+            recalled.attempt == attempt && matches!(&recalled.entry, JournalEntry::Result(o) if o.of == id)
         };
         let answer = self.entries.iter().position(answers).map(|at| self.entries.remove(at).entry);
         match (answer, entry) {
-            (Some(Entry::Result(outcome)), _) => Standing::Known(outcome),
-            (_, Entry::Started(started)) => Standing::Unknown(started),
-            (_, Entry::Result(_)) => Standing::New,
+            (Some(JournalEntry::Result(outcome)), _) => PriorCall::Known(outcome),
+            (_, JournalEntry::Started(started)) => PriorCall::Unknown(started),
+            (_, JournalEntry::Result(_)) => PriorCall::New,
         }
     }
 
     /// The payload of the answer that carries these entries.
     #[must_use]
     pub fn payload(&self) -> Payload {
-        let mut writer = Writer::with_capacity(512);
+        let mut writer = XmlWriter::with_capacity(512);
         let next = self.next.map(|next| next.to_string());
         let start = writer.open("entries").xmlns(namespaces::LISTENER).attr_if("next", next.as_deref());
         start.content(|inside| {
-            for Recalled { attempt, id, entry } in &self.entries {
-                entry.write(inside, Label { id: *id, delivery: None, attempt: Some(*attempt) });
+            for EarlierEntry { attempt, id, entry } in &self.entries {
+                entry.write(inside, EntryLabel { id: *id, delivery: None, attempt: Some(*attempt) });
             }
         });
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, "entries"))
@@ -77,9 +77,9 @@ impl Past {
     /// # Errors
     /// If the payload holds no entries.
     pub fn read(payload: &Payload) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
         let next = match gate.step()? {
-            Step::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" => {
+            GateStep::Open(tag) if gate.ns(&tag) == Some(namespaces::LISTENER) && tag.local == "entries" => {
                 count(&mut gate, &tag, "next")?
             }
             _ => {
@@ -89,22 +89,22 @@ impl Past {
         };
         let mut entries = Vec::new();
         while let Some(tag) = gate.child()? {
-            let recalled = Recalled::opened(&mut gate, &tag)?;
+            let recalled = EarlierEntry::opened(&mut gate, &tag)?;
             entries.push(recalled);
         }
         Ok(Self { entries, next })
     }
 }
 
-impl Recalled {
+impl EarlierEntry {
     /// Reads an entry as the log keeps it.
     ///
     /// # Errors
     /// If the bytes are not a journal entry.
     pub fn read(body: &[u8]) -> Result<Self, Fault> {
-        let mut gate = Gate::strict(body, &Limits::FROM_PUMP)?;
+        let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP)?;
         match gate.step()? {
-            Step::Open(tag) => Self::opened(&mut gate, &tag),
+            GateStep::Open(tag) => Self::opened(&mut gate, &tag),
             _ => Err(gate.fault(codes::INVALID, "the record holds no journal entry", 0)),
         }
     }
@@ -116,7 +116,7 @@ impl Recalled {
         }
         let attempt = super::needed(gate, tag, "attempt")?;
         let id = super::needed(gate, tag, "id")?;
-        let entry = Entry::read(gate, tag)?;
+        let entry = JournalEntry::read(gate, tag)?;
         Ok(Self { attempt: u32::try_from(attempt).unwrap_or(u32::MAX), id, entry })
     }
 }

@@ -4,25 +4,29 @@
 //! opened such a document comes in; the word goes out.
 
 use super::super::required::attribute;
-use super::Word;
-use crate::ask::Question;
+use super::ListenerDocument;
+use crate::ask::PumpQuestion;
 use crate::codes;
 use crate::gate::{Gate, Tag};
-use crate::journal::Entry;
+use crate::journal::JournalEntry;
 use crate::place::Fault;
 
 /// Reads a `<journal>` or an `<ask>` to its end.
-pub(super) fn read<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>, delivery: String) -> Result<Word, Fault> {
+pub(super) fn read<'d>(
+    gate: &mut Gate<'d>,
+    tag: &Tag<'d>,
+    delivery: String,
+) -> Result<ListenerDocument, Fault> {
     let id = number(gate, tag)?;
     if tag.local == "ask" {
         // A text to store may be a prompt that holds several messages.
         let most = gate.limits().reply_bytes;
-        let question = whole(gate, most, |gate| Question::read(gate, tag))?;
-        return Ok(Word::Ask { delivery, id, question });
+        let question = whole(gate, most, |gate| PumpQuestion::read(gate, tag))?;
+        return Ok(ListenerDocument::Ask { delivery, id, question });
     }
     let most = gate.limits().message_bytes;
-    let entry = whole(gate, most, |gate| Entry::read(gate, tag))?;
-    Ok(Word::Journal { delivery, id, entry })
+    let entry = whole(gate, most, |gate| JournalEntry::read(gate, tag))?;
+    Ok(ListenerDocument::Journal { delivery, id, entry })
 }
 
 /// The content of the document, or the fault that affects it alone. Either way the document is read to its end.

@@ -4,14 +4,14 @@
 //! reading. A gate that has just opened `<reply>` comes in; the content of the reply goes out.
 
 use super::super::required::attribute;
-use super::{Item, Said};
+use super::{Item, ReplyContent};
 use crate::envelope::{Parts, Stamping};
-use crate::gate::{Gate, Step, Tag};
+use crate::gate::{Gate, GateStep, Tag};
 use crate::place::Fault;
 use crate::{Payload, codes, namespaces};
 
 /// Reads the items to the end of the reply.
-pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
+pub(super) fn read(gate: &mut Gate<'_>) -> Result<ReplyContent, Fault> {
     let mut items = Vec::with_capacity(1);
     let mut instead = None;
     // Consecutive parts of one stray text are one fault, not one fault for each reference in it.
@@ -28,16 +28,16 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
                 .fix(format!("send {most} items at most, and the others in the next turn")));
         }
         match step {
-            Step::Close | Step::Done => break,
-            Step::Text(text) => {
+            GateStep::Close | GateStep::Done => break,
+            GateStep::Text(text) => {
                 if !text.is_blank() && !in_stray_text {
                     items.push(Item::refused(gate.stray_text()));
                     in_stray_text = true;
                 }
                 continue;
             }
-            Step::Instruction => items.extend(gate.take_fault().map(Item::refused)),
-            Step::Open(tag) => match one(gate, tag)? {
+            GateStep::Instruction => items.extend(gate.take_fault().map(Item::refused)),
+            GateStep::Open(tag) => match one(gate, tag)? {
                 Entry::Item(item) => items.push(item),
                 Entry::Instead(said, fault) => {
                     if items.is_empty() && instead.is_none() {
@@ -51,11 +51,11 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
         in_stray_text = false;
     }
     match instead {
-        None => Ok(Said::Items(items)),
+        None => Ok(ReplyContent::Items(items)),
         Some((said, _)) if items.is_empty() => Ok(said),
         Some((_, fault)) => {
             items.insert(0, Item::refused(fault));
-            Ok(Said::Items(items))
+            Ok(ReplyContent::Items(items))
         }
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn read(gate: &mut Gate<'_>) -> Result<Said, Fault> {
 enum Entry {
     Item(Item),
     /// A failure or `again`, and the fault to report if there are items beside it.
-    Instead(Said, Fault),
+    Instead(ReplyContent, Fault),
 }
 
 fn one<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
@@ -100,9 +100,9 @@ fn instead<'d>(gate: &mut Gate<'d>, tag: Tag<'d>) -> Result<Entry, Fault> {
                     return Err(gate.fault(codes::INVALID, message, tag.offset).received(other));
                 }
             };
-            Said::Failure { code, retry, words: gate.text_inside()? }
+            ReplyContent::Failure { code, retry, words: gate.text_inside()? }
         }
-        "again" => Said::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
+        "again" => ReplyContent::Again { code: attribute(gate, &tag, "code")?, words: gate.text_inside()? },
         other @ ("journal" | "ask" | "notice" | "progress") => {
             let message = format!("<{other}> of the listener protocol is inside a reply");
             let fault = gate.fault(codes::INVALID, message, tag.offset);

@@ -1,21 +1,21 @@
 //! Writes the documents of the listener protocol, for listeners written in Rust.
 //!
-//! A written document reads back as the same value. A [`Word`] comes in; bytes go out.
+//! A written document reads back as the same value. A [`ListenerDocument`] comes in; bytes go out.
 
-use super::{Item, Said, Word};
-use crate::envelope::{Address, write_envelope_into};
-use crate::journal::Label;
+use super::{Item, ListenerDocument, ReplyContent};
+use crate::envelope::{EnvelopeAddress, write_envelope_into};
+use crate::journal::EntryLabel;
 use crate::namespaces::LISTENER;
 use crate::place::Fault;
-use crate::writer::Writer;
+use crate::writer::XmlWriter;
 
-impl Word {
+impl ListenerDocument {
     /// The document for this word.
     ///
     /// # Errors
     /// The fault of an item, an entry or a question that is already refused: there is nothing to send for it.
     pub fn document(&self) -> Result<Vec<u8>, Fault> {
-        let mut writer = Writer::with_capacity(256);
+        let mut writer = XmlWriter::with_capacity(256);
         match self {
             Self::Reply { delivery, said } => return reply(writer, delivery, said),
             Self::Notice { delivery, code, words } => {
@@ -31,7 +31,7 @@ impl Word {
             }
             Self::Journal { delivery, id, entry } => {
                 let entry = entry.as_ref().map_err(Clone::clone)?;
-                entry.write(&mut writer, Label { id: *id, delivery: Some(delivery), attempt: None });
+                entry.write(&mut writer, EntryLabel { id: *id, delivery: Some(delivery), attempt: None });
             }
             Self::Ask { delivery, id, question } => {
                 let question = question.as_ref().map_err(Clone::clone)?;
@@ -43,15 +43,15 @@ impl Word {
     }
 }
 
-fn reply(mut writer: Writer, delivery: &str, said: &Said) -> Result<Vec<u8>, Fault> {
+fn reply(mut writer: XmlWriter, delivery: &str, said: &ReplyContent) -> Result<Vec<u8>, Fault> {
     let mut refused = None;
     writer.open("reply").xmlns(LISTENER).attr("delivery", delivery).content(|inside| match said {
-        Said::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
-        Said::Failure { code, retry, words } => {
+        ReplyContent::Items(items) => refused = items.iter().find_map(|item| write_item(inside, item).err()),
+        ReplyContent::Failure { code, retry, words } => {
             let retry = if *retry { "true" } else { "false" };
             inside.open("failure").attr("code", code).attr("retry", retry).text(words);
         }
-        Said::Again { code, words } => inside.open("again").attr("code", code).text(words),
+        ReplyContent::Again { code, words } => inside.open("again").attr("code", code).text(words),
     });
     match refused {
         Some(fault) => Err(fault),
@@ -59,13 +59,13 @@ fn reply(mut writer: Writer, delivery: &str, said: &Said) -> Result<Vec<u8>, Fau
     }
 }
 
-fn write_item(writer: &mut Writer, item: &Item) -> Result<(), Fault> {
+fn write_item(writer: &mut XmlWriter, item: &Item) -> Result<(), Fault> {
     let payload = item.payload.as_ref().map_err(Clone::clone)?;
     if item.from.is_none() && item.to.is_none() && item.thread.is_none() {
         writer.payload(payload);
     } else {
         let Item { from, to, thread, .. } = item;
-        let address = Address { from: from.as_deref(), to: to.as_deref(), thread: thread.as_deref() };
+        let address = EnvelopeAddress { from: from.as_deref(), to: to.as_deref(), thread: thread.as_deref() };
         write_envelope_into(writer, &address, None, payload);
     }
     Ok(())

@@ -4,13 +4,13 @@
 //! The text that a dialect took for the final comes in; the output of the goal, or the fault, goes out.
 
 use serde::de::IgnoredAny;
-use systole_kit::extract::Origin;
-use systole_kit::schema::Finding;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::extract::PayloadOrigin;
+use systole_kit::schema::PayloadFinding;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::{Repair, Taken, final_in_words, json_schema};
 use crate::contracts::{Contracts, Known};
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::goal::{self, CONVERGED, Goal};
 use crate::heard::Heard;
 use crate::show::slip;
@@ -33,7 +33,7 @@ pub(super) fn end(contracts: &Contracts, text: &str, taken: &mut Taken) {
     match of_json(known, json) {
         Ok(payload) => {
             let repair = |reason| Repair { reason, act: None };
-            let repaired = Reason::of("fenced-action", "").filter(|_| was_fenced);
+            let repaired = AgentFailure::of("fenced-action", "").filter(|_| was_fenced);
             taken.repairs.extend(repaired.map(repair));
             taken.ending = Some(payload);
         }
@@ -49,7 +49,7 @@ fn of_json(known: &Known, json: &str) -> Result<Payload, (&'static str, String)>
         let words: Vec<String> = slips.iter().map(slip).collect();
         ("json-schema", words.join("\n"))
     })?;
-    Payload::read(&bytes, &Limits::default()).map_err(|fault| ("json-schema", fault.to_string()))
+    Payload::read(&bytes, &DocumentLimits::default()).map_err(|fault| ("json-schema", fault.to_string()))
 }
 
 /// The content of a code fence around the whole text, and whether there was one.
@@ -102,7 +102,7 @@ fn refuse(taken: &mut Taken, slug: &str, words: &str) {
 }
 
 /// The fault of a final, the fix, and the place in the model's text.
-pub(super) fn words_of(finding: &Finding, origin: Option<&Origin>) -> String {
+pub(super) fn words_of(finding: &PayloadFinding, origin: Option<&PayloadOrigin>) -> String {
     let mut words = format!("{}: {}", finding.path, finding.message);
     if !finding.expected.is_empty() {
         words.push_str(&format!("; expected {}", finding.expected));

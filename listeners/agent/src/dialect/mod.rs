@@ -14,10 +14,10 @@ mod xml_final;
 use systole_kit::{Payload, namespaces};
 
 use crate::contracts::Contracts;
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::heard::Heard;
-use crate::model::{Enough, Stop};
-use crate::spec::{Agent, Dialect};
+use crate::model::{EnoughCheck, StopReason};
+use crate::spec::{AgentSpec, Dialect};
 
 /// The content of an answer.
 #[derive(Clone, Debug, Default)]
@@ -31,24 +31,24 @@ pub(crate) struct Taken {
     /// Its final.
     pub(crate) ending: Option<Payload>,
     /// Maps each part of the final to the model's text, if the final is an element there.
-    pub(crate) ending_origin: Option<systole_kit::extract::Origin>,
+    pub(crate) ending_origin: Option<systole_kit::extract::PayloadOrigin>,
     /// Whether it holds nothing but thoughts and plans. Then it is a note, which opens the next turn.
     pub(crate) is_note: bool,
     /// The faults.
-    pub(crate) reasons: Vec<Reason>,
+    pub(crate) reasons: Vec<AgentFailure>,
     /// The fixes, each with its slug. They are recorded and reported.
     pub(crate) repairs: Vec<Repair>,
     /// Native calls that were plans.
     pub(crate) planned_calls: Vec<String>,
     /// Native calls that failed, each with the reason.
-    pub(crate) failed_calls: Vec<(String, Reason)>,
+    pub(crate) failed_calls: Vec<(String, AgentFailure)>,
 }
 
 /// A fix and the action that it belongs to.
 #[derive(Clone, Debug)]
 pub(crate) struct Repair {
     /// The message for the model.
-    pub(crate) reason: Reason,
+    pub(crate) reason: AgentFailure,
     /// The index of the fixed action among the actions. `None` for a note or a final.
     pub(crate) act: Option<usize>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Act {
     /// The child thread that it goes to, if named.
     pub(crate) thread: Option<String>,
     /// Maps each part of it to the model's text.
-    pub(crate) origin: Option<systole_kit::extract::Origin>,
+    pub(crate) origin: Option<systole_kit::extract::PayloadOrigin>,
     /// Whether it gives a task.
     pub(crate) is_task: bool,
 }
@@ -102,7 +102,7 @@ impl Taken {
     }
 
     pub(crate) fn wrong(&mut self, slug: &str, words: impl Into<String>) {
-        self.reasons.extend(Reason::of(slug, words));
+        self.reasons.extend(AgentFailure::of(slug, words));
     }
 }
 
@@ -125,16 +125,16 @@ impl Allowed<'_> {
 }
 
 /// Takes an answer apart.
-pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+pub(crate) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
     let mut taken = goals::converged(contracts, heard)
         .unwrap_or_else(|| take_in_dialect(agent, contracts, heard, allowed));
     goals::settle(contracts, &mut taken);
     tasks::settle(agent, contracts, allowed.tasks_given, &mut taken);
-    if heard.stop == Stop::Length && !taken.is_usable() {
+    if heard.stop == StopReason::Length && !taken.is_usable() {
         taken.reasons.retain(|reason| reason.failure.slug != "empty-response");
         taken.wrong("output-truncated", "");
     }
-    let most = systole_kit::Limits::default().message_bytes;
+    let most = systole_kit::DocumentLimits::default().message_bytes;
     if let Some(ending) = taken.ending.take_if(|ending| ending.bytes().len() > most) {
         let bytes = ending.bytes().len();
         taken.wrong(
@@ -151,7 +151,7 @@ pub(crate) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
     taken
 }
 
-fn take_in_dialect(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+fn take_in_dialect(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
     match agent.dialect {
         Dialect::Plain => plain::take(contracts, heard),
         Dialect::Native => {
@@ -164,12 +164,12 @@ fn take_in_dialect(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
 }
 
 /// The thoughts and plans of an answer that holds nothing else, in a dialect whose actions are native calls.
-fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     heard.calls().next().is_none().then(|| xml::note_alone(agent, contracts, heard)).flatten()
 }
 
 /// Where to cut the answer, if this agent stops early. Only actions in text have a visible end.
-pub(crate) fn enough(agent: &Agent, contracts: &Contracts, only_final: bool) -> Option<Enough> {
+pub(crate) fn enough(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> Option<EnoughCheck> {
     (agent.stop_early && agent.dialect == Dialect::Xml).then(|| xml::listening(agent, contracts, only_final))
 }
 
@@ -179,7 +179,7 @@ pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
     if !taken.has_note() {
         return None;
     }
-    let most = systole_kit::Limits::default().message_bytes;
+    let most = systole_kit::DocumentLimits::default().message_bytes;
     let whole = note_of(agent, taken, usize::MAX)?;
     if whole.bytes().len() <= most {
         return Some(whole);
@@ -190,8 +190,8 @@ pub(crate) fn note(agent: &str, taken: &Taken) -> Option<Payload> {
 
 /// The note with at most that many bytes of each thought.
 fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
-    let name = systole_kit::writer::Name::new(agent)?;
-    let mut writer = systole_kit::writer::Writer::new();
+    let name = systole_kit::writer::XmlName::new(agent)?;
+    let mut writer = systole_kit::writer::XmlWriter::new();
     let namespace = format!("https://xml-pipeline.org/ns/{agent}/v1");
     writer.open(name).xmlns(&namespace).content(|note| {
         for thought in &taken.thoughts {
@@ -200,7 +200,7 @@ fn note_of(agent: &str, taken: &Taken, most: usize) -> Option<Payload> {
         }
         taken.plans.iter().for_each(|plan| note.payload(plan));
     });
-    Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).ok()
+    Payload::read(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).ok()
 }
 
 /// A final in words: the only answer that is just text, or a report if the agent owes another answer.
@@ -214,7 +214,7 @@ pub(crate) fn final_in_words(contracts: &Contracts, text: &str, outcome: &str) -
 
 /// A `<final-report>`.
 pub(crate) fn report(source: &str, outcome: &str, reason: Option<&str>, text: &str) -> Option<Payload> {
-    let mut writer = systole_kit::writer::Writer::new();
+    let mut writer = systole_kit::writer::XmlWriter::new();
     let start =
         writer.open("final-report").xmlns(namespaces::CORE).attr("source", source).attr("outcome", outcome);
     start.attr_if("reason", reason).text(text);

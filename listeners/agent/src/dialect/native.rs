@@ -10,18 +10,18 @@ use systole_kit::schema::nearest;
 
 use super::{Act, Taken, goals, json_schema};
 use crate::contracts::Contracts;
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::heard::Heard;
-use crate::model::{Call, Stop};
+use crate::model::{NativeCall, StopReason};
 use crate::primitives::{self, PLAN};
 use crate::prompt::{self, Means, Native};
 use crate::show::slip;
-use crate::spec::{Actions, Agent, Format};
+use crate::spec::{ActionLimit, AgentSpec, OutputFormat};
 
 /// The most actions in one answer.
 const MOST: usize = 64;
 
-pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
+pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
     let text = heard.text();
     if heard.calls().next().is_none() {
@@ -31,7 +31,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     if !text.trim().is_empty() {
         taken.thoughts.push(text.trim().to_owned());
     }
-    if heard.stop == Stop::Length {
+    if heard.stop == StopReason::Length {
         // The last call may be cut, with arguments that are complete by chance.
         taken.wrong("output-truncated", "");
         let failed = heard.calls().filter_map(|call| failed(call, "output-truncated", ""));
@@ -42,11 +42,11 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     let mut ids = BTreeSet::new();
     for call in heard.calls() {
         let act = if !ids.insert(call.id.clone()) {
-            Err(Reason::of("tool-payload-invalid", "Two calls of this answer have one id."))
+            Err(AgentFailure::of("tool-payload-invalid", "Two calls of this answer have one id."))
         } else if taken.acts.len() + taken.plans.len() >= MOST
-            || (agent.actions == Actions::One && !taken.acts.is_empty())
+            || (agent.actions == ActionLimit::One && !taken.acts.is_empty())
         {
-            Err(Reason::of("too-many-actions", ""))
+            Err(AgentFailure::of("too-many-actions", ""))
         } else {
             act(contracts, &tools, call)
         };
@@ -65,18 +65,18 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken
     taken
 }
 
-fn failed(call: &Call, slug: &str, words: &str) -> Option<(String, Reason)> {
-    Some((call.id.clone(), Reason::of(slug, words)?))
+fn failed(call: &NativeCall, slug: &str, words: &str) -> Option<(String, AgentFailure)> {
+    Some((call.id.clone(), AgentFailure::of(slug, words)?))
 }
 
-fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
+fn final_of(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, text: &str, taken: &mut Taken) {
     if text.trim().is_empty() {
         return taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
     }
-    if heard.stop == Stop::Length {
+    if heard.stop == StopReason::Length {
         return taken.wrong("output-truncated", "");
     }
-    if agent.output.format == Format::Json && contracts.json_final().is_none() {
+    if agent.output.format == OutputFormat::Json && contracts.json_final().is_none() {
         let value: serde_json::Value = match serde_json::from_str(text.trim()) {
             Ok(value) => value,
             Err(error) => return taken.wrong("json-required", json_schema::unread(&error)),
@@ -89,17 +89,17 @@ fn final_of(agent: &Agent, contracts: &Contracts, heard: &Heard, text: &str, tak
     goals::end(contracts, text, taken);
 }
 
-fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Option<Reason>> {
+fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act, Option<AgentFailure>> {
     let Some(native) = tools.iter().find(|native| native.tool.name == call.name) else {
         let names: Vec<&str> = tools.iter().map(|native| native.tool.name.as_str()).collect();
         let words = match nearest(&call.name, names.iter().copied()) {
             Some(near) => format!("`{}` is not a tool; did you mean `{near}`?", call.name),
             None => format!("`{}` is not a tool; there are: {}", call.name, names.join(", ")),
         };
-        let reason = Reason::of("unknown-action", words);
-        return Err(reason.map(|reason| Reason { about: Some(call.name.clone()), ..reason }));
+        let reason = AgentFailure::of("unknown-action", words);
+        return Err(reason.map(|reason| AgentFailure { about: Some(call.name.clone()), ..reason }));
     };
-    let invalid = |words: String| Reason::of("tool-payload-invalid", words);
+    let invalid = |words: String| AgentFailure::of("tool-payload-invalid", words);
     // Several models send nothing at all if there are no arguments.
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
@@ -127,7 +127,7 @@ fn act(contracts: &Contracts, tools: &[Native], call: &Call) -> Result<Act, Opti
         }
         None => return Err(invalid(String::new())),
     };
-    let payload = Payload::read(&bytes, &systole_kit::Limits::default());
+    let payload = Payload::read(&bytes, &systole_kit::DocumentLimits::default());
     let payload = payload.map_err(|fault| invalid(fault.to_string()))?;
     Ok(made((action.takers.len() > 1).then(|| taker.clone()), payload))
 }

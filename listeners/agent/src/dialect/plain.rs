@@ -3,14 +3,14 @@
 use super::{Taken, goals};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
-use crate::model::Stop;
+use crate::model::StopReason;
 
 pub(super) fn take(contracts: &Contracts, heard: &Heard) -> Taken {
     let mut taken = Taken::default();
     let text = heard.text();
     if text.trim().is_empty() {
         taken.wrong(if heard.reasons() { "reasoning-only" } else { "empty-response" }, "");
-    } else if heard.stop == Stop::Length {
+    } else if heard.stop == StopReason::Length {
         taken.wrong("output-truncated", "");
     } else {
         goals::end(contracts, &text, &mut taken);

@@ -6,26 +6,26 @@
 
 use std::sync::LazyLock;
 
-use systole_kit::schema::Model;
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::schema::SchemaModel;
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_workflow::WORKFLOW_XSD;
 use systole_workflow::goal_request::{GoalRequest, Task};
-use systole_workflow::spec::Tasks;
+use systole_workflow::spec::TaskRule;
 
 use super::goals::words_of;
 use super::{Act, Taken};
 use crate::contracts::Contracts;
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::goal::Goal;
 use crate::primitives::{SPAWN, TASK};
-use crate::spec::Agent;
+use crate::spec::AgentSpec;
 
 /// The schema of a task. It is part of the program, and its tests read it.
-static SCHEMA: LazyLock<Option<Model>> = LazyLock::new(|| Model::read(WORKFLOW_XSD).ok());
+static SCHEMA: LazyLock<Option<SchemaModel>> = LazyLock::new(|| SchemaModel::read(WORKFLOW_XSD).ok());
 
 /// Turns tasks into child threads. `given` tasks were given before.
-pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &mut Taken) {
+pub(super) fn settle(agent: &AgentSpec, contracts: &Contracts, given: u32, taken: &mut Taken) {
     let mut given = given;
     let mut places = Vec::new();
     for (at, mut act) in std::mem::take(&mut taken.acts).into_iter().enumerate() {
@@ -59,15 +59,15 @@ pub(super) fn settle(agent: &Agent, contracts: &Contracts, given: u32, taken: &m
 }
 
 /// The goal, if the action is a task for it.
-fn task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c Tasks)> {
+fn task<'c>(contracts: &'c Contracts, act: &Act) -> Option<(&'c Goal, &'c TaskRule)> {
     let goal = contracts.goal.as_ref()?;
     let tasks = goal.tasks.as_ref()?;
     act.payload.name().is(namespaces::WORKFLOW, TASK).then_some((goal, tasks))
 }
 
 /// The child thread of a task.
-fn threaded(goal: &Goal, tasks: &Tasks, act: &Act, given: u32) -> Result<Payload, Option<Reason>> {
-    let invalid = |words: String| Reason::of("tool-payload-invalid", words);
+fn threaded(goal: &Goal, tasks: &TaskRule, act: &Act, given: u32) -> Result<Payload, Option<AgentFailure>> {
+    let invalid = |words: String| AgentFailure::of("tool-payload-invalid", words);
     let finding = SCHEMA.as_ref().and_then(|model| model.explain(act.payload.bytes()));
     if let Some(finding) = finding {
         return Err(invalid(words_of(&finding, act.origin.as_ref())));
@@ -77,8 +77,8 @@ fn threaded(goal: &Goal, tasks: &Tasks, act: &Act, given: u32) -> Result<Payload
             "The goal {} has no tasks left: {given} of {} were given. Do the rest yourself, and end with your final.",
             goal.id, tasks.at_most
         );
-        let reason = Reason::of("too-many-tasks", words);
-        return Err(reason.map(|reason| Reason { about: Some(act.name.clone()), ..reason }));
+        let reason = AgentFailure::of("too-many-tasks", words);
+        return Err(reason.map(|reason| AgentFailure { about: Some(act.name.clone()), ..reason }));
     }
     let (role, text) = (act.payload.attribute("role").unwrap_or_default(), act.payload.text());
     let request = GoalRequest {
@@ -91,16 +91,16 @@ fn threaded(goal: &Goal, tasks: &Tasks, act: &Act, given: u32) -> Result<Payload
         tasks: None,
     };
     let request = request.payload().map_err(|fault| invalid(fault.to_string()))?;
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let label = format!("task-{}", given + 1);
     let start = writer.open(SPAWN).xmlns(namespaces::CORE).attr("suggested_sub_id", &label);
     start.content(|inside| inside.open("initial-payload").attr("to", &tasks.by).payload(&request));
-    Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| invalid(fault.to_string()))
+    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|fault| invalid(fault.to_string()))
 }
 
 /// Sends an action to the peer that the file names for it. The agents that take tasks may take the element as well,
 /// and the core would let it through to them.
-fn address(agent: &Agent, contracts: &Contracts, act: &mut Act) -> Result<(), Option<Reason>> {
+fn address(agent: &AgentSpec, contracts: &Contracts, act: &mut Act) -> Result<(), Option<AgentFailure>> {
     if agent.task_takers.is_empty() {
         return Ok(());
     }
@@ -122,6 +122,7 @@ fn address(agent: &Agent, contracts: &Contracts, act: &mut Act) -> Result<(), Op
     }
     let local = &payload.name().local;
     let whom = to.map(|to| format!(" at {to}")).unwrap_or_default();
-    let reason = Reason::of("unknown-action", format!("No thread of yours begins with <{local}>{whom}."));
-    Err(reason.map(|reason| Reason { about: Some(local.to_string()), ..reason }))
+    let reason =
+        AgentFailure::of("unknown-action", format!("No thread of yours begins with <{local}>{whom}."));
+    Err(reason.map(|reason| AgentFailure { about: Some(local.to_string()), ..reason }))
 }

@@ -5,35 +5,42 @@
 use std::sync::Arc;
 
 use systole_kit::extract::{
-    Action, Completion, Event, Extractor, Known, Names, Problem, RepairKind, Repaired, Role, Stop,
+    Completion, ElementRole, ExtractEvent, ExtractedAction, Extractor, KnownElement, KnownNames, Problem,
+    RepairKind, Repaired, StreamEnd,
 };
-use systole_kit::schema::Texts;
+use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
 
 use super::{Act, Repair, Taken, final_in_words, report};
 use crate::contracts::Contracts;
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
 use crate::heard::Heard;
-use crate::model::{self, Enough};
+use crate::model::{self, EnoughCheck};
 use crate::primitives::{self, PLAN};
-use crate::spec::{Actions, Agent, Thinking};
+use crate::spec::{ActionLimit, AgentSpec, ThinkingRule};
 
 /// The most actions in one answer.
 const MOST: usize = 64;
 
-pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Taken {
+pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Taken {
     let text = heard.text();
     let events = events(names(agent, contracts), contracts, heard.stop, &text);
     Reading::of(contracts, &text).read(agent, events)
 }
 
 /// The thoughts and plans of an answer that holds nothing else. Names of actions have no meaning in it.
-pub(super) fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
+pub(super) fn note_alone(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> Option<Taken> {
     let text = heard.text();
-    let events = events(Names::new().with(own(agent)), contracts, heard.stop, &text);
-    let is_other = |event: &Event| {
-        matches!(event, Event::Prose(_) | Event::Action(_) | Event::Completion(_) | Event::Problem(_))
+    let events = events(KnownNames::new().with(own(agent)), contracts, heard.stop, &text);
+    let is_other = |event: &ExtractEvent| {
+        matches!(
+            event,
+            ExtractEvent::Prose(_)
+                | ExtractEvent::Action(_)
+                | ExtractEvent::Completion(_)
+                | ExtractEvent::Problem(_)
+        )
     };
     if events.iter().any(is_other) {
         return None;
@@ -41,14 +48,19 @@ pub(super) fn note_alone(agent: &Agent, contracts: &Contracts, heard: &Heard) ->
     Some(Reading::of(contracts, &text).read(agent, events)).filter(|taken| taken.is_note)
 }
 
-fn events(names: Names, contracts: &Contracts, stop: model::Stop, text: &str) -> Vec<Event> {
+fn events(
+    names: KnownNames,
+    contracts: &Contracts,
+    stop: model::StopReason,
+    text: &str,
+) -> Vec<ExtractEvent> {
     let stop = match stop {
         // An answer cut by us is complete up to the cut.
-        model::Stop::End | model::Stop::Tool | model::Stop::Cut => Stop::End,
-        model::Stop::Length => Stop::Length,
-        model::Stop::Filtered => Stop::Broken,
+        model::StopReason::End | model::StopReason::Tool | model::StopReason::Cut => StreamEnd::End,
+        model::StopReason::Length => StreamEnd::Length,
+        model::StopReason::Filtered => StreamEnd::Broken,
     };
-    let mut extractor = Extractor::new(names.into(), systole_kit::Limits::default());
+    let mut extractor = Extractor::new(names.into(), systole_kit::DocumentLimits::default());
     let mut events = Vec::new();
     extractor.push(text.as_bytes(), &mut events);
     // An element left open is reported among the problems.
@@ -58,13 +70,13 @@ fn events(names: Names, contracts: &Contracts, stop: model::Stop, text: &str) ->
 
 /// Detects the end of the first action, or of the final if only a final is accepted. The text after it is not read.
 /// The end is reported only if the same words mean the same without anything after them, for any pieces.
-pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) -> Enough {
-    let names: Arc<Names> = names(agent, contracts).into();
-    Enough::new(move || {
-        let mut extractor = Extractor::new(Arc::clone(&names), systole_kit::Limits::default());
-        let is_wanted = move |event: &Event| match event {
-            Event::Completion(_) => true,
-            Event::Action(action) => !only_final || is_ending(action),
+pub(super) fn listening(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> EnoughCheck {
+    let names: Arc<KnownNames> = names(agent, contracts).into();
+    EnoughCheck::new(move || {
+        let mut extractor = Extractor::new(Arc::clone(&names), systole_kit::DocumentLimits::default());
+        let is_wanted = move |event: &ExtractEvent| match event {
+            ExtractEvent::Completion(_) => true,
+            ExtractEvent::Action(action) => !only_final || is_ending(action),
             _ => false,
         };
         Box::new(move |words| {
@@ -81,28 +93,28 @@ pub(super) fn listening(agent: &Agent, contracts: &Contracts, only_final: bool) 
 }
 
 /// Whether an action answers the agent's call.
-fn is_ending(action: &Action) -> bool {
-    action.role == Role::Returns || action.payload.name().is(namespaces::CORE, "final-report")
+fn is_ending(action: &ExtractedAction) -> bool {
+    action.role == ElementRole::Returns || action.payload.name().is(namespaces::CORE, "final-report")
 }
 
 /// The names that mean something in the agent's text.
-fn names(agent: &Agent, contracts: &Contracts) -> Names {
-    let mut names = Names::new().with(own(agent));
+fn names(agent: &AgentSpec, contracts: &Contracts) -> KnownNames {
+    let mut names = KnownNames::new().with(own(agent));
     if contracts.text_final().is_some() || contracts.finals.is_empty() || contracts.may_converge() {
         names = names.with_text_result();
     }
-    let report = Known::new(Role::Primitive, namespaces::CORE, "final-report");
-    names = names.with(report.with_texts(Some(Texts::text())));
+    let report = KnownElement::new(ElementRole::Primitive, namespaces::CORE, "final-report");
+    names = names.with(report.with_texts(Some(TextElements::text())));
     // Every extractor already knows plans.
     for primitive in primitives::named(agent, contracts).filter(|primitive| primitive.local != PLAN) {
-        let known = Known::new(Role::Primitive, primitive.namespace, primitive.local);
+        let known = KnownElement::new(ElementRole::Primitive, primitive.namespace, primitive.local);
         names = names.with(known.with_texts(primitive.texts()));
     }
     for known in &contracts.finals {
-        names = names.with(of(Role::Returns, known));
+        names = names.with(of(ElementRole::Returns, known));
     }
     for action in &contracts.actions {
-        let known = of(Role::Peer, &action.known);
+        let known = of(ElementRole::Peer, &action.known);
         let known = if action.needs_approval { known.approved() } else { known };
         names = names.with(action.takers.iter().fold(known, |known, taker| known.taken_by(taker)));
     }
@@ -110,16 +122,20 @@ fn names(agent: &Agent, contracts: &Contracts) -> Names {
 }
 
 /// The agent's own root tag.
-fn own(agent: &Agent) -> Known {
-    Known::new(Role::Own, &format!("https://xml-pipeline.org/ns/{}/v1", agent.name), &agent.name)
+fn own(agent: &AgentSpec) -> KnownElement {
+    KnownElement::new(
+        ElementRole::Own,
+        &format!("https://xml-pipeline.org/ns/{}/v1", agent.name),
+        &agent.name,
+    )
 }
 
 /// Whether a payload whose end tag was added follows its schema, as far as our model of the schema can tell.
-fn fits(contracts: &Contracts, event: &Event) -> bool {
+fn fits(contracts: &Contracts, event: &ExtractEvent) -> bool {
     let action = match event {
-        Event::Action(action) => action,
+        ExtractEvent::Action(action) => action,
         // A completion is words, and a plan's form was already checked.
-        Event::Completion(_) | Event::Plan(_) => return true,
+        ExtractEvent::Completion(_) | ExtractEvent::Plan(_) => return true,
         _ => return false,
     };
     let actions = contracts.actions.iter().map(|action| &action.known);
@@ -127,8 +143,8 @@ fn fits(contracts: &Contracts, event: &Event) -> bool {
     known.is_some_and(|known| known.model.explain(action.payload.bytes()).is_none())
 }
 
-fn of(role: Role, known: &crate::contracts::Known) -> Known {
-    let made = Known::new(role, &known.element.ns, &known.element.local);
+fn of(role: ElementRole, known: &crate::contracts::Known) -> KnownElement {
+    let made = KnownElement::new(role, &known.element.ns, &known.element.local);
     let made = made.with_texts(known.model.texts(&known.element.local));
     let made = if known.is_qualified() { made } else { made.unqualified() };
     if known.has_attribute("to") { made.with_own_to() } else { made }
@@ -143,7 +159,7 @@ struct Reading<'a> {
     /// Whether tags hold a thought or a plan.
     notes: bool,
     /// Fixes of the next action, completion or plan.
-    repairs: Vec<Reason>,
+    repairs: Vec<AgentFailure>,
 }
 
 impl<'a> Reading<'a> {
@@ -152,44 +168,44 @@ impl<'a> Reading<'a> {
         Self { contracts, text, taken: Taken::default(), prose, thinks: false, notes: false, repairs }
     }
 
-    fn read(mut self, agent: &Agent, events: Vec<Event>) -> Taken {
+    fn read(mut self, agent: &AgentSpec, events: Vec<ExtractEvent>) -> Taken {
         events.into_iter().for_each(|event| self.event(event));
         self.finish(agent)
     }
 
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, event: ExtractEvent) {
         match event {
-            Event::Live(_) => {}
-            Event::Thinking(span) => {
+            ExtractEvent::Live(_) => {}
+            ExtractEvent::Thinking(span) => {
                 self.thinks = true;
                 let inside = self.text.get(span.start.offset..span.end).unwrap_or_default();
                 self.taken.thoughts.extend(Some(inside.trim().to_owned()).filter(|it| !it.is_empty()));
             }
-            Event::Thought(thought) => {
+            ExtractEvent::Thought(thought) => {
                 self.repaired(None);
                 self.notes = true;
                 self.taken.thoughts.extend(Some(thought.text).filter(|text| !text.is_empty()));
             }
-            Event::Plan(plan) => {
+            ExtractEvent::Plan(plan) => {
                 self.repaired(None);
                 self.notes = true;
                 self.taken.plans.push(plan.payload);
             }
-            Event::Prose(span) => {
+            ExtractEvent::Prose(span) => {
                 self.prose.extend(self.text.get(span.start.offset..span.end).map(str::to_owned));
             }
-            Event::Action(action) => self.action(*action),
-            Event::Completion(completion) => self.completion(&completion),
-            Event::Repair(repaired) => {
+            ExtractEvent::Action(action) => self.action(*action),
+            ExtractEvent::Completion(completion) => self.completion(&completion),
+            ExtractEvent::Repair(repaired) => {
                 if let Some(slug) = repaired.repair.slug() {
-                    self.repairs.extend(Reason::of(slug.as_str(), repair_told(&repaired)));
+                    self.repairs.extend(AgentFailure::of(slug.as_str(), repair_told(&repaired)));
                 }
             }
-            Event::Problem(problem) => {
-                let reason = Reason::of(problem.slug.as_str(), told(&problem));
+            ExtractEvent::Problem(problem) => {
+                let reason = AgentFailure::of(problem.slug.as_str(), told(&problem));
                 let about = problem.element.clone();
                 let line = Some(problem.place.line);
-                self.taken.reasons.extend(reason.map(|reason| Reason { about, line, ..reason }));
+                self.taken.reasons.extend(reason.map(|reason| AgentFailure { about, line, ..reason }));
             }
         }
     }
@@ -200,12 +216,12 @@ impl<'a> Reading<'a> {
         self.taken.repairs.extend(repairs);
     }
 
-    fn action(&mut self, action: Action) {
+    fn action(&mut self, action: ExtractedAction) {
         let is_report = action.payload.name().is(namespaces::CORE, "final-report");
         if is_report {
             return self.ending(own_report(action.payload));
         }
-        if action.role == Role::Returns {
+        if action.role == ElementRole::Returns {
             self.taken.ending_origin = Some(action.origin);
             return self.ending(Some(action.payload));
         }
@@ -252,18 +268,18 @@ impl<'a> Reading<'a> {
         self.taken.ending = payload;
     }
 
-    fn finish(mut self, agent: &Agent) -> Taken {
+    fn finish(mut self, agent: &AgentSpec) -> Taken {
         let says_nothing_else = self.taken.acts.is_empty() && self.taken.ending.is_none();
         if says_nothing_else && self.contracts.is_ended_by(&self.prose.concat()) {
             self.prose.clear();
             self.taken.reasons.retain(|reason| reason.failure.slug != "prose-only");
             self.converged();
         }
-        let most = if agent.actions == Actions::One { 1 } else { MOST };
+        let most = if agent.actions == ActionLimit::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);
             self.taken.repairs.retain(|repair| repair.act.is_none_or(|act| act < most));
-            let slug = if agent.actions == Actions::One { "second-action" } else { "too-many-actions" };
+            let slug = if agent.actions == ActionLimit::One { "second-action" } else { "too-many-actions" };
             self.taken.wrong(slug, "");
         }
         let acts = !self.taken.acts.is_empty() || self.taken.ending.is_some();
@@ -271,7 +287,7 @@ impl<'a> Reading<'a> {
         if acts || self.taken.is_note {
             self.taken.thoughts.append(&mut self.prose);
         }
-        if acts && agent.thinking == Thinking::Required && !self.thinks {
+        if acts && agent.thinking == ThinkingRule::Required && !self.thinks {
             self.taken.wrong("thinking-missing", "");
         }
         self.taken

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::{Allowed, Taken, final_in_words, goals, native, report};
 use crate::contracts::Contracts;
 use crate::heard::Heard;
-use crate::model::Stop;
+use crate::model::StopReason;
 use crate::prompt::format_name;
-use crate::spec::{Agent, Format};
+use crate::spec::{AgentSpec, OutputFormat};
 
-pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
+pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard, allowed: Allowed<'_>) -> Taken {
     let text = heard.text();
     let calls = heard.calls().next().is_some();
     let mut taken = if calls { native::take(agent, contracts, heard) } else { Taken::default() };
@@ -22,7 +22,7 @@ pub(super) fn take(agent: &Agent, contracts: &Contracts, heard: &Heard, allowed:
             (true, _) => {}
             (false, true) if heard.reasons() => taken.wrong("reasoning-only", ""),
             (false, true) => taken.wrong("empty-response", ""),
-            (false, false) if heard.stop == Stop::Length => taken.wrong("output-truncated", ""),
+            (false, false) if heard.stop == StopReason::Length => taken.wrong("output-truncated", ""),
             (false, false) => taken.wrong("final-missing", expected(agent, allowed.nonce)),
         }
         return taken;
@@ -53,7 +53,7 @@ const COMPLETE: &str = "success";
 
 /// The content of the slot, and its status.
 fn content<'t>(
-    agent: &Agent,
+    agent: &AgentSpec,
     contracts: &Contracts,
     heard: &Heard,
     slot: &Slot<'t>,
@@ -67,7 +67,7 @@ fn content<'t>(
     if !allowed.nonce.is_empty() && slot.nonce != allowed.nonce {
         return Err(("nonce-mismatch", expected()));
     }
-    if !slot.closed && heard.stop == Stop::Length {
+    if !slot.closed && heard.stop == StopReason::Length {
         return Err(("output-truncated", String::new()));
     }
     let format = format_name(agent.output.format);
@@ -91,7 +91,7 @@ fn content<'t>(
 }
 
 fn ending(
-    agent: &Agent,
+    agent: &AgentSpec,
     contracts: &Contracts,
     content: &str,
     status: Option<&str>,
@@ -111,13 +111,15 @@ fn ending(
         return Ok(());
     }
     taken.ending = match agent.output.format {
-        Format::Json => json(agent, contracts, content, status)?,
-        Format::Markdown | Format::Text => in_words(contracts, content, status.unwrap_or(COMPLETE)),
+        OutputFormat::Json => json(agent, contracts, content, status)?,
+        OutputFormat::Markdown | OutputFormat::Text => {
+            in_words(contracts, content, status.unwrap_or(COMPLETE))
+        }
     };
     Ok(())
 }
 
-fn expected(agent: &Agent, nonce: &str) -> String {
+fn expected(agent: &AgentSpec, nonce: &str) -> String {
     let nonce = if nonce.is_empty() { "NONCE" } else { nonce };
     let format = format_name(agent.output.format);
     let open = format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
@@ -133,7 +135,7 @@ fn in_words(contracts: &Contracts, content: &str, status: &str) -> Option<systol
 }
 
 fn json(
-    agent: &Agent,
+    agent: &AgentSpec,
     contracts: &Contracts,
     content: &str,
     status: Option<&str>,
@@ -163,7 +165,7 @@ fn json(
             let words: Vec<String> = slips.iter().map(crate::show::slip).collect();
             ("json-schema", words.join("\n"))
         })?;
-        return Ok(systole_kit::Payload::read(&bytes, &systole_kit::Limits::default()).ok());
+        return Ok(systole_kit::Payload::read(&bytes, &systole_kit::DocumentLimits::default()).ok());
     }
     Ok(in_words(contracts, &text, &status))
 }

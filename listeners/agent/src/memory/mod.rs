@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use systole_kit::Payload;
 
-use crate::chain::Link;
+use crate::chain::StoredLink;
 use crate::dialect::{self, Allowed};
 use crate::failures::failure;
 use crate::heard::Heard;
-use crate::model::{Message, Part};
+use crate::model::{MessagePart, PromptMessage};
 use crate::prompt;
 use crate::show::Mark;
 use crate::terms::{AgentTerms, CallTerms};
@@ -83,8 +83,8 @@ pub(crate) struct Answered {
 /// A part of the conversation that never changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Segment {
-    pub(crate) messages: Vec<Message>,
-    pub(crate) link: Link,
+    pub(crate) messages: Vec<PromptMessage>,
+    pub(crate) link: StoredLink,
     pub(crate) tokens: u64,
 }
 
@@ -98,7 +98,7 @@ pub(crate) struct Conversation {
     /// The code in the slot of a final (`xml-final`).
     pub(crate) nonce: String,
     /// The system prompt and the tools.
-    pub(crate) base: Link,
+    pub(crate) base: StoredLink,
     /// The prompt itself.
     pub(crate) system: String,
     segments: Vec<Segment>,
@@ -115,7 +115,7 @@ pub(crate) struct Conversation {
     /// Whether the model was already reminded to reason before it acts. It is reminded once.
     pub(crate) told_to_think: bool,
     /// The model's answer in each turn of the call. `None` if there was no answer.
-    pub(crate) said: Vec<Option<Vec<Part>>>,
+    pub(crate) said: Vec<Option<Vec<MessagePart>>>,
     /// Tasks started in the call.
     pub(crate) tasks_given: u32,
     /// The number of links already stored.
@@ -128,12 +128,12 @@ impl Conversation {
         let tools = tools_text(&terms.tools);
         let system = prompt::base(&terms.agent, &terms.contracts, began);
         // The model sees it as well as the mark, and it must not reveal the mark.
-        let nonce = Link::segment("nonce", &mark.0).hash.chars().take(8).collect();
+        let nonce = StoredLink::segment("nonce", &mark.0).hash.chars().take(8).collect();
         Self {
             terms,
             mark,
             nonce,
-            base: Link::base(&system, &tools),
+            base: StoredLink::base(&system, &tools),
             system,
             segments: Vec::new(),
             unusable: 0,
@@ -171,7 +171,7 @@ impl Conversation {
         self.link(messages);
     }
 
-    fn next(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<Message> {
+    fn next(&mut self, every: &AgentTerms, happened: &Happened) -> Vec<PromptMessage> {
         let tasks_given = self.tasks_given;
         match happened {
             Happened::Turn(turn) => self.note(turn),
@@ -189,13 +189,13 @@ impl Conversation {
         segment::messages(agent, contracts, &self.mark, happened, before)
     }
 
-    fn link(&mut self, messages: Vec<Message>) {
+    fn link(&mut self, messages: Vec<PromptMessage>) {
         if messages.is_empty() {
             return;
         }
         let text = as_text(&messages);
         let tokens = messages.iter().map(segment::tokens).sum();
-        let link = Link::segment(self.last(), &text);
+        let link = StoredLink::segment(self.last(), &text);
         self.segments.push(Segment { messages, link, tokens });
     }
 
@@ -235,7 +235,7 @@ impl Conversation {
     }
 
     /// The links of the prompt that are not stored yet.
-    pub(crate) fn unput(&self) -> impl Iterator<Item = &Link> {
+    pub(crate) fn unput(&self) -> impl Iterator<Item = &StoredLink> {
         let all = std::iter::once(&self.base).chain(self.segments.iter().map(|segment| &segment.link));
         all.skip(self.put)
     }
@@ -246,7 +246,7 @@ impl Conversation {
     }
 
     /// The whole conversation, as a model sees it.
-    pub(crate) fn messages(&self) -> Vec<Message> {
+    pub(crate) fn messages(&self) -> Vec<PromptMessage> {
         self.segments.iter().flat_map(|segment| segment.messages.iter().cloned()).collect()
     }
 

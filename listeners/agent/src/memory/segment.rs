@@ -10,11 +10,11 @@ use systole_kit::{Payload, namespaces};
 use super::{Answered, Happened, Overheard, Turn, is_own_failure, tasks};
 use crate::contracts::Contracts;
 use crate::dialect::{self, Allowed, Repair, Taken};
-use crate::failures::Reason;
+use crate::failures::AgentFailure;
 use crate::heard::Heard;
-use crate::model::{Call, Message, Part, Role};
+use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{Mark, block, core_words, escaped, failure, markup, quoted, shown, shown_judged, words_of};
-use crate::spec::{Agent, Dialect};
+use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
 
 /// Replaces the remark about a fix if the action was refused afterwards.
@@ -30,42 +30,48 @@ pub(super) struct Before {
 }
 
 pub(super) fn messages(
-    agent: &Agent,
+    agent: &AgentSpec,
     contracts: &Contracts,
     mark: &Mark,
     happened: &Happened,
     before: Before,
-) -> Vec<Message> {
+) -> Vec<PromptMessage> {
     match happened {
         Happened::Request { payload, .. } if goal::is_request(payload.name()) => {
-            vec![Message { role: Role::User, parts: vec![Part::Text(goal_text(payload, mark))] }]
+            vec![PromptMessage {
+                role: MessageAuthor::User,
+                parts: vec![MessagePart::Text(goal_text(payload, mark))],
+            }]
         }
         Happened::Request { from, payload } => {
             let (from, inside) = (quoted(&mark.cover(from)), shown_judged(payload, mark, agent, contracts));
             let words = format!("<message from=\"{from}\">{inside}</message>");
-            vec![Message { role: Role::User, parts: vec![Part::Text(words)] }]
+            vec![PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(words)] }]
         }
         Happened::Turn(turn) => turn_messages(agent, contracts, mark, turn, before),
         Happened::Overheard(overheard) => {
             let teller = Teller { agent, contracts, mark, taken: None, unusable: before.unusable };
-            vec![Message { role: Role::User, parts: vec![Part::Text(teller.overheard(overheard))] }]
+            vec![PromptMessage {
+                role: MessageAuthor::User,
+                parts: vec![MessagePart::Text(teller.overheard(overheard))],
+            }]
         }
     }
 }
 
 fn turn_messages(
-    agent: &Agent,
+    agent: &AgentSpec,
     contracts: &Contracts,
     mark: &Mark,
     turn: &Turn,
     before: Before,
-) -> Vec<Message> {
+) -> Vec<PromptMessage> {
     let mut out = Vec::new();
     let allowed = Allowed::before(before.tasks_given);
     let taken = turn.heard.as_ref().map(|heard| dialect::take(agent, contracts, heard, allowed));
     if let Some(heard) = turn.heard.as_ref().filter(|heard| !heard.parts.is_empty()) {
         let parts = heard.parts.iter().map(|part| without_mark(part, mark)).collect();
-        out.push(Message { role: Role::Assistant, parts });
+        out.push(PromptMessage { role: MessageAuthor::Assistant, parts });
     }
     let teller = Teller { agent, contracts, mark, taken: taken.as_ref(), unusable: before.unusable };
     let mut parts = Vec::new();
@@ -74,35 +80,35 @@ fn turn_messages(
     }
     let words = teller.words(turn);
     if !words.is_empty() {
-        parts.push(Part::Text(words.join("\n\n")));
+        parts.push(MessagePart::Text(words.join("\n\n")));
     }
     let has_ended = taken.as_ref().is_some_and(|taken| taken.ending.is_some());
     if parts.is_empty() && !out.is_empty() && !has_ended {
         // Otherwise two messages of the model would follow each other.
-        parts.push(Part::Text(block(mark, "Your note is recorded. Go on.")));
+        parts.push(MessagePart::Text(block(mark, "Your note is recorded. Go on.")));
     }
     if !parts.is_empty() {
-        out.push(Message { role: Role::User, parts });
+        out.push(PromptMessage { role: MessageAuthor::User, parts });
     }
     out
 }
 
 /// The model's words, with the mark covered: only the core may use it. Reasoning in the provider's own form is signed
 /// and goes back unchanged.
-fn without_mark(part: &Part, mark: &Mark) -> Part {
+fn without_mark(part: &MessagePart, mark: &Mark) -> MessagePart {
     match part {
-        Part::Text(text) => Part::Text(mark.cover(text)),
-        Part::Call(call) => Part::Call(Call {
+        MessagePart::Text(text) => MessagePart::Text(mark.cover(text)),
+        MessagePart::Call(call) => MessagePart::Call(NativeCall {
             id: mark.cover(&call.id),
             name: mark.cover(&call.name),
             arguments: mark.cover(&call.arguments),
         }),
-        Part::Result { .. } | Part::Reasoning(_) => part.clone(),
+        MessagePart::Result { .. } | MessagePart::Reasoning(_) => part.clone(),
     }
 }
 
 struct Teller<'a> {
-    agent: &'a Agent,
+    agent: &'a AgentSpec,
     contracts: &'a Contracts,
     mark: &'a Mark,
     taken: Option<&'a Taken>,
@@ -136,7 +142,7 @@ impl Teller<'_> {
     }
 
     /// The results of native calls: each call has exactly one.
-    fn results(&self, heard: &Heard, turn: &Turn) -> Vec<Part> {
+    fn results(&self, heard: &Heard, turn: &Turn) -> Vec<MessagePart> {
         let Some(taken) = self.taken else { return Vec::new() };
         let answer_of = |id: &str| {
             let found = turn.answers.iter().find(|answer| {
@@ -157,13 +163,13 @@ impl Teller<'_> {
             })
         };
         let mut ids = BTreeSet::new();
-        let result = |call: &Call| {
+        let result = |call: &NativeCall| {
             let repeats = !ids.insert(call.id.clone());
             let answer = if repeats { None } else { answer_of(&call.id).or_else(|| planned_of(&call.id)) };
             let told = answer.or_else(|| failed_of(&call.id, repeats));
             let (text, is_error) = told.unwrap_or_else(|| ("Error: it was not executed.".to_owned(), true));
             let (id, name) = (self.mark.cover(&call.id), self.mark.cover(&call.name));
-            Part::Result { id, name, text, is_error }
+            MessagePart::Result { id, name, text, is_error }
         };
         heard.calls().map(result).collect()
     }
@@ -378,46 +384,50 @@ fn is_over(answer: &Answered) -> bool {
 }
 
 /// The first words about a failure whose subject is known.
-fn first_words_of(reason: &Reason) -> String {
+fn first_words_of(reason: &AgentFailure) -> String {
     let line = reason.line.map(|line| line.to_string());
     crate::show::first_words(&reason.code(), reason.about.as_deref(), line.as_deref())
 }
 
 /// Messages as the prompt chain stores them: JSON, one message per line.
-pub(crate) fn as_text(messages: &[Message]) -> String {
+pub(crate) fn as_text(messages: &[PromptMessage]) -> String {
     let lines: Vec<String> = messages.iter().map(|message| line(message).to_string()).collect();
     lines.join("\n")
 }
 
-fn line(message: &Message) -> Value {
+fn line(message: &PromptMessage) -> Value {
     let parts: Vec<Value> = message.parts.iter().map(part).collect();
     let role = match message.role {
-        Role::User => "user",
-        Role::Assistant => "assistant",
+        MessageAuthor::User => "user",
+        MessageAuthor::Assistant => "assistant",
     };
     json!({ "role": role, "parts": parts })
 }
 
-fn part(part: &Part) -> Value {
+fn part(part: &MessagePart) -> Value {
     match part {
-        Part::Text(text) => json!({ "text": text }),
-        Part::Call(call) => {
+        MessagePart::Text(text) => json!({ "text": text }),
+        MessagePart::Call(call) => {
             json!({ "call": { "id": call.id, "name": call.name, "arguments": call.arguments } })
         }
-        Part::Result { id, name, text, is_error } => {
+        MessagePart::Result { id, name, text, is_error } => {
             json!({ "result": { "id": id, "name": name, "text": text, "is_error": is_error } })
         }
-        Part::Reasoning(kept) => json!({ "reasoning": kept }),
+        MessagePart::Reasoning(kept) => json!({ "reasoning": kept }),
     }
 }
 
 /// An estimate of the tokens of a message.
-pub(super) fn tokens(message: &Message) -> u64 {
+pub(super) fn tokens(message: &PromptMessage) -> u64 {
     let parts = message.parts.iter().map(|part| match part {
-        Part::Text(text) => crate::tokens::estimate(text),
-        Part::Call(call) => crate::tokens::estimate(&call.name) + crate::tokens::estimate(&call.arguments),
-        Part::Result { name, text, .. } => crate::tokens::estimate(name) + crate::tokens::estimate(text),
-        Part::Reasoning(kept) => crate::tokens::estimate(&kept.to_string()),
+        MessagePart::Text(text) => crate::tokens::estimate(text),
+        MessagePart::Call(call) => {
+            crate::tokens::estimate(&call.name) + crate::tokens::estimate(&call.arguments)
+        }
+        MessagePart::Result { name, text, .. } => {
+            crate::tokens::estimate(name) + crate::tokens::estimate(text)
+        }
+        MessagePart::Reasoning(kept) => crate::tokens::estimate(&kept.to_string()),
     });
     parts.sum::<u64>() + crate::tokens::of_message("")
 }

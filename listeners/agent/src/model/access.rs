@@ -4,49 +4,50 @@
 use hyper::header::{HeaderName, HeaderValue};
 
 use super::http::Proxies;
-use super::key::Key;
+use super::key::ModelKey;
 use crate::spec;
 
 /// A model's values from the environment.
 #[derive(Clone, Default)]
-pub struct Access {
-    pub(super) key: Option<Key>,
+pub struct ModelAccess {
+    pub(super) key: Option<ModelKey>,
     pub(super) headers: Vec<(HeaderName, HeaderValue)>,
     pub(super) proxies: Proxies,
     /// Secrets that no message may show.
-    pub(super) secrets: Vec<Key>,
+    pub(super) secrets: Vec<ModelKey>,
 }
 
-impl Access {
+impl ModelAccess {
     /// The values that `read` finds for a model under the names of its variables and of the proxy variables.
     ///
     /// # Errors
     /// If a variable that the file names is missing or holds a value that cannot be sent.
-    pub fn of(model: &spec::Model, read: impl Fn(&str) -> Option<String>) -> Result<Self, Unusable> {
-        let key = Key::of(model, &read).map_err(|fault| Unusable::because(fault.to_string()))?;
+    pub fn of(model: &spec::ModelSpec, read: impl Fn(&str) -> Option<String>) -> Result<Self, AdapterFault> {
+        let key = ModelKey::of(model, &read).map_err(|fault| AdapterFault::because(fault.to_string()))?;
         let mut access = Self { proxies: Proxies::of(&read), ..Self::from(key) };
         for (name, variable) in &model.headers_env {
             let place = format!("models.{}.headers_env.{name}", model.name);
-            let wrong =
-                |why: &str| Unusable::because(format!("the variable {variable}, which {place} names, {why}"));
+            let wrong = |why: &str| {
+                AdapterFault::because(format!("the variable {variable}, which {place} names, {why}"))
+            };
             let value = read(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
             let value = value
                 .ok_or_else(|| wrong("is not set: set it to the value of the header, or name another"))?;
             let name = HeaderName::from_bytes(name.as_bytes())
-                .map_err(|_| Unusable::because(format!("{place} is not the name of a header")))?;
+                .map_err(|_| AdapterFault::because(format!("{place} is not the name of a header")))?;
             let mut sent = HeaderValue::from_str(&value)
                 .map_err(|_| wrong("holds a character that no header has: headers are printable ASCII"))?;
             sent.set_sensitive(true);
             access.headers.push((name, sent));
-            access.secrets.extend(Key::telling(value));
+            access.secrets.extend(ModelKey::telling(value));
         }
         Ok(access)
     }
 }
 
 /// A key alone, without extra headers and without a proxy.
-impl From<Option<Key>> for Access {
-    fn from(key: Option<Key>) -> Self {
+impl From<Option<ModelKey>> for ModelAccess {
+    fn from(key: Option<ModelKey>) -> Self {
         Self { secrets: key.iter().cloned().collect(), key, ..Self::default() }
     }
 }
@@ -54,9 +55,9 @@ impl From<Option<Key>> for Access {
 /// Why a model cannot be asked at all.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Unusable(String);
+pub struct AdapterFault(String);
 
-impl Unusable {
+impl AdapterFault {
     /// With this message.
     pub(super) fn because(words: String) -> Self {
         Self(words)

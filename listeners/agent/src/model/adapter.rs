@@ -8,15 +8,18 @@ use rustls::RootCertStore;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::access::Unusable;
+use super::access::AdapterFault;
 use super::asked_provider::AskedProvider;
 use super::form::{self, Close, Form, Reading, Step, Wrong};
 use super::http::{Address, Client, Event, Events, Incomings, LineFault, Next, Unanswered};
-use super::key::Key;
-use super::limits::Limits;
+use super::key::ModelKey;
+use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
 use super::unfit::{self, Shape};
-use super::{Access, Answer, Answering, Fault, FaultKind, Model, Part, Request, Watcher, params};
+use super::{
+    AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind,
+    ModelRequest, params,
+};
 use crate::spec;
 
 /// A provider for one model of the file.
@@ -30,7 +33,7 @@ struct Inner {
     to: Address,
     headers: HeaderMap,
     asked: AskedProvider,
-    limits: Limits,
+    limits: HttpLimits,
 }
 
 impl Adapter {
@@ -39,31 +42,31 @@ impl Adapter {
     /// # Errors
     /// If the address or the parameters are wrong, or the model is a script, which has no provider.
     pub fn new(
-        model: &spec::Model,
-        access: impl Into<Access>,
-        limits: Limits,
+        model: &spec::ModelSpec,
+        access: impl Into<ModelAccess>,
+        limits: HttpLimits,
         roots: Option<RootCertStore>,
-    ) -> Result<Self, Unusable> {
-        let Access { key, headers: further, proxies, mut secrets } = access.into();
+    ) -> Result<Self, AdapterFault> {
+        let ModelAccess { key, headers: further, proxies, mut secrets } = access.into();
         let form: Box<dyn Form> = match model.provider {
             spec::Provider::OpenAi => Box::new(super::openai::OpenAi),
             spec::Provider::Anthropic => Box::new(super::anthropic::Anthropic),
             spec::Provider::Ollama => Box::new(super::ollama::Ollama),
             spec::Provider::Gemini => Box::new(super::gemini::Gemini),
             spec::Provider::Script => {
-                return Err(Unusable::because(format!(
+                return Err(AdapterFault::because(format!(
                     "models.{} is a script, which is read and not asked over a network",
                     model.name
                 )));
             }
         };
-        let to = form::address(form.as_ref(), model).map_err(Unusable::because)?;
-        reserved(form.as_ref(), model, &model.params).map_err(Unusable::because)?;
+        let to = form::address(form.as_ref(), model).map_err(AdapterFault::because)?;
+        reserved(form.as_ref(), model, &model.params).map_err(AdapterFault::because)?;
         let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
-        let via = proxies.to(&to).map_err(Unusable::because)?;
-        secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(Key::telling));
+        let via = proxies.to(&to).map_err(AdapterFault::because)?;
+        secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::telling));
         let client = Client::new(roots, via)
-            .map_err(|fault| Unusable::because(format!("no TLS on this machine: {fault}")))?;
+            .map_err(|fault| AdapterFault::because(format!("no TLS on this machine: {fault}")))?;
         let mut headers = form.headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let streamed = unfit::types_of(form.framing()).first().copied().filter(|_| model.stream);
@@ -79,7 +82,7 @@ impl Adapter {
 
 fn reserved(
     form: &dyn Form,
-    model: &spec::Model,
+    model: &spec::ModelSpec,
     given: &serde_json::Map<String, Value>,
 ) -> Result<(), String> {
     params::reserved(given, form.reserved()).map_or(Ok(()), |key| {
@@ -91,10 +94,10 @@ fn reserved(
 }
 
 impl Model for Adapter {
-    fn ask(&self, request: Request, watcher: Watcher) -> Answering {
+    fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
         let inner = Arc::clone(&self.inner);
         Box::pin(async move {
-            inner.ask(&request, watcher).await.map_err(|fault| Fault {
+            inner.ask(&request, watcher).await.map_err(|fault| ModelFault {
                 partial: inner.asked.blotted(&fault.partial),
                 words: inner.asked.blotted(&fault.words),
                 ..fault
@@ -104,18 +107,18 @@ impl Model for Adapter {
 }
 
 impl Inner {
-    async fn ask(&self, request: &Request, watcher: Watcher) -> Result<Answer, Fault> {
+    async fn ask(&self, request: &ModelRequest, watcher: AnswerWatcher) -> Result<ModelAnswer, ModelFault> {
         let begun = Instant::now();
         let request = &*super::ids::distinct(request);
         let body = self.body(request)?;
-        let Limits { connect, first, .. } = self.limits;
+        let HttpLimits { connect, first, .. } = self.limits;
         let posted = self.client.post(&self.to, self.headers.clone(), body, connect, first).await;
         let mut answer = posted.map_err(|why| self.unanswered(why))?;
         let framing = self.form.framing();
         let shape = unfit::refuse(&mut answer, &self.asked, framing, &self.limits, begun + first).await?;
         let calls = request.messages.iter().flat_map(|message| &message.parts);
-        let calls = calls.filter(|part| matches!(part, Part::Call(_))).count();
-        let listening = request.enough.as_ref().map(super::Enough::listening);
+        let calls = calls.filter(|part| matches!(part, MessagePart::Call(_))).count();
+        let listening = request.enough.as_ref().map(super::EnoughCheck::listening);
         let mut partial = PartialAnswer::new(self.limits.answer, calls, watcher, listening);
         let mut reading = self.form.reading();
         match shape {
@@ -129,9 +132,9 @@ impl Inner {
         }
     }
 
-    fn body(&self, request: &Request) -> Result<Vec<u8>, Fault> {
-        let wrong = |words: String| Fault {
-            kind: FaultKind::InvalidRequest,
+    fn body(&self, request: &ModelRequest) -> Result<Vec<u8>, ModelFault> {
+        let wrong = |words: String| ModelFault {
+            kind: ModelFaultKind::InvalidRequest,
             words,
             status: None,
             retry_after_ms: None,
@@ -154,7 +157,7 @@ impl Inner {
         begun: Instant,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ModelFault> {
         let mut events = Events::new(self.form.framing(), self.limits.line);
         let (mut until, mut silent) = (begun + self.limits.first, true);
         loop {
@@ -188,7 +191,7 @@ impl Inner {
             if silent {
                 let whole = close == Close::Measured;
                 let fault = self.broken(partial, "answered 200 and nothing else");
-                return Err(Fault { may_be_paid: !whole, ..fault });
+                return Err(ModelFault { may_be_paid: !whole, ..fault });
             }
             return self.close(close, &mut events, reading, partial);
         }
@@ -201,7 +204,7 @@ impl Inner {
         begun: Instant,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ModelFault> {
         // Text needs more bytes as JSON than by itself.
         let most = self.limits.answer.saturating_mul(2);
         let (mut body, mut until) = (Vec::new(), begun + self.limits.first);
@@ -240,7 +243,7 @@ impl Inner {
         events: &mut Events,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ModelFault> {
         while let Some(event) = events.left().map_err(|fault| self.line(fault, partial))? {
             // Half an event, on a connection that may have ended too early, means nothing.
             if close == Close::Unmeasured && !form::is_complete(&event) {
@@ -266,7 +269,7 @@ impl Inner {
         event: &Event,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
-    ) -> Result<Step, Fault> {
+    ) -> Result<Step, ModelFault> {
         // An event without text is a heartbeat.
         if event.text.trim().is_empty() {
             return Ok(Step::Nothing);
@@ -278,68 +281,70 @@ impl Inner {
         Ok(step)
     }
 
-    fn wrong(&self, wrong: Wrong, partial: &PartialAnswer) -> Fault {
+    fn wrong(&self, wrong: Wrong, partial: &PartialAnswer) -> ModelFault {
         match wrong {
-            Wrong::Fault(fault) => Fault { words: format!("{} {}", self.asked, fault.words), ..fault },
+            Wrong::Fault(fault) => ModelFault { words: format!("{} {}", self.asked, fault.words), ..fault },
             Wrong::Complaint(complaint) => {
                 let fault = complaint.fault(&self.asked, 200, None);
                 let may_be_paid = fault.may_be_paid || partial.may_be_paid();
                 let partial = partial.fault(fault.kind, "").partial;
-                Fault { partial, may_be_paid, ..fault }
+                ModelFault { partial, may_be_paid, ..fault }
             }
         }
     }
 
-    fn line(&self, fault: LineFault, partial: &PartialAnswer) -> Fault {
+    fn line(&self, fault: LineFault, partial: &PartialAnswer) -> ModelFault {
         match fault {
             LineFault::TooLong => {
                 let words = format!("sent a line of more than {} bytes, the most allowed", self.limits.line);
-                partial.fault(FaultKind::TooLarge, format!("{} {words}", self.asked))
+                partial.fault(ModelFaultKind::TooLarge, format!("{} {words}", self.asked))
             }
             LineFault::NotUtf8 => self.broken(partial, "sent bytes that are not UTF-8"),
         }
     }
 
-    fn broken(&self, partial: &PartialAnswer, words: &str) -> Fault {
-        partial.fault(FaultKind::Truncated, format!("{} {words}", self.asked))
+    fn broken(&self, partial: &PartialAnswer, words: &str) -> ModelFault {
+        partial.fault(ModelFaultKind::Truncated, format!("{} {words}", self.asked))
     }
 
-    fn late(&self, partial: &PartialAnswer) -> Fault {
+    fn late(&self, partial: &PartialAnswer) -> ModelFault {
         if partial.has_content() {
             let words = format!("said nothing more for {} ms", self.limits.idle.as_millis());
             return self.broken(partial, &words);
         }
         let words = format!("has not begun to answer within {} ms", self.limits.first.as_millis());
-        partial.fault(FaultKind::Unavailable, format!("{} {words}", self.asked))
+        partial.fault(ModelFaultKind::Unavailable, format!("{} {words}", self.asked))
     }
 
-    fn unanswered(&self, why: Unanswered) -> Fault {
+    fn unanswered(&self, why: Unanswered) -> ModelFault {
         let name = &self.asked.model.name;
         let (may_be_paid, kind, words) = match why {
             Unanswered::NoConnection(why) => (
                 false,
-                FaultKind::Unavailable,
+                ModelFaultKind::Unavailable,
                 format!("cannot be reached: {why}; look at models.{name}.url and whether it runs"),
             ),
-            Unanswered::NotSent(why) => {
-                (false, FaultKind::Unavailable, format!("closed the connection before the request: {why}"))
-            }
+            Unanswered::NotSent(why) => (
+                false,
+                ModelFaultKind::Unavailable,
+                format!("closed the connection before the request: {why}"),
+            ),
             Unanswered::Unwritable(why) => {
-                (false, FaultKind::InvalidRequest, format!("cannot be sent this request: {why}"))
+                (false, ModelFaultKind::InvalidRequest, format!("cannot be sent this request: {why}"))
             }
             Unanswered::NoHead(why) if why.is_parse() => (
                 true,
-                FaultKind::Unavailable,
+                ModelFaultKind::Unavailable,
                 format!("did not answer as HTTP does: {why}; look at models.{name}.url"),
             ),
             Unanswered::NoHead(why) => {
-                (true, FaultKind::Truncated, format!("broke off before it answered: {why}"))
+                (true, ModelFaultKind::Truncated, format!("broke off before it answered: {why}"))
             }
             Unanswered::TooLate => {
                 let waited = self.limits.first.as_millis();
-                (true, FaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
+                (true, ModelFaultKind::Unavailable, format!("has not begun to answer within {waited} ms"))
             }
         };
-        Fault { may_be_paid, ..self.asked.fault(kind, None, words) }
+        ModelFault { may_be_paid, ..self.asked.fault(kind, None, words) }
     }
 }

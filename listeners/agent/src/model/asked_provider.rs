@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::key::Key;
-use super::{Fault, FaultKind};
+use super::key::ModelKey;
+use super::{ModelFault, ModelFaultKind};
 use crate::spec;
 
 /// The asked provider, for messages.
@@ -13,9 +13,9 @@ pub(super) struct AskedProvider {
     /// The address.
     pub(super) at: String,
     /// The model.
-    pub(super) model: spec::Model,
+    pub(super) model: spec::ModelSpec,
     /// The key and other secrets that no message may show.
-    pub(super) secrets: Vec<Key>,
+    pub(super) secrets: Vec<ModelKey>,
 }
 
 impl fmt::Display for AskedProvider {
@@ -31,8 +31,13 @@ impl AskedProvider {
     }
 
     /// A fault before anything was sent, or one that cannot have been charged.
-    pub(super) fn fault(&self, kind: FaultKind, status: Option<u16>, words: impl fmt::Display) -> Fault {
+    pub(super) fn fault(
+        &self,
+        kind: ModelFaultKind,
+        status: Option<u16>,
+        words: impl fmt::Display,
+    ) -> ModelFault {
         let words = self.blotted(&format!("{self} {words}"));
-        Fault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
+        ModelFault { kind, words, status, retry_after_ms: None, partial: String::new(), may_be_paid: false }
     }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::asked_provider::AskedProvider;
 use super::http::seconds_ms;
-use super::{Fault, FaultKind};
+use super::{ModelFault, ModelFaultKind};
 
 /// The most characters of an excerpt.
 const EXCERPT: usize = 300;
@@ -85,7 +85,7 @@ impl Complaint {
     }
 
     /// The fault for this error and this HTTP status.
-    pub(super) fn fault(&self, asked: &AskedProvider, http: u16, retry_after_ms: Option<u64>) -> Fault {
+    pub(super) fn fault(&self, asked: &AskedProvider, http: u16, retry_after_ms: Option<u64>) -> ModelFault {
         let status = if http == 200 { self.status.unwrap_or(http) } else { http };
         let kind = self.kind(status);
         let names =
@@ -94,7 +94,7 @@ impl Complaint {
         let repair = self.repair(asked, status, kind).map(|repair| format!("; {repair}")).unwrap_or_default();
         let inside = if http == status { String::new() } else { format!(", and inside it said {status}") };
         let words = format!("{asked} answered {http}{inside}{names}: {excerpt}{repair}");
-        Fault {
+        ModelFault {
             kind,
             words: asked.blotted(&words),
             status: Some(status),
@@ -105,7 +105,7 @@ impl Complaint {
         }
     }
 
-    fn kind(&self, status: u16) -> FaultKind {
+    fn kind(&self, status: u16) -> ModelFaultKind {
         const FILTERED: [&str; 3] = ["content_filter", "content_policy_violation", "moderation_blocked"];
         const UNPAID: [&str; 3] = ["insufficient_quota", "billing_error", "billing_hard_limit_reached"];
         const BUSY: [&str; 6] =
@@ -120,19 +120,19 @@ impl Complaint {
             "INVALID_ARGUMENT",
         ];
         if self.names(&FILTERED) || self.names(&UNPAID) || status == 402 {
-            return FaultKind::Refused;
+            return ModelFaultKind::Refused;
         }
         match status {
-            429 => FaultKind::RateLimited,
-            408 | 425 | 500.. => FaultKind::Unavailable,
-            300.. => FaultKind::InvalidRequest,
-            _ if self.names(&RATED) => FaultKind::RateLimited,
-            _ if self.names(&WRONG) && !self.names(&BUSY) => FaultKind::InvalidRequest,
-            _ => FaultKind::Unavailable,
+            429 => ModelFaultKind::RateLimited,
+            408 | 425 | 500.. => ModelFaultKind::Unavailable,
+            300.. => ModelFaultKind::InvalidRequest,
+            _ if self.names(&RATED) => ModelFaultKind::RateLimited,
+            _ if self.names(&WRONG) && !self.names(&BUSY) => ModelFaultKind::InvalidRequest,
+            _ => ModelFaultKind::Unavailable,
         }
     }
 
-    fn repair(&self, asked: &AskedProvider, status: u16, kind: FaultKind) -> Option<String> {
+    fn repair(&self, asked: &AskedProvider, status: u16, kind: ModelFaultKind) -> Option<String> {
         let model = &asked.model.name;
         let key = || match &asked.model.key_env {
             Some(variable) => format!("look at the key in {variable}, which models.{model}.key_env names"),
@@ -163,7 +163,7 @@ impl Complaint {
             300..400 => format!(
                 "redirects are not followed: write the address that answers itself into models.{model}.url"
             ),
-            402 | 429 if kind == FaultKind::Refused => "look at the account at the provider".to_owned(),
+            402 | 429 if kind == ModelFaultKind::Refused => "look at the account at the provider".to_owned(),
             _ => return None,
         })
     }

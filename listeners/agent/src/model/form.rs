@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 use super::complaint::Complaint;
 use super::halves::Halved;
 use super::http::{Address, Event, Framing};
-use super::key::Key;
+use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
-use super::{Fault, FaultKind, Request};
+use super::{ModelFault, ModelFaultKind, ModelRequest};
 use crate::spec;
 
 /// The effect of an event.
@@ -45,13 +45,13 @@ pub(super) trait Reading: Send {
 /// The fault of an event.
 pub(super) enum Wrong {
     /// The answer cannot accept it, or it cannot be read.
-    Fault(Fault),
+    Fault(ModelFault),
     /// It is an error of the provider.
     Complaint(Complaint),
 }
 
-impl From<Fault> for Wrong {
-    fn from(fault: Fault) -> Self {
+impl From<ModelFault> for Wrong {
+    fn from(fault: ModelFault) -> Self {
         Self::Fault(fault)
     }
 }
@@ -65,16 +65,16 @@ pub(super) trait Form: Send + Sync {
     fn home(&self) -> &'static str;
 
     /// The path and query of a request, relative to that address.
-    fn path(&self, base: &str, model: &spec::Model) -> String;
+    fn path(&self, base: &str, model: &spec::ModelSpec) -> String;
 
     /// Headers besides the common ones.
-    fn headers(&self, key: Option<&Key>) -> HeaderMap;
+    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap;
 
     /// Keys of a request that parameters may not replace.
     fn reserved(&self) -> &'static [&'static str];
 
     /// The body of a request, before the parameters are merged in, or why this form cannot express it.
-    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String>;
+    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String>;
 
     /// How its answers are cut into events.
     fn framing(&self) -> Framing;
@@ -118,7 +118,7 @@ pub(super) fn value(text: &str, partial: &PartialAnswer) -> Result<Value, Wrong>
 pub(super) fn unread(fault: &serde_json::Error, text: &str, partial: &PartialAnswer) -> Wrong {
     let shown = super::complaint::excerpt(text);
     // JSON that ends too early was cut on its way, even if the body around it was closed properly.
-    let kind = if fault.is_eof() { FaultKind::Truncated } else { FaultKind::Unavailable };
+    let kind = if fault.is_eof() { ModelFaultKind::Truncated } else { ModelFaultKind::Unavailable };
     let words = format!("sent an event that cannot be read ({fault}): {shown}");
     Wrong::Fault(partial.fault(kind, words))
 }
@@ -139,7 +139,7 @@ pub(super) fn complaint(event: &Event) -> Option<Wrong> {
 }
 
 /// The address of a model.
-pub(super) fn address(form: &dyn Form, model: &spec::Model) -> Result<Address, String> {
+pub(super) fn address(form: &dyn Form, model: &spec::ModelSpec) -> Result<Address, String> {
     let url = model.url.as_deref().unwrap_or(form.home());
     let base = Address::parse(url).map_err(|why| {
         // The text before an `@` may be a password.

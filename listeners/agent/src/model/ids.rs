@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Part, Request};
+use super::{MessagePart, ModelRequest};
 
 /// The request with a new id for each call whose id occurred before, and for the result of that call.
-pub(super) fn distinct(request: &Request) -> Cow<'_, Request> {
+pub(super) fn distinct(request: &ModelRequest) -> Cow<'_, ModelRequest> {
     let mut seen = BTreeSet::new();
     let mut calls =
         request.messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
-            Part::Call(call) => Some(call.id.as_str()),
+            MessagePart::Call(call) => Some(call.id.as_str()),
             _ => None,
         });
     if calls.all(|id| seen.insert(id)) {
@@ -23,18 +23,18 @@ pub(super) fn distinct(request: &Request) -> Cow<'_, Request> {
     let mut open: BTreeMap<String, VecDeque<String>> = BTreeMap::new();
     for part in request.messages.iter_mut().flat_map(|message| &mut message.parts) {
         match part {
-            Part::Call(call) => {
+            MessagePart::Call(call) => {
                 let own = free(&call.id, &used);
                 used.insert(own.clone());
                 let said = std::mem::replace(&mut call.id, own.clone());
                 open.entry(said).or_default().push_back(own);
             }
-            Part::Result { id, .. } => {
+            MessagePart::Result { id, .. } => {
                 if let Some(own) = open.get_mut(id).and_then(VecDeque::pop_front) {
                     *id = own;
                 }
             }
-            Part::Text(_) | Part::Reasoning(_) => {}
+            MessagePart::Text(_) | MessagePart::Reasoning(_) => {}
         }
     }
     Cow::Owned(request)
@@ -53,21 +53,32 @@ fn free(id: &str, used: &BTreeSet<String>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Call, Message, Role};
+    use super::super::{MessageAuthor, NativeCall, PromptMessage};
     use super::*;
 
-    fn call(id: &str) -> Part {
-        Part::Call(Call { id: id.to_owned(), name: "search".to_owned(), arguments: "{}".to_owned() })
+    fn call(id: &str) -> MessagePart {
+        MessagePart::Call(NativeCall {
+            id: id.to_owned(),
+            name: "search".to_owned(),
+            arguments: "{}".to_owned(),
+        })
     }
 
-    fn result(id: &str, text: &str) -> Part {
-        Part::Result { id: id.to_owned(), name: "search".to_owned(), text: text.to_owned(), is_error: false }
+    fn result(id: &str, text: &str) -> MessagePart {
+        MessagePart::Result {
+            id: id.to_owned(),
+            name: "search".to_owned(),
+            text: text.to_owned(),
+            is_error: false,
+        }
     }
 
-    fn request(parts: Vec<Part>) -> Request {
-        let messages =
-            parts.into_iter().map(|part| Message { role: Role::User, parts: vec![part] }).collect();
-        Request {
+    fn request(parts: Vec<MessagePart>) -> ModelRequest {
+        let messages = parts
+            .into_iter()
+            .map(|part| PromptMessage { role: MessageAuthor::User, parts: vec![part] })
+            .collect();
+        ModelRequest {
             enough: None,
             system: String::new(),
             messages,
@@ -76,7 +87,7 @@ mod tests {
             schema: None,
             max_output: 1,
             params: serde_json::Map::new(),
-            course: crate::model::Course::default(),
+            course: crate::model::CallHistory::default(),
         }
     }
 

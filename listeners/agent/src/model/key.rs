@@ -12,7 +12,7 @@ const TELLING: usize = 4;
 
 /// A key. It has no `Debug` and no `Display`, so code that holds it can only send it.
 #[derive(Clone)]
-pub struct Key(String);
+pub struct ModelKey(String);
 
 /// Why a model's key is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,14 +41,14 @@ pub enum KeyFault {
     },
 }
 
-impl Key {
+impl ModelKey {
     /// The key of a model, which `read` finds under the name of its variable. `None` if no variable is named. Line
     /// breaks and blanks at its ends are removed: they come from the file it was read from.
     ///
     /// # Errors
     /// If the variable is missing or holds something that cannot be a key.
     pub fn of(
-        model: &spec::Model,
+        model: &spec::ModelSpec,
         read: impl FnOnce(&str) -> Option<String>,
     ) -> Result<Option<Self>, KeyFault> {
         let Some(variable) = &model.key_env else { return Ok(None) };
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn a_key_is_blotted_out_whole_and_where_it_was_cut() {
-        let key = Key("sk-abcdef".to_owned());
+        let key = ModelKey("sk-abcdef".to_owned());
         assert_eq!(key.blotted("bad key sk-abcdef, sk-abcdef"), "bad key [key], [key]");
         assert_eq!(key.blotted("bad key sk-abcd"), "bad key [key]");
         assert_eq!(key.blotted("it asks: task"), "it asks: task");

@@ -5,8 +5,8 @@ use std::future::Future;
 
 use systole_kit::money::Money;
 
-use super::price::Reserve;
-use super::{Answer, Fault};
+use super::price::RequestReserve;
+use super::{ModelAnswer, ModelFault};
 use crate::spec;
 
 /// Records requests and their costs.
@@ -15,30 +15,30 @@ pub trait Ledger: Send {
     type Halt: Send;
 
     /// A request is about to be sent. It is sent once this returns successfully, which means it is on disk.
-    fn started(&mut self, going: Going<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
+    fn started(&mut self, going: OutgoingRequest<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
 
     /// The outcome of the last started request.
-    fn ended(&mut self, came: Came<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
+    fn ended(&mut self, came: RequestOutcome<'_>) -> impl Future<Output = Result<(), Self::Halt>> + Send;
 }
 
 /// A request that is about to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct Going<'a> {
+pub struct OutgoingRequest<'a> {
     /// The model, with its name in the file.
-    pub model: &'a spec::Model,
+    pub model: &'a spec::ModelSpec,
     /// The number of this request to that model for this answer, from 1.
     pub attempt: u32,
     /// The most that it may use and cost.
-    pub reserve: Reserve,
+    pub reserve: RequestReserve,
 }
 
 /// The outcome of a request.
 #[derive(Clone, Copy, Debug)]
-pub struct Came<'a> {
+pub struct RequestOutcome<'a> {
     /// The model.
-    pub model: &'a spec::Model,
+    pub model: &'a spec::ModelSpec,
     /// The answer, or why there is none.
-    pub outcome: Result<&'a Answer, &'a Fault>,
+    pub outcome: Result<&'a ModelAnswer, &'a ModelFault>,
     /// Tokens read. 0 if the provider did no work; `None` if unknown.
     pub tokens_in: Option<u64>,
     /// Tokens written, likewise.
@@ -47,13 +47,13 @@ pub struct Came<'a> {
     pub money: Option<Money>,
 }
 
-impl<'a> Came<'a> {
+impl<'a> RequestOutcome<'a> {
     /// The ledger's view of an outcome.
-    pub(super) fn of(model: &'a spec::Model, outcome: Result<&'a Answer, &'a Fault>) -> Self {
+    pub(super) fn of(model: &'a spec::ModelSpec, outcome: Result<&'a ModelAnswer, &'a ModelFault>) -> Self {
         let usage = match outcome {
             Ok(answer) => answer.usage,
-            Err(fault) if fault.may_be_paid => super::Usage::default(),
-            Err(_) => super::Usage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
+            Err(fault) if fault.may_be_paid => super::TokenUsage::default(),
+            Err(_) => super::TokenUsage { tokens_in: Some(0), tokens_out: Some(0), cached: None },
         };
         let money = super::price::cost(model.price.as_ref(), &usage);
         Self { model, outcome, tokens_in: usage.tokens_in, tokens_out: usage.tokens_out, money }

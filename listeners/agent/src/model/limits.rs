@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The timeouts and size limits. Agents use the default; tests use smaller ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HttpLimits {
     /// The time for a connection, including TLS, over all addresses of the name.
     pub connect: Duration,
     /// The time from the request to the first content: a model may have to be loaded, or may think silently.
@@ -21,9 +21,9 @@ pub struct Limits {
     pub retry_after: Duration,
 }
 
-impl Limits {
+impl HttpLimits {
     /// The same limits with the model's timeouts from the file.
-    pub(super) fn of_model(self, timeout: &crate::spec::Timeout) -> Self {
+    pub(super) fn of_model(self, timeout: &crate::spec::ModelTimeouts) -> Self {
         let (first, idle) = (timeout.first_ms, timeout.between_ms);
         Self {
             first: first.map_or(self.first, Duration::from_millis),
@@ -33,7 +33,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),

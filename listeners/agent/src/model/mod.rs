@@ -38,30 +38,30 @@ mod reasoning;
 mod structured;
 mod unfit;
 
-pub use access::{Access, Unusable};
+pub use access::{AdapterFault, ModelAccess};
 pub use adapter::Adapter;
-pub use enough::{Enough, Listening};
-pub use key::{Key, KeyFault};
-pub use ledger::{Came, Going, Ledger};
-pub use limits::Limits;
-pub use models::{Ask, Models, NoAnswer};
-pub use pauses::{Chance, Dice, RealTime, Sleeper};
-pub use price::{Reserve, cost, reserve};
+pub use enough::{AnswerReader, EnoughCheck};
+pub use key::{KeyFault, ModelKey};
+pub use ledger::{Ledger, OutgoingRequest, RequestOutcome};
+pub use limits::HttpLimits;
+pub use models::{EstimatedRequest, Models, NoAnswer};
+pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
+pub use price::{RequestReserve, cost, reserve};
 /// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;
 
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct ModelRequest {
     /// The prompt.
     pub system: String,
     /// The conversation so far, the newest message last. Roles need not alternate: the code for a provider joins
     /// them.
-    pub messages: Vec<Message>,
+    pub messages: Vec<PromptMessage>,
     /// The tools that the model may call. If empty, neither tools nor a choice are sent.
     pub tools: Vec<Tool>,
     /// The rule for choosing among them.
-    pub choice: Option<Choice>,
+    pub choice: Option<RequestToolChoice>,
     /// The JSON Schema that the whole answer must follow, for the provider's own field.
     pub schema: Option<Arc<Value>>,
     /// The most tokens of the answer.
@@ -69,14 +69,14 @@ pub struct Request {
     /// More parameters, sent as they are.
     pub params: Map<String, Value>,
     /// Where the answer is cut. `None`: it is read to its end.
-    pub enough: Option<Enough>,
+    pub enough: Option<EnoughCheck>,
     /// The history of the call. It is not sent to a provider; scripts use it.
-    pub course: Course,
+    pub course: CallHistory,
 }
 
 /// The history of a call, from its journal.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Course {
+pub struct CallHistory {
     /// The call: its thread and its path.
     pub call: String,
     /// The delivery for which the model is asked.
@@ -84,14 +84,14 @@ pub struct Course {
     /// How many turns of the call are over.
     pub turns: usize,
     /// The model's answers in those turns that the agent still sees. `None` if there was no answer.
-    pub said: Vec<Option<Vec<Part>>>,
+    pub said: Vec<Option<Vec<MessagePart>>>,
     /// Failed requests in earlier attempts at this turn.
     pub failed: usize,
 }
 
 /// The author of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum MessageAuthor {
     /// The model's counterpart.
     User,
     /// The model.
@@ -100,20 +100,20 @@ pub enum Role {
 
 /// One message.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Message {
+pub struct PromptMessage {
     /// The author.
-    pub role: Role,
+    pub role: MessageAuthor,
     /// The content.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
 }
 
 /// A part of a message.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Part {
+pub enum MessagePart {
     /// Text.
     Text(String),
     /// A native call that the model made.
-    Call(Call),
+    Call(NativeCall),
     /// The result of a call.
     Result {
         /// The call that it answers.
@@ -132,7 +132,7 @@ pub enum Part {
 
 /// A native call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct NativeCall {
     /// The provider's id for it, or a generated one.
     pub id: String,
     /// The tool.
@@ -154,7 +154,7 @@ pub struct Tool {
 
 /// The rule for choosing among tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum RequestToolChoice {
     /// The model decides.
     Auto,
     /// The model must call a tool.
@@ -167,20 +167,20 @@ pub enum Choice {
 
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// The content, in order: text as received, calls, reasoning.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MessagePart>,
     /// The stop reason.
-    pub stop: Stop,
+    pub stop: StopReason,
     /// The usage, as far as the provider reports it.
-    pub usage: Usage,
+    pub usage: TokenUsage,
     /// The model that answered, by its name in the file.
     pub by: String,
 }
 
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopReason {
     /// The model was done.
     End,
     /// It reached its maximum of output tokens.
@@ -195,7 +195,7 @@ pub enum Stop {
 
 /// Tokens used. Counts that a provider does not report are `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Usage {
+pub struct TokenUsage {
     /// Tokens read, including those from a cache.
     pub tokens_in: Option<u64>,
     /// Tokens written, including reasoning.
@@ -206,7 +206,7 @@ pub struct Usage {
 
 /// A piece of an answer while it comes in, for observers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum AnswerPiece {
     /// Text of the answer.
     Text(String),
     /// Text of its reasoning, if the provider shows it.
@@ -225,9 +225,9 @@ pub enum Piece {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
-pub struct Fault {
+pub struct ModelFault {
     /// The kind.
-    pub kind: FaultKind,
+    pub kind: ModelFaultKind,
     /// The message, with the status; never a key.
     pub words: String,
     /// The status, if there was one.
@@ -242,7 +242,7 @@ pub struct Fault {
 
 /// Kinds of faults: each is a code of the table, after `model.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
+pub enum ModelFaultKind {
     /// The stream ended without its end sign.
     Truncated,
     /// The answer is larger than the limit.
@@ -257,7 +257,7 @@ pub enum FaultKind {
     InvalidRequest,
 }
 
-impl FaultKind {
+impl ModelFaultKind {
     /// The code.
     #[must_use]
     pub const fn code(self) -> &'static str {
@@ -273,13 +273,13 @@ impl FaultKind {
 }
 
 /// Receives the pieces of an answer while it comes in.
-pub type Watcher = Box<dyn FnMut(Piece) + Send>;
+pub type AnswerWatcher = Box<dyn FnMut(AnswerPiece) + Send>;
 
 /// An answer on its way.
-pub type Answering = Pin<Box<dyn Future<Output = Result<Answer, Fault>> + Send>>;
+pub type AnswerFuture = Pin<Box<dyn Future<Output = Result<ModelAnswer, ModelFault>> + Send>>;
 
 /// Answers for a model, once: it retries nothing by itself.
 pub trait Model: Send + Sync {
     /// Asks. Dropping the result ends the request.
-    fn ask(&self, request: Request, watcher: Watcher) -> Answering;
+    fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture;
 }

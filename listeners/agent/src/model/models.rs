@@ -10,23 +10,25 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use super::ledger::{Came, Going, Ledger};
-use super::pauses::{Chance, RealTime, Sleeper, pause_ms};
+use super::ledger::{Ledger, OutgoingRequest, RequestOutcome};
+use super::pauses::{RandomSource, RealTime, Sleeper, pause_ms};
 use super::price::reserve;
-use super::{Answer, Fault, FaultKind, Limits, Model, Request, Unusable, Watcher};
+use super::{
+    AdapterFault, AnswerWatcher, HttpLimits, Model, ModelAnswer, ModelFault, ModelFaultKind, ModelRequest,
+};
 use crate::spec::{self, Provider};
 
 /// The models of a file.
 pub struct Models {
     entries: BTreeMap<String, Entry>,
-    chance: Box<dyn Chance>,
+    chance: Box<dyn RandomSource>,
     sleeper: Arc<dyn Sleeper>,
     /// The longest wait that a provider may ask for.
     patience: Duration,
 }
 
 struct Entry {
-    model: spec::Model,
+    model: spec::ModelSpec,
     asked: Arc<dyn Model>,
     /// One permit for each request that may run.
     places: Semaphore,
@@ -34,9 +36,9 @@ struct Entry {
 
 /// A request to a model, and its maximum of input tokens.
 #[derive(Clone, Debug)]
-pub struct Ask {
+pub struct EstimatedRequest {
     /// The request. Its parameters apply to every model; the adapter adds those of the model.
-    pub request: Request,
+    pub request: ModelRequest,
     /// An estimate of the tokens that will be read, for the reserve.
     pub tokens_in: u64,
 }
@@ -46,7 +48,7 @@ pub struct Ask {
 pub enum NoAnswer<H> {
     /// Every available model failed, or one failed whose work may be charged. The message lists each model that was
     /// tried.
-    Fault(Fault),
+    Fault(ModelFault),
     /// The ledger refused, so nothing more was sent.
     Halted(H),
 }
@@ -64,22 +66,22 @@ impl Models {
     /// # Errors
     /// If two models have one name, or one falls back on a missing model or on itself.
     pub fn new(
-        models: Vec<(spec::Model, Arc<dyn Model>)>,
-        chance: Box<dyn Chance>,
-        limits: &Limits,
-    ) -> Result<Self, Unusable> {
+        models: Vec<(spec::ModelSpec, Arc<dyn Model>)>,
+        chance: Box<dyn RandomSource>,
+        limits: &HttpLimits,
+    ) -> Result<Self, AdapterFault> {
         let mut entries = BTreeMap::new();
         for (model, asked) in models {
             let places = Semaphore::new(model.at_once.clamp(1, Semaphore::MAX_PERMITS));
             let name = model.name.clone();
             if entries.insert(name.clone(), Entry { model, asked, places }).is_some() {
-                return Err(Unusable::because(format!("two models are called {name}: rename one")));
+                return Err(AdapterFault::because(format!("two models are called {name}: rename one")));
             }
         }
         for (name, entry) in &entries {
             let wrong = |other: &&String| *other == name || !entries.contains_key(*other);
             if let Some(other) = entry.model.fallback.iter().find(wrong) {
-                return Err(Unusable::because(format!(
+                return Err(AdapterFault::because(format!(
                     "models.{name}.fallback names {other}, which is not another model: name one under models"
                 )));
             }
@@ -95,7 +97,7 @@ impl Models {
 
     /// The model of that name.
     #[must_use]
-    pub fn model(&self, name: &str) -> Option<&spec::Model> {
+    pub fn model(&self, name: &str) -> Option<&spec::ModelSpec> {
         self.entries.get(name).map(|entry| &entry.model)
     }
 
@@ -107,10 +109,10 @@ impl Models {
     pub async fn ask<L: Ledger>(
         &self,
         name: &str,
-        ask: &Ask,
+        ask: &EstimatedRequest,
         ledger: &mut L,
-        watcher: Watcher,
-    ) -> Result<Answer, NoAnswer<L::Halt>> {
+        watcher: AnswerWatcher,
+    ) -> Result<ModelAnswer, NoAnswer<L::Halt>> {
         let watcher = Arc::new(Mutex::new(watcher));
         let mut tried: Vec<Tried> = Vec::new();
         let mut entries = self.in_order(name);
@@ -121,11 +123,11 @@ impl Models {
             };
             tried.push(Tried { name: entry.model.name.clone(), attempts, words: fault.words.clone() });
             if entries.is_empty() || !may_go_elsewhere(&fault) {
-                return Err(NoAnswer::Fault(Fault { words: told(&tried), ..fault }));
+                return Err(NoAnswer::Fault(ModelFault { words: told(&tried), ..fault }));
             }
         }
-        Err(NoAnswer::Fault(Fault {
-            kind: FaultKind::InvalidRequest,
+        Err(NoAnswer::Fault(ModelFault {
+            kind: ModelFaultKind::InvalidRequest,
             words: format!("there is no model called {name}: name one under models"),
             status: None,
             retry_after_ms: None,
@@ -145,10 +147,10 @@ impl Models {
     async fn at<L: Ledger>(
         &self,
         entry: &Entry,
-        ask: &Ask,
+        ask: &EstimatedRequest,
         ledger: &mut L,
-        watcher: &Arc<Mutex<Watcher>>,
-    ) -> Result<Result<Answer, (u32, Fault)>, NoAnswer<L::Halt>> {
+        watcher: &Arc<Mutex<AnswerWatcher>>,
+    ) -> Result<Result<ModelAnswer, (u32, ModelFault)>, NoAnswer<L::Halt>> {
         let Entry { model, asked, places } = entry;
         let most = ask.request.max_output.min(model.max_output);
         let reserve = reserve(model.price.as_ref(), ask.tokens_in, most);
@@ -156,10 +158,10 @@ impl Models {
         loop {
             // The permit is held while the request runs, and not during the pause before a retry.
             let place = places.acquire().await;
-            ledger.started(Going { model, attempt, reserve }).await.map_err(NoAnswer::Halted)?;
+            ledger.started(OutgoingRequest { model, attempt, reserve }).await.map_err(NoAnswer::Halted)?;
             let outcome = asked.ask(ask.request.clone(), shared(watcher)).await;
             drop(place);
-            ledger.ended(Came::of(model, outcome.as_ref())).await.map_err(NoAnswer::Halted)?;
+            ledger.ended(RequestOutcome::of(model, outcome.as_ref())).await.map_err(NoAnswer::Halted)?;
             let fault = match outcome {
                 Ok(answer) => return Ok(Ok(answer)),
                 Err(fault) => fault,
@@ -173,11 +175,11 @@ impl Models {
     }
 
     /// The pause before a model is asked again. `None` if it is not.
-    fn pause(&self, model: &spec::Model, attempt: u32, fault: &Fault) -> Option<Duration> {
+    fn pause(&self, model: &spec::ModelSpec, attempt: u32, fault: &ModelFault) -> Option<Duration> {
         // A missing script answer is missing the second time too. The faults that a script simulates have a status or
         // are cuts.
         let lacks = model.provider == Provider::Script
-            && fault.kind == FaultKind::Unavailable
+            && fault.kind == ModelFaultKind::Unavailable
             && fault.status.is_none();
         let again = may_be_repeated(fault) && !lacks && attempt < model.retry.attempts;
         let own = pause_ms(&model.retry, attempt, self.chance.as_ref());
@@ -187,29 +189,31 @@ impl Models {
     }
 
     /// If the provider asked for too long a wait, the fault says so.
-    fn impatient(&self, model: &spec::Model, attempt: u32, fault: Fault) -> Fault {
+    fn impatient(&self, model: &spec::ModelSpec, attempt: u32, fault: ModelFault) -> ModelFault {
         let asked = fault.retry_after_ms.filter(|asked| Duration::from_millis(*asked) > self.patience);
         match asked {
             Some(asked) if may_be_repeated(&fault) && attempt < model.retry.attempts => {
                 let most = self.patience.as_millis();
                 let words =
                     format!("{}; it asks to wait {asked} ms, and {most} ms are waited at most", fault.words);
-                Fault { words, ..fault }
+                ModelFault { words, ..fault }
             }
             _ => fault,
         }
     }
 }
 
-fn may_be_repeated(fault: &Fault) -> bool {
-    let passing =
-        matches!(fault.kind, FaultKind::RateLimited | FaultKind::Unavailable | FaultKind::Truncated);
+fn may_be_repeated(fault: &ModelFault) -> bool {
+    let passing = matches!(
+        fault.kind,
+        ModelFaultKind::RateLimited | ModelFaultKind::Unavailable | ModelFaultKind::Truncated
+    );
     passing && !fault.may_be_paid
 }
 
 /// If a model is missing, rejects the key or has no credit left, another model may still work. If it rejects the
 /// request itself, no other will.
-fn may_go_elsewhere(fault: &Fault) -> bool {
+fn may_go_elsewhere(fault: &ModelFault) -> bool {
     let its_own = matches!(fault.status, Some(401..=404 | 429));
     (may_be_repeated(fault) || its_own) && !fault.may_be_paid
 }
@@ -224,7 +228,7 @@ fn told(tried: &[Tried]) -> String {
 }
 
 /// A watcher for one attempt, which passes everything on to the shared one.
-fn shared(watcher: &Arc<Mutex<Watcher>>) -> Watcher {
+fn shared(watcher: &Arc<Mutex<AnswerWatcher>>) -> AnswerWatcher {
     let watcher = Arc::clone(watcher);
     Box::new(move |piece| (watcher.lock().unwrap_or_else(PoisonError::into_inner))(piece))
 }

@@ -4,20 +4,23 @@
 use serde_json::{Value, json};
 
 use super::halves::{Half, Halved, repaired};
-use super::{Answer, Call, Fault, FaultKind, Listening, Part, Piece, Stop, Usage, Watcher, reasoning};
+use super::{
+    AnswerPiece, AnswerReader, AnswerWatcher, MessagePart, ModelAnswer, ModelFault, ModelFaultKind,
+    NativeCall, StopReason, TokenUsage, reasoning,
+};
 
 /// A part that may still grow.
 enum Growing {
     Text(String),
     /// With the unpaired half of a character at the end of its arguments.
-    Call(Call, Half),
+    Call(NativeCall, Half),
     /// Reasoning that comes as text: the provider, the field name, and the text.
     Thought {
         provider: &'static str,
         field: &'static str,
         text: String,
     },
-    Kept(Part),
+    Kept(MessagePart),
 }
 
 /// The position of a call among the parts.
@@ -35,23 +38,28 @@ pub(super) struct PartialAnswer {
     half: Half,
     /// The number of the next call that needs a generated id.
     drawn: usize,
-    watcher: Watcher,
+    watcher: AnswerWatcher,
     /// Decides when enough was read. `None` if the answer is read to its end.
-    listening: Option<Listening>,
+    listening: Option<AnswerReader>,
     /// The number of parts once enough was read. Later parts are dropped.
     enough: Option<usize>,
     /// The usage, as far as reported.
-    pub(super) usage: Usage,
+    pub(super) usage: TokenUsage,
     /// The stop reason, once reported.
-    pub(super) stop: Option<Stop>,
+    pub(super) stop: Option<StopReason>,
     /// Whether the provider gave an empty stop reason. Together with its end sign, that is enough.
     unsaid: bool,
 }
 
 impl PartialAnswer {
     /// An empty answer that accepts `most` bytes. Generated ids count on from `calls`.
-    pub(super) fn new(most: usize, calls: usize, watcher: Watcher, listening: Option<Listening>) -> Self {
-        let (parts, usage) = (Vec::new(), Usage::default());
+    pub(super) fn new(
+        most: usize,
+        calls: usize,
+        watcher: AnswerWatcher,
+        listening: Option<AnswerReader>,
+    ) -> Self {
+        let (parts, usage) = (Vec::new(), TokenUsage::default());
         let (bytes, apart, half, drawn) = (0, false, Half::default(), calls);
         let (enough, stop, unsaid) = (None, None, false);
         Self { parts, bytes, most, apart, half, drawn, watcher, listening, enough, usage, stop, unsaid }
@@ -65,7 +73,7 @@ impl PartialAnswer {
     /// Cuts the answer here. Providers report the output tokens at the end, so the number is unknown. Numbers that
     /// some of them report earlier are too low.
     pub(super) fn cut(&mut self) {
-        self.stop = Some(Stop::Cut);
+        self.stop = Some(StopReason::Cut);
         self.usage.tokens_out = None;
     }
 
@@ -73,7 +81,7 @@ impl PartialAnswer {
     pub(super) fn ends<E>(
         &mut self,
         reason: &str,
-        stop: impl FnOnce(&Self) -> Result<Stop, E>,
+        stop: impl FnOnce(&Self) -> Result<StopReason, E>,
     ) -> Result<(), E> {
         if reason.is_empty() {
             self.unsaid = true;
@@ -86,7 +94,7 @@ impl PartialAnswer {
     /// The end sign came.
     pub(super) fn ended(&mut self) {
         if self.stop.is_none() && self.unsaid {
-            self.stop = Some(if self.has_calls() { Stop::Tool } else { Stop::End });
+            self.stop = Some(if self.has_calls() { StopReason::Tool } else { StopReason::End });
         }
     }
 
@@ -107,7 +115,7 @@ impl PartialAnswer {
     }
 
     /// More text of the answer.
-    pub(super) fn text(&mut self, more: &Halved) -> Result<(), Fault> {
+    pub(super) fn text(&mut self, more: &Halved) -> Result<(), ModelFault> {
         if more.is_empty() || self.is_enough() {
             return Ok(());
         }
@@ -121,7 +129,7 @@ impl PartialAnswer {
     }
 
     /// Adds to the last part, which is text.
-    fn say(&mut self, text: &str) -> Result<(), Fault> {
+    fn say(&mut self, text: &str) -> Result<(), ModelFault> {
         if text.is_empty() || self.is_enough() {
             return Ok(());
         }
@@ -132,12 +140,12 @@ impl PartialAnswer {
             before.push_str(fits);
         }
         self.enough = wanted.filter(|_| !beyond).map(|_| self.parts.len());
-        self.shown(fits, Piece::Text);
+        self.shown(fits, AnswerPiece::Text);
         self.within(beyond)
     }
 
     /// The last part is over. An unpaired half at its end stays unpaired.
-    fn close(&mut self) -> Result<(), Fault> {
+    fn close(&mut self) -> Result<(), ModelFault> {
         match (self.half.end(), self.parts.last()) {
             ("", _) => Ok(()),
             (lone, Some(Growing::Text(_))) => self.say(lone),
@@ -146,7 +154,7 @@ impl PartialAnswer {
     }
 
     /// The answer is over.
-    pub(super) fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), ModelFault> {
         self.close()?;
         for part in &mut self.parts {
             if let Growing::Call(call, half) = part {
@@ -163,7 +171,7 @@ impl PartialAnswer {
     }
 
     /// The next text is a new part, even after text.
-    pub(super) fn part_ends(&mut self) -> Result<(), Fault> {
+    pub(super) fn part_ends(&mut self) -> Result<(), ModelFault> {
         self.apart = true;
         self.close()
     }
@@ -174,7 +182,7 @@ impl PartialAnswer {
         provider: &'static str,
         field: &'static str,
         more: &Halved,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ModelFault> {
         if more.is_empty() {
             return Ok(());
         }
@@ -187,34 +195,34 @@ impl PartialAnswer {
     }
 
     /// Adds to the last part, which is reasoning.
-    fn think(&mut self, words: &str) -> Result<(), Fault> {
+    fn think(&mut self, words: &str) -> Result<(), ModelFault> {
         let (fits, beyond) = self.room(words);
         if let Some(Growing::Thought { text, .. }) = self.parts.last_mut() {
             text.push_str(fits);
         }
-        self.shown(fits, Piece::Reasoning);
+        self.shown(fits, AnswerPiece::Reasoning);
         self.within(beyond)
     }
 
     /// Reasoning that is only shown, because its block is kept as a whole.
-    pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), Fault> {
+    pub(super) fn reasoning_shown(&mut self, words: &str) -> Result<(), ModelFault> {
         if words.is_empty() {
             return Ok(());
         }
         let (fits, beyond) = self.room(words);
-        self.shown(fits, Piece::Reasoning);
+        self.shown(fits, AnswerPiece::Reasoning);
         self.within(beyond)
     }
 
     /// A block of reasoning in the provider's own form. `further` bytes of it were not counted yet.
-    pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), Fault> {
+    pub(super) fn block(&mut self, provider: &str, block: Value, further: usize) -> Result<(), ModelFault> {
         self.close()?;
         self.parts.push(Growing::Kept(reasoning::kept(provider, block)));
         self.counted(further)
     }
 
     /// A call begins. If the provider gives no id, it gets a generated one.
-    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, Fault> {
+    pub(super) fn call(&mut self, id: Option<&str>, name: &str) -> Result<Slot, ModelFault> {
         let id = id.filter(|id| !id.is_empty()).map_or_else(
             || {
                 self.drawn += 1;
@@ -224,14 +232,14 @@ impl PartialAnswer {
         );
         let bytes = id.len() + name.len() + 1;
         self.close()?;
-        let call = Call { id, name: name.to_owned(), arguments: String::new() };
+        let call = NativeCall { id, name: name.to_owned(), arguments: String::new() };
         self.parts.push(Growing::Call(call, Half::default()));
         self.counted(bytes)?;
         Ok(Slot(self.parts.len() - 1))
     }
 
     /// The call at that position.
-    pub(super) fn called(&self, slot: Slot) -> Option<&Call> {
+    pub(super) fn called(&self, slot: Slot) -> Option<&NativeCall> {
         match self.parts.get(slot.0) {
             Some(Growing::Call(call, _)) => Some(call),
             _ => None,
@@ -239,7 +247,7 @@ impl PartialAnswer {
     }
 
     /// More of the called tool's name.
-    pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), Fault> {
+    pub(super) fn name(&mut self, slot: Slot, text: &str) -> Result<(), ModelFault> {
         let (fits, beyond) = self.room(text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.name.push_str(fits);
@@ -248,21 +256,21 @@ impl PartialAnswer {
     }
 
     /// More of its arguments.
-    pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), Fault> {
+    pub(super) fn arguments(&mut self, slot: Slot, more: &Halved) -> Result<(), ModelFault> {
         let Some(Growing::Call(_, half)) = self.parts.get_mut(slot.0) else { return Ok(()) };
         let text = half.join(more);
         let (fits, beyond) = self.room(&text);
         if let Some(Growing::Call(call, _)) = self.parts.get_mut(slot.0) {
             call.arguments.push_str(fits);
             let (number, name, arguments) = (slot.0, call.name.clone(), fits.to_owned());
-            (self.watcher)(Piece::Call { number, name, arguments });
+            (self.watcher)(AnswerPiece::Call { number, name, arguments });
         }
         self.within(beyond)
     }
 
     /// A fault with the partial answer. The request may be charged once the provider has begun to answer.
-    pub(super) fn fault(&self, kind: FaultKind, words: impl Into<String>) -> Fault {
-        Fault {
+    pub(super) fn fault(&self, kind: ModelFaultKind, words: impl Into<String>) -> ModelFault {
+        ModelFault {
             kind,
             words: words.into(),
             status: Some(200),
@@ -273,19 +281,19 @@ impl PartialAnswer {
     }
 
     /// The complete answer, given by `by`.
-    pub(super) fn finish(self, by: String, stop: Stop) -> Answer {
+    pub(super) fn finish(self, by: String, stop: StopReason) -> ModelAnswer {
         let most = self.enough.unwrap_or(self.parts.len());
         let parts = self.parts.into_iter().take(most).map(|part| match part {
-            Growing::Text(text) => Part::Text(text),
+            Growing::Text(text) => MessagePart::Text(text),
             // JSON in arguments may hold lone halves, which no parser accepts.
             Growing::Call(call, _) => {
                 let arguments = repaired(&call.arguments).into_owned();
-                Part::Call(Call { arguments, ..call })
+                MessagePart::Call(NativeCall { arguments, ..call })
             }
             Growing::Thought { provider, field, text } => reasoning::kept(provider, json!({ field: text })),
             Growing::Kept(part) => part,
         });
-        Answer { parts: parts.collect(), stop, usage: self.usage, by }
+        ModelAnswer { parts: parts.collect(), stop, usage: self.usage, by }
     }
 
     /// Text as received; each call on a separate line, with its name and its arguments as far as they came.
@@ -312,18 +320,18 @@ impl PartialAnswer {
         (fits, fits.len() < text.len())
     }
 
-    fn shown(&mut self, words: &str, piece: fn(String) -> Piece) {
+    fn shown(&mut self, words: &str, piece: fn(String) -> AnswerPiece) {
         if !words.is_empty() {
             (self.watcher)(piece(words.to_owned()));
         }
     }
 
-    fn counted(&mut self, bytes: usize) -> Result<(), Fault> {
+    fn counted(&mut self, bytes: usize) -> Result<(), ModelFault> {
         self.bytes = self.bytes.saturating_add(bytes);
         self.within(self.bytes > self.most)
     }
 
-    fn within(&self, beyond: bool) -> Result<(), Fault> {
+    fn within(&self, beyond: bool) -> Result<(), ModelFault> {
         if beyond { Err(self.too_large()) } else { Ok(()) }
     }
 
@@ -333,13 +341,13 @@ impl PartialAnswer {
     }
 
     /// The fault of an answer that is too large.
-    pub(super) fn too_large(&self) -> Fault {
+    pub(super) fn too_large(&self) -> ModelFault {
         let words = format!(
             "gave an answer of more than {} bytes, the most allowed; what came before is kept, and never \
              carried out",
             self.most
         );
-        self.fault(FaultKind::TooLarge, words)
+        self.fault(ModelFaultKind::TooLarge, words)
     }
 }
 

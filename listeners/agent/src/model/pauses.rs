@@ -5,19 +5,19 @@ use std::hash::{BuildHasher, RandomState};
 use std::pin::Pin;
 use std::time::Duration;
 
-use crate::spec::Retry;
+use crate::spec::RequestRetry;
 
 /// A source of random numbers.
-pub trait Chance: Send + Sync {
+pub trait RandomSource: Send + Sync {
     /// A number from 0 to `most`.
     fn up_to(&self, most: u64) -> u64;
 }
 
 /// Unpredictable numbers, good enough to spread requests and for nothing else.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Dice;
+pub struct SystemRandom;
 
-impl Chance for Dice {
+impl RandomSource for SystemRandom {
     fn up_to(&self, most: u64) -> u64 {
         // Each state has new keys from the system's random source.
         let drawn = RandomState::new().hash_one(most);
@@ -42,7 +42,7 @@ impl Sleeper for RealTime {
 }
 
 /// Milliseconds before the request that follows the `failed`th failure, counted from 1.
-pub(super) fn pause_ms(retry: &Retry, failed: u32, chance: &dyn Chance) -> u64 {
+pub(super) fn pause_ms(retry: &RequestRetry, failed: u32, chance: &dyn RandomSource) -> u64 {
     let doublings = failed.saturating_sub(1).min(63);
     let whole = retry.first_ms.saturating_mul(1_u64 << doublings).min(retry.longest_ms);
     let half = whole / 2;
@@ -55,7 +55,7 @@ mod tests {
 
     struct Always(u64);
 
-    impl Chance for Always {
+    impl RandomSource for Always {
         fn up_to(&self, most: u64) -> u64 {
             self.0.min(most)
         }
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn pauses_double_up_to_the_longest_and_chance_takes_up_to_half() {
-        let retry = Retry { attempts: 9, first_ms: 1_000, longest_ms: 60_000 };
+        let retry = RequestRetry { attempts: 9, first_ms: 1_000, longest_ms: 60_000 };
         let pauses = |chance: u64| [1, 2, 3, 7, 99].map(|failed| pause_ms(&retry, failed, &Always(chance)));
         assert_eq!(pauses(0), [1_000, 2_000, 4_000, 60_000, 60_000]);
         assert_eq!(pauses(u64::MAX), [500, 1_000, 2_000, 30_000, 30_000]);
         assert_eq!(pauses(250), [750, 1_750, 3_750, 59_750, 59_750]);
-        let drawn: std::collections::BTreeSet<u64> = (0..64).map(|_| Dice.up_to(9)).collect();
+        let drawn: std::collections::BTreeSet<u64> = (0..64).map(|_| SystemRandom.up_to(9)).collect();
         assert!(drawn.len() > 1 && drawn.iter().all(|drawn| *drawn <= 9), "{drawn:?}");
     }
 }

@@ -3,12 +3,12 @@
 
 use systole_kit::money::Money;
 
-use super::Usage;
+use super::TokenUsage;
 use crate::spec::Price;
 
 /// The most that a request may use and cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reserve {
+pub struct RequestReserve {
     /// Tokens, including those of the answer.
     pub tokens: u64,
     /// Money, if the model has a price.
@@ -17,7 +17,7 @@ pub struct Reserve {
 
 /// The cost of a usage. `None` if the model has no price or the provider did not report both counts.
 #[must_use]
-pub fn cost(price: Option<&Price>, usage: &Usage) -> Option<Money> {
+pub fn cost(price: Option<&Price>, usage: &TokenUsage) -> Option<Money> {
     let (price, read, written) = (price?, usage.tokens_in?, usage.tokens_out?);
     let cached = usage.cached.unwrap_or(0).min(read);
     of(price, [(read - cached, price.tokens_in), (cached, cached_price(price)), (written, price.tokens_out)])
@@ -25,7 +25,7 @@ pub fn cost(price: Option<&Price>, usage: &Usage) -> Option<Money> {
 
 /// The most that a request may cost if it reads `tokens_in` and writes at most `max_output`.
 #[must_use]
-pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> Reserve {
+pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> RequestReserve {
     let money = price.and_then(|price| {
         let dearest = if cached_price(price).micros > price.tokens_in.micros {
             cached_price(price)
@@ -34,7 +34,7 @@ pub fn reserve(price: Option<&Price>, tokens_in: u64, max_output: u64) -> Reserv
         };
         of(price, [(tokens_in, dearest), (max_output, price.tokens_out), (0, price.tokens_in)])
     });
-    Reserve { tokens: tokens_in.saturating_add(max_output), money }
+    RequestReserve { tokens: tokens_in.saturating_add(max_output), money }
 }
 
 fn cached_price(price: &Price) -> Money {
@@ -67,13 +67,13 @@ mod tests {
         Price { tokens_in: money(read), tokens_out: money(written), cached, per }
     }
 
-    fn usage(read: u64, written: u64, cached: Option<u64>) -> Usage {
-        Usage { tokens_in: Some(read), tokens_out: Some(written), cached }
+    fn usage(read: u64, written: u64, cached: Option<u64>) -> TokenUsage {
+        TokenUsage { tokens_in: Some(read), tokens_out: Some(written), cached }
     }
 
     #[test]
     fn a_usage_costs_to_the_millionth_and_is_rounded_up_once() {
-        let cost = |price: &Price, usage: &Usage| cost(Some(price), usage).map(|money| money.micros);
+        let cost = |price: &Price, usage: &TokenUsage| cost(Some(price), usage).map(|money| money.micros);
         let smart = price(["3", "15", "0.3"], 1_000_000);
         assert_eq!(cost(&smart, &usage(1_000, 200, Some(900))), Some(300 + 270 + 3_000));
         assert_eq!(cost(&smart, &usage(1_000, 200, None)), Some(3_000 + 3_000));
@@ -92,7 +92,7 @@ mod tests {
     fn what_has_no_price_or_no_count_costs_nothing_that_is_known() {
         let smart = price(["3", "15", ""], 1_000_000);
         assert_eq!(cost(None, &usage(1, 1, None)), None);
-        assert_eq!(cost(Some(&smart), &Usage { tokens_out: None, ..usage(1, 1, None) }), None);
+        assert_eq!(cost(Some(&smart), &TokenUsage { tokens_out: None, ..usage(1, 1, None) }), None);
         assert_eq!(cost(Some(&Price { per: 0, ..smart }), &usage(1, 1, None)), None);
         let euro = Money::parse("1 EUR").expect("an amount");
         assert_eq!(cost(Some(&Price { tokens_out: euro, ..smart }), &usage(1, 1, None)), None);
@@ -103,6 +103,6 @@ mod tests {
         let smart = price(["3", "15", "3.75"], 1_000_000);
         let kept = reserve(Some(&smart), 1_000, 200);
         assert_eq!((kept.tokens, kept.money.map(|money| money.micros)), (1_200, Some(3_750 + 3_000)));
-        assert_eq!(reserve(None, u64::MAX, 1), Reserve { tokens: u64::MAX, money: None });
+        assert_eq!(reserve(None, u64::MAX, 1), RequestReserve { tokens: u64::MAX, money: None });
     }
 }

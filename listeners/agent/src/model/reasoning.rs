@@ -3,11 +3,11 @@
 
 use serde_json::{Value, json};
 
-use super::Part;
+use super::MessagePart;
 
 /// The part that keeps a block of that provider.
-pub(super) fn kept(provider: &str, block: Value) -> Part {
-    Part::Reasoning(json!({"provider": provider, "block": block}))
+pub(super) fn kept(provider: &str, block: Value) -> MessagePart {
+    MessagePart::Reasoning(json!({"provider": provider, "block": block}))
 }
 
 /// The block, if it belongs to that provider: another provider's reasoning is not sent.

@@ -22,8 +22,8 @@ use serde_saphyr::Spanned;
 
 use self::used::Calls;
 use super::{
-    Answer, Answering, Call, Course, Fault, FaultKind, Model, Part, Piece, RealTime, Request, Role, Sleeper,
-    Stop, Usage, Watcher,
+    AnswerFuture, AnswerPiece, AnswerWatcher, CallHistory, MessageAuthor, MessagePart, Model, ModelAnswer,
+    ModelFault, ModelFaultKind, ModelRequest, NativeCall, RealTime, Sleeper, StopReason, TokenUsage,
 };
 
 /// A file of answers, read and checked.
@@ -36,7 +36,7 @@ pub struct Script {
 
 /// An answer that no call has used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unused {
+pub struct UnusedAnswer {
     /// The agent.
     pub agent: String,
     /// The number of the answer in the agent's list, from 1.
@@ -48,7 +48,7 @@ pub struct Unused {
 /// The fault of a file of answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{words}")]
-pub struct Unusable {
+pub struct ScriptError {
     /// The message, with line and column if they are known.
     pub words: String,
 }
@@ -116,13 +116,13 @@ struct Reply {
     place: (usize, usize),
     /// How often it was given, over all calls.
     given: AtomicUsize,
-    parts: Vec<Part>,
+    parts: Vec<MessagePart>,
     only_if: Option<String>,
     times: usize,
     need: Vec<Regex>,
     chunk: usize,
     delay: Duration,
-    stop: Stop,
+    stop: StopReason,
     cut: bool,
     usage: Option<Used>,
     error: Option<(u16, Option<u64>)>,
@@ -133,21 +133,20 @@ impl Script {
     ///
     /// # Errors
     /// The first fault.
-    pub fn read(text: &str) -> Result<Self, Unusable> {
+    pub fn read(text: &str) -> Result<Self, ScriptError> {
         let options = serde_saphyr::options! { strict_booleans: true, with_snippet: false };
         let written: BTreeMap<String, Vec<Spanned<Written>>> =
             serde_saphyr::from_str_with_options(text, options).map_err(|error| unreadable(&error))?;
         let mut agents = BTreeMap::new();
         for (agent, list) in written {
-            let replies: Result<Vec<Reply>, Unusable> = (1usize..)
+            let replies: Result<Vec<Reply>, ScriptError> = (1usize..)
                 .zip(list)
                 .map(|(number, reply)| {
                     let at = reply.referenced;
                     let place = [at.line(), at.column()].map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-                    reply
-                        .value
-                        .checked(place.into())
-                        .map_err(|words| Unusable { words: format!("answer {number} of {agent}: {words}") })
+                    reply.value.checked(place.into()).map_err(|words| ScriptError {
+                        words: format!("answer {number} of {agent}: {words}"),
+                    })
                 })
                 .collect();
             agents.insert(agent, replies?);
@@ -157,14 +156,14 @@ impl Script {
 
     /// The answers that no call has used yet.
     #[must_use]
-    pub fn unused(&self) -> Vec<Unused> {
+    pub fn unused(&self) -> Vec<UnusedAnswer> {
         let each = self
             .agents
             .iter()
             .flat_map(|(agent, list)| (1..).zip(list).map(move |(number, reply)| (agent, number, reply)));
         let unused = each.filter(|(_, _, reply)| reply.given.load(Ordering::Relaxed) == 0);
         unused
-            .map(|(agent, number, reply)| Unused { agent: agent.clone(), number, place: reply.place })
+            .map(|(agent, number, reply)| UnusedAnswer { agent: agent.clone(), number, place: reply.place })
             .collect()
     }
 
@@ -182,7 +181,7 @@ impl Script {
     /// The first answer of an agent that is a native call, by its number from 1.
     #[must_use]
     pub fn first_call(&self, agent: &str) -> Option<usize> {
-        let calls = |reply: &Reply| reply.parts.iter().any(|part| matches!(part, Part::Call(_)));
+        let calls = |reply: &Reply| reply.parts.iter().any(|part| matches!(part, MessagePart::Call(_)));
         let at = self.agents.get(agent)?.iter().position(calls)?;
         Some(at.saturating_add(1))
     }
@@ -200,14 +199,18 @@ impl Written {
             Some(Called::List(calls)) => calls,
         };
         let calls = (1u32..).zip(calls.into_iter().flatten()).map(|(number, (name, arguments))| {
-            Part::Call(Call { id: format!("call-{number}"), name, arguments: arguments.to_string() })
+            MessagePart::Call(NativeCall {
+                id: format!("call-{number}"),
+                name,
+                arguments: arguments.to_string(),
+            })
         });
-        let parts: Vec<Part> = self.say.map(Part::Text).into_iter().chain(calls).collect();
+        let parts: Vec<MessagePart> = self.say.map(MessagePart::Text).into_iter().chain(calls).collect();
         let stop = match self.stop.as_deref() {
-            None if has_calls => Stop::Tool,
-            None | Some("end") => Stop::End,
-            Some("length") => Stop::Length,
-            Some("tool") => Stop::Tool,
+            None if has_calls => StopReason::Tool,
+            None | Some("end") => StopReason::End,
+            Some("length") => StopReason::Length,
+            Some("tool") => StopReason::Tool,
             Some(other) => return Err(format!("stop: `{other}` is not end, length or tool")),
         };
         let need = self
@@ -244,13 +247,13 @@ impl Written {
 }
 
 /// The parser's message, after the place.
-fn unreadable(error: &serde_saphyr::Error) -> Unusable {
+fn unreadable(error: &serde_saphyr::Error) -> ScriptError {
     let said = error.without_snippet().to_string();
-    let Some(place) = error.location() else { return Unusable { words: said } };
+    let Some(place) = error.location() else { return ScriptError { words: said } };
     let (line, column) = (place.line().to_string(), place.column().to_string());
     let told = said.strip_suffix(&format!(" at line {line}, column {column}")).unwrap_or(&said);
     let told = told.replace("unknown field", "unknown key");
-    Unusable { words: format!("line {line}, column {column}: {told}") }
+    ScriptError { words: format!("line {line}, column {column}: {told}") }
 }
 
 /// A duration as in the organism file, up to a minute.
@@ -270,7 +273,7 @@ fn milliseconds(key: &str, text: &str) -> Result<u64, String> {
 
 /// The answers of one agent, as its model.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedModel {
     script: Arc<Script>,
     agent: String,
     /// The name of the model in the organism file.
@@ -280,7 +283,7 @@ pub struct Scripted {
     sleeper: Arc<dyn Sleeper>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// The model of that name, for that agent.
     #[must_use]
     pub fn new(script: Arc<Script>, name: &str, agent: &str) -> Self {
@@ -295,7 +298,7 @@ impl Scripted {
     }
 
     /// The first answer that the call has not used and whose condition holds.
-    fn reply(&self, shown: &str, course: &Course) -> Result<(usize, &Reply), Box<Fault>> {
+    fn reply(&self, shown: &str, course: &CallHistory) -> Result<(usize, &Reply), Box<ModelFault>> {
         let Some(list) = self.script.agents.get(&self.agent) else {
             return Err(self.missing("the script has no answers for it"));
         };
@@ -321,22 +324,22 @@ impl Scripted {
     }
 
     /// The fault for a missing answer. The script records it.
-    fn missing(&self, words: &str) -> Box<Fault> {
+    fn missing(&self, words: &str) -> Box<ModelFault> {
         let fault = self.fault(words);
         self.script.missed.lock().unwrap_or_else(PoisonError::into_inner).push(fault.words.clone());
         fault
     }
 
     /// An answer that was cut because enough was read. A provider would not have reported its usage yet.
-    fn cut(&self, said: String) -> Answer {
-        let (parts, usage) = (vec![Part::Text(said)], Usage::default());
-        Answer { parts, stop: Stop::Cut, usage, by: self.name.clone() }
+    fn cut(&self, said: String) -> ModelAnswer {
+        let (parts, usage) = (vec![MessagePart::Text(said)], TokenUsage::default());
+        ModelAnswer { parts, stop: StopReason::Cut, usage, by: self.name.clone() }
     }
 
-    fn fault(&self, words: &str) -> Box<Fault> {
+    fn fault(&self, words: &str) -> Box<ModelFault> {
         let words = format!("model {}, agent {}: {words}", self.name, self.agent);
-        Box::new(Fault {
-            kind: FaultKind::Unavailable,
+        Box::new(ModelFault {
+            kind: ModelFaultKind::Unavailable,
             words,
             status: None,
             retry_after_ms: None,
@@ -345,9 +348,13 @@ impl Scripted {
         })
     }
 
-    async fn answer(script: Arc<Self>, request: Request, mut watcher: Watcher) -> Result<Answer, Box<Fault>> {
+    async fn answer(
+        script: Arc<Self>,
+        request: ModelRequest,
+        mut watcher: AnswerWatcher,
+    ) -> Result<ModelAnswer, Box<ModelFault>> {
         // The last message is the header of the turn. The results of the previous turn come before it.
-        let since = request.messages.rsplit(|message| message.role == Role::Assistant).next();
+        let since = request.messages.rsplit(|message| message.role == MessageAuthor::Assistant).next();
         let shown = since.unwrap_or_default().iter().map(words_of).collect::<Vec<_>>().join("\n");
         let (number, reply) = script.reply(&shown, &request.course)?;
         let whole = format!(
@@ -372,7 +379,7 @@ impl Scripted {
             return Err(fault);
         }
         let text: String = reply.parts.iter().filter_map(text_of).collect();
-        let mut listening = request.enough.as_ref().map(super::Enough::listening);
+        let mut listening = request.enough.as_ref().map(super::EnoughCheck::listening);
         let mut characters = text.chars().peekable();
         let mut said = String::new();
         while characters.peek().is_some() {
@@ -380,7 +387,7 @@ impl Scripted {
             let heard = listening.as_mut().and_then(|listening| listening(&piece));
             let wanted = heard.and_then(|bytes| piece.get(..bytes));
             said.push_str(wanted.unwrap_or(&piece));
-            watcher(Piece::Text(wanted.unwrap_or(&piece).to_owned()));
+            watcher(AnswerPiece::Text(wanted.unwrap_or(&piece).to_owned()));
             if wanted.is_some() {
                 return Ok(script.cut(said));
             }
@@ -389,58 +396,58 @@ impl Scripted {
             }
         }
         for (number, part) in reply.parts.iter().enumerate() {
-            if let Part::Call(call) = part {
+            if let MessagePart::Call(call) = part {
                 let (name, arguments) = (call.name.clone(), call.arguments.clone());
-                watcher(Piece::Call { number, name, arguments });
+                watcher(AnswerPiece::Call { number, name, arguments });
             }
         }
         if reply.cut {
             let mut fault = script.fault("the stream ended without its end");
-            (fault.kind, fault.partial, fault.may_be_paid) = (FaultKind::Truncated, text, true);
+            (fault.kind, fault.partial, fault.may_be_paid) = (ModelFaultKind::Truncated, text, true);
             return Err(fault);
         }
-        let usage = reply.usage.map_or_else(Usage::default, |used| Usage {
+        let usage = reply.usage.map_or_else(TokenUsage::default, |used| TokenUsage {
             tokens_in: Some(used.tokens_in),
             tokens_out: Some(used.tokens_out),
             cached: None,
         });
-        Ok(Answer { parts: reply.parts.clone(), stop: reply.stop, usage, by: script.name.clone() })
+        Ok(ModelAnswer { parts: reply.parts.clone(), stop: reply.stop, usage, by: script.name.clone() })
     }
 }
 
 /// The kind of fault for a status.
-fn kind_of(status: u16) -> FaultKind {
+fn kind_of(status: u16) -> ModelFaultKind {
     match status {
-        429 => FaultKind::RateLimited,
-        401 | 403 => FaultKind::Refused,
-        400..500 => FaultKind::InvalidRequest,
-        _ => FaultKind::Unavailable,
+        429 => ModelFaultKind::RateLimited,
+        401 | 403 => ModelFaultKind::Refused,
+        400..500 => ModelFaultKind::InvalidRequest,
+        _ => ModelFaultKind::Unavailable,
     }
 }
 
-fn words_of(message: &super::Message) -> String {
+fn words_of(message: &super::PromptMessage) -> String {
     let words: Vec<&str> = message
         .parts
         .iter()
         .filter_map(|part| match part {
-            Part::Text(text) | Part::Result { text, .. } => Some(text.as_str()),
-            Part::Call(call) => Some(call.arguments.as_str()),
-            Part::Reasoning(_) => None,
+            MessagePart::Text(text) | MessagePart::Result { text, .. } => Some(text.as_str()),
+            MessagePart::Call(call) => Some(call.arguments.as_str()),
+            MessagePart::Reasoning(_) => None,
         })
         .collect();
     words.join("\n")
 }
 
-fn text_of(part: &Part) -> Option<&str> {
+fn text_of(part: &MessagePart) -> Option<&str> {
     match part {
-        Part::Text(text) => Some(text),
+        MessagePart::Text(text) => Some(text),
         _ => None,
     }
 }
 
-impl Model for Arc<Scripted> {
-    fn ask(&self, request: Request, watcher: Watcher) -> Answering {
-        let answer = Scripted::answer(self.clone(), request, watcher);
+impl Model for Arc<ScriptedModel> {
+    fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
+        let answer = ScriptedModel::answer(self.clone(), request, watcher);
         Box::pin(async move { answer.await.map_err(|fault| *fault) })
     }
 }

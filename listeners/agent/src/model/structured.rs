@@ -3,13 +3,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Choice, Request};
+use super::{ModelRequest, RequestToolChoice};
 
 /// The schema of a request, if its root is an object: several providers accept no other. Together with callable tools
 /// it goes only to providers that accept both. Others refuse the request, or stop calling tools.
-pub(super) fn of(request: &Request, takes_both: bool) -> Option<&Value> {
+pub(super) fn of(request: &ModelRequest, takes_both: bool) -> Option<&Value> {
     let schema = request.schema.as_deref()?;
-    let is_alone = request.tools.is_empty() || request.choice == Some(Choice::None);
+    let is_alone = request.tools.is_empty() || request.choice == Some(RequestToolChoice::None);
     let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
     (is_object && (is_alone || takes_both)).then_some(schema)
 }

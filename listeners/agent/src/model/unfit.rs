@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::asked_provider::AskedProvider;
 use super::complaint::Complaint;
 use super::http::{Framing, Incomings, Next, retry_after_ms};
-use super::limits::Limits;
-use super::{Fault, FaultKind};
+use super::limits::HttpLimits;
+use super::{ModelFault, ModelFaultKind};
 
 /// How the body of a good answer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub(super) async fn refuse(
     answer: &mut Incomings,
     asked: &AskedProvider,
     framing: Framing,
-    limits: &Limits,
+    limits: &HttpLimits,
     until: Instant,
-) -> Result<Shape, Fault> {
+) -> Result<Shape, ModelFault> {
     let (stated, packed) = (stated(answer, CONTENT_TYPE), stated(answer, CONTENT_ENCODING));
     let is_plain = packed.is_empty() || packed == "identity";
     // A page comes from a server in front of the provider.
@@ -61,9 +61,9 @@ async fn unfit(
     answer: &mut Incomings,
     asked: &AskedProvider,
     framing: Framing,
-    limits: &Limits,
+    limits: &HttpLimits,
     (stated, packed): (&str, &str),
-) -> Fault {
+) -> ModelFault {
     let (status, retry_after_ms) = (answer.status, retry_after_ms(&answer.headers));
     let body = beginning(answer, limits).await;
     let complaint = Complaint::read(&body);
@@ -83,24 +83,24 @@ async fn unfit(
     };
     // A provider that answers in another form has still done the work. A page comes from a server in front of it.
     let may_be_paid = !is_page;
-    Fault { retry_after_ms, may_be_paid, ..strange(asked, status, &with, &complaint) }
+    ModelFault { retry_after_ms, may_be_paid, ..strange(asked, status, &with, &complaint) }
 }
 
 /// The fault for complete JSON without an answer.
-pub(super) fn empty(asked: &AskedProvider, answer: &Incomings, body: &str) -> Fault {
+pub(super) fn empty(asked: &AskedProvider, answer: &Incomings, body: &str) -> ModelFault {
     let stated = stated(answer, CONTENT_TYPE);
     let with = if stated.is_empty() {
         "JSON that holds no answer".to_owned()
     } else {
         format!("{stated} that holds no answer")
     };
-    Fault { may_be_paid: true, ..strange(asked, 200, &with, &Complaint::read(body.as_bytes())) }
+    ModelFault { may_be_paid: true, ..strange(asked, 200, &with, &Complaint::read(body.as_bytes())) }
 }
 
-fn strange(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> Fault {
+fn strange(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint) -> ModelFault {
     let (shown, name) = (complaint.shown(asked), &asked.model.name);
     let words = format!("answered {status} with {with}: {shown}; look at models.{name}.url");
-    asked.fault(FaultKind::Unavailable, Some(status), words)
+    asked.fault(ModelFaultKind::Unavailable, Some(status), words)
 }
 
 /// Types of content that a stream has.
@@ -118,7 +118,7 @@ fn stated(answer: &Incomings, name: HeaderName) -> String {
 }
 
 /// The beginning of a body, limited by the size of errors and by time.
-async fn beginning(answer: &mut Incomings, limits: &Limits) -> Vec<u8> {
+async fn beginning(answer: &mut Incomings, limits: &HttpLimits) -> Vec<u8> {
     let (mut body, until) = (Vec::new(), Instant::now() + limits.idle.min(limits.first));
     while body.len() < limits.error_body {
         let Next::Bytes(bytes) = answer.next(until).await else { break };

@@ -8,12 +8,12 @@ mod tools;
 
 pub(crate) use tools::{arguments, build, tool};
 
-use systole_kit::schema::Texts;
-use systole_kit::writer::Writer;
+use systole_kit::schema::TextElements;
+use systole_kit::writer::XmlWriter;
 use systole_kit::{Payload, namespaces};
 
 use crate::contracts::{Action, Contracts};
-use crate::spec::Agent;
+use crate::spec::AgentSpec;
 
 /// One primitive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,12 +62,12 @@ const fn question(local: &'static str, about: &'static str, example: &'static st
 
 impl Primitive {
     /// Which of its elements hold only text.
-    pub(crate) fn texts(&self) -> Option<Texts> {
+    pub(crate) fn texts(&self) -> Option<TextElements> {
         match self.local {
-            SPAWN => Some(Texts::holding("initial-payload", Texts::payload())),
-            TIMER => Some(Texts::text()),
-            TASK => Some(Texts::text()),
-            ASK => Some(Texts::of_children(&["question", "show", "choice"])),
+            SPAWN => Some(TextElements::holding("initial-payload", TextElements::payload())),
+            TIMER => Some(TextElements::text()),
+            TASK => Some(TextElements::text()),
+            ASK => Some(TextElements::of_children(&["question", "show", "choice"])),
             _ => None,
         }
     }
@@ -176,7 +176,7 @@ const ALL: [Primitive; 12] = [
 
 /// The primitives whose elements are known in the text of an agent. A peer's element, a final and the agent's own tag
 /// take precedence over a primitive with the same name.
-pub(crate) fn named(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
+pub(crate) fn named(agent: &AgentSpec, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
     let is_free = |primitive: &&Primitive| primitive.local != agent.name && !contracts.has(primitive.local);
     ALL.iter().filter(is_free).filter(|primitive| is_of_call(primitive, contracts))
 }
@@ -191,7 +191,7 @@ fn is_of_call(primitive: &Primitive, contracts: &Contracts) -> bool {
 }
 
 /// The primitives that the agent's prompt lists.
-pub(crate) fn told(agent: &Agent, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
+pub(crate) fn told(agent: &AgentSpec, contracts: &Contracts) -> impl Iterator<Item = &'static Primitive> {
     let acts = !contracts.actions.is_empty();
     let spawns = spawned(contracts).next().is_some();
     let threads = move |primitive: &Primitive| spawns || primitive.local != SPAWN;
@@ -215,7 +215,7 @@ pub(crate) fn native(contracts: &Contracts) -> impl Iterator<Item = (&'static Pr
 
 /// A wait for all open threads.
 pub(crate) fn await_all() -> Option<Payload> {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open(AWAIT).xmlns(namespaces::CORE).attr("mode", "all").empty();
     Payload::trusted(writer.finish().into()).ok()
 }

@@ -8,25 +8,25 @@ use std::sync::LazyLock;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use systole_kit::gate::{Gate, Step};
-use systole_kit::schema::{Model, nearest};
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::{Primitive, SPAWN, TASK};
-use crate::contracts::{Action, Unreadable};
+use crate::contracts::{Action, SchemaFault};
 use crate::model::Tool;
 use crate::show::slip;
 
 /// The schema of the arguments. Only `spawn_thread` is not part of it, since its arguments are those of another tool.
-static ARGUMENTS: LazyLock<Result<Model, String>> = LazyLock::new(|| {
-    let read = Model::read_among(include_bytes!("tools.xsd"), &[]);
+static ARGUMENTS: LazyLock<Result<SchemaModel, String>> = LazyLock::new(|| {
+    let read = SchemaModel::read_among(include_bytes!("tools.xsd"), &[]);
     read.map_err(|unfit| unfit.first().map_or_else(String::new, |first| first.message.clone()))
 });
 
 /// The schema of the arguments. An agent with native calls cannot start without it.
-pub(crate) fn arguments() -> Result<&'static Model, Unreadable> {
-    let unreadable = |words: &String| Unreadable { name: "tools.xsd".to_owned(), words: words.clone() };
+pub(crate) fn arguments() -> Result<&'static SchemaModel, SchemaFault> {
+    let unreadable = |words: &String| SchemaFault { name: "tools.xsd".to_owned(), words: words.clone() };
     ARGUMENTS.as_ref().map_err(unreadable)
 }
 
@@ -88,9 +88,9 @@ pub(crate) fn build(
     read_back(written(primitive, &fields))
 }
 
-fn task(fields: &[Field]) -> Writer {
+fn task(fields: &[Field]) -> XmlWriter {
     let text = |name| text_of(fields, name).unwrap_or_default();
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open(TASK).xmlns(namespaces::WORKFLOW).attr("role", text("role")).text(text("text"));
     writer
 }
@@ -105,21 +105,21 @@ struct Field {
 
 impl Field {
     fn read(bytes: &[u8]) -> Option<Vec<Self>> {
-        let mut gate = Gate::strict(bytes, &Limits::FROM_PUMP).ok()?;
+        let mut gate = Gate::strict(bytes, &DocumentLimits::FROM_PUMP).ok()?;
         let mut open = Vec::new();
         loop {
             match gate.step().ok()? {
-                Step::Open(tag) => open.push(Self { name: tag.local.to_owned(), ..Self::default() }),
-                Step::Text(part) => part.append_to(&mut open.last_mut()?.text),
-                Step::Close => {
+                GateStep::Open(tag) => open.push(Self { name: tag.local.to_owned(), ..Self::default() }),
+                GateStep::Text(part) => part.append_to(&mut open.last_mut()?.text),
+                GateStep::Close => {
                     let field = open.pop()?;
                     match open.last_mut() {
                         Some(around) => around.inside.push(field),
                         None => return Some(field.inside),
                     }
                 }
-                Step::Instruction => {}
-                Step::Done => return None,
+                GateStep::Instruction => {}
+                GateStep::Done => return None,
             }
         }
     }
@@ -129,8 +129,8 @@ fn text_of<'f>(fields: &'f [Field], name: &str) -> Option<&'f str> {
     fields.iter().find(|field| field.name == name).map(|field| field.text.as_str())
 }
 
-fn written(primitive: &Primitive, fields: &[Field]) -> Writer {
-    let mut writer = Writer::new();
+fn written(primitive: &Primitive, fields: &[Field]) -> XmlWriter {
+    let mut writer = XmlWriter::new();
     let mut start = writer.open(primitive.local).xmlns(namespaces::CORE);
     for name in primitive.attributes {
         start = start.attr_if(*name, text_of(fields, name));
@@ -160,8 +160,8 @@ fn written(primitive: &Primitive, fields: &[Field]) -> Writer {
 }
 
 /// Reads the written payload back, under the limits of a listener's messages.
-fn read_back(writer: Writer) -> Result<Payload, String> {
-    Payload::read(&writer.finish(), &Limits::default()).map_err(|fault| fault.to_string())
+fn read_back(writer: XmlWriter) -> Result<Payload, String> {
+    Payload::read(&writer.finish(), &DocumentLimits::default()).map_err(|fault| fault.to_string())
 }
 
 #[derive(Deserialize)]
@@ -196,8 +196,9 @@ fn spawn(arguments: &str, peers: &[(&str, &Action)]) -> Result<Payload, String> 
         }
         None => return Err(within("its schema does not have the element")),
     };
-    let initial = Payload::read(&bytes, &Limits::default()).map_err(|fault| within(&fault.to_string()))?;
-    let mut writer = Writer::new();
+    let initial =
+        Payload::read(&bytes, &DocumentLimits::default()).map_err(|fault| within(&fault.to_string()))?;
+    let mut writer = XmlWriter::new();
     let start =
         writer.open(SPAWN).xmlns(namespaces::CORE).attr_if("suggested_sub_id", wanted.label.as_deref());
     start.content(|inside| inside.open("initial-payload").payload(&initial));

@@ -5,11 +5,11 @@
 
 use crate::contracts::Contracts;
 use crate::primitives::{self, Primitive, RECALL, SPAWN};
-use crate::spec::{Agent, Dialect};
+use crate::spec::{AgentSpec, Dialect};
 
 use super::{titled, tools};
 
-pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
+pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     if agent.dialect != Dialect::Xml {
         return None;
     }
@@ -22,7 +22,12 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
 }
 
 /// How an agent reads the rest of a message of its view after `offset` characters. `None` if a peer has the name.
-pub(crate) fn reading_on(agent: &Agent, contracts: &Contracts, number: u64, offset: &str) -> Option<String> {
+pub(crate) fn reading_on(
+    agent: &AgentSpec,
+    contracts: &Contracts,
+    number: u64,
+    offset: &str,
+) -> Option<String> {
     let number = number.to_string();
     match agent.dialect {
         Dialect::Plain => None,

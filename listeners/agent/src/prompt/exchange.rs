@@ -5,17 +5,17 @@
 
 use crate::contracts::Contracts;
 use crate::show::{Mark, shown_judged};
-use crate::spec::{Agent, Dialect, Thinking};
+use crate::spec::{AgentSpec, Dialect, ThinkingRule};
 
 use super::{protocol, titled, tools};
 
 /// The exchange. Only for actions in text, as native calls have an example in their own form.
-pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
+pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     let first = contracts.actions.first().filter(|_| agent.dialect == Dialect::Xml)?;
     let call = tools::example(first)?;
     let thinking = match agent.thinking {
-        Thinking::Required => "<thinking>What I need first.</thinking>\n",
-        Thinking::Free => "",
+        ThinkingRule::Required => "<thinking>What I need first.</thinking>\n",
+        ThinkingRule::Free => "",
     };
     let given = first.given.first().and_then(|known| known.example());
     let result = given.map_or_else(
@@ -33,8 +33,8 @@ pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
         &result,
         "</tool_result>\n\nYou write:\n",
         match agent.thinking {
-            Thinking::Required => "<thinking>That is enough.</thinking>\n",
-            Thinking::Free => "",
+            ThinkingRule::Required => "<thinking>That is enough.</thinking>\n",
+            ThinkingRule::Free => "",
         },
         &protocol::ending(contracts),
     ];

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::contracts::Contracts;
 use crate::primitives;
-use crate::spec::{Agent, Dialect};
+use crate::spec::{AgentSpec, Dialect};
 
 /// The sections that a prompt may always have.
 const USUAL: [&str; 9] = [
@@ -27,18 +27,18 @@ const KNOWN: [&str; 7] =
     ["thinking", "thought", "todo-until", "attempt_completion", "message", "final-report", "tool_result"];
 
 /// Whether the prompt may have a section with that name.
-pub(crate) fn is_one(agent: &Agent, name: &str) -> bool {
+pub(crate) fn is_one(agent: &AgentSpec, name: &str) -> bool {
     USUAL.contains(&name) || agent.prompt.iter().any(|section| section.name == name)
 }
 
 /// Whether the sections of the agent's prompt are elements.
-fn are_elements(agent: &Agent) -> bool {
+fn are_elements(agent: &AgentSpec) -> bool {
     matches!(agent.dialect, Dialect::Xml | Dialect::XmlFinal)
 }
 
 /// Whether the name of a section would conflict with something else: an action, a final, a part of a conversation.
 #[must_use]
-pub fn is_taken(agent: &Agent, name: &str) -> bool {
+pub fn is_taken(agent: &AgentSpec, name: &str) -> bool {
     let elements = agent.accepts.iter().chain(&agent.returns).chain(&agent.gives);
     let elements = elements.chain(agent.peers.iter().flat_map(|peer| &peer.accepts));
     let is_element = elements.into_iter().any(|known| &*known.element.local == name);
@@ -50,7 +50,7 @@ pub fn is_taken(agent: &Agent, name: &str) -> bool {
 
 /// The first end tag of a section in a text.
 #[must_use]
-pub fn end_tag(agent: &Agent, text: &str) -> Option<Range<usize>> {
+pub fn end_tag(agent: &AgentSpec, text: &str) -> Option<Range<usize>> {
     let mut found = text.match_indices("</").filter(|_| are_elements(agent)).filter_map(|(at, begins)| {
         let (name, _) = text.get(at + begins.len()..)?.split_once('>')?;
         let end = at + begins.len() + name.len() + 1;

@@ -9,12 +9,12 @@ use crate::contracts::{Action, Contracts, Known};
 use crate::model::Tool;
 use crate::primitives::{self, Primitive};
 use crate::show::markup;
-use crate::spec::{Agent, Dialect};
+use crate::spec::{AgentSpec, Dialect};
 
 use super::titled;
 
 /// The section about tools. `None` if there are none.
-pub(super) fn section(agent: &Agent, contracts: &Contracts) -> Option<String> {
+pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String> {
     if contracts.actions.is_empty() || agent.dialect == Dialect::Native {
         return None;
     }

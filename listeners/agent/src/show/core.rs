@@ -3,8 +3,8 @@
 //!
 //! A payload of the core comes in; a block goes out. Text from others inside it is escaped.
 
-use systole_kit::gate::{Gate, Step};
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use super::{Mark, quoted, shown};
 
@@ -28,8 +28,8 @@ pub(crate) fn core_words(payload: &Payload, mark: &Mark) -> String {
 }
 
 fn attributes(payload: &Payload) -> Vec<(String, String)> {
-    let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return Vec::new() };
-    if !matches!(gate.step(), Ok(Step::Open(_))) {
+    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
+    if !matches!(gate.step(), Ok(GateStep::Open(_))) {
         return Vec::new();
     }
     let all = gate.attributes().iter();
@@ -52,8 +52,10 @@ fn inside(payload: &Payload, mark: &Mark) -> String {
 
 /// Recalled messages, and other core elements inside: each by its attributes and its text.
 fn children(payload: &Payload, mark: &Mark) -> String {
-    let Ok(mut gate) = Gate::strict(payload.bytes(), &Limits::FROM_PUMP) else { return String::new() };
-    if !matches!(gate.step(), Ok(Step::Open(_))) {
+    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else {
+        return String::new();
+    };
+    if !matches!(gate.step(), Ok(GateStep::Open(_))) {
         return String::new();
     }
     let mut out = String::new();

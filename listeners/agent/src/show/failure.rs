@@ -94,7 +94,7 @@ pub(crate) fn class(code: &str) -> Class {
 }
 
 /// The fault of arguments, and the fix.
-pub(crate) fn slip(slip: &systole_kit::schema::Slip) -> String {
+pub(crate) fn slip(slip: &systole_kit::schema::ValueSlip) -> String {
     let mut words = format!("{}: {}", slip.path, slip.message);
     if !slip.expected.is_empty() {
         words.extend(["; expected ", &slip.expected]);

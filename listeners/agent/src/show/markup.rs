@@ -2,24 +2,24 @@
 //!
 //! A payload comes in; text goes out. It never escapes that text as a whole: the caller does.
 
-use systole_kit::attributes::Attribute;
-use systole_kit::gate::{Gate, Step};
-use systole_kit::{Limits, Payload};
+use systole_kit::attributes::TagAttribute;
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::{DocumentLimits, Payload};
 
 /// The text of a payload that holds nothing else, not even an attribute.
 pub(crate) fn only_text(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
-    let Step::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.step().ok()? else { return None };
     if gate.attributes().iter().any(|attribute| !declares(attribute)) {
         return None;
     }
     let mut text = String::new();
     loop {
         match gate.step().ok()? {
-            Step::Text(part) => part.append_to(&mut text),
-            Step::Open(_) => return None,
-            Step::Close | Step::Done => return Some(text),
-            Step::Instruction => {}
+            GateStep::Text(part) => part.append_to(&mut text),
+            GateStep::Open(_) => return None,
+            GateStep::Close | GateStep::Done => return Some(text),
+            GateStep::Instruction => {}
         }
     }
 }
@@ -30,11 +30,11 @@ pub(crate) fn markup(payload: &Payload) -> String {
 }
 
 fn written(payload: &Payload) -> Option<String> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut out, mut open) = (String::with_capacity(payload.bytes().len()), Vec::new());
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 close_start(&mut out, &open);
                 out.extend(["<", tag.local]);
                 for attribute in gate.attributes().iter().filter(|attribute| !declares(attribute)) {
@@ -44,13 +44,13 @@ fn written(payload: &Payload) -> Option<String> {
                 }
                 open.push((tag.local.to_owned(), out.len()));
             }
-            Step::Text(part) => {
+            GateStep::Text(part) => {
                 close_start(&mut out, &open);
                 let mut text = String::new();
                 part.append_to(&mut text);
                 out.push_str(&super::escaped(&text));
             }
-            Step::Close => {
+            GateStep::Close => {
                 let (name, at) = open.pop()?;
                 if at == out.len() {
                     out.push_str("/>");
@@ -58,8 +58,8 @@ fn written(payload: &Payload) -> Option<String> {
                     out.extend(["</", &name, ">"]);
                 }
             }
-            Step::Instruction => {}
-            Step::Done => return Some(out),
+            GateStep::Instruction => {}
+            GateStep::Done => return Some(out),
         }
     }
 }
@@ -67,33 +67,33 @@ fn written(payload: &Payload) -> Option<String> {
 /// Everything in a payload that is not markup: names, values, and each text from one tag to the next. `None` if it
 /// cannot be read.
 pub(super) fn values(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let (mut values, mut text) = (Vec::new(), String::new());
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 values.extend([std::mem::take(&mut text), tag.local.to_owned()]);
                 for attribute in gate.attributes().iter() {
                     values.extend([attribute.local.to_owned(), attribute.value().into_owned()]);
                 }
             }
-            Step::Text(part) => part.append_to(&mut text),
-            Step::Close => values.push(std::mem::take(&mut text)),
-            Step::Instruction => {}
-            Step::Done => return Some(values),
+            GateStep::Text(part) => part.append_to(&mut text),
+            GateStep::Close => values.push(std::mem::take(&mut text)),
+            GateStep::Instruction => {}
+            GateStep::Done => return Some(values),
         }
     }
 }
 
 /// The local names of all elements of a payload. `None` if it cannot be read.
 pub(super) fn elements(payload: &Payload) -> Option<Vec<String>> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut names = Vec::new();
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) => names.push(tag.local.to_owned()),
-            Step::Text(_) | Step::Close | Step::Instruction => {}
-            Step::Done => return Some(names),
+            GateStep::Open(tag) => names.push(tag.local.to_owned()),
+            GateStep::Text(_) | GateStep::Close | GateStep::Instruction => {}
+            GateStep::Done => return Some(names),
         }
     }
 }
@@ -105,6 +105,6 @@ fn close_start(out: &mut String, open: &[(String, usize)]) {
     }
 }
 
-fn declares(attribute: &Attribute<'_>) -> bool {
+fn declares(attribute: &TagAttribute<'_>) -> bool {
     attribute.prefix == "xmlns" || attribute.prefix.is_empty() && attribute.local == "xmlns"
 }

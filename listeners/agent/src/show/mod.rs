@@ -14,7 +14,7 @@ pub(crate) use markup::{markup, only_text};
 use systole_kit::Payload;
 
 use crate::contracts::Contracts;
-use crate::spec::Agent;
+use crate::spec::AgentSpec;
 
 /// The mark of a call: only its own prompt has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,7 +74,12 @@ pub(crate) fn words_of(payload: &Payload) -> String {
 
 /// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
 /// is named like a part of the prompt.
-pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contracts: &Contracts) -> String {
+pub(crate) fn shown_judged(
+    payload: &Payload,
+    mark: &Mark,
+    agent: &AgentSpec,
+    contracts: &Contracts,
+) -> String {
     let has_markup = only_text(payload).is_none() && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
     match markup::elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
@@ -84,7 +89,7 @@ pub(crate) fn shown_judged(payload: &Payload, mark: &Mark, agent: &Agent, contra
 }
 
 /// Whether an element with that name would be taken for a part of the prompt.
-fn is_prompt_part(agent: &Agent, name: &str) -> bool {
+fn is_prompt_part(agent: &AgentSpec, name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let is_block =
         matches!(name.as_str(), "tool_result" | "message" | "turn-failed" | "workflow" | "current-goal");

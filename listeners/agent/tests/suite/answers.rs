@@ -2,7 +2,9 @@
 //! them.
 
 use serde_json::json;
-use systole_agent::model::{Fault, FaultKind, Model, Part, Piece, Stop, Usage};
+use systole_agent::model::{
+    AnswerPiece, MessagePart, Model, ModelFault, ModelFaultKind, StopReason, TokenUsage,
+};
 use systole_agent::spec::Provider;
 
 use super::bench::{FORMS, adapter, ask, call, kept, limits, model, request, run, text, unwatched, watcher};
@@ -20,19 +22,19 @@ fn e13_every_form_is_read_to_the_byte_and_the_token() {
         let pieces = pieces.lock().unwrap();
         let said = |is_text: bool| -> String {
             let words = pieces.iter().filter_map(|piece| match piece {
-                Piece::Text(text) => is_text.then_some(text.as_str()),
-                Piece::Reasoning(text) => (!is_text).then_some(text.as_str()),
-                Piece::Call { .. } => None,
+                AnswerPiece::Text(text) => is_text.then_some(text.as_str()),
+                AnswerPiece::Reasoning(text) => (!is_text).then_some(text.as_str()),
+                AnswerPiece::Call { .. } => None,
             });
             words.collect()
         };
         let calls = answer(form).parts.into_iter().enumerate().filter_map(|(number, part)| match part {
-            Part::Call(call) => Some((number, call)),
+            MessagePart::Call(call) => Some((number, call)),
             _ => None,
         });
         for (number, call) in calls {
             let arguments = pieces.iter().filter_map(|piece| match piece {
-                Piece::Call { number: of, name, arguments } => {
+                AnswerPiece::Call { number: of, name, arguments } => {
                     (*of == number && *name == call.name).then_some(arguments.as_str())
                 }
                 _ => None,
@@ -81,7 +83,7 @@ fn e10_a_part_of_an_answer_is_a_fault_and_never_an_answer() {
                     Ok(found) => assert_eq!((at >= needed, found), (true, answer(form)), "{form:?} at {at}"),
                     Err(fault) => {
                         assert!(at < needed, "{form:?} at {at} of {needed}: {fault:?}");
-                        assert_eq!(fault.kind, FaultKind::Truncated, "{form:?} at {at}: {fault:?}");
+                        assert_eq!(fault.kind, ModelFaultKind::Truncated, "{form:?} at {at}: {fault:?}");
                         assert!(fault.may_be_paid, "{form:?} at {at}: {fault:?}");
                         let text = " Gr\u{fc}\u{df}e\r\n\u{1f9e0} ";
                         let begins = text.starts_with(&fault.partial) || fault.partial.starts_with(text);
@@ -102,7 +104,7 @@ fn events(form: Provider, events: &[&str]) -> String {
     events.iter().map(frame).collect()
 }
 
-fn answered(form: Provider, said: &[&str]) -> Result<systole_agent::model::Answer, Fault> {
+fn answered(form: Provider, said: &[&str]) -> Result<systole_agent::model::ModelAnswer, ModelFault> {
     let server = Server::saying(chunked(content_type(form), &[events(form, said).as_bytes()]));
     ask(&model(form, &server.url()), limits(), request("hello"))
 }
@@ -130,23 +132,23 @@ fn e10_every_reason_to_stop_is_told_apart() {
         answered(Gemini, &[&end])
     };
     for (found, stop) in [
-        (openai("stop"), Stop::End),
-        (openai("length"), Stop::Length),
-        (openai("content_filter"), Stop::Filtered),
-        (openai("tool_calls"), Stop::Tool),
-        (anthropic("end_turn"), Stop::End),
-        (anthropic("stop_sequence"), Stop::End),
-        (anthropic("max_tokens"), Stop::Length),
-        (anthropic("model_context_window_exceeded"), Stop::Length),
-        (anthropic("refusal"), Stop::Filtered),
-        (ollama("stop"), Stop::End),
-        (ollama("length"), Stop::Length),
-        (gemini("STOP"), Stop::End),
-        (gemini("MAX_TOKENS"), Stop::Length),
-        (gemini("SAFETY"), Stop::Filtered),
-        (gemini("PROHIBITED_CONTENT"), Stop::Filtered),
+        (openai("stop"), StopReason::End),
+        (openai("length"), StopReason::Length),
+        (openai("content_filter"), StopReason::Filtered),
+        (openai("tool_calls"), StopReason::Tool),
+        (anthropic("end_turn"), StopReason::End),
+        (anthropic("stop_sequence"), StopReason::End),
+        (anthropic("max_tokens"), StopReason::Length),
+        (anthropic("model_context_window_exceeded"), StopReason::Length),
+        (anthropic("refusal"), StopReason::Filtered),
+        (ollama("stop"), StopReason::End),
+        (ollama("length"), StopReason::Length),
+        (gemini("STOP"), StopReason::End),
+        (gemini("MAX_TOKENS"), StopReason::Length),
+        (gemini("SAFETY"), StopReason::Filtered),
+        (gemini("PROHIBITED_CONTENT"), StopReason::Filtered),
     ] {
-        assert_eq!(found.map(|answer| (answer.stop, answer.usage)), Ok((stop, Usage::default())));
+        assert_eq!(found.map(|answer| (answer.stop, answer.usage)), Ok((stop, TokenUsage::default())));
     }
     for (found, reason) in [
         (openai("insufficient_system_resource"), "insufficient_system_resource"),
@@ -155,7 +157,7 @@ fn e10_every_reason_to_stop_is_told_apart() {
         (gemini("MALFORMED_FUNCTION_CALL"), "MALFORMED_FUNCTION_CALL"),
     ] {
         let fault = found.expect_err("an unknown reason is no end");
-        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::Truncated, true), "{fault:?}");
+        assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::Truncated, true), "{fault:?}");
         assert!(fault.words.ends_with(reason), "{fault:?}");
     }
 }
@@ -177,7 +179,11 @@ fn e10_an_end_without_a_reason_is_no_end() {
         (Provider::Gemini, vec![r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#]),
     ] {
         let fault = answered(form, &said).expect_err("no end was said");
-        assert_eq!((fault.kind, fault.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {fault:?}");
+        assert_eq!(
+            (fault.kind, fault.partial.as_str()),
+            (ModelFaultKind::Truncated, "x"),
+            "{form:?}: {fault:?}"
+        );
     }
 }
 
@@ -220,8 +226,8 @@ fn e13_a_refusal_keeps_its_words_and_what_it_used() {
         ],
     );
     let found = found.expect("a whole answer");
-    assert_eq!((found.stop, found.parts), (Stop::Filtered, vec![text("I can't")]));
-    assert_eq!(found.usage, Usage { tokens_in: Some(9), tokens_out: Some(3), cached: None });
+    assert_eq!((found.stop, found.parts), (StopReason::Filtered, vec![text("I can't")]));
+    assert_eq!(found.usage, TokenUsage { tokens_in: Some(9), tokens_out: Some(3), cached: None });
 }
 
 #[test]
@@ -240,7 +246,7 @@ fn e13_calls_keep_their_arguments_whatever_a_server_makes_of_their_numbers() {
         ],
     );
     let calls = vec![call("a", "x", "not json"), call("b", "y", "{}"), call("c", "z", "12"), text("after")];
-    assert_eq!(found.map(|answer| (answer.parts, answer.stop)), Ok((calls, Stop::Tool)));
+    assert_eq!(found.map(|answer| (answer.parts, answer.stop)), Ok((calls, StopReason::Tool)));
 }
 
 #[test]
@@ -252,7 +258,7 @@ fn e13_what_gemini_signs_is_a_part_of_its_own() {
             r#"{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"S2"},{"executableCode":{"code":"1"}}]},"finishReason":"STOP"}]}"#,
         ],
     );
-    let parts: Vec<Part> = vec![
+    let parts: Vec<MessagePart> = vec![
         text("a"),
         text("b"),
         kept("gemini", json!({"at": "text", "thoughtSignature": "S1"})),

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use systole_agent::model::{
-    Adapter, Answer, Call, Course, Fault, Key, Limits, Message, Model, Part, Piece, Request, Role, Tool,
-    Watcher,
+    Adapter, AnswerPiece, AnswerWatcher, CallHistory, HttpLimits, MessageAuthor, MessagePart, Model,
+    ModelAnswer, ModelFault, ModelKey, ModelRequest, NativeCall, PromptMessage, Tool,
 };
-use systole_agent::spec::{self, Provider, Retry};
+use systole_agent::spec::{self, Provider, RequestRetry};
 
 pub(crate) const FORMS: [Provider; 4] =
     [Provider::OpenAi, Provider::Anthropic, Provider::Ollama, Provider::Gemini];
@@ -17,8 +17,8 @@ pub(crate) const FORMS: [Provider; 4] =
 /// The key that must never be shown.
 pub(crate) const KEY: &str = "sk-test-0123456789abcdef";
 
-pub(crate) fn model(provider: Provider, url: &str) -> spec::Model {
-    spec::Model {
+pub(crate) fn model(provider: Provider, url: &str) -> spec::ModelSpec {
+    spec::ModelSpec {
         name: "main".to_owned(),
         provider,
         model: "some-model".to_owned(),
@@ -26,52 +26,56 @@ pub(crate) fn model(provider: Provider, url: &str) -> spec::Model {
         key_env: Some("SOME_KEY".to_owned()),
         headers_env: Vec::new(),
         stream: true,
-        timeout: spec::Timeout::default(),
+        timeout: spec::ModelTimeouts::default(),
         file: None,
         window: 32_000,
         max_output: 1_000,
         params: Map::new(),
         price: None,
         at_once: 4,
-        retry: Retry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
+        retry: RequestRetry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
         fallback: Vec::new(),
     }
 }
 
 /// Long timeouts for tests that wait for nothing.
-pub(crate) fn limits() -> Limits {
+pub(crate) fn limits() -> HttpLimits {
     let long = Duration::from_secs(20);
-    Limits { connect: long, first: long, idle: long, ..Limits::default() }
+    HttpLimits { connect: long, first: long, idle: long, ..HttpLimits::default() }
 }
 
-pub(crate) fn request(text: &str) -> Request {
-    Request {
+pub(crate) fn request(text: &str) -> ModelRequest {
+    ModelRequest {
         system: "You are brief.".to_owned(),
-        messages: vec![said(Role::User, vec![Part::Text(text.to_owned())])],
+        messages: vec![said(MessageAuthor::User, vec![MessagePart::Text(text.to_owned())])],
         tools: Vec::new(),
         choice: None,
         schema: None,
         max_output: 500,
         params: Map::new(),
         enough: None,
-        course: Course::default(),
+        course: CallHistory::default(),
     }
 }
 
-pub(crate) fn said(role: Role, parts: Vec<Part>) -> Message {
-    Message { role, parts }
+pub(crate) fn said(role: MessageAuthor, parts: Vec<MessagePart>) -> PromptMessage {
+    PromptMessage { role, parts }
 }
 
-pub(crate) fn text(text: &str) -> Part {
-    Part::Text(text.to_owned())
+pub(crate) fn text(text: &str) -> MessagePart {
+    MessagePart::Text(text.to_owned())
 }
 
-pub(crate) fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+pub(crate) fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
+    MessagePart::Call(NativeCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
 }
 
-pub(crate) fn kept(provider: &str, block: Value) -> Part {
-    Part::Reasoning(json!({"provider": provider, "block": block}))
+pub(crate) fn kept(provider: &str, block: Value) -> MessagePart {
+    MessagePart::Reasoning(json!({"provider": provider, "block": block}))
 }
 
 pub(crate) fn search_tool() -> Tool {
@@ -82,22 +86,22 @@ pub(crate) fn search_tool() -> Tool {
     }
 }
 
-pub(crate) fn key(model: &spec::Model) -> Option<Key> {
-    Key::of(model, |_| Some(KEY.to_owned())).expect("a key")
+pub(crate) fn key(model: &spec::ModelSpec) -> Option<ModelKey> {
+    ModelKey::of(model, |_| Some(KEY.to_owned())).expect("a key")
 }
 
-pub(crate) fn adapter(model: &spec::Model, limits: Limits) -> Adapter {
+pub(crate) fn adapter(model: &spec::ModelSpec, limits: HttpLimits) -> Adapter {
     Adapter::new(model, key(model), limits, None).expect("a model that can be asked")
 }
 
 /// A watcher and the pieces it saw.
-pub(crate) fn watcher() -> (Watcher, Arc<Mutex<Vec<Piece>>>) {
+pub(crate) fn watcher() -> (AnswerWatcher, Arc<Mutex<Vec<AnswerPiece>>>) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let into = Arc::clone(&seen);
     (Box::new(move |piece| into.lock().expect("no watcher panicked").push(piece)), seen)
 }
 
-pub(crate) fn unwatched() -> Watcher {
+pub(crate) fn unwatched() -> AnswerWatcher {
     Box::new(|_| {})
 }
 
@@ -107,7 +111,11 @@ pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     runtime.block_on(future)
 }
 
-pub(crate) fn ask(model: &spec::Model, limits: Limits, request: Request) -> Result<Answer, Fault> {
+pub(crate) fn ask(
+    model: &spec::ModelSpec,
+    limits: HttpLimits,
+    request: ModelRequest,
+) -> Result<ModelAnswer, ModelFault> {
     let adapter = adapter(model, limits);
     run(adapter.ask(request, unwatched()))
 }

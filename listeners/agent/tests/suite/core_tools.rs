@@ -1,8 +1,8 @@
 //! The core's own tools for models with native calls: their descriptions, the effect of wrong arguments, and a
 //! conflict with a peer's name.
 
-use systole_agent::spec::{Agent, Contract, Dialect, Peer};
-use systole_kit::reply::Said;
+use systole_agent::spec::{AgentSpec, Dialect, ElementContract, Peer};
+use systole_kit::reply::ReplyContent;
 use systole_kit::{QName, namespaces};
 
 use crate::prompts::golden;
@@ -14,12 +14,12 @@ const MEMORY_XSD: &[u8] = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSch
 </xs:schema>"#;
 
 /// An agent with a peer whose element has the name of one of the core's.
-fn with_memory(dialect: Dialect) -> Agent {
+fn with_memory(dialect: Dialect) -> AgentSpec {
     let mut agent = helper(dialect);
     let mut schemas = agent.schemas.to_vec();
-    schemas.push(systole_agent::spec::Schema { name: "memory.xsd".to_owned(), text: MEMORY_XSD.into() });
+    schemas.push(systole_agent::spec::NamedSchema { name: "memory.xsd".to_owned(), text: MEMORY_XSD.into() });
     agent.schemas = schemas.into();
-    let accepts = vec![Contract { element: QName::new(MEMORY, "recall"), schema: 2 }];
+    let accepts = vec![ElementContract { element: QName::new(MEMORY, "recall"), schema: 2 }];
     agent.peers.push(Peer { name: "memory".to_owned(), accepts, returns: Vec::new(), needs_approval: false });
     agent
 }
@@ -76,7 +76,7 @@ async fn e8_wrong_arguments_of_a_core_tool_are_reported_with_place_and_fix() {
             let answers = format!("helper:\n  - call: {call}\n  - say: x\n");
             let mut stage = Stage::of(helper(dialect), &answers);
             let said = stage.ask().await;
-            let Said::Again { code, .. } = &said else { panic!("{call}: {said:?}") };
+            let ReplyContent::Again { code, .. } = &said else { panic!("{call}: {said:?}") };
             assert_eq!(code, "agent.tool-payload-invalid", "{call}");
             stage.again(&said).await;
             let shown = stage.shown();

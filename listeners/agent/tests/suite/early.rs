@@ -4,19 +4,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_agent::model::{Dice, Limits as Patience, Model, Models, Part, Stop};
+use systole_agent::model::{HttpLimits, MessagePart, Model, Models, StopReason, SystemRandom};
 use systole_agent::spec::{self, Dialect, Provider};
-use systole_kit::journal::Outcome;
-use systole_kit::reply::Said;
-use systole_mock_model::{End, MockModel, Options, Script, Seen};
+use systole_kit::journal::ModelCallOutcome;
+use systole_kit::reply::ReplyContent;
+use systole_mock_model::{AnswerEnd, MockModel, MockOptions, MockScript, SeenRequest};
 
 use super::bench::{FORMS, adapter, limits, model, request, run, unwatched};
 use super::stage::{Stage, found, helper, items};
 
 const ACTION: &str = "<thinking>Where?</thinking>\n<search><query>a &gt; b</query></search>";
 
-fn early() -> spec::Agent {
-    spec::Agent { stop_early: true, ..helper(Dialect::Xml) }
+fn early() -> spec::AgentSpec {
+    spec::AgentSpec { stop_early: true, ..helper(Dialect::Xml) }
 }
 
 /// A script whose answer says `say`.
@@ -28,7 +28,7 @@ fn script(say: &str, more: &str) -> String {
 }
 
 /// The markup of the items of a reply, without notes.
-fn acts(said: &Said) -> Vec<String> {
+fn acts(said: &ReplyContent) -> Vec<String> {
     let acts = items(said).into_iter().filter(|item| &*item.name().local != "helper");
     acts.map(|item| String::from_utf8_lossy(item.bytes()).into_owned()).collect()
 }
@@ -41,7 +41,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
         let mut stage = Stage::of(early(), &script(&say, &more));
         let said = stage.ask().await;
         assert_eq!(acts(&said).len(), 1, "{chunk}: {said:?}");
-        let Outcome { stop, text, tokens_in, tokens_out, money, .. } = stage.outcome();
+        let ModelCallOutcome { stop, text, tokens_in, tokens_out, money, .. } = stage.outcome();
         assert_eq!((stop.as_str(), text.as_str()), ("cut", ACTION), "{chunk}");
         assert_eq!((tokens_in, tokens_out, money), (None, None, None), "the provider reported no usage");
         let heard = stage.heard.lock().unwrap();
@@ -100,7 +100,7 @@ async fn e2_an_answer_without_an_action_is_read_to_its_end() {
     let say = "<thinking>t</thinking>\nI would write `<search>` here.";
     let mut stage = Stage::of(early(), &script(say, ", usage: {in: 9, out: 4}"));
     let said = stage.ask().await;
-    assert!(matches!(&said, Said::Again { code, .. } if code == "agent.prose-only"), "{said:?}");
+    assert!(matches!(&said, ReplyContent::Again { code, .. } if code == "agent.prose-only"), "{said:?}");
     let outcome = stage.outcome();
     assert_eq!((outcome.stop.as_str(), outcome.tokens_out, outcome.text.as_str()), ("end", Some(4), say));
 }
@@ -124,16 +124,17 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
     for form in FORMS {
         let say = serde_json::to_string(ACTION).unwrap();
         let script = format!("- {{say: {say}, chunk: 3, delay: 1ms, endless: true}}\n- {{say: later}}");
-        let script = Script::parse(&script).unwrap_or_else(|bad| panic!("{bad:?}"));
-        let mock = MockModel::start(script, Options::default()).unwrap();
+        let script = MockScript::parse(&script).unwrap_or_else(|bad| panic!("{bad:?}"));
+        let mock = MockModel::start(script, MockOptions::default()).unwrap();
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
-        let spec = spec::Model {
-            retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+        let spec = spec::ModelSpec {
+            retry: spec::RequestRetry { attempts: 1, first_ms: 1, longest_ms: 1 },
             ..model(form, &format!("{}{path}", mock.url()))
         };
         let asked = Arc::new(adapter(&spec, limits())) as Arc<dyn Model>;
-        let spec = spec::Model { name: "main".to_owned(), ..spec };
-        let models = Models::new(vec![(spec, asked)], Box::new(Dice), &Patience::default()).unwrap();
+        let spec = spec::ModelSpec { name: "main".to_owned(), ..spec };
+        let models =
+            Models::new(vec![(spec, asked)], Box::new(SystemRandom), &HttpLimits::default()).unwrap();
         run(async {
             let mut stage = Stage::asking(early(), Arc::new(models), "Where is login?");
             let said = stage.ask().await;
@@ -142,7 +143,8 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
             assert_eq!((outcome.stop.as_str(), outcome.text.as_str()), ("cut", ACTION), "{form:?}");
             assert_eq!((outcome.tokens_out, outcome.money), (None, None), "{form:?}: no usage came");
         });
-        let gone = |seen: &[Seen]| seen.len() == 1 && seen.iter().all(|seen| seen.end == End::Gone);
+        let gone =
+            |seen: &[SeenRequest]| seen.len() == 1 && seen.iter().all(|seen| seen.end == AnswerEnd::Gone);
         let seen = mock.wait(Duration::from_secs(20), gone);
         assert!(seen.is_ok(), "{form:?}: {seen:?}");
     }
@@ -151,13 +153,16 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
 #[test]
 fn e2_an_answer_without_a_watcher_is_read_to_its_end() {
     for form in FORMS {
-        let script =
-            Script::parse("- {say: \"<a></a> and on\", chunk: 3}").unwrap_or_else(|bad| panic!("{bad:?}"));
-        let mock = MockModel::start(script, Options::default()).unwrap();
+        let script = MockScript::parse("- {say: \"<a></a> and on\", chunk: 3}")
+            .unwrap_or_else(|bad| panic!("{bad:?}"));
+        let mock = MockModel::start(script, MockOptions::default()).unwrap();
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
         let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());
         let answer = run(asked.ask(request("hello"), unwatched())).unwrap();
-        assert_eq!((answer.stop, answer.parts), (Stop::End, vec![Part::Text("<a></a> and on".into())]));
+        assert_eq!(
+            (answer.stop, answer.parts),
+            (StopReason::End, vec![MessagePart::Text("<a></a> and on".into())])
+        );
     }
 }
 
@@ -174,7 +179,7 @@ async fn e21_verbatim_text_waits_for_the_end_of_the_answer_even_if_cutting_is_al
     ] {
         let mut stage = Stage::of(early(), &script(&[action, behind].concat(), ", chunk: 3"));
         let said = stage.ask().await;
-        let acts = if let Said::Items(_) = &said { acts(&said) } else { Vec::new() };
+        let acts = if let ReplyContent::Items(_) = &said { acts(&said) } else { Vec::new() };
         let expected =
             "<search xmlns=\"https://xml-pipeline.org/ns/search/v1\"><query>a &amp;&amp; b</query></search>";
         assert_eq!(acts, if is_taken { vec![expected] } else { Vec::new() }, "{behind}: {said:?}");

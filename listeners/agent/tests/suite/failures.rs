@@ -1,15 +1,15 @@
 //! Every failure of the table: what the model sees of it, and what the log holds.
 
 use systole_agent::failures::FAILURES;
-use systole_agent::spec::{Dialect, Format, Output};
-use systole_kit::reply::Said;
+use systole_agent::spec::{Dialect, Output, OutputFormat};
+use systole_kit::reply::ReplyContent;
 
 use crate::stage::{Stage, helper, items};
 
 /// Asks an agent whose model gives that answer, and continues. Returns the reply and what the model saw next.
 async fn shown(stage: &mut Stage) -> (String, String) {
     let said = stage.ask().await;
-    let Said::Again { code, words } = &said else { panic!("{said:?}") };
+    let ReplyContent::Again { code, words } = &said else { panic!("{said:?}") };
     let told = format!("{}: {words}", code.as_str());
     stage.again(&said).await;
     (told, stage.shown())
@@ -60,7 +60,7 @@ async fn e9_one_format_is_advertised_and_every_other_is_refused() {
     let json = || {
         let mut agent = helper(Dialect::XmlFinal);
         let schema = serde_json::json!({"type": "object", "required": ["answer"]});
-        agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
+        agent.output = Output { format: OutputFormat::Json, schema: Some(schema.into()) };
         agent
     };
     let nonce = {
@@ -165,7 +165,7 @@ async fn e8_in_xml_what_is_cut_is_never_executed() {
         let first = serde_json::json!({ "say": answer, "stop": "length" }).to_string();
         let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
         let said = stage.ask().await;
-        let Said::Again { code, .. } = &said else { panic!("{answer}: {said:?}") };
+        let ReplyContent::Again { code, .. } = &said else { panic!("{answer}: {said:?}") };
         assert!(["agent.output-truncated", "agent.truncated-structure"].contains(&code.as_str()), "{code}");
     }
 }
@@ -276,7 +276,7 @@ async fn e7_a_model_that_repeats_itself_is_warned_and_then_ended() {
     let mut stage = Stage::of(agent, &answers);
     let first = stage.ask().await;
     let second = stage.again(&first).await;
-    let Said::Again { .. } = &second else { panic!("{second:?}") };
+    let ReplyContent::Again { .. } = &second else { panic!("{second:?}") };
     let notices = stage.heard.lock().unwrap().notices.clone();
     assert!(notices.iter().any(|(code, _)| code == "agent.stuck-repeating"), "{notices:?}");
     let third = stage.again(&second).await;
@@ -296,14 +296,15 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
         ("listener.timeout", "Error: Tool execution failed:"),
     ];
     for (code, first) in rows {
-        let mut writer = systole_kit::writer::Writer::new();
+        let mut writer = systole_kit::writer::XmlWriter::new();
         let start = writer.open("system-error").xmlns(systole_kit::namespaces::CORE).attr("code", code);
         let start = start.attr("retry_allowed", "true").attr("element", "search").attr("line", "2");
         start.attr("message", "what happened").content(|inside| {
             inside.open("expected").text("what may stand there");
             inside.open("try").text("<limit>1</limit>");
         });
-        let error = systole_kit::Payload::read(&writer.finish(), &systole_kit::Limits::FROM_PUMP).unwrap();
+        let error =
+            systole_kit::Payload::read(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).unwrap();
         let mut stage = Stage::of(helper(Dialect::Xml), searches);
         stage.ask().await;
         stage.answer(vec![None, Some(error)], Vec::new()).await;
@@ -337,7 +338,7 @@ async fn e9_a_native_json_final_follows_its_schema_or_gets_the_place_of_the_mist
     let json = || {
         let mut agent = helper(Dialect::Native);
         let schema = serde_json::json!({"type": "object", "required": ["answer"]});
-        agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
+        agent.output = Output { format: OutputFormat::Json, schema: Some(schema.into()) };
         agent
     };
     for (slug, answer) in [("json-required", "In auth.rs."), ("json-schema", "{\"a\": 1}")] {

@@ -1,7 +1,7 @@
 //! Every fault in every form: its kind, its message, its status, the partial answer, and whether it may be
 //! charged.
 
-use systole_agent::model::{Fault, FaultKind};
+use systole_agent::model::{ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, ask, limits, model, request};
@@ -13,14 +13,14 @@ struct Row {
     form: Provider,
     what: &'static str,
     bytes: Vec<u8>,
-    kind: FaultKind,
+    kind: ModelFaultKind,
     status: Option<u16>,
     words: &'static [&'static str],
     partial: &'static str,
     paid: bool,
 }
 
-fn found(form: Provider, bytes: &[u8]) -> Fault {
+fn found(form: Provider, bytes: &[u8]) -> ModelFault {
     let server = Server::start(vec![vec![Act::Send(bytes.to_vec())]]);
     ask(&model(form, &server.url()), limits(), request("hello")).expect_err("a fault")
 }
@@ -77,27 +77,31 @@ fn e13_every_status_is_a_fault_that_says_what_to_do() {
     let mut rows = Vec::new();
     for form in FORMS {
         for (status, kind, words) in [
-            ("400 Bad Request", FaultKind::InvalidRequest, &["answered 400", "it broke"][..]),
+            ("400 Bad Request", ModelFaultKind::InvalidRequest, &["answered 400", "it broke"][..]),
             (
                 "401 Unauthorized",
-                FaultKind::InvalidRequest,
+                ModelFaultKind::InvalidRequest,
                 &["answered 401", "look at the key in SOME_KEY, which models.main.key_env names"],
             ),
-            ("402 Payment Required", FaultKind::Refused, &["402", "look at the account at the provider"]),
-            ("403 Forbidden", FaultKind::InvalidRequest, &["403", "the key in SOME_KEY"]),
+            (
+                "402 Payment Required",
+                ModelFaultKind::Refused,
+                &["402", "look at the account at the provider"],
+            ),
+            ("403 Forbidden", ModelFaultKind::InvalidRequest, &["403", "the key in SOME_KEY"]),
             (
                 "404 Not Found",
-                FaultKind::InvalidRequest,
+                ModelFaultKind::InvalidRequest,
                 &["404", "look at models.main.model, which is some-model, and models.main.url"],
             ),
-            ("413 Too Large", FaultKind::InvalidRequest, &["413"]),
-            ("429 Too Many Requests", FaultKind::RateLimited, &["answered 429", "it broke"]),
-            ("500 Oh", FaultKind::Unavailable, &["answered 500", "it broke"]),
-            ("503 Busy", FaultKind::Unavailable, &["503"]),
-            ("529 Overloaded", FaultKind::Unavailable, &["529"]),
+            ("413 Too Large", ModelFaultKind::InvalidRequest, &["413"]),
+            ("429 Too Many Requests", ModelFaultKind::RateLimited, &["answered 429", "it broke"]),
+            ("500 Oh", ModelFaultKind::Unavailable, &["answered 500", "it broke"]),
+            ("503 Busy", ModelFaultKind::Unavailable, &["503"]),
+            ("529 Overloaded", ModelFaultKind::Unavailable, &["529"]),
             (
                 "302 Found",
-                FaultKind::InvalidRequest,
+                ModelFaultKind::InvalidRequest,
                 &["302", "redirects are not followed", "models.main.url"],
             ),
         ] {
@@ -121,7 +125,7 @@ fn e13_every_status_is_a_fault_that_says_what_to_do() {
             form,
             what: "a page as an error",
             bytes: measured("502 Bad Gateway", &["content-type: text/html"], page),
-            kind: FaultKind::Unavailable,
+            kind: ModelFaultKind::Unavailable,
             status: Some(502),
             words: &["answered 502: Bad gateway nginx"],
             partial: "",
@@ -131,7 +135,7 @@ fn e13_every_status_is_a_fault_that_says_what_to_do() {
             form,
             what: "a gateway that gave up",
             bytes: measured("504 Gateway Timeout", &[], ""),
-            kind: FaultKind::Unavailable,
+            kind: ModelFaultKind::Unavailable,
             status: Some(504),
             words: &["answered 504: without a word"],
             partial: "",
@@ -165,7 +169,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             OpenAi,
             "quota",
             json("429 No", quota),
-            FaultKind::Refused,
+            ModelFaultKind::Refused,
             Some(429),
             &["insufficient_quota", "look at the account"],
         ),
@@ -173,7 +177,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             OpenAi,
             "window",
             json("400 No", window),
-            FaultKind::InvalidRequest,
+            ModelFaultKind::InvalidRequest,
             Some(400),
             &["8192", "lower models.main.window or models.main.max_output"],
         ),
@@ -181,7 +185,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             OpenAi,
             "policy",
             json("400 No", policy),
-            FaultKind::Refused,
+            ModelFaultKind::Refused,
             Some(400),
             &["content_policy_violation", "flagged"],
         ),
@@ -189,7 +193,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             Anthropic,
             "window",
             json("400 No", &long),
-            FaultKind::InvalidRequest,
+            ModelFaultKind::InvalidRequest,
             Some(400),
             &["lower models.main.window"],
         ),
@@ -197,7 +201,7 @@ fn e13_names_of_errors_count_more_than_their_status() {
             Gemini,
             "key",
             json("400 No", key),
-            FaultKind::InvalidRequest,
+            ModelFaultKind::InvalidRequest,
             Some(400),
             &["the key in SOME_KEY"],
         ),
@@ -212,7 +216,7 @@ fn e13_a_good_status_with_a_bad_body_is_a_fault() {
             form,
             what,
             bytes,
-            kind: FaultKind::Unavailable,
+            kind: ModelFaultKind::Unavailable,
             status: Some(200),
             words,
             partial: "",
@@ -265,7 +269,7 @@ fn e10_a_good_status_without_an_answer_is_a_fault() {
             form,
             what,
             bytes,
-            kind: FaultKind::Unavailable,
+            kind: ModelFaultKind::Unavailable,
             status: Some(200),
             words,
             partial: "",
@@ -278,11 +282,11 @@ fn e10_a_good_status_without_an_answer_is_a_fault() {
             true,
         ));
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             ..row("nothing", chunked(content_type(form), &[]), &["answered 200 and nothing else"], false)
         });
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             ..row("nothing, cut", head(content_type(form)), &["broke off"], true)
         });
         rows.push(Row {
@@ -295,7 +299,7 @@ fn e10_a_good_status_without_an_answer_is_a_fault() {
             )
         });
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             status: None,
             ..row("no word", Vec::new(), &["broke off before it answered"], true)
         });
@@ -322,7 +326,7 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
             form,
             what,
             bytes,
-            kind: FaultKind::Unavailable,
+            kind: ModelFaultKind::Unavailable,
             status: Some(200),
             words,
             partial,
@@ -332,20 +336,20 @@ fn e10_an_error_in_the_stream_is_a_fault_with_what_came_before() {
         rows.push(row("later", stream(&[&begun(form), &said]), "x", true));
         let cut = [head(content_type(form)), chunk(begun(form).as_bytes())].concat();
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             words: &["broke off before the end"],
             ..row("cut", cut, "x", true)
         });
         // Within a character, in a body that is complete by its length.
         let bytes = [begun(form).as_bytes(), b"{\"\xc3"].concat();
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             words: &["not UTF-8"],
             ..row("half a character", chunked(content_type(form), &[&bytes]), "x", true)
         });
         let half = if form == Ollama { "{\"mess" } else { "data: {\"mess" };
         rows.push(Row {
-            kind: FaultKind::Truncated,
+            kind: ModelFaultKind::Truncated,
             words: &["cannot be read"],
             ..row("half an event", stream(&[&begun(form), half]), "x", true)
         });
@@ -363,7 +367,7 @@ fn e13_gemini_says_inside_what_others_say_with_a_status() {
         form: Gemini,
         what: "limited",
         bytes,
-        kind: FaultKind::RateLimited,
+        kind: ModelFaultKind::RateLimited,
         status: Some(429),
         words: &["answered 200, and inside it said 429"],
         partial: "",
@@ -377,7 +381,7 @@ fn e13_gemini_says_inside_what_others_say_with_a_status() {
             form: Gemini,
             what,
             bytes: chunked(content_type(Gemini), &[event(Gemini, &blocked).as_bytes()]),
-            kind: FaultKind::Refused,
+            kind: ModelFaultKind::Refused,
             status: Some(200),
             words: &["would not answer this prompt (SAFETY)"],
             partial: "",

@@ -1,12 +1,12 @@
 //! Goals of workflows: what a model sees of one, and what its answer becomes, in each dialect.
 
-use systole_agent::spec::{self, Contract, Dialect, Schema, Schemas};
-use systole_kit::ask::{Message, Shown, Spot, Words};
-use systole_kit::reply::Said;
-use systole_kit::schema::Model;
+use systole_agent::spec::{self, Dialect, ElementContract, NamedSchema, NamedSchemas};
+use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
+use systole_kit::reply::ReplyContent;
+use systole_kit::schema::SchemaModel;
 use systole_kit::{Payload, QName, namespaces};
 use systole_workflow::WORKFLOW_XSD;
-use systole_workflow::goal_request::{CurrentGoal, GoalRequest, Part, Shown as Seen, Task};
+use systole_workflow::goal_request::{CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task};
 use systole_workflow::spec::ElementName;
 
 use crate::prompts::golden;
@@ -28,14 +28,15 @@ const ACME_XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema"
 </xs:schema>"#;
 
 /// An agent that takes goals, and answers questions as well.
-pub(crate) fn pursuer(dialect: Dialect) -> spec::Agent {
+pub(crate) fn pursuer(dialect: Dialect) -> spec::AgentSpec {
     let mut agent = helper(dialect);
-    let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
-    let mut schemas: Vec<Schema> = agent.schemas.to_vec();
+    let schema = |name: &str, text: &[u8]| NamedSchema { name: name.to_owned(), text: text.into() };
+    let mut schemas: Vec<NamedSchema> = agent.schemas.to_vec();
     schemas.extend([schema("workflow.xsd", WORKFLOW_XSD), schema("acme.xsd", ACME_XSD.as_bytes())]);
-    agent.schemas = Schemas::from(schemas);
-    let workflow = |local: &str| Contract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
-    let acme = |local: &str| Contract { element: QName::new(ACME, local), schema: 3 };
+    agent.schemas = NamedSchemas::from(schemas);
+    let workflow =
+        |local: &str| ElementContract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
+    let acme = |local: &str| ElementContract { element: QName::new(ACME, local), schema: 3 };
     agent.accepts.push(workflow("goal-request"));
     agent.returns.push(workflow("goal-output"));
     agent.gives = vec![acme("review"), acme("plan"), acme("grade")];
@@ -45,8 +46,8 @@ pub(crate) fn pursuer(dialect: Dialect) -> spec::Agent {
     agent
 }
 
-fn seen(id: &str, text: &str) -> Part {
-    Part::Goal(Seen { id: id.to_owned(), outcome: None, text: text.to_owned() })
+fn seen(id: &str, text: &str) -> EarlierOutput {
+    EarlierOutput::Goal(ShownOutput { id: id.to_owned(), outcome: None, text: text.to_owned() })
 }
 
 /// A goal after a request. It asks for that payload of this organism, if one is named.
@@ -82,14 +83,14 @@ pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
     request.payload().unwrap()
 }
 
-pub(crate) fn stage(agent: spec::Agent, request: Payload, says: &[&str]) -> Stage {
+pub(crate) fn stage(agent: spec::AgentSpec, request: Payload, says: &[&str]) -> Stage {
     let says: Vec<String> =
         says.iter().map(|words| format!("  - say: {}\n", serde_json::Value::from(*words))).collect();
     Stage::of(agent, &format!("helper:\n{}", says.concat())).with_request(request)
 }
 
 /// The bytes of the only payload of a reply. Checks that it is valid by the schema of its namespace.
-pub(crate) fn only(said: &Said) -> String {
+pub(crate) fn only(said: &ReplyContent) -> String {
     let all = items(said);
     let [.., payload] = all.as_slice() else { panic!("{said:?} is empty") };
     let xsd = match &*payload.name().ns {
@@ -97,7 +98,7 @@ pub(crate) fn only(said: &Said) -> String {
         ACME => ACME_XSD.as_bytes(),
         _ => return text_of(payload),
     };
-    let finding = Model::read(xsd).unwrap().explain(payload.bytes());
+    let finding = SchemaModel::read(xsd).unwrap().explain(payload.bytes());
     assert_eq!(finding, None, "{}", text_of(payload));
     text_of(payload)
 }
@@ -116,7 +117,7 @@ fn review(score: &str, findings: &str) -> String {
 
 /// The slot of a final on this stage.
 pub(crate) fn slot(format: &str, status: &str, content: &str) -> String {
-    let nonce = systole_agent::chain::Link::segment("nonce", MARK).hash;
+    let nonce = systole_agent::chain::StoredLink::segment("nonce", MARK).hash;
     let tag = format!("systole-{}-FINAL", &nonce[..8]);
     format!("<{tag} format=\"{format}\" status=\"{status}\">{content}</{tag}>")
 }
@@ -262,7 +263,7 @@ async fn f2_a_payload_that_is_only_text_is_given_in_words() {
         let says = [in_words(dialect, "fair"), in_words(dialect, "good")];
         let mut stage = stage(pursuer(dialect), request(Some("grade"), "x"), &[&says[0], &says[1]]);
         let first = stage.ask().await;
-        let Said::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
+        let ReplyContent::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
         assert_eq!(code, "agent.goal-answer-invalid", "{dialect:?}");
         assert!(words.contains("good"), "{words}");
         let grade = format!(r#"<grade xmlns="{ACME}">good</grade>"#);
@@ -289,7 +290,7 @@ async fn f2_json_in_a_fence_is_taken_and_the_repair_is_recorded() {
     let says = format!("Here it is:\n```json\n{json}\n```");
     let mut stage = stage(pursuer(Dialect::Plain), request(Some("review"), "x"), &[&says]);
     let said = stage.ask().await;
-    assert!(matches!(&said, Said::Again { code, .. } if code == "agent.json-required"), "{said:?}");
+    assert!(matches!(&said, ReplyContent::Again { code, .. } if code == "agent.json-required"), "{said:?}");
 }
 
 #[tokio::test]
@@ -300,11 +301,11 @@ async fn f2_an_answer_that_does_not_fit_is_refused_with_the_fix_and_can_be_repai
         let says: Vec<&str> = says.iter().map(String::as_str).collect();
         let mut stage = stage(pursuer(dialect), request(Some("review"), "x"), &says);
         let first = stage.ask().await;
-        let Said::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
+        let ReplyContent::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
         let prose_code = if dialect == Dialect::Xml { "agent.slot-mismatch" } else { "agent.json-required" };
         assert_eq!(code, prose_code, "{dialect:?}: {words}");
         let second = stage.again(&first).await;
-        let Said::Again { code, words } = &second else { panic!("{dialect:?}: {second:?}") };
+        let ReplyContent::Again { code, words } = &second else { panic!("{dialect:?}: {second:?}") };
         let invalid = if dialect == Dialect::Xml { "agent.goal-answer-invalid" } else { "agent.json-schema" };
         assert_eq!(code, invalid, "{dialect:?}");
         assert!(words.contains("/review/score") && words.contains("10"), "{dialect:?}: {words}");
@@ -373,7 +374,7 @@ async fn f2_converged_in_the_first_pass_is_no_answer() {
         let mut stage = stage(pursuer(dialect), pass(1, None), &[&says[0], &says[1]]);
         let first = stage.ask().await;
         assert!(!stage.prompt().2.contains("CONVERGED"), "{}", stage.prompt().2);
-        let Said::Again { code, .. } = &first else { panic!("{dialect:?}: {first:?}") };
+        let ReplyContent::Again { code, .. } = &first else { panic!("{dialect:?}: {first:?}") };
         assert_eq!(code, "agent.converged-too-early", "{dialect:?}");
         assert_eq!(only(&stage.again(&first).await), output(r#"id="polish""#, "Roses."), "{dialect:?}");
     }
@@ -400,7 +401,7 @@ async fn f2_a_question_to_an_agent_that_pursues_goals_is_answered_as_before() {
         peerless.peers.retain(|_| dialect != Dialect::Plain);
         let mut alone = Stage::of(peerless, &says);
         let (one, other) = (both.ask().await, alone.ask().await);
-        assert!(matches!(other, Said::Items(_)), "{dialect:?}: {other:?}");
+        assert!(matches!(other, ReplyContent::Items(_)), "{dialect:?}: {other:?}");
         assert_eq!(only(&one), only(&other), "{dialect:?}");
         assert_eq!(both.prompt(), alone.prompt(), "{dialect:?}");
     }
@@ -410,19 +411,23 @@ async fn f2_a_question_to_an_agent_that_pursues_goals_is_answered_as_before() {
 async fn f2_a_goal_for_an_element_that_the_agent_does_not_return_fails_before_any_request() {
     let mut stage = stage(pursuer(Dialect::Plain), request(Some("invoice"), "x"), &["x"]);
     let said = stage.ask().await;
-    let Said::Failure { words, retry: false, .. } = &said else { panic!("{said:?}") };
+    let ReplyContent::Failure { words, retry: false, .. } = &said else { panic!("{said:?}") };
     assert!(words.contains("invoice"), "{words}");
     assert!(stage.heard.lock().unwrap().journal.is_empty());
 }
 
 /// The call as its view shows it after that turn: the model's words, and that they were unusable.
-fn unusable(turn: u32, text: &str, said: &Said) -> Vec<Shown> {
-    let Said::Again { code, words } = said else { panic!("{said:?} is no again") };
+fn unusable(turn: u32, text: &str, said: &ReplyContent) -> Vec<ViewEntry> {
+    let ReplyContent::Again { code, words } = said else { panic!("{said:?} is no again") };
     let (stop, text) = ("end".to_owned(), text.to_owned());
     let payload = system_error(code, words);
-    let spot = Spot::Answer { turn, ordinal: 0 };
-    let message = Message { seq: u64::from(turn) * 2, from: "helper".to_owned(), to: None, spot, payload };
-    vec![Shown::Words(Words { turn, stop, tokens_in: None, tokens_out: None, text }), Shown::Message(message)]
+    let spot = MessageSpot::Answer { turn, ordinal: 0 };
+    let message =
+        ViewedMessage { seq: u64::from(turn) * 2, from: "helper".to_owned(), to: None, spot, payload };
+    vec![
+        ViewEntry::Words(ModelWords { turn, stop, tokens_in: None, tokens_out: None, text }),
+        ViewEntry::Message(message),
+    ]
 }
 
 #[tokio::test]
@@ -448,16 +453,22 @@ async fn f1_a_goal_that_goes_on_after_a_restart_is_shown_the_same() {
 async fn f1_an_earlier_goal_in_the_thread_keeps_its_terms() {
     let mut stage = stage(pursuer(Dialect::Plain), request(None, "x"), &["Fine."]);
     let words = |turn, text: &str| {
-        Shown::Words(Words { turn, stop: "end".into(), tokens_in: None, tokens_out: None, text: text.into() })
+        ViewEntry::Words(ModelWords {
+            turn,
+            stop: "end".into(),
+            tokens_in: None,
+            tokens_out: None,
+            text: text.into(),
+        })
     };
     let message = |seq, spot, payload| {
-        Shown::Message(Message { seq, from: "review-change".into(), to: None, spot, payload })
+        ViewEntry::Message(ViewedMessage { seq, from: "review-change".into(), to: None, spot, payload })
     };
     let error = system_error("agent.json-required", "Your final is not JSON.");
     stage.heard.lock().unwrap().before = vec![
-        message(1, Spot::Request, request(Some("review"), "y")),
+        message(1, MessageSpot::Request, request(Some("review"), "y")),
         words(1, "I like it."),
-        message(2, Spot::Answer { turn: 1, ordinal: 0 }, error),
+        message(2, MessageSpot::Answer { turn: 1, ordinal: 0 }, error),
         words(2, r#"{"score": 7, "findings": "none"}"#),
     ];
     assert_eq!(only(&stage.ask().await), output(r#"id="judge""#, "Fine."));

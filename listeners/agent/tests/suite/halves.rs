@@ -1,7 +1,7 @@
 //! Characters that a provider cuts into two UTF-16 halves: joined across the events of one text, and U+FFFD if the
 //! other half never comes.
 
-use systole_agent::model::{Answer, Fault, Model, Part, Piece};
+use systole_agent::model::{AnswerPiece, MessagePart, Model, ModelAnswer, ModelFault};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, adapter, ask, call, limits, model, request, run, text, watcher};
@@ -55,7 +55,7 @@ pub(crate) fn ends(form: Provider) -> Vec<String> {
     events.iter().map(|event| (*event).to_owned()).collect()
 }
 
-fn answered(form: Provider, mut events: Vec<String>) -> Result<Answer, Fault> {
+fn answered(form: Provider, mut events: Vec<String>) -> Result<ModelAnswer, ModelFault> {
     events.extend(ends(form));
     let server = Server::saying(stream(form, &events));
     ask(&model(form, &server.url()), limits(), request("hello"))
@@ -78,8 +78,8 @@ fn e13_halves_of_a_character_are_joined_over_events_and_shown_whole() {
             .unwrap()
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) | Piece::Reasoning(text) => text.clone(),
-                Piece::Call { arguments, .. } => arguments.clone(),
+                AnswerPiece::Text(text) | AnswerPiece::Reasoning(text) => text.clone(),
+                AnswerPiece::Call { arguments, .. } => arguments.clone(),
             })
             .collect();
         assert_eq!(shown, "a\u{1f600}b\u{1f600}\u{1f9e0}", "{form:?}");
@@ -122,7 +122,9 @@ fn reasoning_is_joined_as_text_is_and_a_half_does_not_go_over_to_another_part() 
         }
         events.push(says(form, "\\ude00!"));
         let found = answered(form, events).unwrap_or_else(|fault| panic!("{form:?}: {fault:?}"));
-        let [Part::Reasoning(kept), said] = found.parts.as_slice() else { panic!("{form:?}: {found:?}") };
+        let [MessagePart::Reasoning(kept), said] = found.parts.as_slice() else {
+            panic!("{form:?}: {found:?}")
+        };
         let kept = kept.to_string();
         assert!(kept.contains("\"\u{1f600} \u{fffd}\""), "{form:?}: {kept}");
         assert_eq!(*said, text("\u{fffd}!"), "{form:?}");

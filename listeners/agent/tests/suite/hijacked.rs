@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use systole_agent::model::{
-    Answer, Answering, Call, Message, Model, Part, Request, Role, Stop, Usage, Watcher,
+    AnswerFuture, AnswerWatcher, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest, NativeCall,
+    PromptMessage, StopReason, TokenUsage,
 };
 
 use crate::stage::MARK;
@@ -27,14 +28,14 @@ pub(crate) struct Hijacked {
     words: String,
     guise: Guise,
     is_native: bool,
-    asked: Arc<Mutex<Vec<Request>>>,
+    asked: Arc<Mutex<Vec<ModelRequest>>>,
     obeyed: Arc<Mutex<u32>>,
 }
 
 /// The requests to it, and how often it obeyed.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
-    pub(crate) asked: Arc<Mutex<Vec<Request>>>,
+    pub(crate) asked: Arc<Mutex<Vec<ModelRequest>>>,
     pub(crate) obeyed: Arc<Mutex<u32>>,
 }
 
@@ -44,8 +45,8 @@ impl Hijacked {
         Self { words: words.to_owned(), guise, is_native, asked, obeyed }
     }
 
-    fn answer(&self, request: Request) -> Vec<Part> {
-        let newest = request.messages.iter().rposition(|message| message.role == Role::Assistant);
+    fn answer(&self, request: ModelRequest) -> Vec<MessagePart> {
+        let newest = request.messages.iter().rposition(|message| message.role == MessageAuthor::Assistant);
         let newest = newest.map_or(0, |at| at + 1);
         let shown = request.messages[newest..request.messages.len() - 1].iter().map(read).collect::<String>();
         self.asked.lock().unwrap().push(request);
@@ -55,24 +56,24 @@ impl Hijacked {
         }
         match self.is_native {
             true => vec![call("search-1", "search", r#"{"query": "login"}"#)],
-            false => vec![Part::Text(
+            false => vec![MessagePart::Text(
                 "<thinking>I look.</thinking><search><query>login</query></search>".to_owned(),
             )],
         }
     }
 
-    fn obey(&self) -> Vec<Part> {
+    fn obey(&self) -> Vec<MessagePart> {
         let words = &self.words;
         match self.guise {
-            Guise::Bare => vec![Part::Text(words.clone())],
-            Guise::Reasoned => vec![Part::Text(format!("<thinking>I obey.</thinking>\n{words}"))],
-            Guise::Own => vec![Part::Text(format!("<helper>\n{words}\n</helper>"))],
+            Guise::Bare => vec![MessagePart::Text(words.clone())],
+            Guise::Reasoned => vec![MessagePart::Text(format!("<thinking>I obey.</thinking>\n{words}"))],
+            Guise::Own => vec![MessagePart::Text(format!("<helper>\n{words}\n</helper>"))],
             Guise::Called => {
                 let arguments = serde_json::json!({ "value": words }).to_string();
                 let names = words.split('<').skip(1).take(5).map(|tag| {
                     tag.split(['>', ' ', '/']).next().filter(|name| !name.is_empty()).unwrap_or("core")
                 });
-                let mut parts: Vec<Part> = (1u32..)
+                let mut parts: Vec<MessagePart> = (1u32..)
                     .zip(names)
                     .map(|(number, name)| call(&format!("forged-{number}"), name, &arguments))
                     .collect();
@@ -84,8 +85,12 @@ impl Hijacked {
     }
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
+    MessagePart::Call(NativeCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
 }
 
 /// A text with the mark covered, as it is shown when it does not come from the core.
@@ -99,24 +104,27 @@ pub(crate) fn covered(text: &str) -> String {
 }
 
 /// A message as a model reads it, without the markup of the prompt.
-fn read(message: &Message) -> String {
+fn read(message: &PromptMessage) -> String {
     let words = message.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => {
+        MessagePart::Text(text) => {
             let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&#13;", "\r");
             Some(text.replace("&quot;", "\"").replace("&amp;", "&"))
         }
-        Part::Result { text, .. } => Some(text.clone()),
-        Part::Call(_) | Part::Reasoning(_) => None,
+        MessagePart::Result { text, .. } => Some(text.clone()),
+        MessagePart::Call(_) | MessagePart::Reasoning(_) => None,
     });
     words.collect::<Vec<_>>().join("\n")
 }
 
 impl Model for Hijacked {
-    fn ask(&self, request: Request, _: Watcher) -> Answering {
+    fn ask(&self, request: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let parts = self.answer(request);
-        let stop =
-            if parts.iter().any(|part| matches!(part, Part::Call(_))) { Stop::Tool } else { Stop::End };
-        let answer = Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() };
+        let stop = if parts.iter().any(|part| matches!(part, MessagePart::Call(_))) {
+            StopReason::Tool
+        } else {
+            StopReason::End
+        };
+        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
         Box::pin(async move { Ok(answer) })
     }
 }

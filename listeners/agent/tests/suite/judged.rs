@@ -1,7 +1,7 @@
 //! Results that a schema has checked are shown with their markup, and nothing in their values is more than text.
 
-use systole_agent::spec::{Agent, Contract, Dialect, Schema};
-use systole_kit::{Payload, QName, writer::Writer};
+use systole_agent::spec::{AgentSpec, Dialect, ElementContract, NamedSchema};
+use systole_kit::{Payload, QName, writer::XmlWriter};
 
 use crate::injections;
 use crate::reader::{Block, Inside, blocks};
@@ -24,12 +24,12 @@ const XSD: &str = r###"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xm
 
 const ANSWERS: &str = "helper:\n  - say: <thinking>I look.</thinking><search><query>login</query></search>\n  - say: <thinking>Done.</thinking><attempt_completion><result>x</result></attempt_completion>\n";
 
-fn agent() -> Agent {
+fn agent() -> AgentSpec {
     let mut agent = helper(Dialect::Xml);
     let mut schemas = agent.schemas.to_vec();
-    schemas.push(Schema { name: "hits.xsd".to_owned(), text: XSD.as_bytes().into() });
+    schemas.push(NamedSchema { name: "hits.xsd".to_owned(), text: XSD.as_bytes().into() });
     agent.schemas = schemas.into();
-    agent.peers[0].returns.push(Contract { element: QName::new(HITS, "hits"), schema: 2 });
+    agent.peers[0].returns.push(ElementContract { element: QName::new(HITS, "hits"), schema: 2 });
     agent.prompt.push(section("my_notes", &["Read them."], false));
     agent
 }
@@ -46,7 +46,7 @@ async fn shown(answer: Payload) -> String {
     value["parts"][0]["text"].as_str().expect("text").to_owned()
 }
 
-fn hits(write: impl FnOnce(&mut Writer)) -> Payload {
+fn hits(write: impl FnOnce(&mut XmlWriter)) -> Payload {
     Payload::write(HITS, "hits", write)
 }
 

@@ -1,6 +1,6 @@
 //! A key is sent and never shown: not in messages, not in a partial answer, not in the output of `Debug`.
 
-use systole_agent::model::{Adapter, Fault, Key, KeyFault};
+use systole_agent::model::{Adapter, KeyFault, ModelFault, ModelKey};
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, limits, model, request};
@@ -39,7 +39,7 @@ fn e13_a_key_that_is_said_back_stands_nowhere() {
         let server =
             Server::start(answers.into_iter().map(|bytes| vec![super::server::Act::Send(bytes)]).collect());
         for at in 0..count {
-            let fault: Fault =
+            let fault: ModelFault =
                 ask(&model(form, &server.url()), limits(), request("hello")).expect_err("a fault");
             for shown in [format!("{fault:?}"), fault.to_string(), fault.partial.clone()] {
                 assert!(!shown.contains("sk-test"), "{form:?} {at}: {shown}");
@@ -56,7 +56,7 @@ fn e13_a_missing_key_names_its_variable_and_where_that_is_named() {
     for (given, missing) in
         [(None, true), (Some(" \n"), true), (Some("a\u{e9}b"), false), (Some("a b"), false)]
     {
-        let fault = match Key::of(&model, |variable| {
+        let fault = match ModelKey::of(&model, |variable| {
             assert_eq!(variable, "SOME_KEY");
             given.map(str::to_owned)
         }) {
@@ -67,15 +67,15 @@ fn e13_a_missing_key_names_its_variable_and_where_that_is_named() {
         let words = fault.to_string();
         assert!(words.starts_with("the variable SOME_KEY, which models.main.key_env names, "), "{words}");
     }
-    let keyless = spec::Model { key_env: None, ..model };
-    assert!(matches!(Key::of(&keyless, |_| panic!("nothing is read")), Ok(None)));
+    let keyless = spec::ModelSpec { key_env: None, ..model };
+    assert!(matches!(ModelKey::of(&keyless, |_| panic!("nothing is read")), Ok(None)));
 }
 
 #[test]
 fn e13_without_a_key_the_words_say_where_one_is_named() {
     for form in FORMS {
         let server = Server::saying(measured("401 No", &[], "{\"error\":\"who are you\"}"));
-        let model = spec::Model { key_env: None, ..model(form, &server.url()) };
+        let model = spec::ModelSpec { key_env: None, ..model(form, &server.url()) };
         let adapter = Adapter::new(&model, None, limits(), None).expect("a model without a key");
         let asking = systole_agent::model::Model::ask(&adapter, request("hello"), super::bench::unwatched());
         let fault = super::bench::run(asking).expect_err("a fault");

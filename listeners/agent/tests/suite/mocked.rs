@@ -7,46 +7,47 @@ use std::time::Duration;
 
 use serde_json::Value;
 use systole_agent::model::{
-    Answer, Ask, Fault, FaultKind, Limits, Model, Models, NoAnswer, Part, Request, Role, Stop,
+    EstimatedRequest, HttpLimits, MessageAuthor, MessagePart, Model, ModelAnswer, ModelFault, ModelFaultKind,
+    ModelRequest, Models, NoAnswer, StopReason,
 };
-use systole_agent::spec::{self, Price, Provider, Retry};
+use systole_agent::spec::{self, Price, Provider, RequestRetry};
 use systole_kit::money::Money;
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use super::bench::{FORMS, KEY, adapter, limits, model, request, run, said, search_tool, text, unwatched};
 use super::models::{Books, Diary};
 
 fn mock(script: &str, window: Option<u64>) -> MockModel {
-    let script = Script::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
-    let options = Options { window, key: Some(KEY.to_owned()), ..Options::default() };
+    let script = MockScript::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
+    let options = MockOptions { window, key: Some(KEY.to_owned()), ..MockOptions::default() };
     MockModel::start(script, options).expect("a mock")
 }
 
-fn specified(name: &str, form: Provider, mock: &MockModel, fallback: &[&str]) -> spec::Model {
+fn specified(name: &str, form: Provider, mock: &MockModel, fallback: &[&str]) -> spec::ModelSpec {
     let money = |amount| Money::parse(amount).unwrap();
     let cached = Some(money("0.3 USD"));
     let price = Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached, per: 1_000_000 };
     let path = if form == Provider::OpenAi { "/v1" } else { "" };
-    spec::Model {
+    spec::ModelSpec {
         name: name.to_owned(),
         price: Some(price),
         at_once: 2,
-        retry: Retry { attempts: 3, first_ms: 1, longest_ms: 4 },
+        retry: RequestRetry { attempts: 3, first_ms: 1, longest_ms: 4 },
         fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
         ..model(form, &format!("{}{path}", mock.url()))
     }
 }
 
-fn models(all: Vec<spec::Model>, limits: &Limits) -> Models {
+fn models(all: Vec<spec::ModelSpec>, limits: &HttpLimits) -> Models {
     let all = all.into_iter().map(|model| {
         let asked = Arc::new(adapter(&model, limits.clone())) as Arc<dyn Model>;
         (model, asked)
     });
-    Models::new(all.collect(), Box::new(systole_agent::model::Dice), limits).expect("good models")
+    Models::new(all.collect(), Box::new(systole_agent::model::SystemRandom), limits).expect("good models")
 }
 
-async fn asked(models: &Models, request: Request, diary: &Diary) -> Result<Answer, Fault> {
-    let ask = Ask { request, tokens_in: 10 };
+async fn asked(models: &Models, request: ModelRequest, diary: &Diary) -> Result<ModelAnswer, ModelFault> {
+    let ask = EstimatedRequest { request, tokens_in: 10 };
     match models.ask("main", &ask, &mut Books::new(diary), unwatched()).await {
         Ok(answer) => Ok(answer),
         Err(NoAnswer::Fault(fault)) => Err(fault),
@@ -54,8 +55,8 @@ async fn asked(models: &Models, request: Request, diary: &Diary) -> Result<Answe
     }
 }
 
-fn with_tools(request: Request) -> Request {
-    Request { tools: vec![search_tool()], ..request }
+fn with_tools(request: ModelRequest) -> ModelRequest {
+    ModelRequest { tools: vec![search_tool()], ..request }
 }
 
 #[test]
@@ -70,14 +71,14 @@ fn e13_a_conversation_with_reasoning_and_calls_is_taken_in_every_form() {
         run(async {
             let diary = Diary::new();
             let first = asked(&models, with_tools(request("find it")), &diary).await.expect("an answer");
-            assert_eq!(first.stop, Stop::Tool, "{form:?}: {first:?}");
+            assert_eq!(first.stop, StopReason::Tool, "{form:?}: {first:?}");
             let usage = first.usage;
             assert_eq!((usage.tokens_in, usage.tokens_out), (Some(120), Some(30)), "{form:?}");
             let priced = if form == Provider::Ollama { "0.00081 USD" } else { "0.00054 USD" };
             let line = diary.lines().last().cloned().unwrap_or_default();
             assert!(line.ends_with(&format!("120+30 {priced}")), "{form:?}: {line}");
             let results = first.parts.iter().filter_map(|part| match part {
-                Part::Call(call) => Some(Part::Result {
+                MessagePart::Call(call) => Some(MessagePart::Result {
                     id: call.id.clone(),
                     name: call.name.clone(),
                     text: "found".to_owned(),
@@ -85,16 +86,19 @@ fn e13_a_conversation_with_reasoning_and_calls_is_taken_in_every_form() {
                 }),
                 _ => None,
             });
-            let results: Vec<Part> = results.collect();
+            let results: Vec<MessagePart> = results.collect();
             assert_eq!(results.len(), 2, "{form:?}: {first:?}");
-            assert!(first.parts.iter().any(|part| matches!(part, Part::Reasoning(_))), "{form:?}: {first:?}");
+            assert!(
+                first.parts.iter().any(|part| matches!(part, MessagePart::Reasoning(_))),
+                "{form:?}: {first:?}"
+            );
             let mut further = with_tools(request("find it"));
-            further.messages.push(said(Role::Assistant, first.parts.clone()));
-            further.messages.push(said(Role::User, results));
-            further.messages.push(said(Role::User, vec![text("and?")]));
+            further.messages.push(said(MessageAuthor::Assistant, first.parts.clone()));
+            further.messages.push(said(MessageAuthor::User, results));
+            further.messages.push(said(MessageAuthor::User, vec![text("and?")]));
             let second = asked(&models, further, &diary).await;
             let second = second.map(|answer| (answer.parts, answer.stop));
-            assert_eq!(second, Ok((vec![text("Grüße 🧠")], Stop::End)), "{form:?}");
+            assert_eq!(second, Ok((vec![text("Grüße 🧠")], StopReason::End)), "{form:?}");
         });
         let seen = mock.stop();
         assert!(seen.iter().all(|seen| seen.status == 200 && seen.scripted), "{form:?}: {seen:?}");
@@ -131,21 +135,21 @@ fn e13_usage_is_that_of_the_mock_to_the_token() {
 #[test]
 fn e18_what_is_repeated_and_what_is_not_is_counted_by_the_mock() {
     // The script, the number of requests, and the outcome.
-    let cases: [(&str, usize, Option<FaultKind>); 9] = [
+    let cases: [(&str, usize, Option<ModelFaultKind>); 9] = [
         ("- {error: {status: 429, retry_after: 0s}}\n- {error: {status: 503}}\n- {say: x}", 3, None),
-        ("- {error: {status: 500}, times: 9}", 3, Some(FaultKind::Unavailable)),
+        ("- {error: {status: 500}, times: 9}", 3, Some(ModelFaultKind::Unavailable)),
         ("- {html: true}\n- {say: x}", 2, None),
-        ("- {error: {status: 400, body: no}}\n- {say: x}", 1, Some(FaultKind::InvalidRequest)),
-        ("- {say: 12345678, cut: true}\n- {say: x}", 1, Some(FaultKind::Truncated)),
-        ("- {say: hä, cut: {in: ä}}\n- {say: x}", 1, Some(FaultKind::Truncated)),
-        ("- {say: hello, stop: none}\n- {say: x}", 1, Some(FaultKind::Truncated)),
+        ("- {error: {status: 400, body: no}}\n- {say: x}", 1, Some(ModelFaultKind::InvalidRequest)),
+        ("- {say: 12345678, cut: true}\n- {say: x}", 1, Some(ModelFaultKind::Truncated)),
+        ("- {say: hä, cut: {in: ä}}\n- {say: x}", 1, Some(ModelFaultKind::Truncated)),
+        ("- {say: hello, stop: none}\n- {say: x}", 1, Some(ModelFaultKind::Truncated)),
         ("- {garbage: true}\n- {say: x}", 1, None),
-        ("- {endless: true}\n- {say: x}", 1, Some(FaultKind::TooLarge)),
+        ("- {endless: true}\n- {say: x}", 1, Some(ModelFaultKind::TooLarge)),
     ];
     for form in FORMS {
         for (script, count, end) in cases {
             let mock = mock(script, None);
-            let limits = Limits { answer: 50_000, ..limits() };
+            let limits = HttpLimits { answer: 50_000, ..limits() };
             let models = models(vec![specified("main", form, &mock, &[])], &limits);
             let found = run(async { asked(&models, request("hello"), &Diary::new()).await });
             let garbage = script.contains("garbage");
@@ -170,7 +174,7 @@ fn e13_an_error_with_a_good_status_is_one_in_every_form() {
             let models = models(vec![specified("main", form, &mock, &[])], &limits());
             let found = run(async { asked(&models, request("hello"), &Diary::new()).await });
             let fault = found.expect_err("an error");
-            assert_eq!(fault.kind, FaultKind::Unavailable, "{form:?} {script}: {fault:?}");
+            assert_eq!(fault.kind, ModelFaultKind::Unavailable, "{form:?} {script}: {fault:?}");
             let said = script.contains("say");
             assert_eq!(fault.partial == "hello", said, "{form:?}: {fault:?}");
             // Anthropic reports its input tokens before any text, so its error comes after tokens.
@@ -198,17 +202,17 @@ fn e13_a_fallback_provider_answers_and_reads_the_first_providers_messages() {
             let begun = asked(&models, with_tools(request("hello")), &diary).await.expect("an answer");
             let mut further = with_tools(request("hello"));
             let id = begun.parts.iter().find_map(|part| match part {
-                Part::Call(call) => Some(call.id.clone()),
+                MessagePart::Call(call) => Some(call.id.clone()),
                 _ => None,
             });
-            let result = Part::Result {
+            let result = MessagePart::Result {
                 id: id.expect("a call"),
                 name: "search".to_owned(),
                 text: "found".to_owned(),
                 is_error: false,
             };
-            further.messages.push(said(Role::Assistant, begun.parts));
-            further.messages.push(said(Role::User, vec![result]));
+            further.messages.push(said(MessageAuthor::Assistant, begun.parts));
+            further.messages.push(said(MessageAuthor::User, vec![result]));
             let found = asked(&models, further, &diary).await.expect("an answer");
             assert_eq!((found.parts, found.by.as_str()), (vec![text("from the other")], "spare"));
         });
@@ -239,11 +243,15 @@ fn e13_a_too_large_request_a_wrong_key_and_an_unknown_model_are_reported() {
         let narrow_model = models(vec![specified("main", form, &narrow, &[])], &limits());
         let long = request(&"word ".repeat(100));
         let fault = run(async { asked(&narrow_model, long, &Diary::new()).await }).expect_err("too long");
-        assert_eq!((fault.kind, fault.status), (FaultKind::InvalidRequest, Some(400)), "{form:?}: {fault:?}");
+        assert_eq!(
+            (fault.kind, fault.status),
+            (ModelFaultKind::InvalidRequest, Some(400)),
+            "{form:?}: {fault:?}"
+        );
         assert!(fault.words.contains("lower models.main.window"), "{form:?}: {fault:?}");
 
-        let script = Script::parse("known:\n  - {say: x}").unwrap_or_else(|bad| panic!("{bad:?}"));
-        let options = Options { key: Some("another".to_owned()), ..Options::default() };
+        let script = MockScript::parse("known:\n  - {say: x}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = MockOptions { key: Some("another".to_owned()), ..MockOptions::default() };
         let locked = MockModel::start(script.clone(), options).expect("a mock");
         let models_of = |mock: &MockModel| models(vec![specified("main", form, mock, &[])], &limits());
         let fault =
@@ -252,7 +260,7 @@ fn e13_a_too_large_request_a_wrong_key_and_an_unknown_model_are_reported() {
             assert_eq!(fault.status, Some(401), "{form:?}: {fault:?}");
             assert!(fault.words.contains("the key in SOME_KEY"), "{form:?}: {fault:?}");
         }
-        let open = MockModel::start(script, Options::default()).expect("a mock");
+        let open = MockModel::start(script, MockOptions::default()).expect("a mock");
         let fault =
             run(async { asked(&models_of(&open), request("x"), &Diary::new()).await }).expect_err("no");
         assert_eq!(fault.status, Some(404), "{form:?}: {fault:?}");
@@ -273,8 +281,8 @@ fn e18_a_caller_that_stops_waiting_disconnects_from_the_provider() {
                 () = heard.notified() => {}
             }
         });
-        let gone = |seen: &[systole_mock_model::Seen]| {
-            seen.iter().all(|seen| seen.end == systole_mock_model::End::Gone)
+        let gone = |seen: &[systole_mock_model::SeenRequest]| {
+            seen.iter().all(|seen| seen.end == systole_mock_model::AnswerEnd::Gone)
         };
         let seen = mock.wait(Duration::from_secs(20), gone);
         assert!(seen.as_ref().is_ok_and(|seen| seen.len() == 1), "{form:?}: {seen:?}");

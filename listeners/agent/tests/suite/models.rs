@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use systole_agent::model::script::Script;
 use systole_agent::model::{
-    Answer, Answering, Ask, Came, Chance, Fault, FaultKind, Going, Ledger, Limits, Model, Models, NoAnswer,
-    Piece, Request, Stop, Usage, Watcher,
+    AnswerFuture, AnswerPiece, AnswerWatcher, EstimatedRequest, HttpLimits, Ledger, Model, ModelAnswer,
+    ModelFault, ModelFaultKind, ModelRequest, Models, NoAnswer, OutgoingRequest, RandomSource,
+    RequestOutcome, StopReason, TokenUsage,
 };
-use systole_agent::spec::{self, Price, Provider, Retry};
+use systole_agent::spec::{self, Price, Provider, RequestRetry};
 use systole_kit::money::Money;
 use tokio::time::Instant;
 
@@ -54,18 +55,18 @@ impl Books {
 impl Ledger for Books {
     type Halt = &'static str;
 
-    async fn started(&mut self, going: Going<'_>) -> Result<(), Self::Halt> {
+    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), Self::Halt> {
         self.started += 1;
         if self.started == self.no_at {
             return Err("budget.tokens");
         }
         let money = going.reserve.money.map(|money| format!(" {money}")).unwrap_or_default();
-        let Going { model, attempt, reserve } = going;
+        let OutgoingRequest { model, attempt, reserve } = going;
         self.diary.note(format!("started {} {attempt}: {}{money}", model.name, reserve.tokens));
         Ok(())
     }
 
-    async fn ended(&mut self, came: Came<'_>) -> Result<(), Self::Halt> {
+    async fn ended(&mut self, came: RequestOutcome<'_>) -> Result<(), Self::Halt> {
         let what = match came.outcome {
             Ok(answer) => format!("{:?}", answer.stop),
             Err(fault) => fault.kind.code().to_owned(),
@@ -81,20 +82,20 @@ impl Ledger for Books {
 /// A model that gives prepared answers and records its requests.
 struct Told {
     name: &'static str,
-    outcomes: Mutex<VecDeque<Result<Answer, Fault>>>,
+    outcomes: Mutex<VecDeque<Result<ModelAnswer, ModelFault>>>,
     diary: Diary,
     out: Arc<AtomicUsize>,
     most: Arc<AtomicUsize>,
 }
 
 impl Model for Told {
-    fn ask(&self, _request: Request, mut watcher: Watcher) -> Answering {
+    fn ask(&self, _request: ModelRequest, mut watcher: AnswerWatcher) -> AnswerFuture {
         self.diary.note(format!("asked {}", self.name));
         let outcome = self.outcomes.lock().unwrap().pop_front().expect("it is not asked so often");
         let (out, most) = (Arc::clone(&self.out), Arc::clone(&self.most));
         Box::pin(async move {
             most.fetch_max(out.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            watcher(Piece::Text("x".to_owned()));
+            watcher(AnswerPiece::Text("x".to_owned()));
             for _ in 0..10 {
                 tokio::task::yield_now().await;
             }
@@ -107,42 +108,43 @@ impl Model for Told {
 /// A source of chance that always returns the same number.
 struct Always(u64);
 
-impl Chance for Always {
+impl RandomSource for Always {
     fn up_to(&self, most: u64) -> u64 {
         self.0.min(most)
     }
 }
 
-fn good() -> Result<Answer, Fault> {
-    let usage = Usage { tokens_in: Some(100), tokens_out: Some(10), cached: None };
-    Ok(Answer { parts: vec![text("x")], stop: Stop::End, usage, by: "some".to_owned() })
+fn good() -> Result<ModelAnswer, ModelFault> {
+    let usage = TokenUsage { tokens_in: Some(100), tokens_out: Some(10), cached: None };
+    Ok(ModelAnswer { parts: vec![text("x")], stop: StopReason::End, usage, by: "some".to_owned() })
 }
 
-fn bad(kind: FaultKind, status: Option<u16>) -> Result<Answer, Fault> {
+fn bad(kind: ModelFaultKind, status: Option<u16>) -> Result<ModelAnswer, ModelFault> {
     let words = status.map_or_else(|| "it broke".to_owned(), |status| format!("it answered {status}"));
     let (retry_after_ms, partial) = (None, String::new());
-    Err(Fault { kind, words, status, retry_after_ms, partial, may_be_paid: false })
+    Err(ModelFault { kind, words, status, retry_after_ms, partial, may_be_paid: false })
 }
 
-fn waiting(ms: u64) -> Result<Answer, Fault> {
-    bad(FaultKind::RateLimited, Some(429)).map_err(|fault| Fault { retry_after_ms: Some(ms), ..fault })
+fn waiting(ms: u64) -> Result<ModelAnswer, ModelFault> {
+    bad(ModelFaultKind::RateLimited, Some(429))
+        .map_err(|fault| ModelFault { retry_after_ms: Some(ms), ..fault })
 }
 
-fn busy() -> Result<Answer, Fault> {
-    bad(FaultKind::RateLimited, Some(429))
+fn busy() -> Result<ModelAnswer, ModelFault> {
+    bad(ModelFaultKind::RateLimited, Some(429))
 }
 
-type Scripted = (&'static str, &'static [&'static str], Vec<Result<Answer, Fault>>);
+type Scripted = (&'static str, &'static [&'static str], Vec<Result<ModelAnswer, ModelFault>>);
 
-fn specified(name: &str, fallback: &[&str]) -> spec::Model {
+fn specified(name: &str, fallback: &[&str]) -> spec::ModelSpec {
     let money = |amount| Money::parse(amount).unwrap();
     let price =
         Price { tokens_in: money("3 USD"), tokens_out: money("15 USD"), cached: None, per: 1_000_000 };
-    spec::Model {
+    spec::ModelSpec {
         name: name.to_owned(),
         price: (name == "main").then_some(price),
         at_once: 2,
-        retry: Retry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
+        retry: RequestRetry { attempts: 4, first_ms: 1_000, longest_ms: 60_000 },
         fallback: fallback.iter().map(|name| (*name).to_owned()).collect(),
         ..model(Provider::OpenAi, "")
     }
@@ -156,19 +158,23 @@ fn models(diary: &Diary, chance: u64, scripted: Vec<Scripted>) -> (Models, Arc<A
         (specified(name, fallback), Arc::new(told) as Arc<dyn Model>)
     });
     let models =
-        Models::new(each.collect(), Box::new(Always(chance)), &Limits::default()).expect("good models");
+        Models::new(each.collect(), Box::new(Always(chance)), &HttpLimits::default()).expect("good models");
     (models, most)
 }
 
-fn asked() -> Ask {
-    Ask { request: request("hello"), tokens_in: 200 }
+fn asked() -> EstimatedRequest {
+    EstimatedRequest { request: request("hello"), tokens_in: 200 }
 }
 
 #[tokio::test(start_paused = true)]
 async fn e13_a_passing_fault_is_repeated_with_growing_pauses_and_all_is_in_the_books() {
     let diary = Diary::new();
-    let busy_then_good =
-        vec![busy(), bad(FaultKind::Unavailable, Some(503)), bad(FaultKind::Truncated, Some(200)), good()];
+    let busy_then_good = vec![
+        busy(),
+        bad(ModelFaultKind::Unavailable, Some(503)),
+        bad(ModelFaultKind::Truncated, Some(200)),
+        good(),
+    ];
     let (models, _) = models(&diary, 250, vec![("main", &[], busy_then_good)]);
     let (watcher, pieces) = watcher();
     let (ask, mut books) = (asked(), Books::new(&diary));
@@ -214,7 +220,7 @@ async fn e13_what_a_provider_asks_to_wait_is_waited_up_to_a_limit() {
         fault.words,
         "main: it answered 429; it asks to wait 120001 ms, and 120000 ms are waited at most, after 3 attempts"
     );
-    assert_eq!((fault.kind, fault.retry_after_ms), (FaultKind::RateLimited, Some(120_001)));
+    assert_eq!((fault.kind, fault.retry_after_ms), (ModelFaultKind::RateLimited, Some(120_001)));
     let asked: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("asked")).collect();
     assert_eq!(asked, ["0 asked main", "90000 asked main", "92000 asked main"]);
 }
@@ -222,14 +228,14 @@ async fn e13_what_a_provider_asks_to_wait_is_waited_up_to_a_limit() {
 #[tokio::test(start_paused = true)]
 async fn e13_another_model_is_asked_where_one_cannot_and_the_words_tell_all() {
     let diary = Diary::new();
-    let gone = vec![bad(FaultKind::InvalidRequest, Some(404))];
+    let gone = vec![bad(ModelFaultKind::InvalidRequest, Some(404))];
     let (models, _) = models(
         &diary,
         0,
         vec![
             ("main", &["second", "third"], vec![busy(), busy(), busy(), busy()]),
             ("second", &["main"], gone),
-            ("third", &[], vec![bad(FaultKind::InvalidRequest, Some(400))]),
+            ("third", &[], vec![bad(ModelFaultKind::InvalidRequest, Some(400))]),
         ],
     );
     let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
@@ -238,7 +244,7 @@ async fn e13_another_model_is_asked_where_one_cannot_and_the_words_tell_all() {
         fault.words,
         "main: it answered 429, after 4 attempts; second: it answered 404; third: it answered 400"
     );
-    assert_eq!((fault.kind, fault.status), (FaultKind::InvalidRequest, Some(400)));
+    assert_eq!((fault.kind, fault.status), (ModelFaultKind::InvalidRequest, Some(400)));
     let started: Vec<String> = diary.lines().into_iter().filter(|line| line.contains("started")).collect();
     let last = started.last().map(String::as_str);
     assert_eq!((started.len(), last), (6, Some("7000 started third 1: 700")), "{started:?}");
@@ -246,9 +252,14 @@ async fn e13_another_model_is_asked_where_one_cannot_and_the_words_tell_all() {
 
 #[tokio::test(start_paused = true)]
 async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
-    for kind in [FaultKind::Truncated, FaultKind::Unavailable, FaultKind::TooLarge, FaultKind::RateLimited] {
+    for kind in [
+        ModelFaultKind::Truncated,
+        ModelFaultKind::Unavailable,
+        ModelFaultKind::TooLarge,
+        ModelFaultKind::RateLimited,
+    ] {
         let diary = Diary::new();
-        let paid = bad(kind, Some(429)).map_err(|fault| Fault { may_be_paid: true, ..fault });
+        let paid = bad(kind, Some(429)).map_err(|fault| ModelFault { may_be_paid: true, ..fault });
         let (models, _) = models(&diary, 0, vec![("main", &["other"], vec![paid]), ("other", &[], vec![])]);
         let found = models.ask("main", &asked(), &mut Books::new(&diary), unwatched()).await;
         assert!(matches!(&found, Err(NoAnswer::Fault(fault)) if fault.may_be_paid), "{found:?}");
@@ -260,14 +271,14 @@ async fn e18_what_may_be_paid_is_asked_once_and_nowhere_else() {
 #[tokio::test(start_paused = true)]
 async fn e13_a_request_that_is_wrong_or_refused_is_not_repeated() {
     for (kind, status, elsewhere) in [
-        (FaultKind::InvalidRequest, Some(400), false),
-        (FaultKind::InvalidRequest, None, false),
-        (FaultKind::Refused, Some(200), false),
-        (FaultKind::TooLarge, Some(200), false),
-        (FaultKind::InvalidRequest, Some(401), true),
-        (FaultKind::InvalidRequest, Some(403), true),
-        (FaultKind::Refused, Some(402), true),
-        (FaultKind::Refused, Some(429), true),
+        (ModelFaultKind::InvalidRequest, Some(400), false),
+        (ModelFaultKind::InvalidRequest, None, false),
+        (ModelFaultKind::Refused, Some(200), false),
+        (ModelFaultKind::TooLarge, Some(200), false),
+        (ModelFaultKind::InvalidRequest, Some(401), true),
+        (ModelFaultKind::InvalidRequest, Some(403), true),
+        (ModelFaultKind::Refused, Some(402), true),
+        (ModelFaultKind::Refused, Some(429), true),
     ] {
         let diary = Diary::new();
         let fault = vec![bad(kind, status)];
@@ -321,7 +332,7 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
     let silent = || -> Arc<dyn Model> {
         struct Silent;
         impl Model for Silent {
-            fn ask(&self, _request: Request, _watcher: Watcher) -> Answering {
+            fn ask(&self, _request: ModelRequest, _watcher: AnswerWatcher) -> AnswerFuture {
                 panic!("no test asks it")
             }
         }
@@ -333,7 +344,7 @@ fn e13_models_that_cannot_be_told_apart_or_are_not_there_are_refused() {
         (vec![specified("main", &["main"])], "models.main.fallback names main, which is not another model"),
     ] {
         let given = given.into_iter().map(|model| (model, silent())).collect();
-        match Models::new(given, Box::new(Always(0)), &Limits::default()) {
+        match Models::new(given, Box::new(Always(0)), &HttpLimits::default()) {
             Ok(_) => panic!("{words}"),
             Err(unusable) => assert!(unusable.to_string().starts_with(words), "{unusable}"),
         }

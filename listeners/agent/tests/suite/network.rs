@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use systole_agent::model::{Fault, FaultKind, Limits, Model};
+use systole_agent::model::{HttpLimits, Model, ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider;
 use tokio::sync::Notify;
 
@@ -14,7 +14,7 @@ use super::streams::{body, content_type};
 
 const SHORT: Duration = Duration::from_millis(60);
 
-fn fault(provider: Provider, url: &str, limits: Limits) -> Fault {
+fn fault(provider: Provider, url: &str, limits: HttpLimits) -> ModelFault {
     ask(&model(provider, url), limits, request("hello")).expect_err("a fault")
 }
 
@@ -25,14 +25,14 @@ fn e13_an_unreachable_address_is_named_in_the_error() {
         let refused = fault(form, &format!("http://{free}"), limits());
         assert_eq!(
             (refused.kind, refused.status, refused.may_be_paid),
-            (FaultKind::Unavailable, None, false)
+            (ModelFaultKind::Unavailable, None, false)
         );
         for words in [&format!("at {free} cannot be reached: "), "refused", "look at models.main.url"] {
             assert!(refused.words.contains(words), "{words:?} in {refused:?}");
         }
     }
     let unknown = fault(Provider::OpenAi, "http://nobody.invalid", limits());
-    assert_eq!((unknown.kind, unknown.may_be_paid), (FaultKind::Unavailable, false));
+    assert_eq!((unknown.kind, unknown.may_be_paid), (ModelFaultKind::Unavailable, false));
     assert!(
         unknown.words.contains("nobody.invalid:80 cannot be reached: no address is known"),
         "{unknown:?}"
@@ -43,8 +43,8 @@ fn e13_an_unreachable_address_is_named_in_the_error() {
 fn e13_a_server_without_tls_is_reported() {
     let server = Server::saying(measured("200 OK", &[], ""));
     let found =
-        fault(Provider::OpenAi, &format!("https://{}", server.at), Limits { connect: SHORT, ..limits() });
-    assert_eq!((found.kind, found.status, found.may_be_paid), (FaultKind::Unavailable, None, false));
+        fault(Provider::OpenAi, &format!("https://{}", server.at), HttpLimits { connect: SHORT, ..limits() });
+    assert_eq!((found.kind, found.status, found.may_be_paid), (ModelFaultKind::Unavailable, None, false));
     assert!(found.words.contains("cannot be reached: no"), "{found:?}");
 }
 
@@ -52,10 +52,10 @@ fn e13_a_server_without_tls_is_reported() {
 fn e13_who_accepts_and_says_nothing_is_waited_for_so_long() {
     for form in FORMS {
         let server = Server::start(vec![vec![Act::Hang]]);
-        let found = fault(form, &server.url(), Limits { first: SHORT, ..limits() });
+        let found = fault(form, &server.url(), HttpLimits { first: SHORT, ..limits() });
         assert_eq!(
             (found.kind, found.status, found.may_be_paid),
-            (FaultKind::Unavailable, None, true),
+            (ModelFaultKind::Unavailable, None, true),
             "{found:?}"
         );
         assert!(found.words.ends_with("has not begun to answer within 60 ms"), "{found:?}");
@@ -76,20 +76,20 @@ fn e13_heartbeats_are_no_answer() {
         for beat in [comment, empty] {
             let first =
                 Server::start(vec![vec![Act::Send(head(content_type(form))), Act::Drip(chunk(beat))]]);
-            let found = fault(form, &first.url(), Limits { first: SHORT, ..limits() });
+            let found = fault(form, &first.url(), HttpLimits { first: SHORT, ..limits() });
             assert_eq!(
                 (found.kind, found.may_be_paid),
-                (FaultKind::Unavailable, true),
+                (ModelFaultKind::Unavailable, true),
                 "{form:?}: {found:?}"
             );
             let later = Server::start(vec![vec![
                 Act::Send([head(content_type(form)), chunk(begun.as_bytes())].concat()),
                 Act::Drip(chunk(beat)),
             ]]);
-            let found = fault(form, &later.url(), Limits { idle: SHORT, ..limits() });
+            let found = fault(form, &later.url(), HttpLimits { idle: SHORT, ..limits() });
             assert_eq!(
                 (found.kind, found.partial.as_str()),
-                (FaultKind::Truncated, "x"),
+                (ModelFaultKind::Truncated, "x"),
                 "{form:?}: {found:?}"
             );
             assert!(found.words.ends_with("said nothing more for 60 ms"), "{found:?}");
@@ -97,10 +97,10 @@ fn e13_heartbeats_are_no_answer() {
                 Act::Send([head(content_type(form)), chunk(begun.as_bytes())].concat()),
                 Act::Flood(chunk(&beat.repeat(500))),
             ]]);
-            let found = fault(form, &flooded.url(), Limits { idle: SHORT, ..limits() });
+            let found = fault(form, &flooded.url(), HttpLimits { idle: SHORT, ..limits() });
             assert_eq!(
                 (found.kind, found.partial.as_str()),
-                (FaultKind::Truncated, "x"),
+                (ModelFaultKind::Truncated, "x"),
                 "{form:?}: {found:?}"
             );
             for server in [first, later, flooded] {
@@ -131,8 +131,8 @@ fn e10_an_endless_answer_is_cut_at_the_limit_and_kept() {
             Act::Send(head(content_type(form))),
             Act::Drip(chunk(piece.repeat(50).as_bytes())),
         ]]);
-        let found = fault(form, &server.url(), Limits { answer: 100_001, ..limits() });
-        assert_eq!((found.kind, found.may_be_paid), (FaultKind::TooLarge, true), "{form:?}");
+        let found = fault(form, &server.url(), HttpLimits { answer: 100_001, ..limits() });
+        assert_eq!((found.kind, found.may_be_paid), (ModelFaultKind::TooLarge, true), "{form:?}");
         assert!(found.words.contains("more than 100001 bytes"), "{}", found.words);
         let kept = found.partial.len();
         assert!((99_998..=100_001).contains(&kept), "{form:?}: {kept}");
@@ -148,8 +148,8 @@ fn e10_a_line_without_an_end_is_cut_at_the_limit() {
             Act::Send([head(content_type(form)), chunk(begun(form).as_bytes())].concat()),
             Act::Drip(chunk("y".repeat(50_000).as_bytes())),
         ]]);
-        let found = fault(form, &server.url(), Limits { line: 200_000, ..limits() });
-        assert_eq!((found.kind, found.partial.as_str()), (FaultKind::TooLarge, "x"), "{form:?}");
+        let found = fault(form, &server.url(), HttpLimits { line: 200_000, ..limits() });
+        assert_eq!((found.kind, found.partial.as_str()), (ModelFaultKind::TooLarge, "x"), "{form:?}");
         assert!(found.words.contains("a line of more than 200000 bytes"), "{}", found.words);
         assert!(server.end().iter().all(|seen| seen.left), "the connection was closed");
     }

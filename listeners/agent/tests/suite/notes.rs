@@ -2,7 +2,7 @@
 //! attempts.
 
 use systole_agent::spec::{self, Dialect};
-use systole_kit::reply::Said;
+use systole_kit::reply::ReplyContent;
 
 use crate::stage::{Stage, helper, items, system_error};
 
@@ -12,7 +12,7 @@ fn script(answers: &[&str]) -> String {
 }
 
 /// The note of a reply that holds nothing else.
-fn note(said: &Said) -> String {
+fn note(said: &ReplyContent) -> String {
     let [note] = items(said)[..] else { panic!("{said:?} is not one note") };
     assert_eq!(&*note.name().local, "helper");
     String::from_utf8_lossy(note.bytes()).into_owned()
@@ -69,7 +69,7 @@ async fn b1_what_stands_beside_a_thought_decides_what_an_answer_is() {
     for (answer, expected) in rows {
         let mut stage = Stage::of(helper(Dialect::Xml), &script(&[answer]));
         let said = stage.ask().await;
-        let Said::Again { code, words } = &said else { panic!("{answer}: {said:?}") };
+        let ReplyContent::Again { code, words } = &said else { panic!("{answer}: {said:?}") };
         assert_eq!(code, expected, "{answer}");
         assert!(!words.is_empty(), "{answer}");
     }
@@ -147,7 +147,7 @@ async fn e4_a_repair_of_an_action_that_was_left_out_is_not_told() {
 }
 
 /// The helper, with searches that a person must approve.
-fn careful() -> spec::Agent {
+fn careful() -> spec::AgentSpec {
     let mut agent = helper(Dialect::Xml);
     agent.peers[0].needs_approval = true;
     agent
@@ -167,7 +167,7 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
         let answer = format!("<thinking>x</thinking>\n{row}");
         let mut stage = Stage::of(careful(), &script(&[&answer]));
         let said = stage.ask().await;
-        let Said::Again { code, words } = &said else { panic!("{row}: {said:?}") };
+        let ReplyContent::Again { code, words } = &said else { panic!("{row}: {said:?}") };
         assert_eq!(code, "agent.unknown-action", "{row}");
         assert!(words.contains("needs approval"), "{row}: {words}");
         assert!(stage.heard.lock().unwrap().notices.is_empty(), "{row}");
@@ -188,12 +188,12 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
     // A payload that is marked as dangerous waits for a person, for any recipient.
     let marked = "<thinking>x</thinking><Search is_dangerous=\"true\"><query>a</query></Search>";
     let mut stage = Stage::of(helper(Dialect::Xml), &script(&[marked]));
-    assert!(matches!(stage.ask().await, Said::Again { .. }));
+    assert!(matches!(stage.ask().await, ReplyContent::Again { .. }));
 }
 
 #[tokio::test]
 async fn e9_a_final_without_a_status_is_complete() {
-    let nonce = systole_agent::chain::Link::segment("nonce", crate::stage::MARK).hash;
+    let nonce = systole_agent::chain::StoredLink::segment("nonce", crate::stage::MARK).hash;
     let nonce = &nonce[..8];
     let final_of = |status: &str| {
         format!("<systole-{nonce}-FINAL format=\"text\"{status}>In auth.rs.</systole-{nonce}-FINAL>")
@@ -202,7 +202,7 @@ async fn e9_a_final_without_a_status_is_complete() {
     let said = stage.ask().await;
     assert_eq!((&*items(&said)[0].name().local, items(&said)[0].text().as_str()), ("answer", "In auth.rs."));
     let mut stage = Stage::of(helper(Dialect::XmlFinal), &script(&[&final_of(" status=\"done\"")]));
-    assert!(matches!(stage.ask().await, Said::Again { .. }));
+    assert!(matches!(stage.ask().await, ReplyContent::Again { .. }));
 }
 
 #[tokio::test]
@@ -247,7 +247,7 @@ async fn e7_a_final_that_no_message_can_carry_is_an_attempt_and_says_why() {
     for dialect in [Dialect::Native, Dialect::Plain] {
         let mut stage = Stage::of(helper(dialect), &script(&[&large()]));
         let said = stage.ask().await;
-        let Said::Again { code, words } = &said else { panic!("{dialect:?}: not again") };
+        let ReplyContent::Again { code, words } = &said else { panic!("{dialect:?}: not again") };
         assert_eq!(code, "agent.tool-payload-invalid", "{dialect:?}");
         assert!(words.contains("Your final has 1200"), "{words}");
     }

@@ -1,7 +1,7 @@
 //! Paid answers that differ slightly from the form: they are read anyway. A cut stream is still a fault.
 
 use serde_json::{Value, json};
-use systole_agent::model::{Answer, Fault, FaultKind, Part, Stop, Usage};
+use systole_agent::model::{MessagePart, ModelAnswer, ModelFault, ModelFaultKind, StopReason, TokenUsage};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, ask, call, limits, model, request, text};
@@ -9,7 +9,7 @@ use super::halves::{ends, stream};
 use super::server::{Server, chunk, chunked, head, measured};
 use super::streams::content_type;
 
-fn read(form: Provider, bytes: impl Into<Vec<u8>>) -> Result<Answer, Fault> {
+fn read(form: Provider, bytes: impl Into<Vec<u8>>) -> Result<ModelAnswer, ModelFault> {
     let server = Server::saying(bytes);
     ask(&model(form, &server.url()), limits(), request("hello"))
 }
@@ -18,7 +18,7 @@ fn owned(events: &[&str]) -> Vec<String> {
     events.iter().map(|event| (*event).to_owned()).collect()
 }
 
-fn said(found: Result<Answer, Fault>, what: &str) -> (Vec<Part>, Stop) {
+fn said(found: Result<ModelAnswer, ModelFault>, what: &str) -> (Vec<MessagePart>, StopReason) {
     let found = found.unwrap_or_else(|fault| panic!("{what}: {fault:?}"));
     (found.parts, found.stop)
 }
@@ -53,11 +53,11 @@ fn a_reason_without_the_sign_of_the_end_is_an_end_when_the_body_ends_in_order() 
         let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
         let closed = format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{body}");
         for bytes in [whole.clone(), closed.into_bytes()] {
-            assert_eq!(said(read(form, bytes), "no sign"), (vec![text("x")], Stop::End), "{form:?}");
+            assert_eq!(said(read(form, bytes), "no sign"), (vec![text("x")], StopReason::End), "{form:?}");
         }
         // The chunks end without the last one: that is a cut in any case.
         let cut = read(form, &whole[..whole.len() - 5]).expect_err("a cut");
-        assert_eq!((cut.kind, cut.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {cut:?}");
+        assert_eq!((cut.kind, cut.partial.as_str()), (ModelFaultKind::Truncated, "x"), "{form:?}: {cut:?}");
     }
 }
 
@@ -76,26 +76,43 @@ fn the_last_event_needs_no_line_break_and_half_of_one_is_still_a_cut() {
         let found = read(form, format!("{head}{body}"));
         if form == Gemini {
             // Without a length, a part may be missing.
-            assert_eq!(found.expect_err("a cut").kind, FaultKind::Truncated);
+            assert_eq!(found.expect_err("a cut").kind, ModelFaultKind::Truncated);
             let measured = measured("200 OK", &["content-type: text/event-stream"], body);
-            assert_eq!(said(read(form, measured), "measured"), (vec![text("x")], Stop::End));
+            assert_eq!(said(read(form, measured), "measured"), (vec![text("x")], StopReason::End));
             continue;
         }
-        assert_eq!(said(found, "no line break"), (vec![text("x")], Stop::End), "{form:?}");
+        assert_eq!(said(found, "no line break"), (vec![text("x")], StopReason::End), "{form:?}");
         // The last event here holds the stop reason or the end sign. Half of it means nothing.
         let half = if form == OpenAi { body.len() - 12 } else { body.len() - 60 };
         let cut = read(form, format!("{head}{}", &body[..half])).expect_err("half an event");
-        assert_eq!((cut.kind, cut.partial.as_str()), (FaultKind::Truncated, "x"), "{form:?}: {cut:?}");
+        assert_eq!((cut.kind, cut.partial.as_str()), (ModelFaultKind::Truncated, "x"), "{form:?}: {cut:?}");
     }
 }
 
 #[test]
 fn a_reason_counts_in_any_case_and_an_empty_one_with_the_sign_of_the_end() {
     for (form, reasons) in [
-        (OpenAi, [("STOP", Stop::End), ("Length", Stop::Length), ("MAX_TOKENS", Stop::Length)]),
-        (Anthropic, [("END_TURN", Stop::End), ("Max_Tokens", Stop::Length), ("STOP_SEQUENCE", Stop::End)]),
-        (Ollama, [("STOP", Stop::End), ("Length", Stop::Length), ("LENGTH", Stop::Length)]),
-        (Gemini, [("stop", Stop::End), ("max_tokens", Stop::Length), ("Max_Tokens", Stop::Length)]),
+        (
+            OpenAi,
+            [("STOP", StopReason::End), ("Length", StopReason::Length), ("MAX_TOKENS", StopReason::Length)],
+        ),
+        (
+            Anthropic,
+            [
+                ("END_TURN", StopReason::End),
+                ("Max_Tokens", StopReason::Length),
+                ("STOP_SEQUENCE", StopReason::End),
+            ],
+        ),
+        (Ollama, [("STOP", StopReason::End), ("Length", StopReason::Length), ("LENGTH", StopReason::Length)]),
+        (
+            Gemini,
+            [
+                ("stop", StopReason::End),
+                ("max_tokens", StopReason::Length),
+                ("Max_Tokens", StopReason::Length),
+            ],
+        ),
     ] {
         for (reason, stop) in reasons {
             let mut events = two(form, reason);
@@ -108,7 +125,7 @@ fn a_reason_counts_in_any_case_and_an_empty_one_with_the_sign_of_the_end() {
         let mut events = two(form, "");
         assert_eq!(
             read(form, stream(form, &events)).err().map(|fault| fault.kind),
-            (form != Ollama).then_some(FaultKind::Truncated),
+            (form != Ollama).then_some(ModelFaultKind::Truncated),
             "{form:?}: an empty reason alone is no end"
         );
         events.extend(
@@ -117,7 +134,7 @@ fn a_reason_counts_in_any_case_and_an_empty_one_with_the_sign_of_the_end() {
         if form != Gemini {
             assert_eq!(
                 said(read(form, stream(form, &events)), "empty"),
-                (vec![text("x")], Stop::End),
+                (vec![text("x")], StopReason::End),
                 "{form:?}"
             );
         }
@@ -125,7 +142,7 @@ fn a_reason_counts_in_any_case_and_an_empty_one_with_the_sign_of_the_end() {
 }
 
 /// A good answer with this usage.
-fn with_usage(form: Provider, first: &str, second: &str) -> Result<Answer, Fault> {
+fn with_usage(form: Provider, first: &str, second: &str) -> Result<ModelAnswer, ModelFault> {
     let mut events = two(form, "");
     events.truncate(1);
     match form {
@@ -208,7 +225,7 @@ fn arguments_are_taken_as_text_and_as_an_object() {
                 )]),
             };
             let found = said(read(form, stream(form, &events)), written);
-            assert_eq!(found, (vec![call("c", "s", arguments)], Stop::Tool), "{form:?} {written}");
+            assert_eq!(found, (vec![call("c", "s", arguments)], StopReason::Tool), "{form:?} {written}");
         }
     }
     let event =
@@ -227,7 +244,7 @@ fn events_without_data_are_heartbeats() {
         let body: String =
             two(form, reason).iter().map(|event| format!("data:\n\ndata: {event}\n\ndata: \n\n")).collect();
         let found = said(read(form, chunked(content_type(form), &[body.as_bytes()])), "heartbeats");
-        assert_eq!(found, (vec![text("x")], Stop::End), "{form:?}");
+        assert_eq!(found, (vec![text("x")], StopReason::End), "{form:?}");
     }
 }
 
@@ -244,7 +261,7 @@ fn a_stream_under_another_type_of_content_is_read_as_one() {
             for before in ["", "\n\n"] {
                 let before = if form == Ollama { before.to_owned() } else { format!("{before}: ping\n\n") };
                 let found = read(form, chunked(kind, &[before.as_bytes(), body.as_bytes()]));
-                assert_eq!(said(found, kind), (vec![text("x")], Stop::End), "{form:?} {kind}");
+                assert_eq!(said(found, kind), (vec![text("x")], StopReason::End), "{form:?} {kind}");
             }
         }
     }
@@ -304,11 +321,17 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
                 let calls = vec![text("x 🧠"), call("drawn-1", "s", "{\"q\":1}"), call("drawn-2", "t", "{}")];
                 // Arguments are kept as written, including whitespace.
                 let parts = found.parts.into_iter().map(|part| match part {
-                    Part::Call(one) => call(&one.id, &one.name, &one.arguments.replace([' ', '\n'], "")),
+                    MessagePart::Call(one) => {
+                        call(&one.id, &one.name, &one.arguments.replace([' ', '\n'], ""))
+                    }
                     other => other,
                 });
-                assert_eq!((parts.collect::<Vec<_>>(), found.stop), (calls, Stop::Tool), "{form:?} {kind}");
-                let usage = Usage { tokens_in: Some(12), tokens_out: Some(3), cached: None };
+                assert_eq!(
+                    (parts.collect::<Vec<_>>(), found.stop),
+                    (calls, StopReason::Tool),
+                    "{form:?} {kind}"
+                );
+                let usage = TokenUsage { tokens_in: Some(12), tokens_out: Some(3), cached: None };
                 assert_eq!(found.usage, usage, "{form:?} {kind}");
             }
         }
@@ -322,7 +345,7 @@ fn e13_a_whole_answer_instead_of_a_stream_is_read() {
                 let fault = read(form, bytes).expect_err("a cut");
                 assert_eq!(
                     (fault.kind, fault.may_be_paid),
-                    (FaultKind::Truncated, true),
+                    (ModelFaultKind::Truncated, true),
                     "{form:?} {at}: {fault:?}"
                 );
             }
@@ -335,5 +358,5 @@ fn gemini_without_events_is_a_list_that_is_read_as_well() {
     let list: Vec<Value> =
         two(Gemini, "STOP").iter().map(|event| serde_json::from_str(event).unwrap()).collect();
     let bytes = measured("200 OK", &["content-type: application/json"], &json!(list).to_string());
-    assert_eq!(said(read(Gemini, bytes), "a list"), (vec![text("x")], Stop::End));
+    assert_eq!(said(read(Gemini, bytes), "a list"), (vec![text("x")], StopReason::End));
 }

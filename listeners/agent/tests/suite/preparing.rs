@@ -1,9 +1,9 @@
 //! Counts what an agent reads and stores to prepare a turn: only what came after the previous turn, or everything
 //! once if it remembers nothing.
 
-use systole_agent::chain::{self, Read};
-use systole_agent::spec::{Agent, Dialect};
-use systole_kit::ask::{Message, Shown, Spot, Words};
+use systole_agent::chain::{self, ParsedLink};
+use systole_agent::spec::{AgentSpec, Dialect};
+use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
 
 use crate::stage::{Stage, found, helper, items};
 
@@ -14,8 +14,8 @@ fn said(turn: u32) -> String {
     format!("<thinking>thought {turn}.</thinking><search><query>q{turn}</query></search>")
 }
 
-fn agent() -> Agent {
-    Agent { turns: TURNS + 10, ..helper(Dialect::Xml) }
+fn agent() -> AgentSpec {
+    AgentSpec { turns: TURNS + 10, ..helper(Dialect::Xml) }
 }
 
 fn script(turns: impl Iterator<Item = u32>) -> String {
@@ -33,7 +33,7 @@ fn since(stage: &Stage) -> (usize, Vec<String>) {
 /// The messages of a segment.
 fn messages(link: &str) -> &str {
     match chain::read(link) {
-        Some(Read::Segment { messages, .. }) => messages,
+        Some(ParsedLink::Segment { messages, .. }) => messages,
         other => panic!("{other:?} is no segment"),
     }
 }
@@ -61,7 +61,7 @@ async fn b2_preparing_a_turn_reads_only_the_records_since_the_last_turn() {
         // The delivery contained the new data. Nothing else was read, and the new data was stored once.
         assert_eq!((views, put.len()), (0, 2), "turn {}", turn + 1);
         tells_only(messages(&put[0]), turn);
-        assert!(matches!(chain::read(&put[1]), Some(Read::Prompt { .. })), "{}", put[1]);
+        assert!(matches!(chain::read(&put[1]), Some(ParsedLink::Prompt { .. })), "{}", put[1]);
     }
 }
 
@@ -69,10 +69,10 @@ async fn b2_preparing_a_turn_reads_only_the_records_since_the_last_turn() {
 async fn b2_a_listener_without_memory_reads_the_whole_view_once_and_continues_from_there() {
     let since_request = (1..=TURNS).flat_map(|turn| {
         let (stop, text) = ("end".to_owned(), said(turn));
-        let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
-        let (spot, payload) = (Spot::Answer { turn, ordinal: 1 }, found(&format!("found {turn}")));
+        let words = ModelWords { turn, stop, tokens_in: None, tokens_out: None, text };
+        let (spot, payload) = (MessageSpot::Answer { turn, ordinal: 1 }, found(&format!("found {turn}")));
         let (seq, from) = (u64::from(turn) * 2, "search".to_owned());
-        [Shown::Words(words), Shown::Message(Message { seq, from, to: None, spot, payload })]
+        [ViewEntry::Words(words), ViewEntry::Message(ViewedMessage { seq, from, to: None, spot, payload })]
     });
     let mut stage = Stage::of(agent(), &script(TURNS + 1..=TURNS + 2));
     stage.take_up(TURNS + 1, since_request.collect()).await;

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use systole_agent::spec::{Dialect, Format, Output};
-use systole_kit::ask::{Message, Shown, Spot, Words};
+use systole_agent::spec::{Dialect, Output, OutputFormat};
+use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
 
 use crate::stage::{Stage, found, helper, section};
 
@@ -49,7 +49,7 @@ async fn e12_a_prompt_in_the_dialect_native() {
 #[tokio::test]
 async fn e12_a_prompt_in_the_dialects_xml_final_and_plain() {
     let mut agent = helper(Dialect::XmlFinal);
-    agent.output = Output { format: Format::Json, schema: None };
+    agent.output = Output { format: OutputFormat::Json, schema: None };
     let mut stage = Stage::of(agent, "helper:\n  - say: nothing\n");
     stage.ask().await;
     golden("xml-final-1.txt", &whole(&stage));
@@ -69,11 +69,16 @@ async fn e12_every_link_of_a_prompt_is_put_down_however_many_turns_are_taken_up(
         let since = (1..=turns).flat_map(|turn| {
             let text = format!("<thinking>{turn}</thinking><search><query>q{turn}</query></search>");
             let (stop, payload) = ("end".to_owned(), found(&format!("found {turn}")));
-            let words = Words { turn, stop, tokens_in: None, tokens_out: None, text };
-            let spot = Spot::Answer { turn, ordinal: 1 };
-            let message =
-                Message { seq: u64::from(turn) * 2, from: "search".to_owned(), to: None, spot, payload };
-            [Shown::Words(words), Shown::Message(message)]
+            let words = ModelWords { turn, stop, tokens_in: None, tokens_out: None, text };
+            let spot = MessageSpot::Answer { turn, ordinal: 1 };
+            let message = ViewedMessage {
+                seq: u64::from(turn) * 2,
+                from: "search".to_owned(),
+                to: None,
+                spot,
+                payload,
+            };
+            [ViewEntry::Words(words), ViewEntry::Message(message)]
         });
         stage.take_up(turns + 1, since.collect()).await;
         let (_, segments, _) = stage.prompt();

@@ -4,9 +4,12 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
-use systole_agent::model::{Access, Adapter, Answer, Fault, FaultKind, Limits, Model, RootCertStore, Stop};
-use systole_agent::spec::{self, Provider, Timeout};
-use systole_mock_model::{MockModel, Options, Script};
+use systole_agent::model::{
+    Adapter, HttpLimits, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind, RootCertStore,
+    StopReason,
+};
+use systole_agent::spec::{self, ModelTimeouts, Provider};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use super::bench::{FORMS, KEY, ask, limits, model, request, run, text, unwatched};
 use super::server::{Act, Server, chunk, chunked, head, measured};
@@ -18,15 +21,15 @@ fn an_answer_in_one_piece_is_asked_for_and_read_in_every_form() {
     for form in FORMS {
         let script =
             "- {say: Hello there., thinking: Hm, call: {search: {query: x}}, usage: {in: 12, out: 3}}";
-        let script = Script::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
-        let options = Options { key: Some(KEY.to_owned()), ..Options::default() };
+        let script = MockScript::parse(script).unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
-        let model = spec::Model { stream: false, ..model(form, &format!("{}{path}", mock.url())) };
+        let model = spec::ModelSpec { stream: false, ..model(form, &format!("{}{path}", mock.url())) };
         let mut asked = request("hello");
         asked.tools = vec![super::bench::search_tool()];
         let found = ask(&model, limits(), asked).unwrap_or_else(|fault| panic!("{form:?}: {fault:?}"));
-        assert_eq!(found.stop, Stop::Tool, "{form:?}");
+        assert_eq!(found.stop, StopReason::Tool, "{form:?}");
         assert!(found.parts.contains(&text("Hello there.")), "{form:?}: {found:?}");
         assert_eq!((found.usage.tokens_in, found.usage.tokens_out), (Some(12), Some(3)), "{form:?}");
         let seen = mock.stop().remove(0);
@@ -42,8 +45,9 @@ fn an_answer_in_one_piece_is_asked_for_and_read_in_every_form() {
 fn a_model_is_waited_for_as_long_as_its_file_says() {
     for form in FORMS {
         let server = Server::start(vec![vec![Act::Hang]]);
-        let timeout = Timeout { first_ms: Some(60), between_ms: None };
-        let found = ask(&spec::Model { timeout, ..model(form, &server.url()) }, limits(), request("hello"));
+        let timeout = ModelTimeouts { first_ms: Some(60), between_ms: None };
+        let found =
+            ask(&spec::ModelSpec { timeout, ..model(form, &server.url()) }, limits(), request("hello"));
         let fault = found.expect_err("nothing comes");
         assert!(fault.words.ends_with("has not begun to answer within 60 ms"), "{form:?}: {fault:?}");
         let begin = body(form).find("Gr\u{fc}").expect("it says something");
@@ -52,23 +56,24 @@ fn a_model_is_waited_for_as_long_as_its_file_says() {
             Act::Send([head(content_type(form)), chunk(begin.as_bytes())].concat()),
             Act::Hang,
         ]]);
-        let timeout = Timeout { first_ms: None, between_ms: Some(60) };
-        let found = ask(&spec::Model { timeout, ..model(form, &server.url()) }, limits(), request("hello"));
+        let timeout = ModelTimeouts { first_ms: None, between_ms: Some(60) };
+        let found =
+            ask(&spec::ModelSpec { timeout, ..model(form, &server.url()) }, limits(), request("hello"));
         let fault = found.expect_err("nothing more comes");
-        assert_eq!(fault.kind, FaultKind::Truncated, "{form:?}: {fault:?}");
+        assert_eq!(fault.kind, ModelFaultKind::Truncated, "{form:?}: {fault:?}");
         assert!(fault.words.ends_with("said nothing more for 60 ms"), "{form:?}: {fault:?}");
     }
 }
 
 /// Asks with an environment.
 fn with(
-    model: &spec::Model,
+    model: &spec::ModelSpec,
     environment: &[(&str, &str)],
     roots: Option<RootCertStore>,
-) -> Result<Result<Answer, Fault>, String> {
+) -> Result<Result<ModelAnswer, ModelFault>, String> {
     let read =
         |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-    let access = Access::of(model, read).map_err(|unusable| unusable.to_string())?;
+    let access = ModelAccess::of(model, read).map_err(|unusable| unusable.to_string())?;
     let adapter = Adapter::new(model, access, limits(), roots).map_err(|unusable| unusable.to_string())?;
     Ok(run(adapter.ask(request("hello"), unwatched())))
 }
@@ -82,7 +87,7 @@ fn further_headers_are_sent_and_their_values_are_shown_nowhere() {
         let server = Server::saying(measured("400 No", &["content-type: application/json"], &echo));
         let headers_env =
             vec![("X-Team".to_owned(), "TEAM".to_owned()), ("x-region".to_owned(), "REGION".to_owned())];
-        let model = spec::Model { headers_env, ..model(form, &server.url()) };
+        let model = spec::ModelSpec { headers_env, ..model(form, &server.url()) };
         let environment = [("TEAM", SECRET), ("REGION", "eu west\n"), ("SOME_KEY", KEY)];
         let fault = with(&model, &environment, None).expect("an adapter").expect_err("it is refused");
         assert!(!format!("{fault:?}").contains(SECRET), "{form:?}: {fault:?}");
@@ -95,7 +100,8 @@ fn further_headers_are_sent_and_their_values_are_shown_nowhere() {
         );
     }
     let headers_env = vec![("X-Team".to_owned(), "TEAM".to_owned())];
-    let model = spec::Model { headers_env, key_env: None, ..model(Provider::OpenAi, "http://127.0.0.1:9") };
+    let model =
+        spec::ModelSpec { headers_env, key_env: None, ..model(Provider::OpenAi, "http://127.0.0.1:9") };
     let place = "the variable TEAM, which models.main.headers_env.X-Team names, ";
     for (value, why) in
         [(&[][..], "is not set"), (&[("TEAM", " ")], "is not set"), (&[("TEAM", "se\u{1}cret")], "holds a")]
@@ -217,7 +223,7 @@ fn a_proxy_that_refuses_the_tunnel_is_reported_with_its_variable() {
         let words =
             format!("cannot be reached: no way through the proxy at {at}, which HTTPS_PROXY names: {why}");
         assert!(fault.words.contains(&words) && !fault.words.contains("proxy-pass"), "{fault:?}");
-        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::Unavailable, false));
+        assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::Unavailable, false));
         thread.join().expect("the proxy stands");
     }
     let words = with(
@@ -253,9 +259,9 @@ fn this_machine_and_exceptions_are_reached_without_the_proxy() {
 fn waits_of_the_file_replace_the_house_s() {
     let server =
         Server::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));
-    let timeout = Timeout { first_ms: Some(20_000), between_ms: Some(20_000) };
+    let timeout = ModelTimeouts { first_ms: Some(20_000), between_ms: Some(20_000) };
     let short = std::time::Duration::ZERO;
-    let model = spec::Model { timeout, ..model(Provider::OpenAi, &server.url()) };
-    let found = ask(&model, Limits { first: short, idle: short, ..limits() }, request("hello"));
+    let model = spec::ModelSpec { timeout, ..model(Provider::OpenAi, &server.url()) };
+    let found = ask(&model, HttpLimits { first: short, idle: short, ..limits() }, request("hello"));
     assert_eq!(found, Ok(answer(Provider::OpenAi)));
 }

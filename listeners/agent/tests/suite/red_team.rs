@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use systole_agent::model::{Part, Request, Role};
+use systole_agent::model::{MessageAuthor, MessagePart, ModelRequest};
 use systole_agent::spec::Dialect;
-use systole_kit::reply::Said;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::reply::ReplyContent;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 use tokio::task::JoinSet;
 
 use crate::goals::{pursuer, request};
@@ -59,10 +59,10 @@ struct Count {
 }
 
 fn steer(words: &str) -> Payload {
-    let mut writer = systole_kit::writer::Writer::new();
+    let mut writer = systole_kit::writer::XmlWriter::new();
     let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", "boss");
     start.payload(&Payload::write(namespaces::TALK, "ask", |inside| inside.text(words)));
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The number of occurrences, ignoring case.
@@ -71,13 +71,15 @@ fn times(text: &str, words: &str) -> usize {
 }
 
 /// Takes a whole prompt apart, and checks each part of it.
-fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
+fn taken_apart(request: &ModelRequest, what: &str) -> (Count, Vec<Block>) {
     assert_eq!(times(&request.system, MARK), 0, "{what}: the mark in the system prompt");
     let (header, said) = request.messages.split_last().expect("a header");
     let (mut count, mut all) = (Count::default(), Vec::new());
-    for part in said.iter().filter(|message| message.role == Role::User).flat_map(|message| &message.parts) {
+    for part in
+        said.iter().filter(|message| message.role == MessageAuthor::User).flat_map(|message| &message.parts)
+    {
         match part {
-            Part::Text(text) => {
+            MessagePart::Text(text) => {
                 let found = blocks(text, MARK).unwrap_or_else(|fault| panic!("{what}: {fault}\nin {text}"));
                 let core = found.iter().filter(|block| block.name == "core").count();
                 assert_eq!(
@@ -87,7 +89,7 @@ fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
                 );
                 all.extend(found);
             }
-            Part::Result { id, name, text, .. } => {
+            MessagePart::Result { id, name, text, .. } => {
                 let is_core = text.starts_with("<core-") && blocks(text, MARK).is_ok_and(|it| it.len() == 1);
                 assert_eq!(times(text, MARK), if is_core { 2 } else { 0 }, "{what}: {text}");
                 assert_eq!(times(id, MARK) + times(name, MARK), 0, "{what}: {id} {name}");
@@ -95,25 +97,25 @@ fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
             other => panic!("{what}: {other:?} from a user"),
         }
     }
-    for message in said.iter().filter(|message| message.role == Role::Assistant) {
+    for message in said.iter().filter(|message| message.role == MessageAuthor::Assistant) {
         assert_eq!(times(&format!("{message:?}"), MARK), 0, "{what}: the mark in the model's words");
     }
     // Each native call has one result, in order, and there are no other results.
     let all_parts = || said.iter().flat_map(|message| &message.parts);
     let calls: Vec<(String, String)> = all_parts()
         .filter_map(|part| match part {
-            Part::Call(call) => Some((call.id.clone(), call.name.clone())),
+            MessagePart::Call(call) => Some((call.id.clone(), call.name.clone())),
             _ => None,
         })
         .collect();
     let results: Vec<(String, String)> = all_parts()
         .filter_map(|part| match part {
-            Part::Result { id, name, .. } => Some((id.clone(), name.clone())),
+            MessagePart::Result { id, name, .. } => Some((id.clone(), name.clone())),
             _ => None,
         })
         .collect();
     assert_eq!(calls, results, "{what}: a result for each call");
-    let [Part::Text(words)] = header.parts.as_slice() else { panic!("{what}: {header:?}") };
+    let [MessagePart::Text(words)] = header.parts.as_slice() else { panic!("{what}: {header:?}") };
     assert_eq!(blocks(words, MARK).expect("a header is a block").len(), 1, "{what}: {words}");
     assert_eq!(times(words, MARK), 2, "{what}: {words}");
     for block in &all {
@@ -129,10 +131,10 @@ fn taken_apart(request: &Request, what: &str) -> (Count, Vec<Block>) {
 }
 
 /// Checks that an agent only says what it may say, without the mark.
-fn within_capabilities(said: &Said, what: &str) {
+fn within_capabilities(said: &ReplyContent, what: &str) {
     let items = match said {
-        Said::Items(items) => items,
-        Said::Again { code, .. } => {
+        ReplyContent::Items(items) => items,
+        ReplyContent::Again { code, .. } => {
             assert!(code.starts_with("agent."), "{what}: {code}");
             return;
         }
@@ -168,16 +170,17 @@ fn within_capabilities(said: &Said, what: &str) {
 
 /// Everything in a payload that a reader would see: names, values and text, without markup.
 fn decoded(payload: &Payload) -> String {
-    let mut gate = systole_kit::gate::Gate::strict(payload.bytes(), &Limits::FROM_PUMP).expect("it was read");
+    let mut gate =
+        systole_kit::gate::Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).expect("it was read");
     let mut out = String::new();
     loop {
         match gate.step().expect("it was read") {
-            systole_kit::gate::Step::Open(tag) => {
+            systole_kit::gate::GateStep::Open(tag) => {
                 out.extend([" ", tag.local, " "]);
                 gate.attributes().iter().for_each(|attribute| out.extend([&*attribute.value(), " "]));
             }
-            systole_kit::gate::Step::Text(part) => part.append_to(&mut out),
-            systole_kit::gate::Step::Done => return out,
+            systole_kit::gate::GateStep::Text(part) => part.append_to(&mut out),
+            systole_kit::gate::GateStep::Done => return out,
             _ => {}
         }
     }
@@ -227,11 +230,11 @@ async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Gu
     assert!(recorded(&stage).contains(&first_words(words, guise)), "{what}: the log has not what was said");
     // The result is reported, and stays harmless.
     match &said {
-        Said::Again { .. } => {
+        ReplyContent::Again { .. } => {
             let next = stage.again(&said).await;
             within_capabilities(&next, &what);
         }
-        Said::Items(items) if !items.iter().any(is_end) => {
+        ReplyContent::Items(items) if !items.iter().any(is_end) => {
             let refused = |item: &systole_kit::reply::Item| {
                 let is_note = item.payload.as_ref().is_ok_and(|payload| &*payload.name().local == "helper");
                 (!is_note).then(|| system_error("route.not-a-peer", words))
@@ -350,7 +353,7 @@ async fn e14_an_injection_that_is_copied_into_an_action_is_text_or_nothing() {
         let say = format!("<thinking>I copy.</thinking>\n<search><query>a && {text}</query></search>");
         let say = serde_json::Value::from(say).to_string();
         let mut stage = Stage::of(helper(Dialect::Xml), &format!("helper:\n  - say: {say}\n"));
-        let Said::Items(items) = stage.ask().await else { continue };
+        let ReplyContent::Items(items) = stage.ask().await else { continue };
         let payloads = items.iter().map(|item| item.payload.as_ref().expect("a payload"));
         let acts: Vec<&Payload> = payloads.filter(|payload| &*payload.name().local != "helper").collect();
         let [act] = acts.as_slice() else { panic!("{text}: {acts:?}") };

@@ -2,7 +2,9 @@
 //! of tools if there are none.
 
 use serde_json::{Value, json};
-use systole_agent::model::{Adapter, Choice, Course, FaultKind, Part, Request, Role};
+use systole_agent::model::{
+    Adapter, CallHistory, MessageAuthor, MessagePart, ModelFaultKind, ModelRequest, RequestToolChoice,
+};
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, search_tool, text};
@@ -10,10 +12,10 @@ use super::server::{Seen, Server, chunked};
 use super::streams::{body, content_type};
 
 /// One request as a server saw it.
-fn sent(model: &spec::Model, path: &str, request: Request) -> Seen {
+fn sent(model: &spec::ModelSpec, path: &str, request: ModelRequest) -> Seen {
     let form = model.provider;
     let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
-    let model = spec::Model { url: Some(format!("{}{path}", server.url())), ..model.clone() };
+    let model = spec::ModelSpec { url: Some(format!("{}{path}", server.url())), ..model.clone() };
     ask(&model, limits(), request).expect("a whole answer");
     let mut seen = server.end();
     assert_eq!(seen.len(), 1);
@@ -21,21 +23,21 @@ fn sent(model: &spec::Model, path: &str, request: Request) -> Seen {
 }
 
 /// Two turns with every possible part, and reasoning of every provider.
-fn conversation() -> Request {
-    let result = |id: &str, name: &str, text: &str, is_error| Part::Result {
+fn conversation() -> ModelRequest {
+    let result = |id: &str, name: &str, text: &str, is_error| MessagePart::Result {
         id: id.to_owned(),
         name: name.to_owned(),
         text: text.to_owned(),
         is_error,
     };
-    Request {
+    ModelRequest {
         enough: None,
-        course: Course::default(),
+        course: CallHistory::default(),
         messages: vec![
-            said(Role::User, vec![text("find it")]),
-            said(Role::User, vec![text(""), text("please")]),
+            said(MessageAuthor::User, vec![text("find it")]),
+            said(MessageAuthor::User, vec![text(""), text("please")]),
             said(
-                Role::Assistant,
+                MessageAuthor::Assistant,
                 vec![
                     kept("anthropic", json!({"type": "thinking", "thinking": "T", "signature": "S+/="})),
                     kept("openai", json!({"reasoning_content": "R"})),
@@ -49,18 +51,21 @@ fn conversation() -> Request {
                 ],
             ),
             said(
-                Role::User,
+                MessageAuthor::User,
                 vec![
                     text("go on"),
                     result("drawn-1", "search", "found", false),
                     result("b:2", "look", "Error: no", true),
                 ],
             ),
-            said(Role::Assistant, vec![kept("openai", json!({"reasoning_content": "left out"})), text("so")]),
-            said(Role::User, vec![text("and now?")]),
+            said(
+                MessageAuthor::Assistant,
+                vec![kept("openai", json!({"reasoning_content": "left out"})), text("so")],
+            ),
+            said(MessageAuthor::User, vec![text("and now?")]),
         ],
         tools: vec![search_tool()],
-        choice: Some(Choice::Tool("search".to_owned())),
+        choice: Some(RequestToolChoice::Tool("search".to_owned())),
         ..request("")
     }
 }
@@ -134,7 +139,7 @@ fn e13_anthropic_is_asked_in_its_form() {
 
 #[test]
 fn e13_ollama_is_asked_in_its_form() {
-    let asked = Request { choice: Some(Choice::Auto), ..conversation() };
+    let asked = ModelRequest { choice: Some(RequestToolChoice::Auto), ..conversation() };
     let seen = sent(&model(Provider::Ollama, ""), "", asked.clone());
     assert!(seen.head.starts_with("POST /api/chat HTTP/1.1\r\n"), "{}", seen.head);
     let function = |id: &str, name: &str, arguments: Value| json!({"id": id, "function": {"name": name, "arguments": arguments}});
@@ -159,7 +164,11 @@ fn e13_ollama_is_asked_in_its_form() {
                 "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}}}],
         })
     );
-    let none = sent(&model(Provider::Ollama, ""), "/api", Request { choice: Some(Choice::None), ..asked });
+    let none = sent(
+        &model(Provider::Ollama, ""),
+        "/api",
+        ModelRequest { choice: Some(RequestToolChoice::None), ..asked },
+    );
     assert_eq!(none.json().get("tools"), None);
     assert!(none.head.starts_with("POST /api/chat HTTP/1.1\r\n"), "{}", none.head);
 }
@@ -167,11 +176,11 @@ fn e13_ollama_is_asked_in_its_form() {
 #[test]
 fn e13_tool_choices_that_ollama_lacks_are_refused_before_the_request() {
     let server = Server::saying("");
-    for choice in [Choice::Required, Choice::Tool("search".to_owned())] {
-        let asked = Request { choice: Some(choice), ..conversation() };
+    for choice in [RequestToolChoice::Required, RequestToolChoice::Tool("search".to_owned())] {
+        let asked = ModelRequest { choice: Some(choice), ..conversation() };
         let fault =
             ask(&model(Provider::Ollama, &server.url()), limits(), asked).expect_err("not to be said");
-        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::InvalidRequest, false));
+        assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::InvalidRequest, false));
         assert!(fault.words.contains("set tool_choice to auto or leave it out"), "{fault:?}");
     }
     assert_eq!(server.end().len(), 0);
@@ -208,7 +217,7 @@ fn e13_gemini_is_asked_in_its_form() {
             "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["search"]}},
         })
     );
-    let tuned = spec::Model { model: "tunedModels/a b".to_owned(), ..model(Provider::Gemini, "") };
+    let tuned = spec::ModelSpec { model: "tunedModels/a b".to_owned(), ..model(Provider::Gemini, "") };
     let seen = sent(&tuned, "/v1", request("hello"));
     assert!(
         seen.head.starts_with("POST /v1/tunedModels/a%20b:streamGenerateContent?alt=sse "),
@@ -222,14 +231,14 @@ fn e13_reasoning_goes_back_as_it_came() {
     for form in FORMS {
         let answer = super::streams::answer(form);
         let mut asked = request("hello");
-        asked.messages.push(said(Role::Assistant, answer.parts));
-        let results = [("search", "drawn-1"), ("look", "x7")].map(|(name, id)| Part::Result {
+        asked.messages.push(said(MessageAuthor::Assistant, answer.parts));
+        let results = [("search", "drawn-1"), ("look", "x7")].map(|(name, id)| MessagePart::Result {
             id: id.to_owned(),
             name: name.to_owned(),
             text: "done".to_owned(),
             is_error: false,
         });
-        asked.messages.push(said(Role::User, results.to_vec()));
+        asked.messages.push(said(MessageAuthor::User, results.to_vec()));
         let body = sent(&model(form, ""), "", asked).json().to_string();
         let expected: &[&str] = match form {
             Provider::OpenAi => &["\"reasoning_content\":\"Hm\u{2026}\""],
@@ -249,8 +258,13 @@ fn e13_reasoning_goes_back_as_it_came() {
 #[test]
 fn e17_without_tools_neither_tools_nor_a_choice_is_sent() {
     for form in FORMS {
-        for choice in [None, Some(Choice::Auto), Some(Choice::None), Some(Choice::Required)] {
-            let seen = sent(&model(form, ""), "", Request { choice, ..request("hello") });
+        for choice in [
+            None,
+            Some(RequestToolChoice::Auto),
+            Some(RequestToolChoice::None),
+            Some(RequestToolChoice::Required),
+        ] {
+            let seen = sent(&model(form, ""), "", ModelRequest { choice, ..request("hello") });
             let text = String::from_utf8(seen.body).unwrap().to_ascii_lowercase();
             assert!(!text.contains("tool") && !text.contains("function"), "{form:?}: {text}");
         }
@@ -260,12 +274,12 @@ fn e17_without_tools_neither_tools_nor_a_choice_is_sent() {
 #[test]
 fn e13_parameters_are_laid_over_what_is_sent() {
     let params = |value: Value| value.as_object().cloned().unwrap();
-    let with = |form, given| spec::Model { params: params(given), ..model(form, "") };
+    let with = |form, given| spec::ModelSpec { params: params(given), ..model(form, "") };
     let openai = with(
         Provider::OpenAi,
         json!({"temperature": 0, "stream_options": {"x": 1}, "max_completion_tokens": 7}),
     );
-    let asked = Request { params: params(json!({"temperature": 1, "seed": 5})), ..request("hello") };
+    let asked = ModelRequest { params: params(json!({"temperature": 1, "seed": 5})), ..request("hello") };
     let body = sent(&openai, "", asked).json();
     assert_eq!((&body["temperature"], &body["seed"]), (&json!(1), &json!(5)));
     assert_eq!(body["stream_options"], json!({"include_usage": true, "x": 1}));
@@ -273,7 +287,7 @@ fn e13_parameters_are_laid_over_what_is_sent() {
     let ollama =
         with(Provider::Ollama, json!({"options": {"num_ctx": 8_000, "num_predict": null, "top_k": 3}}));
     assert_eq!(sent(&ollama, "", request("hello")).json()["options"], json!({"num_ctx": 8_000, "top_k": 3}));
-    let smaller = spec::Model { max_output: 100, ..model(Provider::Gemini, "") };
+    let smaller = spec::ModelSpec { max_output: 100, ..model(Provider::Gemini, "") };
     assert_eq!(
         sent(&smaller, "", request("hello")).json()["generationConfig"]["maxOutputTokens"],
         json!(100)
@@ -289,14 +303,15 @@ fn e13_what_the_conversation_is_made_of_is_no_parameter() {
         (Provider::Gemini, "contents"),
     ] {
         let given = serde_json::Map::from_iter([(reserved.to_owned(), json!(1))]);
-        let model = spec::Model { params: given.clone(), ..model(form, "http://127.0.0.1:9") };
+        let model = spec::ModelSpec { params: given.clone(), ..model(form, "http://127.0.0.1:9") };
         let words = match Adapter::new(&model, None, limits(), None) {
             Ok(_) => panic!("{reserved} was taken"),
             Err(unusable) => unusable.to_string(),
         };
         assert!(words.starts_with(&format!("models.main.params has {reserved}, ")), "{words}");
-        let plain = spec::Model { params: serde_json::Map::new(), ..model };
-        let fault = ask(&plain, limits(), Request { params: given, ..request("x") }).expect_err("not sent");
-        assert_eq!((fault.kind, fault.may_be_paid), (FaultKind::InvalidRequest, false));
+        let plain = spec::ModelSpec { params: serde_json::Map::new(), ..model };
+        let fault =
+            ask(&plain, limits(), ModelRequest { params: given, ..request("x") }).expect_err("not sent");
+        assert_eq!((fault.kind, fault.may_be_paid), (ModelFaultKind::InvalidRequest, false));
     }
 }

@@ -4,11 +4,12 @@
 use std::sync::{Arc, Mutex};
 
 use systole_agent::model::{
-    Answer, Answering, Call, Fault, FaultKind, Limits, Model, Part, Request, Stop, Usage, Watcher,
+    AnswerFuture, AnswerWatcher, HttpLimits, MessagePart, Model, ModelAnswer, ModelFault, ModelFaultKind,
+    ModelRequest, NativeCall, StopReason, TokenUsage,
 };
 use systole_agent::spec::{Dialect, Provider};
 use systole_kit::namespaces;
-use systole_kit::reply::Said;
+use systole_kit::reply::ReplyContent;
 
 use crate::bench::{FORMS, KEY, ask, model, request};
 use crate::server::{Act, Server, chunk, head};
@@ -31,7 +32,7 @@ fn says(form: Provider, words: &str) -> String {
 
 #[test]
 fn row_37_an_endless_answer_is_cut_at_the_limit_that_everybody_has() {
-    let most = Limits::default().answer;
+    let most = HttpLimits::default().answer;
     for form in FORMS {
         // About 200,000 tokens, repeated without an end.
         let piece = says(form, &"word ".repeat(4_000)).repeat(50);
@@ -39,8 +40,9 @@ fn row_37_an_endless_answer_is_cut_at_the_limit_that_everybody_has() {
             Act::Send(head(content_type(form))),
             Act::Drip(chunk(piece.as_bytes())),
         ]]);
-        let cut = ask(&model(form, &server.url()), Limits::default(), request("hello")).expect_err("no end");
-        assert_eq!((cut.kind, cut.may_be_paid), (FaultKind::TooLarge, true), "{form:?}");
+        let cut =
+            ask(&model(form, &server.url()), HttpLimits::default(), request("hello")).expect_err("no end");
+        assert_eq!((cut.kind, cut.may_be_paid), (ModelFaultKind::TooLarge, true), "{form:?}");
         assert_eq!(cut.partial.len(), most, "{form:?}: what came is kept up to the limit");
         assert!(server.end().iter().all(|seen| seen.left), "{form:?}: the connection was closed");
     }
@@ -61,10 +63,10 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
                     false => [head(content_type(form)), chunk(&bytes), b"0\r\n\r\n".to_vec()].concat(),
                 };
                 let server = Server::start(vec![vec![Act::Send(sent)]]);
-                let cut = ask(&model(form, &server.url()), Limits::default(), request("hello"))
+                let cut = ask(&model(form, &server.url()), HttpLimits::default(), request("hello"))
                     .expect_err("it has no end");
                 let kind_and_paid = (cut.kind, cut.may_be_paid);
-                assert_eq!(kind_and_paid, (FaultKind::Truncated, true), "{form:?} at {at}: {cut:?}");
+                assert_eq!(kind_and_paid, (ModelFaultKind::Truncated, true), "{form:?} at {at}: {cut:?}");
                 assert_eq!(cut.partial, "kept ", "{form:?} at {at}");
             }
         }
@@ -72,40 +74,41 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
 }
 
 /// A model that gives its answers in order.
-struct Gives(Mutex<Vec<Result<Vec<Part>, Fault>>>);
+struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
 
 impl Gives {
-    fn stage(dialect: Dialect, gives: Vec<Result<Vec<Part>, Fault>>) -> Stage {
+    fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> Stage {
         Stage::with(helper(dialect), Arc::new(Self(Mutex::new(gives))), "Where is login?")
     }
 }
 
 impl Model for Gives {
-    fn ask(&self, _: Request, _: Watcher) -> Answering {
+    fn ask(&self, _: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let next = self.0.lock().unwrap().remove(0);
         Box::pin(async move {
             let parts = next?;
-            let calls = parts.iter().any(|part| matches!(part, Part::Call(_)));
-            let stop = if calls { Stop::Tool } else { Stop::End };
-            Ok(Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() })
+            let calls = parts.iter().any(|part| matches!(part, MessagePart::Call(_)));
+            let stop = if calls { StopReason::Tool } else { StopReason::End };
+            Ok(ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() })
         })
     }
 }
 
-fn fault(kind: FaultKind, status: Option<u16>, partial: &str) -> Fault {
+fn fault(kind: ModelFaultKind, status: Option<u16>, partial: &str) -> ModelFault {
     let words = "the provider said so".to_owned();
     let partial = partial.to_owned();
-    Fault { kind, words, status, retry_after_ms: None, partial, may_be_paid: true }
+    ModelFault { kind, words, status, retry_after_ms: None, partial, may_be_paid: true }
 }
 
 #[tokio::test]
 async fn row_37_and_38_a_cut_answer_is_reported_and_its_action_is_never_executed() {
     let whole = "<thinking>x</thinking><search><query>login</query></search>";
-    for (kind, code) in [(FaultKind::Truncated, "model.truncated"), (FaultKind::TooLarge, "model.too-large")]
+    for (kind, code) in
+        [(ModelFaultKind::Truncated, "model.truncated"), (ModelFaultKind::TooLarge, "model.too-large")]
     {
         let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault(kind, Some(200), whole))]);
         let said = stage.ask().await;
-        let Said::Again { code: told, .. } = &said else { panic!("{said:?}") };
+        let ReplyContent::Again { code: told, .. } = &said else { panic!("{said:?}") };
         assert_eq!(told, code);
         let kept = stage.outcome();
         assert_eq!(kept.stop, code);
@@ -113,8 +116,12 @@ async fn row_37_and_38_a_cut_answer_is_reported_and_its_action_is_never_executed
     }
 }
 
-fn call(id: &str, name: &str, arguments: &str) -> Part {
-    Part::Call(Call { id: id.to_owned(), name: name.to_owned(), arguments: arguments.to_owned() })
+fn call(id: &str, name: &str, arguments: &str) -> MessagePart {
+    MessagePart::Call(NativeCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        arguments: arguments.to_owned(),
+    })
 }
 
 #[tokio::test]
@@ -144,7 +151,7 @@ async fn row_39_invalid_calls_get_a_reason_and_end_in_a_report() {
     for (what, parts, code, words) in rows {
         let mut stage = Gives::stage(Dialect::Native, vec![Ok(parts); 3]);
         let first = stage.ask().await;
-        let Said::Again { code: told, .. } = &first else { panic!("{what}: {first:?}") };
+        let ReplyContent::Again { code: told, .. } = &first else { panic!("{what}: {first:?}") };
         assert_eq!(told, code, "{what}");
         let second = stage.again(&first).await;
         assert!(stage.shown().starts_with(words), "{what}: {}", stage.shown());
@@ -158,7 +165,8 @@ async fn row_39_invalid_calls_get_a_reason_and_end_in_a_report() {
 #[tokio::test]
 async fn row_39_of_two_calls_with_one_id_the_first_runs_and_the_second_is_refused() {
     let twice = vec![call("a", "search", r#"{"query": "one"}"#), call("a", "search", r#"{"query": "two"}"#)];
-    let mut stage = Gives::stage(Dialect::Native, vec![Ok(twice), Ok(vec![Part::Text("done".to_owned())])]);
+    let mut stage =
+        Gives::stage(Dialect::Native, vec![Ok(twice), Ok(vec![MessagePart::Text("done".to_owned())])]);
     let said = stage.ask().await;
     let sent: Vec<_> = items(&said).iter().filter_map(|payload| payload.text_of("query")).collect();
     assert_eq!(sent, ["one"]);
@@ -170,15 +178,15 @@ async fn row_39_of_two_calls_with_one_id_the_first_runs_and_the_second_is_refuse
 #[tokio::test]
 async fn row_40_a_fault_of_a_provider_is_a_visible_failure_with_its_words_and_no_key() {
     for (kind, status, code) in [
-        (FaultKind::RateLimited, Some(429), "model.rate-limited"),
-        (FaultKind::Unavailable, Some(500), "model.unavailable"),
-        (FaultKind::Unavailable, None, "model.unavailable"),
-        (FaultKind::Refused, Some(401), "model.refused"),
-        (FaultKind::InvalidRequest, Some(400), "model.invalid-request"),
+        (ModelFaultKind::RateLimited, Some(429), "model.rate-limited"),
+        (ModelFaultKind::Unavailable, Some(500), "model.unavailable"),
+        (ModelFaultKind::Unavailable, None, "model.unavailable"),
+        (ModelFaultKind::Refused, Some(401), "model.refused"),
+        (ModelFaultKind::InvalidRequest, Some(400), "model.invalid-request"),
     ] {
         let mut stage = Gives::stage(Dialect::Xml, vec![Err(fault(kind, status, ""))]);
         let said = stage.ask().await;
-        let Said::Failure { code: told, retry, words } = &said else { panic!("{said:?}") };
+        let ReplyContent::Failure { code: told, retry, words } = &said else { panic!("{said:?}") };
         assert_eq!((told.as_str(), *retry), (code, false));
         assert!(words.contains("the provider said so") && !words.contains(KEY), "{words}");
         assert_eq!(stage.outcome().stop, code, "it is on record");

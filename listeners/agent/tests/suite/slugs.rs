@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use systole_agent::chain::Link;
+use systole_agent::chain::StoredLink;
 use systole_agent::failures::FAILURES;
-use systole_agent::model::{Answer, Answering, Call, Model, Part, Request, Stop, Usage, Watcher};
-use systole_agent::spec::{self, Dialect, Format, Output, Peer};
+use systole_agent::model::{
+    AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAnswer, ModelRequest, NativeCall, StopReason,
+    TokenUsage,
+};
+use systole_agent::spec::{self, Dialect, Output, OutputFormat, Peer};
 use systole_kit::Payload;
-use systole_kit::reply::Said;
+use systole_kit::reply::ReplyContent;
 
 use crate::goals::{pass, request};
 use crate::prompts::golden;
@@ -21,47 +24,47 @@ struct Case {
     slug: &'static str,
     /// Distinguishes several cases of one slug.
     what: &'static str,
-    agent: spec::Agent,
+    agent: spec::AgentSpec,
     says: Says,
 }
 
 /// An answer of a model.
 #[derive(Clone)]
 pub(crate) struct Says {
-    pub(crate) parts: Vec<Part>,
-    stop: Stop,
+    pub(crate) parts: Vec<MessagePart>,
+    stop: StopReason,
 }
 
 pub(crate) fn text(words: &str) -> Says {
-    Says { parts: vec![Part::Text(words.to_owned())], stop: Stop::End }
+    Says { parts: vec![MessagePart::Text(words.to_owned())], stop: StopReason::End }
 }
 
 /// A sequence of native calls, each with the name of a tool and its arguments.
 pub(crate) fn calls(calls: &[(&str, &str)]) -> Says {
     let call = |(number, (name, arguments)): (usize, &(&str, &str))| {
         let (id, name, arguments) = (format!("c{number}"), (*name).to_owned(), (*arguments).to_owned());
-        Part::Call(Call { id, name, arguments })
+        MessagePart::Call(NativeCall { id, name, arguments })
     };
-    Says { parts: (1..).zip(calls).map(call).collect(), stop: Stop::Tool }
+    Says { parts: (1..).zip(calls).map(call).collect(), stop: StopReason::Tool }
 }
 
 fn cut(says: Says) -> Says {
-    Says { stop: Stop::Length, ..says }
+    Says { stop: StopReason::Length, ..says }
 }
 
 /// A model that gives its answers in order.
 pub(crate) struct Speaks(Mutex<VecDeque<Says>>);
 
 impl Speaks {
-    pub(crate) fn stage(agent: spec::Agent, says: &[Says]) -> Stage {
+    pub(crate) fn stage(agent: spec::AgentSpec, says: &[Says]) -> Stage {
         Stage::with(agent, Arc::new(Self(Mutex::new(says.iter().cloned().collect()))), "Where is login?")
     }
 }
 
 impl Model for Speaks {
-    fn ask(&self, _: Request, _: Watcher) -> Answering {
+    fn ask(&self, _: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let Says { parts, stop } = self.0.lock().unwrap().pop_front().expect("it is asked no more than that");
-        let answer = Answer { parts, stop, usage: Usage::default(), by: "main".to_owned() };
+        let answer = ModelAnswer { parts, stop, usage: TokenUsage::default(), by: "main".to_owned() };
         Box::pin(async { Ok(answer) })
     }
 }
@@ -78,20 +81,20 @@ fn native(slug: &'static str, what: &'static str, says: Says) -> Case {
 fn slot(slug: &'static str, says: &str) -> Case {
     let mut agent = helper(Dialect::XmlFinal);
     let schema = serde_json::json!({"type": "object", "required": ["answer"]});
-    agent.output = Output { format: Format::Json, schema: Some(schema.into()) };
+    agent.output = Output { format: OutputFormat::Json, schema: Some(schema.into()) };
     // The code of this stage's slots.
-    let nonce = Link::segment("nonce", MARK).hash;
+    let nonce = StoredLink::segment("nonce", MARK).hash;
     Case { slug, what: "in a slot", agent, says: text(&says.replace("NONCE", &nonce[..8])) }
 }
 
 /// An agent with a second peer that takes searches.
-fn two_searchers(agent: spec::Agent) -> spec::Agent {
+fn two_searchers(agent: spec::AgentSpec) -> spec::AgentSpec {
     let again = Peer { name: "archive".to_owned(), ..agent.peers[0].clone() };
-    spec::Agent { peers: [agent.peers.clone(), vec![again]].concat(), ..agent }
+    spec::AgentSpec { peers: [agent.peers.clone(), vec![again]].concat(), ..agent }
 }
 
-fn many(agent: spec::Agent) -> spec::Agent {
-    spec::Agent { actions: spec::Actions::Many, ..agent }
+fn many(agent: spec::AgentSpec) -> spec::AgentSpec {
+    spec::AgentSpec { actions: spec::ActionLimit::Many, ..agent }
 }
 
 const SEARCH: &str = "<search><query>a</query></search>";
@@ -149,7 +152,7 @@ fn of_calls() -> Vec<Case> {
         native("unknown-action", "in a call", calls(&[("serach", search.1)])),
         Case { agent: two_searchers(unsaid.agent.clone()), ..unsaid },
         native("too-many-actions", "65 calls", calls(&[search; 65])),
-        Case { agent: spec::Agent { actions: spec::Actions::One, ..alone.agent.clone() }, ..alone },
+        Case { agent: spec::AgentSpec { actions: spec::ActionLimit::One, ..alone.agent.clone() }, ..alone },
     ]
 }
 
@@ -179,9 +182,9 @@ fn cases() -> Vec<Case> {
 
 /// The answer in the form of the golden file.
 fn written(says: &Says) -> String {
-    let part = |part: &Part| match part {
-        Part::Text(text) => text.clone(),
-        Part::Call(call) => format!("{}: {}({})", call.id, call.name, call.arguments),
+    let part = |part: &MessagePart| match part {
+        MessagePart::Text(text) => text.clone(),
+        MessagePart::Call(call) => format!("{}: {}({})", call.id, call.name, call.arguments),
         other => panic!("{other:?} does not belong here"),
     };
     let parts: Vec<String> = says.parts.iter().map(part).collect();
@@ -190,16 +193,16 @@ fn written(says: &Says) -> String {
 }
 
 /// The record of a reply: its code and words, or its items; and the remarks.
-fn recorded(stage: &Stage, said: &Said) -> String {
+fn recorded(stage: &Stage, said: &ReplyContent) -> String {
     let mut lines = vec![match said {
-        Said::Again { code, words } => format!("again {code}: {words}"),
-        Said::Items(items) => {
+        ReplyContent::Again { code, words } => format!("again {code}: {words}"),
+        ReplyContent::Items(items) => {
             let local = |payload: &Payload| format!("<{}>", payload.name().local);
             let names: Vec<String> = items.iter().map(|item| local(item.payload.as_ref().unwrap())).collect();
             let most = names.len().min(4);
             format!("{} items: {}", names.len(), names[..most].join(" "))
         }
-        Said::Failure { code, words, .. } => format!("failure {code}: {words}"),
+        ReplyContent::Failure { code, words, .. } => format!("failure {code}: {words}"),
     }];
     let heard = stage.heard.lock().unwrap();
     lines.extend(heard.notices.iter().map(|(code, words)| format!("notice {code}: {words}")));
@@ -207,8 +210,8 @@ fn recorded(stage: &Stage, said: &Said) -> String {
 }
 
 /// Continues like the pump: the report that the output was unusable, or an answer to each action; and the remarks.
-async fn goes_on(stage: &mut Stage, said: &Said) {
-    let Said::Items(items) = said else {
+async fn goes_on(stage: &mut Stage, said: &ReplyContent) {
+    let ReplyContent::Items(items) = said else {
         stage.again(said).await;
         return;
     };
@@ -271,7 +274,7 @@ async fn cases_of_two_turns() -> Vec<(&'static str, String)> {
     let mut stage = Speaks::stage(helper(Dialect::Xml), &[search.clone(), search.clone()]);
     stage.ask().await;
     let last = stage.wrap_up("budget.messages").await;
-    let Said::Items(items) = &last else { panic!("{last:?}") };
+    let ReplyContent::Items(items) = &last else { panic!("{last:?}") };
     let report = String::from_utf8_lossy(items[0].payload.as_ref().unwrap().bytes()).into_owned();
     let shown = "nothing, as the call is over";
     let over = page("final-turn-no-report", "the last turn", &written(&search), &report, shown);

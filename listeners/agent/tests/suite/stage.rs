@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use sha2::{Digest as _, Sha256};
-use systole_agent::chain::{self, Read};
-use systole_agent::model::script::{Script, Scripted};
-use systole_agent::model::{Dice, Limits as Patience, Model, Models};
+use systole_agent::chain::{self, ParsedLink};
+use systole_agent::model::script::{Script, ScriptedModel};
+use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
 use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
-use systole_kit::ask::{Message, Put, Question, Shown, Spot, Viewed};
+use systole_kit::ask::{MessageSpot, PumpQuestion, StoredText, ViewEntry, ViewedMessage, ViewedPage};
 use systole_kit::envelope::{Delivered, Stamp};
-use systole_kit::journal::{Entry, Outcome};
-use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
-use systole_kit::reply::Said;
-use systole_kit::told::Answer;
-use systole_kit::{Limits, Payload, QName, namespaces};
+use systole_kit::journal::{JournalEntry, ModelCallOutcome};
+use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::reply::ReplyContent;
+use systole_kit::told::PumpAnswer;
+use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 
 /// The mark of the only call on this stage.
 pub(crate) const MARK: &str = "5eed0123";
@@ -32,27 +32,28 @@ const SEARCH: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" t
 </xs:schema>"#;
 
 /// An agent called helper, which takes questions and may search.
-pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
-    let talk = |local: &str| spec::Contract { element: QName::new(namespaces::TALK, local), schema: 0 };
-    let search = |local: &str| spec::Contract {
+pub(crate) fn helper(dialect: spec::Dialect) -> spec::AgentSpec {
+    let talk =
+        |local: &str| spec::ElementContract { element: QName::new(namespaces::TALK, local), schema: 0 };
+    let search = |local: &str| spec::ElementContract {
         element: QName::new("https://xml-pipeline.org/ns/search/v1", local),
         schema: 1,
     };
-    let schema = |name: &str, text: &[u8]| spec::Schema { name: name.to_owned(), text: text.into() };
+    let schema = |name: &str, text: &[u8]| spec::NamedSchema { name: name.to_owned(), text: text.into() };
     let native = matches!(dialect, spec::Dialect::Native | spec::Dialect::XmlFinal);
-    spec::Agent {
+    spec::AgentSpec {
         name: "helper".to_owned(),
         model: "main".to_owned(),
         dialect,
-        thinking: spec::Thinking::Required,
-        actions: if native { spec::Actions::Many } else { spec::Actions::One },
+        thinking: spec::ThinkingRule::Required,
+        actions: if native { spec::ActionLimit::Many } else { spec::ActionLimit::One },
         stop_early: false,
         sees_thread: false,
         attempts: 3,
         turns: 10,
         tool_output_max: 4096,
         tool_choice: None,
-        output: spec::Output { format: spec::Format::Text, schema: None },
+        output: spec::Output { format: spec::OutputFormat::Text, schema: None },
         preamble: None,
         prompt: vec![section("identity", &["You answer questions."], false)],
         accepts: vec![talk("ask")],
@@ -65,21 +66,24 @@ pub(crate) fn helper(dialect: spec::Dialect) -> spec::Agent {
             returns: vec![search("found")],
             needs_approval: false,
         }],
-        schemas: spec::Schemas::from(vec![schema("talk.xsd", TALK), schema("search.xsd", SEARCH.as_bytes())]),
+        schemas: spec::NamedSchemas::from(vec![
+            schema("talk.xsd", TALK),
+            schema("search.xsd", SEARCH.as_bytes()),
+        ]),
     }
 }
 
 /// A section of a prompt.
-pub(crate) fn section(name: &str, lines: &[&str], is_list: bool) -> spec::Section {
-    spec::Section {
+pub(crate) fn section(name: &str, lines: &[&str], is_list: bool) -> spec::PromptSection {
+    spec::PromptSection {
         name: name.to_owned(),
         lines: lines.iter().map(|line| (*line).to_owned()).collect(),
         is_list,
     }
 }
 
-fn limits() -> spec::Model {
-    spec::Model {
+fn limits() -> spec::ModelSpec {
+    spec::ModelSpec {
         name: "main".to_owned(),
         provider: spec::Provider::Script,
         model: String::new(),
@@ -87,14 +91,14 @@ fn limits() -> spec::Model {
         key_env: None,
         headers_env: Vec::new(),
         stream: true,
-        timeout: spec::Timeout::default(),
+        timeout: spec::ModelTimeouts::default(),
         file: None,
         window: 32_000,
         max_output: 1_000,
         params: serde_json::Map::new(),
         price: None,
         at_once: 4,
-        retry: spec::Retry { attempts: 1, first_ms: 1, longest_ms: 1 },
+        retry: spec::RequestRetry { attempts: 1, first_ms: 1, longest_ms: 1 },
         fallback: Vec::new(),
     }
 }
@@ -103,17 +107,17 @@ fn limits() -> spec::Model {
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) documents: HashMap<String, String>,
-    pub(crate) journal: Vec<Entry>,
+    pub(crate) journal: Vec<JournalEntry>,
     pub(crate) notices: Vec<(String, String)>,
     pub(crate) progress: Vec<String>,
     /// The messages that the view shows after the request.
-    pub(crate) since: Vec<Shown>,
+    pub(crate) since: Vec<ViewEntry>,
     /// The views that were read, each with its content.
-    pub(crate) views: Vec<Vec<Shown>>,
+    pub(crate) views: Vec<Vec<ViewEntry>>,
     /// The links that were stored, in order.
     pub(crate) put: Vec<String>,
     /// The messages that the view shows before the request.
-    pub(crate) before: Vec<Shown>,
+    pub(crate) before: Vec<ViewEntry>,
     /// The message numbers from which the view was read.
     pub(crate) asked: Vec<u64>,
 }
@@ -127,26 +131,26 @@ pub(crate) struct Stage {
 
 impl Stage {
     /// That agent, with the answers of a script.
-    pub(crate) fn of(spec: spec::Agent, answers: &str) -> Self {
+    pub(crate) fn of(spec: spec::AgentSpec, answers: &str) -> Self {
         let script = Arc::new(Script::read(answers).expect("the script is right"));
-        let model = Arc::new(Arc::new(Scripted::new(script, "main", &spec.name)));
+        let model = Arc::new(Arc::new(ScriptedModel::new(script, "main", &spec.name)));
         Self::with(spec, model, "Where is login?")
     }
 
     /// That agent with that model and that question.
-    pub(crate) fn with(spec: spec::Agent, model: Arc<dyn Model>, question: &str) -> Self {
-        let models = Models::new(vec![(limits(), model)], Box::new(Dice), &Patience::default());
+    pub(crate) fn with(spec: spec::AgentSpec, model: Arc<dyn Model>, question: &str) -> Self {
+        let models = Models::new(vec![(limits(), model)], Box::new(SystemRandom), &HttpLimits::default());
         Self::asking(spec, Arc::new(models.expect("the models are right")), question)
     }
 
     /// That agent with those models and that question.
-    pub(crate) fn asking(spec: spec::Agent, models: Arc<Models>, question: &str) -> Self {
+    pub(crate) fn asking(spec: spec::AgentSpec, models: Arc<Models>, question: &str) -> Self {
         let agent = Agent::new(spec, models).expect("the schemas are right");
         Self::playing(agent, question)
     }
 
     /// The same agent as one of several processes under its name.
-    pub(crate) fn one_of_many(spec: spec::Agent, answers: &str) -> Self {
+    pub(crate) fn one_of_many(spec: spec::AgentSpec, answers: &str) -> Self {
         let Self { agent, .. } = Self::of(spec, answers);
         let agent = Arc::into_inner(agent).expect("the stage is its only owner");
         Self::playing(agent.one_of_many(), "Where is login?")
@@ -164,13 +168,13 @@ impl Stage {
     }
 
     /// The first delivery of the call.
-    pub(crate) async fn ask(&mut self) -> Said {
+    pub(crate) async fn ask(&mut self) -> ReplyContent {
         self.turn = 1;
         self.deliver(self.request.clone()).await
     }
 
     /// The next delivery, with these answers to the items of the last reply, and these unrequested payloads.
-    pub(crate) async fn answer(&mut self, items: Vec<Option<Payload>>, inbox: Vec<Payload>) -> Said {
+    pub(crate) async fn answer(&mut self, items: Vec<Option<Payload>>, inbox: Vec<Payload>) -> ReplyContent {
         self.turn += 1;
         let items =
             (0u32..).zip(items).map(|(ordinal, payload)| Item { ordinal, from: None, seq: None, payload });
@@ -179,14 +183,14 @@ impl Stage {
     }
 
     /// A later turn of a call that this process does not remember, as after a restart or a cleared view.
-    pub(crate) async fn take_up(&mut self, turn: u32, since: Vec<Shown>) -> Said {
+    pub(crate) async fn take_up(&mut self, turn: u32, since: Vec<ViewEntry>) -> ReplyContent {
         self.heard.lock().unwrap().since = since;
         self.turn = turn - 1;
         self.answer(Vec::new(), Vec::new()).await
     }
 
     /// The last turn, which accepts only a final.
-    pub(crate) async fn wrap_up(&mut self, what: &str) -> Said {
+    pub(crate) async fn wrap_up(&mut self, what: &str) -> ReplyContent {
         self.turn += 1;
         let wrap_up = Some(what.to_owned());
         let answers = Answers { turn: self.turn, wrap_up, items: Vec::new(), inbox: Vec::new() };
@@ -194,8 +198,8 @@ impl Stage {
     }
 
     /// Continues like the pump after a reply that reports an unusable output.
-    pub(crate) async fn again(&mut self, said: &Said) -> Said {
-        let Said::Again { code, words } = said else { panic!("{said:?} is no again") };
+    pub(crate) async fn again(&mut self, said: &ReplyContent) -> ReplyContent {
+        let ReplyContent::Again { code, words } = said else { panic!("{said:?} is no again") };
         let notices = std::mem::take(&mut self.heard.lock().unwrap().notices);
         let inbox = notices.iter().map(|(code, words)| system_error(code, words)).collect();
         self.answer(vec![Some(system_error(code, words))], inbox).await
@@ -213,7 +217,7 @@ impl Stage {
         Delivered { from, to, thread, stamp, payload }
     }
 
-    async fn deliver(&self, payload: Payload) -> Said {
+    async fn deliver(&self, payload: Payload) -> ReplyContent {
         let asked = self.delivery(payload);
         let line = Kept { heard: self.heard.clone(), request: self.request.clone() };
         self.agent.clone().answer(asked, Arc::new(line)).await
@@ -233,11 +237,11 @@ impl Stage {
     fn whole(&self) -> (String, String, Vec<String>, String) {
         let heard = self.heard.lock().unwrap();
         let started = heard.journal.iter().rev().find_map(|entry| match entry {
-            Entry::Started(started) => Some(started.prompt.clone()),
-            Entry::Result(_) => None,
+            JournalEntry::Started(started) => Some(started.prompt.clone()),
+            JournalEntry::Result(_) => None,
         });
         let text = |hash: &str| heard.documents.get(hash).expect("every link is put down").as_str();
-        let Some(Read::Prompt { mut before, header }) =
+        let Some(ParsedLink::Prompt { mut before, header }) =
             chain::read(text(&started.expect("a model was asked")))
         else {
             panic!("the journal names no prompt")
@@ -245,11 +249,11 @@ impl Stage {
         let mut segments = Vec::new();
         loop {
             match chain::read(text(before)) {
-                Some(Read::Segment { before: earlier, messages }) => {
+                Some(ParsedLink::Segment { before: earlier, messages }) => {
                     segments.insert(0, messages.to_owned());
                     before = earlier;
                 }
-                Some(Read::Base { system, tools }) => {
+                Some(ParsedLink::Base { system, tools }) => {
                     return (system.to_owned(), tools.to_owned(), segments, header.to_owned());
                 }
                 _ => panic!("the chain is broken"),
@@ -272,11 +276,11 @@ impl Stage {
     }
 
     /// The record of the model's last answer.
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> ModelCallOutcome {
         let heard = self.heard.lock().unwrap();
         let found = heard.journal.iter().rev().find_map(|entry| match entry {
-            Entry::Result(outcome) => Some(outcome.clone()),
-            Entry::Started(_) => None,
+            JournalEntry::Result(outcome) => Some(outcome.clone()),
+            JournalEntry::Started(_) => None,
         });
         found.expect("the model answered")
     }
@@ -284,10 +288,10 @@ impl Stage {
 
 /// `<system-error>`, as the pump writes it.
 pub(crate) fn system_error(code: &str, message: &str) -> Payload {
-    let mut writer = systole_kit::writer::Writer::new();
+    let mut writer = systole_kit::writer::XmlWriter::new();
     let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", code);
     start.attr("retry_allowed", "true").attr("message", message).empty();
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The result of a search.
@@ -296,9 +300,9 @@ pub(crate) fn found(text: &str) -> Payload {
 }
 
 /// The payloads of a reply.
-pub(crate) fn items(said: &Said) -> Vec<&Payload> {
+pub(crate) fn items(said: &ReplyContent) -> Vec<&Payload> {
     match said {
-        Said::Items(items) => items.iter().map(|item| item.payload.as_ref().unwrap()).collect(),
+        ReplyContent::Items(items) => items.iter().map(|item| item.payload.as_ref().unwrap()).collect(),
         other => panic!("{other:?} has no items"),
     }
 }
@@ -309,54 +313,54 @@ struct Kept {
 }
 
 impl Line for Kept {
-    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+    fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>> {
         let mut heard = self.heard.lock().unwrap();
         let mut id = 0;
         let payload = match what {
-            Saying::Journal(entry) => {
+            LineRequest::Journal(entry) => {
                 heard.journal.push(entry);
                 id = heard.journal.len() as u64;
                 None
             }
-            Saying::Ask(Question::PutBlob { text }) => {
+            LineRequest::Ask(PumpQuestion::PutBlob { text }) => {
                 let hash: String =
                     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
                 let total = text.len() as u64;
                 heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
-                Some(Put { hash, total }.payload())
+                Some(StoredText { hash, total }.payload())
             }
-            Saying::Ask(Question::View { from_seq, .. }) => {
+            LineRequest::Ask(PumpQuestion::View { from_seq, .. }) => {
                 heard.asked.push(from_seq);
-                let message = Message {
+                let message = ViewedMessage {
                     seq: heard.before.len() as u64 + 1,
                     from: "alice".to_owned(),
                     to: None,
-                    spot: Spot::Request,
+                    spot: MessageSpot::Request,
                     payload: self.request.clone(),
                 };
                 let (mark, began) = (MARK.to_owned(), "2026-11-20".to_owned());
-                let all = heard.before.iter().cloned().chain([Shown::Message(message)]);
-                let all: Vec<Shown> = all.chain(heard.since.iter().cloned()).collect();
-                let number = |shown: &Shown| match shown {
-                    Shown::Message(message) => Some(message.seq),
-                    Shown::Words(_) => None,
+                let all = heard.before.iter().cloned().chain([ViewEntry::Message(message)]);
+                let all: Vec<ViewEntry> = all.chain(heard.since.iter().cloned()).collect();
+                let number = |shown: &ViewEntry| match shown {
+                    ViewEntry::Message(message) => Some(message.seq),
+                    ViewEntry::Words(_) => None,
                 };
                 let count = all.iter().filter_map(number).max().unwrap_or(0);
                 // Words go with the next message.
                 let with = |at: usize| all[at..].iter().find_map(number).unwrap_or(count);
                 let asked = (0..all.len()).filter(|at| with(*at) >= from_seq);
-                let shown: Vec<Shown> = asked.map(|at| all[at].clone()).collect();
+                let shown: Vec<ViewEntry> = asked.map(|at| all[at].clone()).collect();
                 heard.views.push(shown.clone());
-                Some(Viewed { count, next: None, mark, began, shown }.payload())
+                Some(ViewedPage { count, next: None, mark, began, shown }.payload())
             }
-            Saying::Ask(other) => panic!("the stage does not answer {other:?}"),
+            LineRequest::Ask(other) => panic!("the stage does not answer {other:?}"),
         };
         drop(heard);
-        Box::pin(async move { Ok(Answer { delivery: String::new(), id, payload }) })
+        Box::pin(async move { Ok(PumpAnswer { delivery: String::new(), id, payload }) })
     }
 
-    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>> {
+    fn tell(&self, what: Remark) -> PendingAnswer<'_, Result<(), NotTaken>> {
         let mut heard = self.heard.lock().unwrap();
         match what {
             Remark::Notice { code, words } => heard.notices.push((code, words)),

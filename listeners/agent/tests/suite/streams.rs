@@ -1,7 +1,7 @@
 //! One complete answer of each form, byte for byte as a provider sends it, and its expected content.
 
 use serde_json::json;
-use systole_agent::model::{Answer, Part, Stop, Usage};
+use systole_agent::model::{MessagePart, ModelAnswer, StopReason, TokenUsage};
 use systole_agent::spec::Provider;
 
 use super::bench::{call, kept, text};
@@ -92,11 +92,11 @@ const GEMINI: &str = concat!(
 );
 
 /// The content of the body.
-pub(crate) fn answer(form: Provider) -> Answer {
+pub(crate) fn answer(form: Provider) -> ModelAnswer {
     let words = text(" Gr\u{fc}\u{df}e\r\n\u{1f9e0} ");
     let thought = "Hm\u{2026}";
     let raw = "{\"query\": \"\u{e9}\", \"n\":1.0}";
-    let (parts, cached): (Vec<Part>, _) = match form {
+    let (parts, cached): (Vec<MessagePart>, _) = match form {
         Provider::OpenAi => (
             vec![
                 kept("openai", json!({"reasoning_content": thought})),
@@ -136,6 +136,6 @@ pub(crate) fn answer(form: Provider) -> Answer {
             Some(100),
         ),
     };
-    let usage = Usage { tokens_in: Some(120), tokens_out: Some(30), cached };
-    Answer { parts, stop: Stop::Tool, usage, by: "main".to_owned() }
+    let usage = TokenUsage { tokens_in: Some(120), tokens_out: Some(30), cached };
+    ModelAnswer { parts, stop: StopReason::Tool, usage, by: "main".to_owned() }
 }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use systole_agent::model::{Choice, Request, Role, Stop};
-use systole_agent::spec::{self, Dialect, Format, Output, Provider, ToolChoice};
+use systole_agent::model::{MessageAuthor, ModelRequest, RequestToolChoice, StopReason};
+use systole_agent::spec::{self, Dialect, Output, OutputFormat, Provider, ToolChoice};
 use systole_kit::Payload;
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use super::bench::{FORMS, KEY, adapter, ask, call, limits, model, request, said, search_tool};
 use super::goals::{pass, pursuer, request as goal};
@@ -20,9 +20,9 @@ fn schema() -> Arc<Value> {
     )
 }
 
-fn asking(tools: bool, choice: Option<Choice>) -> Request {
+fn asking(tools: bool, choice: Option<RequestToolChoice>) -> ModelRequest {
     let tools = if tools { vec![search_tool()] } else { Vec::new() };
-    Request { schema: Some(schema()), tools, choice, ..request("hello") }
+    ModelRequest { schema: Some(schema()), tools, choice, ..request("hello") }
 }
 
 /// Each provider's field for the schema.
@@ -36,7 +36,7 @@ fn field(form: Provider, body: &Value) -> Option<&Value> {
 }
 
 /// The body of the request.
-fn sent(form: Provider, request: Request) -> Value {
+fn sent(form: Provider, request: ModelRequest) -> Value {
     let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
     ask(&model(form, &server.url()), limits(), request).expect("a whole answer");
     server.end().remove(0).json()
@@ -73,48 +73,50 @@ fn e19_each_provider_has_the_schema_in_its_own_field() {
 #[test]
 fn beside_tools_that_may_be_called_no_schema_is_sent() {
     for form in FORMS {
-        for choice in [None, Some(Choice::Auto)] {
+        for choice in [None, Some(RequestToolChoice::Auto)] {
             let body = sent(form, asking(true, choice.clone()));
             assert_eq!(field(form, &body), None, "{form:?} {choice:?}: {body}");
             assert!(body.get("tools").is_some(), "{form:?}: {body}");
         }
-        let body = sent(form, asking(true, Some(Choice::None)));
+        let body = sent(form, asking(true, Some(RequestToolChoice::None)));
         assert!(field(form, &body).is_some(), "{form:?}: {body}");
     }
     // Gemini accepts no schema together with tools, and no earlier calls without them.
-    let mut later = asking(true, Some(Choice::None));
-    later.messages.push(said(Role::Assistant, vec![call("c", "search", "{}")]));
+    let mut later = asking(true, Some(RequestToolChoice::None));
+    later.messages.push(said(MessageAuthor::Assistant, vec![call("c", "search", "{}")]));
     let body = sent(Provider::Gemini, later);
     assert_eq!((field(Provider::Gemini, &body), body.get("tools").is_some()), (None, true), "{body}");
-    assert_eq!(sent(Provider::Gemini, asking(true, Some(Choice::None))).get("tools"), None);
+    assert_eq!(sent(Provider::Gemini, asking(true, Some(RequestToolChoice::None))).get("tools"), None);
 }
 
 #[test]
 fn e19_what_is_sent_is_what_the_providers_take() {
     for form in FORMS {
         let script =
-            Script::parse("- {say: '{\"n\": 1}', times: always}").unwrap_or_else(|bad| panic!("{bad:?}"));
-        let options = Options { key: Some(KEY.to_owned()), ..Options::default() };
+            MockScript::parse("- {say: '{\"n\": 1}', times: always}").unwrap_or_else(|bad| panic!("{bad:?}"));
+        let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
         let model = model(form, &format!("{}{path}", mock.url()));
-        for (tools, choice) in
-            [(false, None), (true, None), (true, (form != Provider::Ollama).then_some(Choice::None))]
-        {
+        for (tools, choice) in [
+            (false, None),
+            (true, None),
+            (true, (form != Provider::Ollama).then_some(RequestToolChoice::None)),
+        ] {
             let found = ask(&model, limits(), asking(tools, choice));
-            assert_eq!(found.map(|answer| answer.stop), Ok(Stop::End), "{form:?}");
+            assert_eq!(found.map(|answer| answer.stop), Ok(StopReason::End), "{form:?}");
         }
     }
 }
 
 /// The request body for an agent whose final is JSON with a schema.
 async fn agent_sends(dialect: Dialect, tool_choice: Option<ToolChoice>) -> Value {
-    let output = Output { format: Format::Json, schema: Some(schema()) };
-    body_of(spec::Agent { output, tool_choice, ..helper(dialect) }, None).await
+    let output = Output { format: OutputFormat::Json, schema: Some(schema()) };
+    body_of(spec::AgentSpec { output, tool_choice, ..helper(dialect) }, None).await
 }
 
 /// The request body for that agent, for a question or for that goal.
-async fn body_of(agent: spec::Agent, goal: Option<Payload>) -> Value {
+async fn body_of(agent: spec::AgentSpec, goal: Option<Payload>) -> Value {
     let server = Server::saying(chunked(
         content_type(Provider::OpenAi),
         &[b"data: {\"choices\":[{\"delta\":{\"content\":\"{}\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"],
@@ -144,8 +146,8 @@ async fn an_agent_shows_the_schema_in_its_prompt_and_only_native_sends_it_in_the
     }
 }
 
-fn alone(dialect: Dialect) -> spec::Agent {
-    spec::Agent { peers: Vec::new(), ..pursuer(dialect) }
+fn alone(dialect: Dialect) -> spec::AgentSpec {
+    spec::AgentSpec { peers: Vec::new(), ..pursuer(dialect) }
 }
 
 #[tokio::test]
@@ -168,9 +170,9 @@ async fn f2_the_schema_of_a_goal_goes_into_the_providers_field_unless_a_word_may
 #[tokio::test]
 async fn f2_every_provider_takes_the_schema_of_a_goal() {
     for form in FORMS {
-        let script = Script::parse(r#"- {say: '{"score": 3, "findings": "x"}', times: always}"#)
+        let script = MockScript::parse(r#"- {say: '{"score": 3, "findings": "x"}', times: always}"#)
             .unwrap_or_else(|bad| panic!("{bad:?}"));
-        let options = Options { key: Some(KEY.to_owned()), ..Options::default() };
+        let options = MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() };
         let mock = MockModel::start(script, options).expect("a mock");
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
         let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());

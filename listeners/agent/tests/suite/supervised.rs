@@ -1,19 +1,20 @@
 //! Supervision of goals, as agents answer it: commitments, assessments and verdicts, and the mistakes that schemas
 //! allow.
 
-use systole_agent::spec::{self, Contract, Dialect};
-use systole_kit::reply::Said;
+use systole_agent::spec::{self, Dialect, ElementContract};
+use systole_kit::reply::ReplyContent;
 use systole_kit::{Payload, QName, namespaces};
-use systole_workflow::goal_request::{Correction, CurrentGoal, GoalRequest, Part, Shown};
+use systole_workflow::goal_request::{Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput};
 use systole_workflow::spec::ElementName;
 
 use crate::goals::{ALL, only, pursuer, slot, stage, whole};
 use crate::prompts::golden;
 
 /// An agent that takes goals under supervision, and supervises others.
-fn supervised(dialect: Dialect) -> spec::Agent {
+fn supervised(dialect: Dialect) -> spec::AgentSpec {
     let mut agent = pursuer(dialect);
-    let workflow = |local: &str| Contract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
+    let workflow =
+        |local: &str| ElementContract { element: QName::new(namespaces::WORKFLOW, local), schema: 2 };
     agent.gives.extend(["commit", "assessment", "verdict"].map(workflow));
     agent
 }
@@ -22,8 +23,9 @@ fn supervised(dialect: Dialect) -> spec::Agent {
 fn request(gives: &str, correction: Option<&str>) -> Payload {
     let gives = ElementName { namespace: namespaces::WORKFLOW.to_owned(), local: gives.to_owned() };
     let goal = CurrentGoal { id: "plan", words: "Plan it.", loop_name: None, iteration: None };
-    let seen =
-        |id: &str, text: &str| Part::Goal(Shown { id: id.to_owned(), outcome: None, text: text.to_owned() });
+    let seen = |id: &str, text: &str| {
+        EarlierOutput::Goal(ShownOutput { id: id.to_owned(), outcome: None, text: text.to_owned() })
+    };
     let request = GoalRequest {
         workflow: "release",
         gives: Some(&gives),
@@ -86,7 +88,7 @@ async fn f4_a_verdict_that_only_supervision_forbids_is_refused_with_the_fix() {
             let [wrong, right] = [wrong, right].map(|(goal, value, words)| says(dialect, goal, value, words));
             let mut stage = stage(supervised(dialect), request("verdict", corrected), &[&wrong, &right]);
             let first = stage.ask().await;
-            let Said::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
+            let ReplyContent::Again { code, words } = &first else { panic!("{dialect:?}: {first:?}") };
             assert_eq!(code, "agent.goal-answer-invalid", "{dialect:?}");
             assert!(words.contains(told), "{dialect:?}: {words}");
             let said = only(&stage.again(&first).await);
@@ -118,7 +120,7 @@ async fn f4_a_commitment_and_an_assessment_name_their_goal() {
         let mut stage = stage(supervised(Dialect::Plain), request(gives, None), &[&other, json]);
         let first = stage.ask().await;
         assert!(
-            matches!(&first, Said::Again { words, .. } if words.contains("is another goal")),
+            matches!(&first, ReplyContent::Again { words, .. } if words.contains("is another goal")),
             "{first:?}"
         );
         assert_eq!(only(&stage.again(&first).await), xml);

@@ -1,15 +1,15 @@
 //! Tasks that the agent of a goal gives: the prompt about them, the effect of the model's words, and how the model
 //! sees the results. It starts no thread: the stage answers like a pump.
 
-use systole_agent::model::Part;
+use systole_agent::model::MessagePart;
 use systole_agent::model::script::Script;
 use systole_agent::spec::{self, Dialect};
-use systole_kit::ask::{Message, Shown, Spot, Words};
-use systole_kit::reply::Said;
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
+use systole_kit::reply::ReplyContent;
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 use systole_workflow::goal_request::{CurrentGoal, GoalRequest};
-use systole_workflow::spec::Tasks;
+use systole_workflow::spec::TaskRule;
 
 use crate::goals::pursuer;
 use crate::prompts::golden;
@@ -17,14 +17,14 @@ use crate::slugs::{Says, Speaks, calls, text};
 use crate::stage::{MARK, Stage, found, items, system_error};
 
 /// An agent that takes goals and may give tasks to another one.
-pub(crate) fn tasking(dialect: Dialect) -> spec::Agent {
+pub(crate) fn tasking(dialect: Dialect) -> spec::AgentSpec {
     let task_takers = if dialect == Dialect::Plain { Vec::new() } else { vec!["scholar".to_owned()] };
-    spec::Agent { task_takers, ..pursuer(dialect) }
+    spec::AgentSpec { task_takers, ..pursuer(dialect) }
 }
 
 /// A goal that allows that many tasks. With 0 it allows none.
 pub(crate) fn with_tasks(at_most: u32) -> Payload {
-    let tasks = Tasks { by: "scholar".to_owned(), at_most };
+    let tasks = TaskRule { by: "scholar".to_owned(), at_most };
     let goal = CurrentGoal { id: "frame", words: "Write of the tower.", loop_name: None, iteration: None };
     let request = GoalRequest {
         workflow: "tower",
@@ -53,10 +53,10 @@ fn gives(dialect: Dialect, tasks: &[(&str, &str)]) -> Says {
 
 const DIALECTS: [Dialect; 3] = [Dialect::Xml, Dialect::Native, Dialect::XmlFinal];
 
-fn core(write: impl FnOnce(&mut Writer)) -> Payload {
-    let mut writer = Writer::new();
+fn core(write: impl FnOnce(&mut XmlWriter)) -> Payload {
+    let mut writer = XmlWriter::new();
     write(&mut writer);
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 fn thread(number: u32) -> String {
@@ -89,17 +89,17 @@ fn output(words: &str) -> Payload {
     Payload::write(namespaces::WORKFLOW, "goal-output", |inside| inside.text(words))
 }
 
-fn texts(said: &Said) -> Vec<String> {
+fn texts(said: &ReplyContent) -> Vec<String> {
     items(said).iter().map(|payload| String::from_utf8(payload.bytes().to_vec()).unwrap()).collect()
 }
 
 /// The child threads of a reply.
-fn spawns(said: &Said) -> Vec<String> {
+fn spawns(said: &ReplyContent) -> Vec<String> {
     texts(said).into_iter().filter(|item| item.starts_with("<spawn-thread ")).collect()
 }
 
 /// A pump's answers to a reply: each of its tasks begins, and the wait for them is over.
-fn answers(said: &Said, reason: &str) -> Vec<Option<Payload>> {
+fn answers(said: &ReplyContent, reason: &str) -> Vec<Option<Payload>> {
     let mut number = 0;
     let answer = |payload: &&Payload| match &*payload.name().local {
         "spawn-thread" => {
@@ -177,19 +177,21 @@ async fn f3_each_result_comes_back_once_with_its_task_in_whatever_order_they_end
 }
 
 /// The call as its view shows it after the first turn.
-fn viewed(says: &Says, answers: &[Option<Payload>], inbox: &[Payload]) -> Vec<Shown> {
-    let [Part::Text(words)] = says.parts.as_slice() else { panic!("{:?} is no one text", says.parts) };
-    let words = Words { turn: 1, stop: "end".into(), tokens_in: None, tokens_out: None, text: words.clone() };
+fn viewed(says: &Says, answers: &[Option<Payload>], inbox: &[Payload]) -> Vec<ViewEntry> {
+    let [MessagePart::Text(words)] = says.parts.as_slice() else { panic!("{:?} is no one text", says.parts) };
+    let words =
+        ModelWords { turn: 1, stop: "end".into(), tokens_in: None, tokens_out: None, text: words.clone() };
     let message = |seq, spot, payload: &Payload| {
         let (from, payload) = ("pump".to_owned(), payload.clone());
-        Shown::Message(Message { seq, from, to: None, spot, payload })
+        ViewEntry::Message(ViewedMessage { seq, from, to: None, spot, payload })
     };
     let answered = (0..).zip(answers).filter_map(|(ordinal, payload)| Some((ordinal, payload.as_ref()?)));
     let answered = answered.map(|(ordinal, payload)| {
-        message(u64::from(ordinal) + 2, Spot::Answer { turn: 1, ordinal }, payload)
+        message(u64::from(ordinal) + 2, MessageSpot::Answer { turn: 1, ordinal }, payload)
     });
-    let came = inbox.iter().zip(20..).map(|(payload, seq)| message(seq, Spot::Inbox { turn: 2 }, payload));
-    [Shown::Words(words)].into_iter().chain(answered).chain(came).collect()
+    let came =
+        inbox.iter().zip(20..).map(|(payload, seq)| message(seq, MessageSpot::Inbox { turn: 2 }, payload));
+    [ViewEntry::Words(words)].into_iter().chain(answered).chain(came).collect()
 }
 
 #[tokio::test]
@@ -226,7 +228,7 @@ async fn f3_tasks_beyond_the_limit_are_refused_with_words_and_the_others_run() {
         assert_eq!(shown.matches("A poem.").count(), 8, "{dialect:?}: {shown}");
         let words = "The goal frame has no tasks left: 8 of 8 were given. Do the rest yourself, and end with your final.";
         assert!(shown.contains(words), "{dialect:?}: {shown}");
-        let Said::Again { code, words: told } = &second else { panic!("{dialect:?}: {second:?}") };
+        let ReplyContent::Again { code, words: told } = &second else { panic!("{dialect:?}: {second:?}") };
         assert_eq!(code, "agent.too-many-tasks");
         assert!(told.contains(words), "{told}");
     }
@@ -257,7 +259,7 @@ async fn f3_what_a_confused_model_writes_for_a_task_begins_none_and_says_why() {
         let says = [text(&format!("<thinking>x</thinking>{task}")), text("x")];
         let mut stage = Speaks::stage(tasking(Dialect::Xml), &says).with_request(with_tasks(8));
         let said = stage.ask().await;
-        let Said::Again { words, .. } = &said else { panic!("{task}: {said:?}") };
+        let ReplyContent::Again { words, .. } = &said else { panic!("{task}: {said:?}") };
         assert!(words.contains(about), "{task}: {words}");
     }
     let wrong = [
@@ -272,7 +274,7 @@ async fn f3_what_a_confused_model_writes_for_a_task_begins_none_and_says_why() {
             let says = [calls(&[("task", arguments)]), text("x")];
             let mut stage = Speaks::stage(tasking(dialect), &says).with_request(with_tasks(8));
             let said = stage.ask().await;
-            let Said::Again { code, words } = &said else { panic!("{arguments}: {said:?}") };
+            let ReplyContent::Again { code, words } = &said else { panic!("{arguments}: {said:?}") };
             assert_eq!(code, "agent.tool-payload-invalid", "{arguments}");
             assert!(words.contains(about), "{arguments}: {words}");
         }
@@ -295,7 +297,7 @@ async fn f3_a_model_can_reach_who_takes_tasks_by_tasks_alone() {
             let says = [text(&format!("<thinking>x</thinking>{says}")), text("x")];
             let mut stage = Speaks::stage(tasking(Dialect::Xml), &says).with_request(goal.clone());
             let said = stage.ask().await;
-            assert!(matches!(said, Said::Again { .. }), "{said:?}");
+            assert!(matches!(said, ReplyContent::Again { .. }), "{said:?}");
         }
     }
     // Its normal actions go to the peer in the file.
@@ -305,7 +307,7 @@ async fn f3_a_model_can_reach_who_takes_tasks_by_tasks_alone() {
     let mut stage = Speaks::stage(tasking(Dialect::Xml), &says).with_request(with_tasks(8));
     let said = stage.ask().await;
     assert_eq!(spawns(&said).len(), 1, "{said:?}");
-    let Said::Items(all) = &said else { panic!("{said:?}") };
+    let ReplyContent::Items(all) = &said else { panic!("{said:?}") };
     assert_eq!(all.last().unwrap().to.as_deref(), Some("search"), "{said:?}");
 }
 
@@ -315,7 +317,7 @@ async fn f3_a_task_where_none_may_be_given_and_one_in_the_last_turn_begin_nothin
         let says = [gives(dialect, &[("poet", "Praise it.")]), text("x")];
         let mut stage = Speaks::stage(tasking(dialect), &says).with_request(with_tasks(0));
         let said = stage.ask().await;
-        let Said::Again { words, .. } = &said else { panic!("{dialect:?}: {said:?}") };
+        let ReplyContent::Again { words, .. } = &said else { panic!("{dialect:?}: {said:?}") };
         let about = if dialect == Dialect::Xml { "Expected: one of" } else { "`task` is not a tool" };
         assert!(words.contains(about), "{dialect:?}: {words}");
         let says = [gives(dialect, &[("poet", "One.")]), gives(dialect, &[("poet", "Two.")])];
@@ -383,10 +385,10 @@ async fn f3_a_goal_with_tasks_keeps_its_context() {
         };
         let mut stage =
             Speaks::stage(tasking(dialect), std::slice::from_ref(&clears)).with_request(with_tasks(0));
-        assert!(matches!(stage.ask().await, Said::Items(_)), "{dialect:?}");
+        assert!(matches!(stage.ask().await, ReplyContent::Items(_)), "{dialect:?}");
         let mut stage = Speaks::stage(tasking(dialect), &[clears]).with_request(with_tasks(8));
         let said = stage.ask().await;
-        assert!(matches!(said, Said::Again { .. }), "{dialect:?}: {said:?}");
+        assert!(matches!(said, ReplyContent::Again { .. }), "{dialect:?}: {said:?}");
         let whole = format!("{:?}{}", stage.prompt(), stage.tools());
         assert!(!whole.contains("clear_context") && !whole.contains("clear-context"), "{whole}");
     }

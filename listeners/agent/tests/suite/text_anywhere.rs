@@ -4,11 +4,14 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use systole_agent::model::{Answer, Answering, Model, Part, Request, Role, Stop, Usage, Watcher};
+use systole_agent::model::{
+    AnswerFuture, AnswerWatcher, MessageAuthor, MessagePart, Model, ModelAnswer, ModelRequest, StopReason,
+    TokenUsage,
+};
 use systole_agent::spec::Dialect;
-use systole_kit::reply::Said;
-use systole_kit::writer::Writer;
-use systole_kit::{Limits, Payload, namespaces};
+use systole_kit::reply::ReplyContent;
+use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::hijacked::{Guise, Hijacked, Seen, covered};
 use crate::reader::{Block, Inside, blocks};
@@ -64,32 +67,32 @@ fn carried(text: &str) -> String {
 
 /// `<system-error>` with these words in every place that holds text.
 fn error(words: &str) -> Payload {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let start = writer.open("system-error").xmlns(namespaces::CORE).attr("code", "payload.invalid");
     let start = start.attr("message", words).attr("element", words).attr("line", words).attr("path", words);
     start.content(|inside| {
         inside.open("expected").text(words);
         inside.open("try").text(words);
     });
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// A core payload with attributes, around a payload with attributes.
 fn steer(words: &str) -> Payload {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     let start = writer.open("steer").xmlns(namespaces::CORE).attr("from", words);
     start.content(|steer| {
         let ask = steer.open("ask").xmlns(namespaces::TALK).attr("label", words);
         ask.content(|ask| ask.open("part").attr("name", words).text(words));
     });
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// A fired timer: a core payload that is only text.
 fn fired(words: &str) -> Payload {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("timer-fired").xmlns(namespaces::CORE).attr("id", words).text(words);
-    Payload::read(&writer.finish(), &Limits::FROM_PUMP).unwrap()
+    Payload::read(&writer.finish(), &DocumentLimits::FROM_PUMP).unwrap()
 }
 
 /// The blocks of all user messages in the newest prompt.
@@ -98,12 +101,14 @@ fn shown(seen: &Seen) -> Vec<Block> {
     let request = asked.last().expect("it was asked");
     let (_, said) = request.messages.split_last().expect("a header");
     let mut all = Vec::new();
-    for part in said.iter().filter(|message| message.role == Role::User).flat_map(|message| &message.parts) {
+    for part in
+        said.iter().filter(|message| message.role == MessageAuthor::User).flat_map(|message| &message.parts)
+    {
         match part {
-            Part::Text(text) => {
+            MessagePart::Text(text) => {
                 all.extend(blocks(text, MARK).unwrap_or_else(|fault| panic!("{fault}\nin {text}")))
             }
-            Part::Result { text, .. } => assert!(!text.to_ascii_lowercase().contains(MARK), "{text}"),
+            MessagePart::Result { text, .. } => assert!(!text.to_ascii_lowercase().contains(MARK), "{text}"),
             other => panic!("{other:?} from a user"),
         }
     }
@@ -158,9 +163,10 @@ async fn everywhere(words: &str, dialect: Dialect) {
 struct Says(String);
 
 impl Model for Says {
-    fn ask(&self, _: Request, _: Watcher) -> Answering {
-        let parts = vec![Part::Text(self.0.clone())];
-        let answer = Answer { parts, stop: Stop::End, usage: Usage::default(), by: "main".to_owned() };
+    fn ask(&self, _: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
+        let parts = vec![MessagePart::Text(self.0.clone())];
+        let answer =
+            ModelAnswer { parts, stop: StopReason::End, usage: TokenUsage::default(), by: "main".to_owned() };
         Box::pin(async move { Ok(answer) })
     }
 }
@@ -176,14 +182,15 @@ async fn said(words: &str) {
     let mut stage = Stage::with(helper(Dialect::Xml), Arc::new(Says(answer)), "Where is login?");
     let said = stage.ask().await;
     match &said {
-        Said::Items(_) => {
+        ReplyContent::Items(_) => {
             for item in items(&said) {
-                let read = Payload::read(item.bytes(), &Limits::FROM_PUMP).expect("it is well-formed");
+                let read =
+                    Payload::read(item.bytes(), &DocumentLimits::FROM_PUMP).expect("it is well-formed");
                 assert!(["helper", "search"].contains(&&*read.name().local), "{read:?}");
             }
             stage.answer(vec![None, Some(found("x"))], Vec::new()).await;
         }
-        Said::Again { .. } => drop(stage.again(&said).await),
+        ReplyContent::Again { .. } => drop(stage.again(&said).await),
         other => panic!("{other:?}"),
     }
     let (_, segments, _) = stage.prompt();

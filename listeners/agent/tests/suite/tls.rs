@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
-use systole_agent::model::{Adapter, Answer, Fault, FaultKind, Model};
+use systole_agent::model::{Adapter, Model, ModelAnswer, ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider;
 
 use super::bench::{key, limits, model, request, run, unwatched};
@@ -43,7 +43,7 @@ pub(crate) fn serve(name: &str) -> (SocketAddr, CertificateDer<'static>, JoinHan
     (at, certificate, thread)
 }
 
-fn ask(at: SocketAddr, roots: Option<RootCertStore>) -> Result<Answer, Fault> {
+fn ask(at: SocketAddr, roots: Option<RootCertStore>) -> Result<ModelAnswer, ModelFault> {
     let model = model(Provider::Anthropic, &format!("https://localhost:{}", at.port()));
     let adapter = Adapter::new(&model, key(&model), limits(), roots).expect("a model that can be asked");
     run(adapter.ask(request("hello"), unwatched()))
@@ -71,7 +71,7 @@ fn e13_an_untrusted_certificate_or_a_wrong_name_fails_before_the_request() {
     let misnamed = ask(other, trusting(certificate)).expect_err("another name");
     assert!(misnamed.words.contains("elsewhere.example"), "{misnamed:?}");
     for (fault, at) in [(unknown, at), (misnamed, other)] {
-        assert_eq!((fault.kind, fault.status, fault.may_be_paid), (FaultKind::Unavailable, None, false));
+        assert_eq!((fault.kind, fault.status, fault.may_be_paid), (ModelFaultKind::Unavailable, None, false));
         let words = format!("anthropic at localhost:{} cannot be reached: no TLS: ", at.port());
         assert!(fault.words.starts_with(&words), "{fault:?}");
     }

@@ -3,14 +3,14 @@
 //! It never interprets a block before it is complete; only thinking is shown as it comes. The extractor comes in
 //! right after the start tag, and leaves right after the block.
 
-use super::events::{Event, Live, Problem, Slug};
+use super::events::{ExtractEvent, LiveRead, Problem, ProblemSlug};
 use super::graft::Scope;
 use super::ground::Ground;
-use super::names::Role;
+use super::names::ElementRole;
 use super::piece::Piece;
 use super::scan::Scanner;
 use super::sealed::Sealed;
-use super::span::Span;
+use super::span::TextSpan;
 use super::tag::Tag;
 use super::take::Taking;
 use super::verbatim::{self, Verbatim};
@@ -30,7 +30,7 @@ pub(super) struct Block {
     /// Its name as written.
     pub(super) name: String,
     /// Its role. `None` for a wrapper.
-    pub(super) role: Option<Role>,
+    pub(super) role: Option<ElementRole>,
     /// Whether it begins a line.
     pub(super) begins: bool,
     scanner: Scanner,
@@ -41,7 +41,7 @@ pub(super) struct Block {
 impl Block {
     /// Whether it is shown while it streams in.
     pub(super) fn is_thinking(&self) -> bool {
-        self.role == Some(Role::Thinking)
+        self.role == Some(ElementRole::Thinking)
     }
 
     /// The held text before this offset may be forgotten.
@@ -51,7 +51,7 @@ impl Block {
 
     /// Shows a short chunk of thinking that holds nothing special. Models stream a few letters at a time, and nearly
     /// all chunks are like that.
-    pub(super) fn pass(&mut self, end: usize, chunk: &[u8], events: &mut Vec<Event>) -> bool {
+    pub(super) fn pass(&mut self, end: usize, chunk: &[u8], events: &mut Vec<ExtractEvent>) -> bool {
         // The long way checks for whole characters, and a long chunk is worth that way in any case.
         let is_whole = chunk.last().is_some_and(u8::is_ascii) && chunk.len() <= 64;
         let is_plain = is_whole && !chunk.iter().any(|byte| matches!(byte, b'<' | b'`' | b'\n'));
@@ -59,14 +59,16 @@ impl Block {
             return false;
         }
         let to = end + chunk.len();
-        events.push(Event::Live(Live::Piece(self.shown..to)));
+        events.push(ExtractEvent::Live(LiveRead::Piece(self.shown..to)));
         self.shown = to;
         true
     }
 
     /// Where its end tag occurs in code inside it, so that it cannot be read as markup.
     pub(super) fn quoted(&self) -> Option<usize> {
-        self.scanner.quoted().filter(|_| !matches!(self.role, Some(Role::Thinking | Role::Thought)))
+        self.scanner
+            .quoted()
+            .filter(|_| !matches!(self.role, Some(ElementRole::Thinking | ElementRole::Thought)))
     }
 
     /// Whether a fence is open in it.
@@ -77,7 +79,7 @@ impl Block {
 
 impl Extractor {
     /// A start tag that begins a block has ended.
-    pub(super) fn begin_block(&mut self, tag: &Tag, end: usize, role: Option<Role>) -> Flow {
+    pub(super) fn begin_block(&mut self, tag: &Tag, end: usize, role: Option<ElementRole>) -> Flow {
         self.role_begins(role);
         if let Some(open) = self.open.last_mut() {
             open.has_child = true;
@@ -89,13 +91,13 @@ impl Extractor {
             return Flow::Turn;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
-        let is_plain = matches!(role, Some(Role::Thinking | Role::Thought));
+        let is_plain = matches!(role, Some(ElementRole::Thinking | ElementRole::Thought));
         let markup = std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
         let ground = if is_plain { Ground::Unknown } else { Ground::of(&self.names, markup) };
         let scanner = Scanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
-        if role == Some(Role::Thinking) {
-            self.events.push(Event::Live(Live::Begun(end)));
+        if role == Some(ElementRole::Thinking) {
+            self.events.push(ExtractEvent::Live(LiveRead::Begun(end)));
         }
         let begins = self.prose.is_blank;
         self.mode = Mode::Block(Box::new(Block { start, inside, name, role, begins, scanner, shown: end }));
@@ -118,8 +120,8 @@ impl Extractor {
             let tail = self.held.slice(from, end);
             let tag = tail.windows(2).rposition(|two| two == b"</").map_or(end, |at| from + at);
             self.show(&mut block, Some(tag));
-            self.events.push(Event::Live(Live::Ended));
-            self.emit(Event::Thinking(Span { start: block.inside, end: tag }));
+            self.events.push(ExtractEvent::Live(LiveRead::Ended));
+            self.emit(ExtractEvent::Thinking(TextSpan { start: block.inside, end: tag }));
         } else if let Some(at) = block.quoted() {
             let problem = self.quoted_end(&block, at);
             let raw = std::str::from_utf8(self.held.slice(block.start.offset, end)).unwrap_or_default();
@@ -142,7 +144,7 @@ impl Extractor {
             settled - unfinished(tail)
         });
         if to > block.shown {
-            self.events.push(Event::Live(Live::Piece(block.shown..to)));
+            self.events.push(ExtractEvent::Live(LiveRead::Piece(block.shown..to)));
             block.shown = to;
         }
     }
@@ -151,7 +153,7 @@ impl Extractor {
     pub(super) fn quoted_end(&mut self, block: &Block, at: usize) -> Problem {
         let name = &block.name;
         let message = format!("</{name}> is in code inside <{name}>, where it would end the element");
-        let problem = Problem::new(Slug::Malformed, self.held.place(at), message).element(name);
+        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(at), message).element(name);
         problem.fix(format!("write &lt;/{name}&gt; there"))
     }
 
@@ -174,7 +176,7 @@ impl Extractor {
             Verbatim::None | Verbatim::Open(_) => {
                 taking.block(&Piece { raw, start, scope: Scope::default() })
             }
-            Verbatim::Refused(problem) => taking.events.push(Event::Problem(problem)),
+            Verbatim::Refused(problem) => taking.events.push(ExtractEvent::Problem(problem)),
             Verbatim::Taken(taken) => {
                 let raw = raw.to_owned();
                 return self.take_verbatim(&Piece { raw: &raw, start, scope: Scope::default() }, taken);
@@ -190,7 +192,7 @@ impl Extractor {
         let place = start.after(raw.get(..valid).unwrap_or_default());
         let byte = raw.get(valid).copied().unwrap_or_default();
         let message = format!("byte 0x{byte:02x} does not belong to a UTF-8 character");
-        self.emit(Problem::new(Slug::Malformed, place, message).fix("write UTF-8").into());
+        self.emit(Problem::new(ProblemSlug::Malformed, place, message).fix("write UTF-8").into());
     }
 }
 

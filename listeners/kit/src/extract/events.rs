@@ -7,14 +7,14 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::names::Role;
-use super::origin::Origin;
-use crate::extract::span::Span;
+use super::names::ElementRole;
+use super::origin::PayloadOrigin;
+use crate::extract::span::TextSpan;
 use crate::{Fault, Payload, Place};
 
 /// How a stream ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum StreamEnd {
     /// The model was done.
     End,
     /// The model reached its output limit.
@@ -25,19 +25,19 @@ pub enum Stop {
 
 /// One thing that an answer holds.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Event {
+pub enum ExtractEvent {
     /// For observers only. All other events are the same for any splitting of the text; these are not.
-    Live(Live),
+    Live(LiveRead),
     /// The content of `<thinking>`.
-    Thinking(Span),
+    Thinking(TextSpan),
     /// A thought to keep.
-    Thought(Box<Thought>),
+    Thought(Box<KeptThought>),
     /// A plan: `<todo-until>`.
-    Plan(Box<Action>),
+    Plan(Box<ExtractedAction>),
     /// Text, from its first to its last character that is not whitespace.
-    Prose(Span),
+    Prose(TextSpan),
     /// An action, complete and with its namespace.
-    Action(Box<Action>),
+    Action(Box<ExtractedAction>),
     /// The answer in its general form.
     Completion(Box<Completion>),
     /// A fix that was made; it belongs to the next action, completion or plan.
@@ -48,7 +48,7 @@ pub enum Event {
 
 /// What is being read now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Live {
+pub enum LiveRead {
     /// Thinking begins at this offset.
     Begun(usize),
     /// This part of the text is thinking. It never ends inside a character.
@@ -59,22 +59,22 @@ pub enum Live {
 
 /// A thought to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Thought {
+pub struct KeptThought {
     /// Where its text is.
-    pub span: Span,
+    pub span: TextSpan,
     /// Its text, entities decoded.
     pub text: String,
 }
 
 /// An action, ready to be sent.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Action {
+pub struct ExtractedAction {
     /// The role of its element.
-    pub role: Role,
+    pub role: ElementRole,
     /// Its element as written, with the prefix.
     pub written: String,
     /// Where it is.
-    pub span: Span,
+    pub span: TextSpan,
     /// Its markup as the model wrote it.
     pub raw: Arc<str>,
     /// The peer that it names.
@@ -84,16 +84,16 @@ pub struct Action {
     /// The payload with its namespace, as a document.
     pub payload: Payload,
     /// Maps each byte of the payload to the model's text.
-    pub origin: Origin,
+    pub origin: PayloadOrigin,
 }
 
 /// The content of `<attempt_completion><result>`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Where the whole element is.
-    pub span: Span,
+    pub span: TextSpan,
     /// Where the content of the result is.
-    pub inside: Span,
+    pub inside: TextSpan,
     /// That content as the model wrote it: well-formed markup, or unescaped text.
     pub markup: String,
     /// Its text with entities decoded, if it holds no elements.
@@ -133,14 +133,14 @@ pub enum RepairKind {
 impl RepairKind {
     /// The slug under which the model sees the fix. A namespace may be left out, so that fix is not reported.
     #[must_use]
-    pub fn slug(self) -> Option<Slug> {
+    pub fn slug(self) -> Option<ProblemSlug> {
         match self {
-            Self::Fence => Some(Slug::FencedAction),
-            Self::Wrapper => Some(Slug::WrappedCall),
+            Self::Fence => Some(ProblemSlug::FencedAction),
+            Self::Wrapper => Some(ProblemSlug::WrappedCall),
             Self::Namespace => None,
-            Self::Name => Some(Slug::MisspeltAction),
-            Self::EndTag => Some(Slug::MissingClosingTag),
-            Self::Verbatim => Some(Slug::VerbatimText),
+            Self::Name => Some(ProblemSlug::MisspeltAction),
+            Self::EndTag => Some(ProblemSlug::MissingClosingTag),
+            Self::Verbatim => Some(ProblemSlug::VerbatimText),
         }
     }
 }
@@ -149,7 +149,7 @@ impl RepairKind {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// Its kind.
-    pub slug: Slug,
+    pub slug: ProblemSlug,
     /// Where, in the model's text.
     pub place: Place,
     /// The element, as written.
@@ -165,7 +165,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(slug: Slug, place: Place, message: impl Into<String>) -> Self {
+    pub(super) fn new(slug: ProblemSlug, place: Place, message: impl Into<String>) -> Self {
         let (element, expected, fix, near) = (None, None, None, Vec::new());
         Self { slug, place, element, message: message.into(), expected, fix, near }
     }
@@ -196,7 +196,7 @@ impl Problem {
     pub(super) fn refused(fault: Fault, place: Place, name: &str, in_content: bool) -> Self {
         let is_form = matches!(fault.code, crate::codes::MALFORMED | crate::codes::UNDECLARED);
         let is_text = is_form || fault.code == crate::codes::FORBIDDEN_CONSTRUCT;
-        let slug = if is_form { Slug::Malformed } else { Slug::ToolPayloadInvalid };
+        let slug = if is_form { ProblemSlug::Malformed } else { ProblemSlug::ToolPayloadInvalid };
         let mut problem = Self::new(slug, place, fault.message).element(name);
         problem.expected = fault.expected.map(Into::into);
         problem.fix = fault.fix.map(|fix| {
@@ -208,7 +208,7 @@ impl Problem {
     }
 }
 
-impl From<Problem> for Event {
+impl From<Problem> for ExtractEvent {
     fn from(problem: Problem) -> Self {
         Self::Problem(Box::new(problem))
     }
@@ -217,7 +217,7 @@ impl From<Problem> for Event {
 /// The kinds of problems that the text alone shows, by their names in prompts and logs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "each is named in the reference by its slug")]
-pub enum Slug {
+pub enum ProblemSlug {
     EmptyResponse,
     ReasoningOnly,
     OutputTruncated,
@@ -238,7 +238,7 @@ pub enum Slug {
     VerbatimText,
 }
 
-impl Slug {
+impl ProblemSlug {
     /// The slug as it is written.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -265,7 +265,7 @@ impl Slug {
     }
 }
 
-impl fmt::Display for Slug {
+impl fmt::Display for ProblemSlug {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(self.as_str())
     }
@@ -273,9 +273,9 @@ impl fmt::Display for Slug {
 
 /// The element that was open when the stream stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Left {
+pub struct OpenElement {
     /// The element, as written.
     pub element: String,
     /// Where it begins.
-    pub span: Span,
+    pub span: TextSpan,
 }

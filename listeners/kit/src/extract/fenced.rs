@@ -6,12 +6,12 @@
 
 use std::collections::HashMap;
 
-use super::events::{Event, Problem, RepairKind, Repaired, Slug, Stop};
+use super::events::{ExtractEvent, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
 use super::graft::Scope;
 use super::ground::Ground;
 use super::held::Held;
 use super::lines::{Fence, Line};
-use super::names::{Meant, Role};
+use super::names::{ElementRole, Meant};
 use super::piece::Piece;
 use super::scan::Scanner;
 use super::tag::{Scan, Tag, local};
@@ -107,7 +107,7 @@ impl Extractor {
         let lead = code.len() - code.trim_ascii_start().len();
         let is_only =
             fencing.fence.is_fence() && self.is_only_fence && self.fenced.is_none() && self.open.is_empty();
-        if is_only && (is_closed || self.stop == Some(Stop::End)) && self.is_one_action(&code) {
+        if is_only && (is_closed || self.stop == Some(StreamEnd::End)) && self.is_one_action(&code) {
             let line = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let line = String::from_utf8_lossy(line).trim_end().to_owned();
             let (start, place) = (self.held.place(fencing.open), self.held.place(from + lead));
@@ -141,7 +141,7 @@ impl Extractor {
             Meant::Wrapper => true,
             Meant::Unknown => false,
             Meant::Group { local, .. } => {
-                !matches!(self.names.role(&local), Some(Role::Thinking | Role::Thought))
+                !matches!(self.names.role(&local), Some(ElementRole::Thinking | ElementRole::Thought))
             }
         };
         let last = if tag.empty { Some(end) } else { self.last_of(name, end, &held) };
@@ -152,7 +152,7 @@ impl Extractor {
     fn last_of(&self, name: &[u8], from: usize, held: &Held) -> Option<usize> {
         let tag = std::str::from_utf8(held.slice(0, from)).unwrap_or_default();
         let ground = Ground::of(&self.names, tag);
-        Scanner::new(name, from, false, ground).read(held, Some(Stop::End), &self.names)
+        Scanner::new(name, from, false, ground).read(held, Some(StreamEnd::End), &self.names)
     }
 
     /// Reports the first whole action in code.
@@ -201,7 +201,7 @@ impl Extractor {
 
     /// Removes the fence if the answer holds nothing else and the stream ended normally.
     pub(super) fn take_fenced(&mut self) {
-        if self.stop != Some(Stop::End) {
+        if self.stop != Some(StreamEnd::End) {
             self.quoted_fence();
             return;
         }
@@ -219,8 +219,8 @@ impl Extractor {
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
         taking.block(&Piece { raw, start: fenced.place, scope: Scope::default() });
         let events = taking.events;
-        if !events.iter().any(|event| matches!(event, Event::Problem(_))) {
-            self.emit(Event::Repair(Box::new(repair)));
+        if !events.iter().any(|event| matches!(event, ExtractEvent::Problem(_))) {
+            self.emit(ExtractEvent::Repair(Box::new(repair)));
         }
         events.into_iter().for_each(|event| self.emit(event));
     }
@@ -237,7 +237,7 @@ fn shown(name: &str, place: Place, what: &str) -> Problem {
         _ => "write it at the beginning of a line if it is to be executed",
     };
     let message = format!("<{name}> is in {what}, so it is only shown");
-    Problem::new(Slug::ActionInQuotedText, place, message).element(name).fix(fix)
+    Problem::new(ProblemSlug::ActionInQuotedText, place, message).element(name).fix(fix)
 }
 
 /// Where the last end tag of that name begins.

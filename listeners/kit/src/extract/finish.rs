@@ -4,26 +4,31 @@
 //! open element go out.
 
 use super::block::Block;
-use super::events::{Event, Left, Problem, RepairKind, Repaired, Slug, Stop};
+use super::events::{ExtractEvent, OpenElement, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
 use super::graft::Scope;
-use super::names::Role;
+use super::names::ElementRole;
 use super::outline::{Part, parts};
 use super::piece::Piece;
-use super::span::Span;
+use super::span::TextSpan;
 use super::take::Taking;
 use super::verbatim::{self, Verbatim};
 use super::{Extractor, Mode, Tally};
 use crate::{Place, codes, gate};
 
 /// Decides whether an action, a plan or a completion is valid.
-pub type Judge<'j> = dyn FnMut(&Event) -> bool + 'j;
+pub type ValidityCheck<'j> = dyn FnMut(&ExtractEvent) -> bool + 'j;
 
 impl Extractor {
     /// Ends the answer, adds the last events, and returns the element left open.
     ///
-    /// `judge` decides whether an [`Event::Action`], [`Event::Plan`] or [`Event::Completion`] is valid. It is
+    /// `judge` decides whether an [`ExtractEvent::Action`], [`ExtractEvent::Plan`] or [`ExtractEvent::Completion`] is valid. It is
     /// called only if the end tag of the outermost element is missing and nothing else.
-    pub fn finish(mut self, stop: Stop, judge: &mut Judge<'_>, events: &mut Vec<Event>) -> Option<Left> {
+    pub fn finish(
+        mut self,
+        stop: StreamEnd,
+        judge: &mut ValidityCheck<'_>,
+        events: &mut Vec<ExtractEvent>,
+    ) -> Option<OpenElement> {
         std::mem::swap(&mut self.events, events);
         self.stop = Some(stop);
         self.run();
@@ -44,19 +49,19 @@ impl Extractor {
         self.lacking(stop);
         let end = self.held.end();
         std::mem::swap(&mut self.events, events);
-        self.left.map(|(element, start)| Left { element, span: Span { start, end } })
+        self.left.map(|(element, start)| OpenElement { element, span: TextSpan { start, end } })
     }
 
     /// A block that does not end.
-    fn unfinished(&mut self, mut block: Box<Block>, judge: &mut Judge<'_>) {
+    fn unfinished(&mut self, mut block: Box<Block>, judge: &mut ValidityCheck<'_>) {
         self.left = Some((block.name.clone(), block.start));
         let end = self.held.end();
-        if block.role == Some(Role::Thinking) {
+        if block.role == Some(ElementRole::Thinking) {
             self.show(&mut block, Some(end));
-            self.emit(Event::Thinking(Span { start: block.inside, end }));
+            self.emit(ExtractEvent::Thinking(TextSpan { start: block.inside, end }));
             return self.open_ended(&block);
         }
-        if self.is_cut() || block.role == Some(Role::Thought) {
+        if self.is_cut() || block.role == Some(ElementRole::Thought) {
             return self.open_ended(&block);
         }
         if let Some(at) = block.quoted().filter(|_| !block.is_fenced()) {
@@ -78,23 +83,28 @@ impl Extractor {
         taking.block(&Piece { raw: &closed, start: block.start, scope: Scope::default() });
         let mut taken = taking.events;
         let is_valid = taken.iter().all(|event| match event {
-            Event::Problem(_) => false,
-            Event::Action(_) | Event::Plan(_) | Event::Completion(_) => judge(event),
+            ExtractEvent::Problem(_) => false,
+            ExtractEvent::Action(_) | ExtractEvent::Plan(_) | ExtractEvent::Completion(_) => judge(event),
             _ => true,
         });
         if !is_valid {
             let name = &block.name;
             let message = format!("<{name}> has no end tag, and is not valid with one");
-            let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+            let problem = Problem::new(ProblemSlug::MissingClosingTag, block.start, message).element(name);
             let fix = format!("write what it must hold, and then </{name}>");
             self.emit(problem.expected(format!("</{name}>")).fix(fix).into());
-            taken.retain(|event| matches!(event, Event::Problem(_)));
+            taken.retain(|event| matches!(event, ExtractEvent::Problem(_)));
             return taken.into_iter().for_each(|event| self.emit(event));
         }
         self.left = None;
         let (written, meant) = (String::new(), format!("</{}>", block.name));
         let place = self.held.place(end);
-        self.emit(Event::Repair(Box::new(Repaired { repair: RepairKind::EndTag, place, written, meant })));
+        self.emit(ExtractEvent::Repair(Box::new(Repaired {
+            repair: RepairKind::EndTag,
+            place,
+            written,
+            meant,
+        })));
         taken.iter_mut().for_each(|event| without_end_tag(event, end));
         taken.into_iter().for_each(|event| self.emit(event));
     }
@@ -126,7 +136,8 @@ impl Extractor {
             _ => {
                 let name = &block.name;
                 let message = format!("<{name}> has no end tag, and neither has an element in it");
-                let problem = Problem::new(Slug::MissingClosingTag, block.start, message).element(name);
+                let problem =
+                    Problem::new(ProblemSlug::MissingClosingTag, block.start, message).element(name);
                 let fix = format!("close what is open inside, then end it with </{name}>");
                 self.emit(problem.expected(format!("</{name}> in the end")).fix(fix).into());
             }
@@ -137,7 +148,7 @@ impl Extractor {
     fn open_ended(&mut self, block: &Block) {
         let name = &block.name;
         let is_cut = self.is_cut();
-        let slug = if is_cut { Slug::TruncatedStructure } else { Slug::MissingClosingTag };
+        let slug = if is_cut { ProblemSlug::TruncatedStructure } else { ProblemSlug::MissingClosingTag };
         let message = match (is_cut, block.is_fenced()) {
             (true, _) => format!("the text was cut off inside <{name}>"),
             (false, true) => {
@@ -157,7 +168,7 @@ impl Extractor {
     }
 
     fn unfinished_aside(&mut self, start: Place) {
-        let slug = if self.is_cut() { Slug::TruncatedStructure } else { Slug::Malformed };
+        let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
         self.prose.last = self.prose.last.max(self.held.end());
         let problem = Problem::new(slug, start, "a comment or CDATA section does not end");
         self.emit(problem.fix("end it with --> or ]]>, or put it into backticks").into());
@@ -173,40 +184,50 @@ impl Extractor {
         let Some(at) = self.open.iter().position(|open| open.begins) else { return };
         let Some(open) = self.open.drain(at..).next() else { return };
         let lost = self.waiting.split_off(open.waiting.min(self.waiting.len()));
-        let is_action = |event: &Event| {
-            matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_) | Event::Thought(_))
+        let is_action = |event: &ExtractEvent| {
+            matches!(
+                event,
+                ExtractEvent::Action(_)
+                    | ExtractEvent::Plan(_)
+                    | ExtractEvent::Completion(_)
+                    | ExtractEvent::Thought(_)
+            )
         };
         self.left = self.left.take().or(Some((open.name.clone(), open.place)));
         if lost.iter().any(is_action) {
             let message = format!("the text was cut off inside <{}>", open.name);
-            let problem = Problem::new(Slug::TruncatedStructure, open.place, message).element(&open.name);
+            let problem =
+                Problem::new(ProblemSlug::TruncatedStructure, open.place, message).element(&open.name);
             let fix = "write the whole answer again, with the action outside of other elements";
             self.emit(problem.fix(fix).into());
         }
-        for event in lost.into_iter().filter(|event| !is_action(event) && !matches!(event, Event::Repair(_)))
+        for event in
+            lost.into_iter().filter(|event| !is_action(event) && !matches!(event, ExtractEvent::Repair(_)))
         {
             self.emit(event);
         }
     }
 
     /// What the answer as a whole lacks.
-    fn lacking(&mut self, stop: Stop) {
+    fn lacking(&mut self, stop: StreamEnd) {
         let place = self.held.place(self.held.end());
-        if stop != Stop::End {
-            let message = if stop == Stop::Length {
+        if stop != StreamEnd::End {
+            let message = if stop == StreamEnd::Length {
                 "the answer reached the limit of its length"
             } else {
                 "the answer was cut off"
             };
-            let problem = Problem::new(Slug::OutputTruncated, place, message);
+            let problem = Problem::new(ProblemSlug::OutputTruncated, place, message);
             self.events.push(problem.fix("write it again, and shorter").into());
         }
         let Tally { thinking, prose, taken, problem } = self.tally;
         let lack = match (taken || problem, prose, thinking) {
             (true, ..) => return,
-            (false, true, _) => (Slug::ProseOnly, "the answer holds text and no action"),
-            (false, false, true) => (Slug::ReasoningOnly, "the answer holds thinking and nothing else"),
-            (false, false, false) => (Slug::EmptyResponse, "the answer is empty"),
+            (false, true, _) => (ProblemSlug::ProseOnly, "the answer holds text and no action"),
+            (false, false, true) => {
+                (ProblemSlug::ReasoningOnly, "the answer holds thinking and nothing else")
+            }
+            (false, false, false) => (ProblemSlug::EmptyResponse, "the answer is empty"),
         };
         let known: Vec<&str> = self.names.actions().collect();
         let expected = format!("one of <{}>", known.join(">, <"));
@@ -215,14 +236,14 @@ impl Extractor {
 }
 
 /// Removes the added end tag from the positions in the model's text.
-fn without_end_tag(event: &mut Event, end: usize) {
+fn without_end_tag(event: &mut ExtractEvent, end: usize) {
     match event {
-        Event::Action(action) | Event::Plan(action) if action.span.end > end => {
+        ExtractEvent::Action(action) | ExtractEvent::Plan(action) if action.span.end > end => {
             let length = end - action.span.start.offset;
             action.raw = action.raw.get(..length).unwrap_or_default().into();
             action.span.end = end;
         }
-        Event::Completion(completion) => completion.span.end = completion.span.end.min(end),
+        ExtractEvent::Completion(completion) => completion.span.end = completion.span.end.min(end),
         _ => {}
     }
 }

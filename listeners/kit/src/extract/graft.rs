@@ -2,8 +2,8 @@
 //!
 //! It never changes content. The markup of one element and the declarations around it come in; edits go out.
 
-use super::names::Known;
-use super::origin::{Edit, Origin};
+use super::names::KnownElement;
+use super::origin::{Edit, PayloadOrigin};
 use super::outline::{Head, declared_as, has_bare_elements};
 use crate::{Place, writer};
 
@@ -67,7 +67,7 @@ impl<'r> Graft<'r> {
 
     /// Adds the namespace declarations that the element needs. Returns whether the model had left its
     /// namespace out.
-    pub(super) fn declare(&mut self, known: &Known) -> bool {
+    pub(super) fn declare(&mut self, known: &KnownElement) -> bool {
         for (prefix, uri) in &self.scope.declared {
             let is_used = self.raw.contains(&format!("{prefix}:")) || prefix.is_empty();
             if is_used && self.head.attribute(&declared_as(prefix)).is_none() {
@@ -153,8 +153,8 @@ impl<'r> Graft<'r> {
     }
 
     /// The edited markup with its mapping back to the text.
-    pub(super) fn finish(self, start: Place) -> Origin {
+    pub(super) fn finish(self, start: Place) -> PayloadOrigin {
         let raw = self.raw;
-        Origin::new(raw, start, self.all_edits())
+        PayloadOrigin::new(raw, start, self.all_edits())
     }
 }

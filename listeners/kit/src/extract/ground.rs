@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use super::names::{Known, Meant, Names, Role};
+use super::names::{ElementRole, KnownElement, KnownNames, Meant};
 use super::outline::Head;
-use crate::schema::Texts;
+use crate::schema::TextElements;
 
 /// The content of an open element.
 #[derive(Debug, Clone)]
@@ -20,12 +20,12 @@ pub(super) enum Ground {
     /// Text that is never executed: thinking and thoughts inside another element.
     Spoken,
     /// What a schema says, by the position of the element in it.
-    Schema(Arc<Texts>, usize),
+    Schema(Arc<TextElements>, usize),
 }
 
 impl Ground {
     /// The content of an element in a place that allows any known element.
-    pub(super) fn of(names: &Names, tag: &str) -> Self {
+    pub(super) fn of(names: &KnownNames, tag: &str) -> Self {
         let Some(head) = Head::read(tag) else { return Self::Unknown };
         let local = match names.meant(head.local) {
             Meant::Wrapper => return Self::Names,
@@ -34,7 +34,7 @@ impl Ground {
         };
         let group = names.group(&local);
         let (ns, to) = (head.namespace(), head.attribute("to"));
-        let is_meant = |known: &&Known| {
+        let is_meant = |known: &&KnownElement| {
             let is_right = known.ns.is_empty() || ns.as_ref().is_none_or(|ns| *ns == known.ns);
             let takes = |to: &String| known.has_to || known.takers.contains(to);
             is_right && (group.len() == 1 || to.as_ref().is_none_or(takes))
@@ -42,15 +42,15 @@ impl Ground {
         let mut meant = group.iter().filter(is_meant);
         let (Some(known), None) = (meant.next(), meant.next()) else { return Self::Unknown };
         match (known.role, &known.texts) {
-            (Role::Own | Role::Message, _) => Self::Names,
-            (Role::Thinking | Role::Thought, _) => Self::Spoken,
+            (ElementRole::Own | ElementRole::Message, _) => Self::Names,
+            (ElementRole::Thinking | ElementRole::Thought, _) => Self::Spoken,
             (_, Some(texts)) => Self::Schema(texts.clone(), texts.root()),
             (_, None) => Self::Unknown,
         }
     }
 
     /// The content of a child element.
-    pub(super) fn inside(&self, names: &Names, tag: &str) -> Self {
+    pub(super) fn inside(&self, names: &KnownNames, tag: &str) -> Self {
         match self {
             Self::Names => Self::of(names, tag),
             Self::Schema(texts, at) if texts.is_payload(*at) => Self::of(names, tag),

@@ -2,21 +2,21 @@
 //! problems, each with its place in the model's text.
 //!
 //! It knows no model, no network and no schema. It never executes anything, and accepts only complete actions. The
-//! events are the same for any splitting of the text, except the live ones. Chunks of text come in; [`Event`]s go
+//! events are the same for any splitting of the text, except the live ones. Chunks of text come in; [`ExtractEvent`]s go
 //! out, and at the end the element left open. The caller keeps the text: spans point into it.
 //!
 //! ```
-//! use systole_kit::extract::{Event, Extractor, Known, Names, Role, Stop};
+//! use systole_kit::extract::{ExtractEvent, Extractor, KnownElement, KnownNames, ElementRole, StreamEnd};
 //!
-//! let names = Names::new().with(Known::new(Role::Peer, "urn:search", "search").taken_by("finder"));
+//! let names = KnownNames::new().with(KnownElement::new(ElementRole::Peer, "urn:search", "search").taken_by("finder"));
 //! let mut extractor = Extractor::new(names.into(), Default::default());
 //! let mut events = Vec::new();
 //! extractor.push(b"<thinking>where?</thinking>\n<search><que", &mut events);
 //! extractor.push(b"ry>a &lt; b</query></search>", &mut events);
-//! let left = extractor.finish(Stop::End, &mut |_| false, &mut events);
+//! let left = extractor.finish(StreamEnd::End, &mut |_| false, &mut events);
 //! assert!(left.is_none());
 //! let action = events.iter().find_map(|event| match event {
-//!     Event::Action(action) => Some(action),
+//!     ExtractEvent::Action(action) => Some(action),
 //!     _ => None,
 //! });
 //! let action = action.expect("the answer holds one");
@@ -50,11 +50,14 @@ mod words;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub use events::{Action, Completion, Event, Left, Live, Problem, RepairKind, Repaired, Slug, Stop, Thought};
-pub use finish::Judge;
-pub use names::{Known, Names, Role};
-pub use origin::Origin;
-pub use span::Span;
+pub use events::{
+    Completion, ExtractEvent, ExtractedAction, KeptThought, LiveRead, OpenElement, Problem, ProblemSlug,
+    RepairKind, Repaired, StreamEnd,
+};
+pub use finish::ValidityCheck;
+pub use names::{ElementRole, KnownElement, KnownNames};
+pub use origin::PayloadOrigin;
+pub use span::TextSpan;
 
 use self::block::Block;
 use self::fenced::{Fenced, Fencing};
@@ -62,7 +65,7 @@ use self::held::Held;
 use self::names::Meant;
 use self::prose::{Open, Prose};
 use self::sealed::Sealed;
-use crate::{Limits, Place};
+use crate::{DocumentLimits, Place};
 
 /// What is being read.
 #[derive(Debug)]
@@ -115,8 +118,8 @@ struct Tally {
 /// Takes one answer apart. Use a new one for each answer.
 #[derive(Debug)]
 pub struct Extractor {
-    names: Arc<Names>,
-    limits: Limits,
+    names: Arc<KnownNames>,
+    limits: DocumentLimits,
     held: Held,
     /// Up to where the text has been read.
     pos: usize,
@@ -128,15 +131,15 @@ pub struct Extractor {
     meanings: BTreeMap<Vec<u8>, Meant>,
     /// Open unknown elements in prose, and the events that wait until it is clear whether they close.
     open: Vec<Open>,
-    waiting: Vec<Event>,
-    events: Vec<Event>,
+    waiting: Vec<ExtractEvent>,
+    events: Vec<ExtractEvent>,
     /// Blocks after which nothing is executed, and the events since the first of them.
     sealed: Vec<Sealed>,
-    late: Vec<Event>,
+    late: Vec<ExtractEvent>,
     fenced: Option<Fenced>,
     /// Whether nothing but thinking and thoughts has come.
     is_only_fence: bool,
-    stop: Option<Stop>,
+    stop: Option<StreamEnd>,
     left: Option<(String, Place)>,
     tally: Tally,
 }
@@ -144,7 +147,7 @@ pub struct Extractor {
 impl Extractor {
     /// An extractor for one answer, with the names that are known in it.
     #[must_use]
-    pub fn new(names: Arc<Names>, limits: Limits) -> Self {
+    pub fn new(names: Arc<KnownNames>, limits: DocumentLimits) -> Self {
         Self {
             names,
             limits,
@@ -169,7 +172,7 @@ impl Extractor {
 
     /// Takes the next chunk of the text and adds the events that it completes. A chunk may end anywhere, even inside
     /// a character.
-    pub fn push(&mut self, chunk: &[u8], events: &mut Vec<Event>) {
+    pub fn push(&mut self, chunk: &[u8], events: &mut Vec<ExtractEvent>) {
         let end = self.held.end();
         self.held.extend(chunk);
         let is_done = match &mut self.mode {
@@ -251,22 +254,27 @@ impl Extractor {
     }
 
     /// Adds an event, or keeps it until it is clear whether an element around it closes.
-    fn emit(&mut self, event: Event) {
+    fn emit(&mut self, event: ExtractEvent) {
         if self.open.is_empty() { self.deliver(event) } else { self.waiting.push(event) }
     }
 
-    fn deliver(&mut self, event: Event) {
+    fn deliver(&mut self, event: ExtractEvent) {
         if !self.sealed.is_empty() {
             return self.keep(event);
         }
         match &event {
-            Event::Thinking(_) => self.tally.thinking = true,
-            Event::Prose(_) => self.tally.prose = true,
-            Event::Problem(problem) => self.tally.problem |= problem.slug != Slug::ActionInQuotedText,
-            Event::Action(_) | Event::Completion(_) | Event::Plan(_) | Event::Thought(_) => {
+            ExtractEvent::Thinking(_) => self.tally.thinking = true,
+            ExtractEvent::Prose(_) => self.tally.prose = true,
+            ExtractEvent::Problem(problem) => {
+                self.tally.problem |= problem.slug != ProblemSlug::ActionInQuotedText
+            }
+            ExtractEvent::Action(_)
+            | ExtractEvent::Completion(_)
+            | ExtractEvent::Plan(_)
+            | ExtractEvent::Thought(_) => {
                 self.tally.taken = true;
             }
-            Event::Live(_) | Event::Repair(_) => {}
+            ExtractEvent::Live(_) | ExtractEvent::Repair(_) => {}
         }
         self.events.push(event);
     }

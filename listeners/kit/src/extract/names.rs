@@ -6,12 +6,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::schema::{Texts, nearest};
+use crate::schema::{TextElements, nearest};
 use crate::{Payload, characters, namespaces};
 
 /// What an element is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub enum ElementRole {
     /// A payload that peers take.
     Peer,
     /// What the agent answers with.
@@ -34,9 +34,9 @@ pub enum Role {
 
 /// One known element.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownElement {
     /// Its role.
-    pub role: Role,
+    pub role: ElementRole,
     /// Its namespace. Empty if only its name counts.
     pub ns: String,
     /// Its local name.
@@ -50,13 +50,13 @@ pub struct Known {
     /// Whether a person must approve it. Then only its exact name is accepted.
     pub needs_approval: bool,
     /// Which of its elements hold only text, if known.
-    pub texts: Option<Arc<Texts>>,
+    pub texts: Option<Arc<TextElements>>,
 }
 
-impl Known {
+impl KnownElement {
     /// An element of a role. The elements inside it are in its namespace.
     #[must_use]
-    pub fn new(role: Role, ns: &str, local: &str) -> Self {
+    pub fn new(role: ElementRole, ns: &str, local: &str) -> Self {
         let (ns, local) = (ns.to_owned(), local.to_owned());
         let takers = Vec::new();
         let (qualified, has_to, needs_approval) = (true, false, false);
@@ -72,7 +72,7 @@ impl Known {
 
     /// Sets which of its elements hold only text, according to its schema.
     #[must_use]
-    pub fn with_texts(mut self, texts: Option<Texts>) -> Self {
+    pub fn with_texts(mut self, texts: Option<TextElements>) -> Self {
         self.texts = texts.map(Arc::new);
         self
     }
@@ -180,8 +180,8 @@ const NEAR: usize = 3;
 
 /// The names that are known.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
-    groups: BTreeMap<Arc<str>, Vec<Known>>,
+pub struct KnownNames {
+    groups: BTreeMap<Arc<str>, Vec<KnownElement>>,
     /// The local names in lower case with `-` for `_`.
     folded: Vec<(String, Arc<str>)>,
 }
@@ -201,23 +201,23 @@ pub(super) enum Meant {
     Unknown,
 }
 
-impl Names {
+impl KnownNames {
     /// The names that every agent knows: `thinking`, `thought`, `todo-until`, `attempt_completion` and `message`.
     #[must_use]
     pub fn new() -> Self {
-        let plan = Texts::holding("step", Texts::text());
+        let plan = TextElements::holding("step", TextElements::text());
         Self::default()
-            .with(Known::new(Role::Thinking, "", "thinking"))
-            .with(Known::new(Role::Thought, "", "thought"))
-            .with(Known::new(Role::Plan, namespaces::CORE, "todo-until").with_texts(Some(plan)))
-            .with(Known::new(Role::Completion, "", "attempt_completion"))
-            .with(Known::new(Role::Message, namespaces::ENVELOPE, "message"))
+            .with(KnownElement::new(ElementRole::Thinking, "", "thinking"))
+            .with(KnownElement::new(ElementRole::Thought, "", "thought"))
+            .with(KnownElement::new(ElementRole::Plan, namespaces::CORE, "todo-until").with_texts(Some(plan)))
+            .with(KnownElement::new(ElementRole::Completion, "", "attempt_completion"))
+            .with(KnownElement::new(ElementRole::Message, namespaces::ENVELOPE, "message"))
     }
 
     /// Sets that the result of an `attempt_completion` is only text.
     #[must_use]
     pub fn with_text_result(mut self) -> Self {
-        let texts = Arc::new(Texts::holding("result", Texts::text()));
+        let texts = Arc::new(TextElements::holding("result", TextElements::text()));
         let known = self.groups.get_mut("attempt_completion").into_iter().flatten();
         known.for_each(|known| known.texts = Some(texts.clone()));
         self
@@ -225,7 +225,7 @@ impl Names {
 
     /// Adds an element. If the namespace and name are already present, that entry gains the takers.
     #[must_use]
-    pub fn with(mut self, known: Known) -> Self {
+    pub fn with(mut self, known: KnownElement) -> Self {
         let local: Arc<str> = Arc::from(known.local.as_str());
         if !self.groups.contains_key(&local) {
             self.folded.push((fold(&local), local.clone()));
@@ -242,7 +242,7 @@ impl Names {
     }
 
     /// The elements of that local name.
-    pub(super) fn group(&self, local: &str) -> &[Known] {
+    pub(super) fn group(&self, local: &str) -> &[KnownElement] {
         self.groups.get(local).map(Vec::as_slice).unwrap_or_default()
     }
 
@@ -253,12 +253,12 @@ impl Names {
             let initial = payload.child().and_then(|around| around.child());
             return initial.is_ok_and(|initial| self.needs_approval(&initial));
         }
-        let is_it = |known: &Known| known.ns == *name.ns && known.needs_approval;
+        let is_it = |known: &KnownElement| known.ns == *name.ns && known.needs_approval;
         payload.is_marked("is_dangerous") || self.group(&name.local).iter().any(is_it)
     }
 
     /// The role of the first element with that local name.
-    pub(super) fn role(&self, local: &str) -> Option<Role> {
+    pub(super) fn role(&self, local: &str) -> Option<ElementRole> {
         self.group(local).first().map(|known| known.role)
     }
 
@@ -304,8 +304,10 @@ impl Names {
 
     /// The names of actions, in order.
     pub(super) fn actions(&self) -> impl Iterator<Item = &str> {
-        let is_action = |group: &&Vec<Known>| {
-            group.iter().any(|it| !matches!(it.role, Role::Thinking | Role::Thought | Role::Plan))
+        let is_action = |group: &&Vec<KnownElement>| {
+            group.iter().any(|it| {
+                !matches!(it.role, ElementRole::Thinking | ElementRole::Thought | ElementRole::Plan)
+            })
         };
         self.groups.iter().filter(move |(_, group)| is_action(group)).map(|(local, _)| &**local)
     }

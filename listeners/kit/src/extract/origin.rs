@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::span::{Span, beyond};
-use crate::gate::{Gate, Step};
-use crate::place::Ruler;
-use crate::{Limits, Payload, Place};
+use super::span::{TextSpan, beyond};
+use crate::gate::{Gate, GateStep};
+use crate::place::PlaceFinder;
+use crate::{DocumentLimits, Payload, Place};
 
 /// A replacement for a part of the markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct Edit {
 
 /// Maps a payload back to the text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Origin {
+pub struct PayloadOrigin {
     raw: Arc<str>,
     start: Place,
     /// In the order of the markup.
@@ -31,7 +31,7 @@ pub struct Origin {
     payload: Option<Payload>,
 }
 
-impl Origin {
+impl PayloadOrigin {
     pub(super) fn new(raw: &str, start: Place, edits: Vec<Edit>) -> Self {
         Self { raw: Arc::from(raw), start, edits, payload: None }
     }
@@ -85,7 +85,7 @@ impl Origin {
             added -= edit.part.len();
             start
         });
-        Back { origin: self, starts: starts.collect(), ruler: Ruler::new(self.raw.as_bytes()) }
+        Back { origin: self, starts: starts.collect(), ruler: PlaceFinder::new(self.raw.as_bytes()) }
     }
 
     fn of_raw(&self, offset: usize) -> Place {
@@ -118,8 +118,8 @@ impl Origin {
     pub fn place_of(&self, path: &str) -> Option<Place> {
         let payload = self.payload.as_ref()?;
         let mut steps = path.strip_prefix('/')?.split('/');
-        let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
-        let Step::Open(root) = gate.step().ok()? else { return None };
+        let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+        let GateStep::Open(root) = gate.step().ok()? else { return None };
         if steps.next()? != root.local {
             return None;
         }
@@ -141,10 +141,10 @@ impl Origin {
 
 /// Maps many places in edited markup back to the text. No edit makes the markup shorter.
 pub(super) struct Back<'o> {
-    origin: &'o Origin,
+    origin: &'o PayloadOrigin,
     /// Where each edit begins in the edited markup.
     starts: Vec<usize>,
-    ruler: Ruler<'o>,
+    ruler: PlaceFinder<'o>,
 }
 
 impl Back<'_> {
@@ -172,19 +172,19 @@ impl Back<'_> {
     }
 
     /// Maps a span in the edited text.
-    pub(super) fn span(&mut self, edited: Span) -> Span {
-        Span { start: self.place(edited.start), end: self.offset(edited.end) }
+    pub(super) fn span(&mut self, edited: TextSpan) -> TextSpan {
+        TextSpan { start: self.place(edited.start), end: self.offset(edited.end) }
     }
 
     /// A part of the text as it was written.
-    pub(super) fn written(&self, span: Span) -> &str {
+    pub(super) fn written(&self, span: TextSpan) -> &str {
         let from = self.origin.start.offset;
         let part = span.start.offset.saturating_sub(from)..span.end.saturating_sub(from);
         self.origin.raw.get(part).unwrap_or_default()
     }
 
     /// The mapping of an inner element at `span` of the edited text, combined with these edits.
-    pub(super) fn around(&self, inner: &Origin, span: Span) -> Origin {
+    pub(super) fn around(&self, inner: &PayloadOrigin, span: TextSpan) -> PayloadOrigin {
         let (from, to) = (span.start.offset - self.origin.start.offset, span.end - self.origin.start.offset);
         let at = |edited: usize| self.offset(inner.start.offset + edited) - span.start.offset;
         let edits = &self.origin.edits;
@@ -198,7 +198,7 @@ impl Back<'_> {
             .map(|edit| Edit { part: at(edit.part.start)..at(edit.part.end), with: edit.with.clone() });
         let mut edits: Vec<Edit> = own.chain(inside).collect();
         edits.sort_by_key(|edit| (edit.part.start, edit.part.end));
-        Origin {
+        PayloadOrigin {
             raw: Arc::from(self.written(span)),
             start: span.start,
             edits,
@@ -218,16 +218,16 @@ fn child(gate: &mut Gate<'_>, local: &str, number: usize) -> Option<usize> {
     let mut seen = 0;
     loop {
         match gate.step().ok()? {
-            Step::Open(tag) if tag.local == local => {
+            GateStep::Open(tag) if tag.local == local => {
                 seen += 1;
                 if seen == number {
                     return Some(tag.offset);
                 }
                 gate.skip().ok()?;
             }
-            Step::Open(_) => gate.skip().ok()?,
-            Step::Close | Step::Done => return None,
-            Step::Text(_) | Step::Instruction => {}
+            GateStep::Open(_) => gate.skip().ok()?,
+            GateStep::Close | GateStep::Done => return None,
+            GateStep::Text(_) | GateStep::Instruction => {}
         }
     }
 }

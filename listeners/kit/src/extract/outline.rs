@@ -10,7 +10,7 @@ use quick_xml::reader::Reader;
 
 use super::names::is_blank;
 use super::tag;
-use crate::attributes::Walk;
+use crate::attributes::AttributeWalk;
 
 /// A start tag.
 #[derive(Debug, Clone)]
@@ -45,7 +45,7 @@ impl<'r> Head<'r> {
         let tail = end - 1 - usize::from(empty);
         let mut attributes = Vec::new();
         let mut passed = name.end;
-        for attribute in Walk::new(raw.get(name.end..tail)?, name.end) {
+        for attribute in AttributeWalk::new(raw.get(name.end..tail)?, name.end) {
             let attribute = attribute.ok()?;
             // The value ends with its quote, the last one before the next attribute or the end of the tag.
             let value = attribute.raw.as_ptr() as usize - raw.as_ptr() as usize;

@@ -1,7 +1,7 @@
 //! Markup of one element of an answer, with its place.
 
 use super::graft::Scope;
-use super::span::Span;
+use super::span::TextSpan;
 use crate::Place;
 
 /// Markup of one element with its place.
@@ -19,7 +19,7 @@ impl Piece<'_> {
         self.start.after(self.raw.as_bytes().get(..offset).unwrap_or_default())
     }
 
-    pub(super) fn span(&self) -> Span {
-        Span { start: self.start, end: self.start.offset + self.raw.len() }
+    pub(super) fn span(&self) -> TextSpan {
+        TextSpan { start: self.start, end: self.start.offset + self.raw.len() }
     }
 }

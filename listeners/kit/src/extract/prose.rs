@@ -4,11 +4,11 @@
 //! It treats everything in code as text. The extractor with its held text comes in. It leaves at the next block or at
 //! the end of the text that has come.
 
-use super::events::{Event, Problem, Slug, Stop};
+use super::events::{ExtractEvent, Problem, ProblemSlug, StreamEnd};
 use super::lines::{self, Fence, Lists, before_fence};
-use super::names::{Meant, Role, VOID, WRAPPERS};
+use super::names::{ElementRole, Meant, VOID, WRAPPERS};
 use super::runs::{Other, Runs};
-use super::span::Span;
+use super::span::TextSpan;
 use super::tag::{Scan, Tag, local, mark};
 use super::{Aside, Extractor, Flow, Mode};
 use crate::Place;
@@ -240,7 +240,7 @@ impl Extractor {
 
     /// Whether the stream was cut off.
     pub(super) fn is_cut(&self) -> bool {
-        self.stop.is_some_and(|stop| stop != Stop::End)
+        self.stop.is_some_and(|stop| stop != StreamEnd::End)
     }
 
     /// Whether the paragraph has ended and a whole line follows it.
@@ -350,7 +350,7 @@ impl Extractor {
         let place = self.held.place(tag.at);
         if is_known {
             let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
-            let slug = if self.is_cut() { Slug::TruncatedStructure } else { Slug::Malformed };
+            let slug = if self.is_cut() { ProblemSlug::TruncatedStructure } else { ProblemSlug::Malformed };
             let problem = Problem::new(slug, place, format!("the start tag of <{name}> does not end"));
             self.block_begins();
             self.emit(problem.element(&name).fix("write the whole element, up to its end tag").into());
@@ -375,7 +375,7 @@ impl Extractor {
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let place = self.held.place(tag.at);
         let message = format!("the start tag of <{name}> is broken off by a <");
-        let problem = Problem::new(Slug::Malformed, place, message).element(&name);
+        let problem = Problem::new(ProblemSlug::Malformed, place, message).element(&name);
         self.note(tag.at, tag.at + 1);
         self.emit(problem.fix("end the tag with >, and write &lt; for < in a value").into());
     }
@@ -449,7 +449,7 @@ impl Extractor {
         self.pass(end);
         if is_known {
             let problem =
-                Problem::new(Slug::Malformed, place, format!("</{name}> closes nothing that is open"));
+                Problem::new(ProblemSlug::Malformed, place, format!("</{name}> closes nothing that is open"));
             self.emit(problem.element(&name).fix("leave it out, or write the whole element").into());
         }
     }
@@ -463,14 +463,14 @@ impl Extractor {
     /// Ends the prose and turns it into an event.
     pub(super) fn end_prose(&mut self) {
         if let Some(start) = self.prose.first.take() {
-            self.emit(Event::Prose(Span { start, end: self.prose.last }));
+            self.emit(ExtractEvent::Prose(TextSpan { start, end: self.prose.last }));
         }
         self.prose.last = 0;
     }
 
     /// Thinking and thoughts may accompany a fence that is taken for the action. Nothing else may.
-    pub(super) fn role_begins(&mut self, role: Option<Role>) {
-        if matches!(role, Some(Role::Thinking | Role::Thought)) {
+    pub(super) fn role_begins(&mut self, role: Option<ElementRole>) {
+        if matches!(role, Some(ElementRole::Thinking | ElementRole::Thought)) {
             self.end_prose();
         } else {
             self.is_only_fence = false;

@@ -4,10 +4,10 @@
 //! not count inside code. It never judges: markup that is not well-formed has an end too, and the gate reports its
 //! faults. Bytes come in, each once; the end of the block goes out.
 
-use super::events::Stop;
+use super::events::StreamEnd;
 use super::ground::Ground;
 use super::held::Held;
-use super::names::Names;
+use super::names::KnownNames;
 use super::shield::Shield;
 use super::tag::{Scan, Tag, mark};
 
@@ -77,7 +77,7 @@ impl Scanner {
     }
 
     /// Reads on, and returns where the block has ended. If `stop` is set, no more text comes.
-    pub(super) fn read(&mut self, held: &Held, stop: Option<Stop>, names: &Names) -> Option<usize> {
+    pub(super) fn read(&mut self, held: &Held, stop: Option<StreamEnd>, names: &KnownNames) -> Option<usize> {
         loop {
             match std::mem::replace(&mut self.state, State::Text) {
                 State::Text => {
@@ -175,7 +175,7 @@ impl Scanner {
     }
 
     /// Reads a tag. `None` if the chunk ends first; the end of the block if this tag ends it.
-    fn tag(&mut self, mut tag: Tag, held: &Held, names: &Names) -> Option<Option<usize>> {
+    fn tag(&mut self, mut tag: Tag, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
         loop {
             match tag.read(held) {
                 Scan::More => {
@@ -210,7 +210,7 @@ impl Scanner {
         Some(name_mark(tag.name(held), self.plain))
     }
 
-    fn whole(&mut self, tag: &Tag, end: usize, held: &Held, names: &Names) -> Option<Option<usize>> {
+    fn whole(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) -> Option<Option<usize>> {
         let name = self.mark_of(tag, held);
         let was_at_edge = self.shield.is_at_edge();
         self.shield.before_tag();
@@ -240,7 +240,7 @@ impl Scanner {
 
     /// An element begins. Inside an element that holds only text, a tag is text unless its name is that of an open
     /// element.
-    fn opened(&mut self, tag: &Tag, end: usize, held: &Held, names: &Names) {
+    fn opened(&mut self, tag: &Tag, end: usize, held: &Held, names: &KnownNames) {
         let Some(mark) = self.mark_of(tag, held) else { return };
         let ground = match self.open.last() {
             Some((_, around)) if around.is_text() => {
@@ -277,7 +277,7 @@ impl Scanner {
         end: usize,
         mut run: usize,
         held: &Held,
-        stop: Option<Stop>,
+        stop: Option<StreamEnd>,
     ) -> Option<bool> {
         for byte in held.from(self.pos) {
             if *byte == b'`' {
@@ -294,7 +294,7 @@ impl Scanner {
         match stop {
             Some(_) if run == self.shield.ticks() => Some(self.shown_only(at)),
             // The cut-off part might have held the closing run.
-            Some(Stop::End) => Some(true),
+            Some(StreamEnd::End) => Some(true),
             _ => {
                 self.state = State::Doubt { at, end, run };
                 None

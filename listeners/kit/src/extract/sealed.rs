@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use super::Extractor;
-use super::events::{Event, Problem, RepairKind, Repaired, Slug, Stop};
+use super::events::{ExtractEvent, Problem, ProblemSlug, RepairKind, Repaired, StreamEnd};
 use super::graft::Scope;
-use super::origin::{Back, Origin};
+use super::origin::{Back, PayloadOrigin};
 use super::piece::Piece;
 use super::span::beyond;
 use super::take::Taking;
 use super::verbatim::{self, Element, FIX, Taken};
 use crate::Place;
-use crate::place::Ruler;
+use crate::place::PlaceFinder;
 
 /// A block after which nothing is executed.
 #[derive(Debug)]
@@ -52,11 +52,11 @@ impl Extractor {
     }
 
     /// Keeps an event until the answer has ended.
-    pub(super) fn keep(&mut self, event: Event) {
+    pub(super) fn keep(&mut self, event: ExtractEvent) {
         let start = extent(&event).0;
         let is_over = self.certain().is_some_and(|end| start.offset >= end);
         match event {
-            Event::Repair(_) if is_over => {}
+            ExtractEvent::Repair(_) if is_over => {}
             event if is_over && is_act(&event) => self.late.push(not_executed(start)),
             event => self.late.push(event),
         }
@@ -65,7 +65,7 @@ impl Extractor {
     /// Takes a block with its text as written.
     pub(super) fn take_verbatim(&mut self, piece: &Piece<'_>, taken: Taken) {
         let Taken { edits, elements } = taken;
-        let origin = Origin::new(piece.raw, piece.start, edits);
+        let origin = PayloadOrigin::new(piece.raw, piece.start, edits);
         let mut taking = Taking { names: &self.names, limits: &self.limits, events: Vec::new() };
         let edited = origin.edited();
         taking.block(&Piece { raw: &edited, start: piece.start, scope: Scope::default() });
@@ -81,7 +81,7 @@ impl Extractor {
         let is_first = self.certain().is_none();
         self.seal(Sealed::after(piece.start, end, None));
         let repair = events.iter().find_map(|event| match event {
-            Event::Repair(it) if it.repair != RepairKind::Namespace => Some(it.repair),
+            ExtractEvent::Repair(it) if it.repair != RepairKind::Namespace => Some(it.repair),
             _ => None,
         });
         if let (Some(repair), Some(element)) = (repair, elements.first()) {
@@ -93,7 +93,7 @@ impl Extractor {
             let problem = verbatim::combined(&element.name, piece.at(element.raw), what);
             return self.emit(problem.into());
         }
-        let mut ruler = Ruler::new(piece.raw.as_bytes());
+        let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
         let place = |element: &Element| beyond(piece.start, ruler.place(element.raw));
         let places: Vec<Place> = elements.iter().map(place).collect();
         let names = elements.iter().map(|element| element.name.as_str());
@@ -107,9 +107,9 @@ impl Extractor {
             {
                 let (written, meant) = ((*name).to_owned(), "text".to_owned());
                 let repaired = Repaired { repair: RepairKind::Verbatim, place: *place, written, meant };
-                self.emit(Event::Repair(Box::new(repaired)));
+                self.emit(ExtractEvent::Repair(Box::new(repaired)));
             }
-            if !(is_over && matches!(event, Event::Repair(_))) {
+            if !(is_over && matches!(event, ExtractEvent::Repair(_))) {
                 self.emit(if is_last { not_executed(start) } else { event.clone() });
             }
             is_over |= is_kept(&event) && (start.offset..stop).contains(&first);
@@ -123,7 +123,7 @@ impl Extractor {
     }
 
     /// Emits the waiting events that are allowed, now that the answer has ended.
-    pub(super) fn unseal(&mut self, stop: Stop) {
+    pub(super) fn unseal(&mut self, stop: StreamEnd) {
         let sealed = std::mem::take(&mut self.sealed);
         let certain = sealed.iter().find(|sealed| sealed.open.is_none());
         let last = certain.map_or(usize::MAX, |sealed| sealed.end);
@@ -135,7 +135,7 @@ impl Extractor {
         for event in std::mem::take(&mut self.late) {
             let start = extent(&event).0;
             let is_over = start.offset >= last;
-            let is_repair = matches!(event, Event::Repair(_));
+            let is_repair = matches!(event, ExtractEvent::Repair(_));
             if is_over && is_repair {
                 continue;
             }
@@ -153,7 +153,7 @@ impl Extractor {
     }
 
     /// Where the first block ends that has an open element which may end later.
-    fn first_open(&self, sealed: &[Sealed], stop: Stop) -> Option<usize> {
+    fn first_open(&self, sealed: &[Sealed], stop: StreamEnd) -> Option<usize> {
         let mut ends: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for sealed in sealed {
             if let Some(name) = &sealed.open {
@@ -161,18 +161,18 @@ impl Extractor {
             }
         }
         let may_end = |(name, ends): &(&str, Vec<usize>)| {
-            stop != Stop::End || verbatim::unmatched(&self.held, name, ends).is_some()
+            stop != StreamEnd::End || verbatim::unmatched(&self.held, name, ends).is_some()
         };
         ends.into_iter().filter(may_end).filter_map(|(_, ends)| ends.first().copied()).min()
     }
 
     /// Why the end of the text is uncertain, now that the whole answer is there.
-    fn doubt(&mut self, sealed: &Sealed, stop: Stop) -> Option<Problem> {
+    fn doubt(&mut self, sealed: &Sealed, stop: StreamEnd) -> Option<Problem> {
         let first = sealed.elements.first()?;
-        if stop != Stop::End {
+        if stop != StreamEnd::End {
             let name = &first.name;
             let message = format!("the answer was cut off, so the end of the text of <{name}> is uncertain");
-            let problem = Problem::new(Slug::TruncatedStructure, sealed.start, message);
+            let problem = Problem::new(ProblemSlug::TruncatedStructure, sealed.start, message);
             return Some(problem.element(name).fix(FIX));
         }
         let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -187,7 +187,7 @@ impl Extractor {
         let line = self.held.place(at).line;
         let message =
             format!("</{name}> comes again at line {line}, so the end of the text of <{name}> is uncertain");
-        let problem = Problem::new(Slug::Malformed, self.held.place(raw), message);
+        let problem = Problem::new(ProblemSlug::Malformed, self.held.place(raw), message);
         Some(problem.element(name).fix(FIX))
     }
 
@@ -199,50 +199,50 @@ impl Extractor {
 }
 
 /// An action after text whose end is uncertain.
-fn not_executed(place: Place) -> Event {
+fn not_executed(place: Place) -> ExtractEvent {
     let message = "an element before this action holds an unescaped < or &, so this action was not executed";
     let fix = format!("write it in an answer of its own, or {FIX}");
-    Problem::new(Slug::TooManyActions, place, message).fix(fix).into()
+    Problem::new(ProblemSlug::TooManyActions, place, message).fix(fix).into()
 }
 
 /// Whether an event can have an effect.
-fn is_act(event: &Event) -> bool {
-    matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_))
+fn is_act(event: &ExtractEvent) -> bool {
+    matches!(event, ExtractEvent::Action(_) | ExtractEvent::Plan(_) | ExtractEvent::Completion(_))
 }
 
 /// Whether an event holds text of the model.
-fn is_kept(event: &Event) -> bool {
-    is_act(event) || matches!(event, Event::Thought(_))
+fn is_kept(event: &ExtractEvent) -> bool {
+    is_act(event) || matches!(event, ExtractEvent::Thought(_))
 }
 
 /// Where an event begins and ends.
-fn extent(event: &Event) -> (Place, usize) {
+fn extent(event: &ExtractEvent) -> (Place, usize) {
     let span = match event {
-        Event::Thinking(span) | Event::Prose(span) => *span,
-        Event::Thought(thought) => thought.span,
-        Event::Action(action) | Event::Plan(action) => action.span,
-        Event::Completion(completion) => completion.span,
-        Event::Repair(repaired) => return (repaired.place, repaired.place.offset),
-        Event::Problem(problem) => return (problem.place, problem.place.offset),
-        Event::Live(_) => return (Place::START, 0),
+        ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span,
+        ExtractEvent::Thought(thought) => thought.span,
+        ExtractEvent::Action(action) | ExtractEvent::Plan(action) => action.span,
+        ExtractEvent::Completion(completion) => completion.span,
+        ExtractEvent::Repair(repaired) => return (repaired.place, repaired.place.offset),
+        ExtractEvent::Problem(problem) => return (problem.place, problem.place.offset),
+        ExtractEvent::Live(_) => return (Place::START, 0),
     };
     (span.start, span.end)
 }
 
 /// Turns the places of an event in edited markup into those of the model's text.
-fn relocate(event: &mut Event, back: &mut Back<'_>) {
+fn relocate(event: &mut ExtractEvent, back: &mut Back<'_>) {
     match event {
-        Event::Live(_) => {}
-        Event::Thinking(span) | Event::Prose(span) => *span = back.span(*span),
-        Event::Thought(thought) => thought.span = back.span(thought.span),
-        Event::Repair(repaired) => repaired.place = back.place(repaired.place),
-        Event::Problem(problem) => problem.place = back.place(problem.place),
-        Event::Completion(completion) => {
+        ExtractEvent::Live(_) => {}
+        ExtractEvent::Thinking(span) | ExtractEvent::Prose(span) => *span = back.span(*span),
+        ExtractEvent::Thought(thought) => thought.span = back.span(thought.span),
+        ExtractEvent::Repair(repaired) => repaired.place = back.place(repaired.place),
+        ExtractEvent::Problem(problem) => problem.place = back.place(problem.place),
+        ExtractEvent::Completion(completion) => {
             completion.span = back.span(completion.span);
             completion.inside = back.span(completion.inside);
             completion.markup = back.written(completion.inside).to_owned();
         }
-        Event::Action(action) | Event::Plan(action) => {
+        ExtractEvent::Action(action) | ExtractEvent::Plan(action) => {
             action.span = back.span(action.span);
             action.raw = back.written(action.span).into();
             action.origin = back.around(&action.origin, action.span);

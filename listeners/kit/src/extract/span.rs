@@ -4,7 +4,7 @@ use crate::Place;
 
 /// A part of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub struct TextSpan {
     /// Where it begins.
     pub start: Place,
     /// The offset in bytes at which it ends.

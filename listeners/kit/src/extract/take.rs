@@ -5,22 +5,24 @@
 
 use std::ops::Range;
 
-use super::events::{Action, Completion, Event, Problem, RepairKind, Repaired, Slug, Thought};
+use super::events::{
+    Completion, ExtractEvent, ExtractedAction, KeptThought, Problem, ProblemSlug, RepairKind, Repaired,
+};
 use super::graft::{Graft, Scope};
-use super::names::{Known, Meant, Names, Role};
+use super::names::{ElementRole, KnownElement, KnownNames, Meant};
 use super::outline::{Head, Part, inside, parts};
 use super::piece::Piece;
-use super::span::{Span, beyond};
+use super::span::{TextSpan, beyond};
 use super::words::{ambiguous, inexact, malformed, unknown_action};
-use crate::gate::{self, Gate, Step};
-use crate::place::Ruler;
-use crate::{Limits, Payload, Place, characters, namespaces};
+use crate::gate::{self, Gate, GateStep};
+use crate::place::PlaceFinder;
+use crate::{DocumentLimits, Payload, Place, characters, namespaces};
 
 /// The analysis of one block.
 pub(super) struct Taking<'n> {
-    pub(super) names: &'n Names,
-    pub(super) limits: &'n Limits,
-    pub(super) events: Vec<Event>,
+    pub(super) names: &'n KnownNames,
+    pub(super) limits: &'n DocumentLimits,
+    pub(super) events: Vec<ExtractEvent>,
 }
 
 /// How deeply the own tag may be nested in itself.
@@ -54,7 +56,7 @@ impl<'n> Taking<'n> {
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
-        known: &Known,
+        known: &KnownElement,
         slip: Option<&str>,
         addressed: &Addressed,
         depth: usize,
@@ -64,12 +66,12 @@ impl<'n> Taking<'n> {
             self.repaired(RepairKind::Name, piece.start, head.written, meant);
         }
         let taken = match known.role {
-            Role::Thinking => self.thinking(piece),
-            Role::Thought => self.thought(piece),
-            Role::Completion => self.completion(piece, head),
-            Role::Own => self.own(piece, head, depth),
-            Role::Message => self.message(piece, head, depth),
-            Role::Peer | Role::Returns | Role::Primitive | Role::Plan => {
+            ElementRole::Thinking => self.thinking(piece),
+            ElementRole::Thought => self.thought(piece),
+            ElementRole::Completion => self.completion(piece, head),
+            ElementRole::Own => self.own(piece, head, depth),
+            ElementRole::Message => self.message(piece, head, depth),
+            ElementRole::Peer | ElementRole::Returns | ElementRole::Primitive | ElementRole::Plan => {
                 self.action(piece, head, known, slip, addressed)
             }
         };
@@ -81,21 +83,21 @@ impl<'n> Taking<'n> {
     }
 
     /// Refuses an action that needs a person's approval, if a name on the way to it was corrected.
-    fn exactly(&self, from: usize, is_slip: bool, role: Role) -> Result<(), Box<Problem>> {
+    fn exactly(&self, from: usize, is_slip: bool, role: ElementRole) -> Result<(), Box<Problem>> {
         let taken = self.events.get(from..).unwrap_or_default();
         let slip = taken.iter().find_map(|event| match event {
-            Event::Repair(repaired) if repaired.repair == RepairKind::Name => Some(repaired),
+            ExtractEvent::Repair(repaired) if repaired.repair == RepairKind::Name => Some(repaired),
             _ => None,
         });
         // Elements next to each other in the own tag were checked one by one.
-        let Some(slip) = slip.filter(|_| is_slip || role == Role::Primitive) else { return Ok(()) };
-        let needs = |event: &Event| matches!(event, Event::Action(action) if self.names.needs_approval(&action.payload));
+        let Some(slip) = slip.filter(|_| is_slip || role == ElementRole::Primitive) else { return Ok(()) };
+        let needs = |event: &ExtractEvent| matches!(event, ExtractEvent::Action(action) if self.names.needs_approval(&action.payload));
         if taken.iter().any(needs) { Err(Box::new(inexact(slip))) } else { Ok(()) }
     }
 
     fn repaired(&mut self, repair: RepairKind, place: Place, written: &str, meant: &str) {
         let (written, meant) = (written.to_owned(), meant.to_owned());
-        self.events.push(Event::Repair(Box::new(Repaired { repair, place, written, meant })));
+        self.events.push(ExtractEvent::Repair(Box::new(Repaired { repair, place, written, meant })));
     }
 
     /// Decides which of the elements with one name is meant. If that is unclear, reports a problem.
@@ -105,7 +107,7 @@ impl<'n> Taking<'n> {
         head: &Head<'_>,
         local: &str,
         addressed: &Addressed,
-    ) -> Option<&'n Known> {
+    ) -> Option<&'n KnownElement> {
         let group = self.names.group(local);
         let by_name_alone = group.iter().find(|known| known.ns.is_empty());
         if let Some(known) = by_name_alone {
@@ -119,7 +121,7 @@ impl<'n> Taking<'n> {
                 let place =
                     if ns.is_empty() { "no namespace".to_owned() } else { format!("the namespace {ns}") };
                 let message = format!("nothing named <{}> is known in {place}", head.local);
-                let problem = Problem::new(Slug::UnknownAction, piece.start, message)
+                let problem = Problem::new(ProblemSlug::UnknownAction, piece.start, message)
                     .element(head.written)
                     .expected(format!("the namespace {}", right.join(" or ")))
                     .fix(format!("write <{local}> without a namespace"));
@@ -129,7 +131,7 @@ impl<'n> Taking<'n> {
         }
         let own_to = || head.attribute("to").filter(|_| !addressed.is_inner);
         let to = addressed.to.clone().or_else(own_to);
-        let takes = |known: &&Known| to.as_ref().is_some_and(|to| known.takers.contains(to));
+        let takes = |known: &&KnownElement| to.as_ref().is_some_and(|to| known.takers.contains(to));
         let one_named = group.iter().filter(takes).count() == 1;
         let found = group.iter().find(takes).filter(|_| one_named);
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
@@ -146,9 +148,9 @@ impl<'n> Taking<'n> {
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
-        known: &'n Known,
+        known: &'n KnownElement,
         addressed: &Addressed,
-    ) -> Option<&'n Known> {
+    ) -> Option<&'n KnownElement> {
         let is_said = addressed.to.is_some() || addressed.thread.is_some();
         let says_itself = !known.has_to && !addressed.is_inner && head.attribute("to").is_some();
         if known.takers.len() > 1 && !is_said && !says_itself {
@@ -180,12 +182,12 @@ impl<'n> Taking<'n> {
                 Meant::Group { local, .. } => self.names.role(&local),
                 Meant::Wrapper | Meant::Unknown => None,
             });
-            role.is_some_and(|role| !matches!(role, Role::Thinking | Role::Thought))
+            role.is_some_and(|role| !matches!(role, ElementRole::Thinking | ElementRole::Thought))
         };
         let (Some(raw), Some(Part::Element(range))) = (inner.filter(is_action), parts.first()) else {
             let message = format!("<{}> is not an action, and does not hold exactly one", head.written);
             let known: Vec<String> = self.names.actions().map(str::to_owned).collect();
-            let problem = Problem::new(Slug::WrapperAsTool, piece.start, message)
+            let problem = Problem::new(ProblemSlug::WrapperAsTool, piece.start, message)
                 .element(head.written)
                 .expected(format!("one of <{}>", known.join(">, <")))
                 .fix(format!("write the action itself, without <{}> around it", head.written));
@@ -195,22 +197,23 @@ impl<'n> Taking<'n> {
         let before = self.events.len();
         self.repaired(RepairKind::Wrapper, piece.start, head.written, &element_name(raw));
         self.element(&inner, &Addressed::default(), depth + 1);
-        if self.events.iter().skip(before).any(|event| matches!(event, Event::Problem(_))) {
+        if self.events.iter().skip(before).any(|event| matches!(event, ExtractEvent::Problem(_))) {
             let taken = self.events.split_off(before);
-            self.events.extend(taken.into_iter().filter(|event| !matches!(event, Event::Repair(_))));
+            self.events.extend(taken.into_iter().filter(|event| !matches!(event, ExtractEvent::Repair(_))));
         }
     }
 
     fn thinking(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
         let span = inside(piece.raw).map_or(piece.span(), |range| part_span(piece, &range));
-        self.events.push(Event::Thinking(span));
+        self.events.push(ExtractEvent::Thinking(span));
         Ok(())
     }
 
     fn thought(&mut self, piece: &Piece<'_>) -> Result<(), Box<Problem>> {
         let range = inside(piece.raw).unwrap_or(piece.raw.len()..piece.raw.len());
         let text = decoded(piece.raw.get(range.clone()).unwrap_or_default());
-        self.events.push(Event::Thought(Box::new(Thought { span: part_span(piece, &range), text })));
+        self.events
+            .push(ExtractEvent::Thought(Box::new(KeptThought { span: part_span(piece, &range), text })));
         Ok(())
     }
 
@@ -223,7 +226,7 @@ impl<'n> Taking<'n> {
         let parts = parts(piece.raw).unwrap_or_default();
         let missing = |place, message: &str| {
             let fix = "write <attempt_completion><result>…</result></attempt_completion>";
-            Problem::new(Slug::ContentMissing, place, message).element(head.written).fix(fix)
+            Problem::new(ProblemSlug::ContentMissing, place, message).element(head.written).fix(fix)
         };
         let mut result = None;
         for part in &parts {
@@ -249,19 +252,19 @@ impl<'n> Taking<'n> {
         let text = text_of(raw);
         let inside = part_span(piece, &(result.start + within.start..result.start + within.end));
         let completion = Completion { span: piece.span(), inside, markup, text };
-        self.events.push(Event::Completion(Box::new(completion)));
+        self.events.push(ExtractEvent::Completion(Box::new(completion)));
         Ok(())
     }
 
     /// The own root tag: thoughts, plans and actions.
     fn own(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
-        let limits = Limits { message_bytes: self.limits.reply_bytes, ..*self.limits };
+        let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
         let found = parts(piece.raw).filter(|_| depth < OWN_DEPTH);
         let Some(parts) = found else {
             return Err(Box::new(malformed(piece, &limits, head.written)));
         };
         let scope = piece.scope.inside(head).without_default();
-        let mut ruler = Ruler::new(piece.raw.as_bytes());
+        let mut ruler = PlaceFinder::new(piece.raw.as_bytes());
         let before = self.events.len();
         for part in parts {
             match part {
@@ -270,8 +273,9 @@ impl<'n> Taking<'n> {
                     let lead = raw.len() - raw.trim_start_matches(characters::is_white).len();
                     let start = beyond(piece.start, ruler.place(range.start + lead));
                     let raw = raw.trim_matches(characters::is_white);
-                    let span = Span { start, end: start.offset + raw.len() };
-                    self.events.push(Event::Thought(Box::new(Thought { span, text: decoded(raw) })));
+                    let span = TextSpan { start, end: start.offset + raw.len() };
+                    self.events
+                        .push(ExtractEvent::Thought(Box::new(KeptThought { span, text: decoded(raw) })));
                 }
                 Part::Element(range) => {
                     let start = beyond(piece.start, ruler.place(range.start));
@@ -282,16 +286,16 @@ impl<'n> Taking<'n> {
             }
         }
         // The own tag is a note, even if it holds nothing to keep.
-        if self.events.iter().skip(before).all(|event| matches!(event, Event::Thinking(_))) {
-            let span = Span { start: piece.start, end: piece.start.offset };
-            self.events.push(Event::Thought(Box::new(Thought { span, text: String::new() })));
+        if self.events.iter().skip(before).all(|event| matches!(event, ExtractEvent::Thinking(_))) {
+            let span = TextSpan { start: piece.start, end: piece.start.offset };
+            self.events.push(ExtractEvent::Thought(Box::new(KeptThought { span, text: String::new() })));
         }
         Ok(())
     }
 
     /// `<message><meta><to>…</to><thread>…</thread></meta>payload</message>`.
     fn message(&mut self, piece: &Piece<'_>, head: &Head<'_>, depth: usize) -> Result<(), Box<Problem>> {
-        let limits = Limits { message_bytes: self.limits.reply_bytes, ..*self.limits };
+        let limits = DocumentLimits { message_bytes: self.limits.reply_bytes, ..*self.limits };
         let Some(parts) = parts(piece.raw) else {
             return Err(Box::new(malformed(piece, &limits, head.written)));
         };
@@ -310,7 +314,7 @@ impl<'n> Taking<'n> {
         let Some(range) = payload.filter(|_| is_right) else {
             let message = "a <message> holds <meta> and one payload, and has no attributes";
             let fix = "write <message><meta><to>…</to></meta>, then the payload, then </message>";
-            let problem = Problem::new(Slug::ToolPayloadInvalid, piece.start, message);
+            let problem = Problem::new(ProblemSlug::ToolPayloadInvalid, piece.start, message);
             return Err(Box::new(problem.element(head.written).fix(fix)));
         };
         let scope = piece.scope.inside(head).without_default();
@@ -324,7 +328,7 @@ impl<'n> Taking<'n> {
         &mut self,
         piece: &Piece<'_>,
         head: &Head<'_>,
-        known: &Known,
+        known: &KnownElement,
         slip: Option<&str>,
         addressed: &Addressed,
     ) -> Result<(), Box<Problem>> {
@@ -336,7 +340,10 @@ impl<'n> Taking<'n> {
             self.repaired(RepairKind::Namespace, piece.start, head.written, &known.ns);
         }
         let to = if known.has_to { None } else { graft.take_out("to") };
-        if known.role == Role::Primitive && known.ns == namespaces::CORE && known.local == "spawn-thread" {
+        if known.role == ElementRole::Primitive
+            && known.ns == namespaces::CORE
+            && known.local == "spawn-thread"
+        {
             self.initial_payload(piece, &mut graft)?;
         }
         let origin = graft.finish(piece.start);
@@ -345,7 +352,7 @@ impl<'n> Taking<'n> {
             let is_inside = place.offset >= piece.start.offset + head.end;
             Box::new(Problem::refused(fault, place, head.written, is_inside))
         })?;
-        let action = Action {
+        let action = ExtractedAction {
             role: known.role,
             written: head.written.to_owned(),
             span: piece.span(),
@@ -355,7 +362,7 @@ impl<'n> Taking<'n> {
             origin: origin.of(&payload),
             payload,
         };
-        let event = if known.role == Role::Plan { Event::Plan } else { Event::Action };
+        let event = if known.role == ElementRole::Plan { ExtractEvent::Plan } else { ExtractEvent::Action };
         self.events.push(event(Box::new(action)));
         Ok(())
     }
@@ -394,7 +401,7 @@ impl<'n> Taking<'n> {
             let told = self.events.pop();
             self.events.truncate(before);
             return match told {
-                Some(Event::Problem(problem)) => Err(problem),
+                Some(ExtractEvent::Problem(problem)) => Err(problem),
                 _ => Ok(()),
             };
         };
@@ -451,15 +458,15 @@ fn element_name(raw: &str) -> String {
     Head::read(raw).map(|head| head.written.to_owned()).unwrap_or_default()
 }
 
-fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> Span {
+fn part_span(piece: &Piece<'_>, range: &Range<usize>) -> TextSpan {
     let start = piece.start.after(piece.raw.as_bytes().get(..range.start).unwrap_or_default());
-    Span { start, end: piece.start.offset + range.end }
+    TextSpan { start, end: piece.start.offset + range.end }
 }
 
 /// The text of an element that holds nothing else, with entities decoded.
 fn text_of(raw: &str) -> Option<String> {
-    let mut gate = Gate::strict(raw.as_bytes(), &Limits::FROM_PUMP).ok()?;
-    let Step::Open(_) = gate.step().ok()? else { return None };
+    let mut gate = Gate::strict(raw.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.step().ok()? else { return None };
     gate.text_inside().ok()
 }
 

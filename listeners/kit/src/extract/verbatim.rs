@@ -5,14 +5,14 @@
 //! guesses where text ends: content that mixes both, or that holds a tag which may end it, is refused. The markup of
 //! a block comes in; the edits that escape it, or a problem, go out.
 
-use super::events::{Problem, Slug};
+use super::events::{Problem, ProblemSlug};
 use super::ground::Ground;
 use super::held::Held;
-use super::names::{Meant, Names, Role};
+use super::names::{ElementRole, KnownNames, Meant};
 use super::origin::Edit;
 use super::outline::Head;
 use super::tag::{Scan, Tag, local};
-use crate::{Limits, Place, gate, writer};
+use crate::{DocumentLimits, Place, gate, writer};
 
 /// The unescaped text of a block.
 #[derive(Debug)]
@@ -48,15 +48,15 @@ pub(super) struct Element {
 }
 
 /// Looks for raw characters in the text of a whole block.
-pub(super) fn look(names: &Names, limits: &Limits, raw: &str, start: Place) -> Verbatim {
+pub(super) fn look(names: &KnownNames, limits: &DocumentLimits, raw: &str, start: Place) -> Verbatim {
     let role = Head::read(raw).and_then(|head| match names.meant(head.local) {
         Meant::Group { local, .. } => names.role(&local),
         Meant::Wrapper | Meant::Unknown => None,
     });
     let is_plain = match role {
-        Some(Role::Thinking | Role::Thought) => true,
+        Some(ElementRole::Thinking | ElementRole::Thought) => true,
         // The markup in a result is its text if it can be read.
-        Some(Role::Completion) => gate::check(raw.as_bytes(), limits).is_ok(),
+        Some(ElementRole::Completion) => gate::check(raw.as_bytes(), limits).is_ok(),
         _ => !raw.bytes().skip(1).any(|byte| matches!(byte, b'<' | b'&')),
     };
     if is_plain {
@@ -78,7 +78,7 @@ pub(super) const FIX: &str = "put the text into <![CDATA[…]]>";
 /// Unescaped text, together with another fault that needs a fix.
 pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
     let message = format!("the text of <{element}> holds an unescaped < or &, and {what}");
-    Problem::new(Slug::Malformed, place, message)
+    Problem::new(ProblemSlug::Malformed, place, message)
         .element(element)
         .fix(format!("{FIX}, and correct the other"))
 }
@@ -119,7 +119,7 @@ fn whole(held: &Held, at: usize) -> Option<(Tag, usize)> {
 }
 
 struct Walk<'n> {
-    names: &'n Names,
+    names: &'n KnownNames,
     raw: &'n str,
     start: Place,
     held: Held,
@@ -228,7 +228,7 @@ impl Walk<'_> {
 
     fn refused(&self, name: &str, at: usize, message: String) -> Problem {
         let place = self.start.after(self.raw.as_bytes().get(..at).unwrap_or_default());
-        Problem::new(Slug::Malformed, place, message).element(name)
+        Problem::new(ProblemSlug::Malformed, place, message).element(name)
     }
 
     /// A tag in the text with the name of the element itself, a sibling, an ancestor or anything known.

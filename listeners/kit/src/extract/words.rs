@@ -2,32 +2,35 @@
 //!
 //! It never decides. An element and its place come in; a problem goes out.
 
-use super::events::{Problem, Repaired, Slug};
-use super::names::{Known, Names};
+use super::events::{Problem, ProblemSlug, Repaired};
+use super::names::{KnownElement, KnownNames};
 use super::outline::Head;
 use super::piece::Piece;
-use crate::{Limits, Place, gate};
+use crate::{DocumentLimits, Place, gate};
 
 /// The gate's report on markup that cannot be read.
-pub(super) fn malformed(piece: &Piece<'_>, limits: &Limits, name: &str) -> Problem {
+pub(super) fn malformed(piece: &Piece<'_>, limits: &DocumentLimits, name: &str) -> Problem {
     match gate::check(piece.raw.as_bytes(), limits) {
         Err(fault) => {
             let place = piece.at(fault.place.offset);
             let is_inside = Head::read(piece.raw).is_some_and(|head| fault.place.offset >= head.end);
             Problem::refused(fault, place, name, is_inside)
         }
-        Ok(()) => Problem::new(Slug::Malformed, piece.start, "the element cannot be read").element(name),
+        Ok(()) => {
+            Problem::new(ProblemSlug::Malformed, piece.start, "the element cannot be read").element(name)
+        }
     }
 }
 
 /// An element that is not known.
-pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Problem {
+pub(super) fn unknown_action(names: &KnownNames, written: &str, place: Place) -> Problem {
     let local = written.split_once(':').map_or(written, |(_, local)| local);
     let near = names.nearest(local);
     let known: Vec<&str> = names.actions().collect();
-    let problem = Problem::new(Slug::UnknownAction, place, format!("<{written}> is not a known action"))
-        .element(written)
-        .expected(format!("one of <{}>", known.join(">, <")));
+    let problem =
+        Problem::new(ProblemSlug::UnknownAction, place, format!("<{written}> is not a known action"))
+            .element(written)
+            .expected(format!("one of <{}>", known.join(">, <")));
     let problem = match near.first() {
         Some(name) => problem.fix(format!("write <{name}> if that was meant")),
         None => problem.fix("write one of these, or put the markup into backticks if it is only shown"),
@@ -39,20 +42,25 @@ pub(super) fn unknown_action(names: &Names, written: &str, place: Place) -> Prob
 pub(super) fn inexact(repaired: &Repaired) -> Problem {
     let Repaired { written, meant, place, .. } = repaired;
     let message = format!("<{written}> is not exactly <{meant}>, and what it asks for needs approval");
-    Problem::new(Slug::UnknownAction, *place, message)
+    Problem::new(ProblemSlug::UnknownAction, *place, message)
         .element(written)
         .expected(format!("<{meant}>"))
         .fix(format!("write <{meant}> if that was meant"))
         .near(vec![meant.clone()])
 }
 
-pub(super) fn ambiguous(piece: &Piece<'_>, head: &Head<'_>, group: &[Known], is_inner: bool) -> Problem {
+pub(super) fn ambiguous(
+    piece: &Piece<'_>,
+    head: &Head<'_>,
+    group: &[KnownElement],
+    is_inner: bool,
+) -> Problem {
     let takers: Vec<&str> = group.iter().flat_map(|known| &known.takers).map(String::as_str).collect();
     let message = match group.len() {
         1 => format!("<{}> is taken by {} peers", head.written, takers.len()),
         many => format!("<{}> may mean {many} elements", head.written),
     };
-    let problem = Problem::new(Slug::AmbiguousAction, piece.start, message).element(head.written);
+    let problem = Problem::new(ProblemSlug::AmbiguousAction, piece.start, message).element(head.written);
     let namespaces: Vec<&str> = group.iter().map(|known| known.ns.as_str()).collect();
     let bearer = if is_inner { "initial-payload" } else { head.written };
     match takers.first() {

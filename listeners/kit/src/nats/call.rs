@@ -1,22 +1,22 @@
 //! Runs a blocking function on a delivery. What its thread says goes out as documents, and answers come back to it.
-//! This module knows no subject and sends nothing itself; `Held` does.
+//! This module knows no subject and sends nothing itself; `HeldDelivery` does.
 
 use std::io;
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::held::{Held, Untold};
+use super::held::{DocumentFault, HeldDelivery};
 use crate::Fault;
-use crate::reply::{Said, Word};
-use crate::told::{Answer, Receipt, Told};
+use crate::reply::{ListenerDocument, ReplyContent};
+use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 use crate::turn::{Pump, Turn};
 
 /// The author's function.
-pub(super) type Answering = Box<dyn Fn(&mut Turn<'_>) -> Said + Send + Sync>;
+pub(super) type Answering = Box<dyn Fn(&mut Turn<'_>) -> ReplyContent + Send + Sync>;
 
 /// Answers a delivery with the function's result. The function runs on a thread for blocking work.
-pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
+pub(super) async fn answers(held: HeldDelivery, answer: Arc<Answering>) {
     let held = Arc::new(held);
     let (in_hand, runtime) = (held.clone(), Handle::current());
     let work = tokio::task::spawn_blocking(move || {
@@ -38,38 +38,38 @@ pub(super) async fn answers(held: Held, answer: Arc<Answering>) {
     }
 }
 
-fn failure(code: &str, words: &str) -> Said {
-    Said::Failure { code: code.to_owned(), retry: false, words: words.to_owned() }
+fn failure(code: &str, words: &str) -> ReplyContent {
+    ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() }
 }
 
 /// The line of one delivery, for the thread that works on it.
 struct Call {
-    held: Arc<Held>,
+    held: Arc<HeldDelivery>,
     runtime: Handle,
-    answer: Option<Answer>,
+    answer: Option<PumpAnswer>,
 }
 
 impl Pump for Call {
-    fn say(&mut self, word: &Word) -> io::Result<()> {
+    fn say(&mut self, word: &ListenerDocument) -> io::Result<()> {
         let document = word.document().map_err(unsayable)?;
-        if let Word::Progress { .. } = word {
+        if let ListenerDocument::Progress { .. } = word {
             self.runtime.block_on(self.held.progress(document));
             return Ok(());
         }
         let told = match self.runtime.block_on(self.held.told(&document)) {
             Ok(told) => Some(told),
-            Err(Untold::CalledBack) => None,
-            Err(unsent @ Untold::TooLarge { .. }) => {
+            Err(DocumentFault::CalledBack) => None,
+            Err(unsent @ DocumentFault::TooLarge { .. }) => {
                 let words = format!("its message {unsent}");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, words));
             }
         };
-        if matches!(word, Word::Journal { .. } | Word::Ask { .. }) {
+        if matches!(word, ListenerDocument::Journal { .. } | ListenerDocument::Ask { .. }) {
             self.answer = match told {
-                Some(Told::Answer(answer)) => Some(answer),
+                Some(PumpDocument::Answer(answer)) => Some(answer),
                 // If the pump could not read the number, it refuses with a receipt.
-                Some(Told::Receipt(Receipt { delivery, refusal, .. })) if refusal.is_some() => {
-                    Some(Answer { delivery, id: 0, payload: refusal })
+                Some(PumpDocument::Receipt(ReplyReceipt { delivery, refusal, .. })) if refusal.is_some() => {
+                    Some(PumpAnswer { delivery, id: 0, payload: refusal })
                 }
                 _ => None,
             };
@@ -77,7 +77,7 @@ impl Pump for Call {
         Ok(())
     }
 
-    fn wait(&mut self, _: &str, id: u64) -> io::Result<Option<Answer>> {
+    fn wait(&mut self, _: &str, id: u64) -> io::Result<Option<PumpAnswer>> {
         Ok(self.answer.take().filter(|answer| answer.id == id || answer.refusal().is_some()))
     }
 

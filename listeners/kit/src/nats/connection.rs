@@ -9,7 +9,7 @@ use std::time::Duration;
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError};
 use tokio::sync::watch;
 
-use super::news::{News, Unserved};
+use super::news::{WorkerEvent, WorkerFault};
 use super::{Worker, token};
 
 /// How long the broker may take to answer a connect, and how long a connection may be quiet before a ping.
@@ -31,10 +31,10 @@ pub(super) fn pause(tries: u32) -> Duration {
 }
 
 /// Connects. While no broker listens, it keeps trying.
-pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
+pub(super) async fn made(worker: &Worker) -> Result<Connection, WorkerFault> {
     let read = |url: &str| {
         url.parse::<ServerAddr>().map_err(|_| {
-            Unserved::Told(format!("{url:?} is not the address of a broker, such as nats://HOST:4222"))
+            WorkerFault::Told(format!("{url:?} is not the address of a broker, such as nats://HOST:4222"))
         })
     };
     let servers = worker.url.split(',').map(read).collect::<Result<Vec<_>, _>>()?;
@@ -44,7 +44,9 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
         None => None,
         Some(path) => {
             let read = std::fs::read_to_string(path);
-            Some(read.map_err(|error| Unserved::Told(format!("the key file {}: {error}", path.display())))?)
+            Some(
+                read.map_err(|error| WorkerFault::Told(format!("the key file {}: {error}", path.display())))?,
+            )
         }
     };
     let mut tries = 0;
@@ -58,13 +60,13 @@ pub(super) async fn made(worker: &Worker) -> Result<Connection, Unserved> {
         match error.kind() {
             ConnectErrorKind::AuthorizationViolation => {
                 let who = if seed.is_some() { "a client with this key" } else { "a client without a key" };
-                return Err(Unserved::Forbidden { at, who });
+                return Err(WorkerFault::Forbidden { at, who });
             }
             ConnectErrorKind::Authentication if seed.is_some() => {
                 let words = "the key file does not hold the seed of an nkey: one line that begins with SU";
-                return Err(Unserved::Told(words.to_owned()));
+                return Err(WorkerFault::Told(words.to_owned()));
             }
-            _ if tries == 0 => (worker.tell)(&News::Away { words: format!("{at}: {error}") }),
+            _ if tries == 0 => (worker.tell)(&WorkerEvent::Away { words: format!("{at}: {error}") }),
             _ => {}
         }
         tokio::time::sleep(pause(tries)).await;
@@ -88,10 +90,10 @@ fn options(worker: &Worker, seed: Option<&str>, count: watch::Sender<u64>) -> Co
                     if was_made.swap(true, Ordering::Relaxed) {
                         count.send_modify(|times| *times += 1);
                     }
-                    Some(News::Connected)
+                    Some(WorkerEvent::Connected)
                 }
-                Event::Disconnected => Some(News::Away { words: "the connection broke".to_owned() }),
-                Event::ServerError(ServerError::Other(words)) => Some(News::Forbidden { words }),
+                Event::Disconnected => Some(WorkerEvent::Away { words: "the connection broke".to_owned() }),
+                Event::ServerError(ServerError::Other(words)) => Some(WorkerEvent::Forbidden { words }),
                 // Other events show up as failing operations.
                 _ => None,
             };

@@ -12,11 +12,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::connection::pause;
-use super::news::News;
+use super::news::WorkerEvent;
 use super::work::House;
 use crate::envelope::Delivered;
-use crate::reply::{Said, Word};
-use crate::told::{Answer, Receipt, Told};
+use crate::reply::{ListenerDocument, ReplyContent};
+use crate::told::{PumpAnswer, PumpDocument, ReplyReceipt};
 
 /// The reply header by which the runner of a listener reports that the delivery will not be answered. Its value is a
 /// code; the reply itself is a failure with a message.
@@ -29,7 +29,7 @@ const BESIDE: usize = 1024;
 
 /// Why a document got no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Untold {
+pub enum DocumentFault {
     /// The delivery was cancelled earlier, so no one waits for documents about it.
     #[error("the delivery was called back")]
     CalledBack,
@@ -44,8 +44,8 @@ pub enum Untold {
 }
 
 /// A delivery that was received. It is renewed as long as the future that received it runs. If that future ends
-/// without [`Held::reply`] or [`Held::gone`], the broker tells the pump that no worker handled the delivery.
-pub struct Held {
+/// without [`HeldDelivery::reply`] or [`HeldDelivery::gone`], the broker tells the pump that no worker handled the delivery.
+pub struct HeldDelivery {
     house: Arc<House>,
     asked: Delivered,
     /// The subject for documents about the delivery.
@@ -57,13 +57,13 @@ pub struct Held {
     is_counted: AtomicBool,
 }
 
-impl std::fmt::Debug for Held {
+impl std::fmt::Debug for HeldDelivery {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Held").field("asked", &self.asked).finish_non_exhaustive()
     }
 }
 
-impl Held {
+impl HeldDelivery {
     /// A delivery that has just come.
     fn of(
         house: Arc<House>,
@@ -100,13 +100,13 @@ impl Held {
     ///
     /// # Errors
     /// If the delivery is cancelled first, or the document is too large for a message.
-    pub async fn told(&self, document: &[u8]) -> Result<Told, Untold> {
+    pub async fn told(&self, document: &[u8]) -> Result<PumpDocument, DocumentFault> {
         self.fits(document)?;
         let told = tokio::select! {
-            () = self.called_back() => return Err(Untold::CalledBack),
+            () = self.called_back() => return Err(DocumentFault::CalledBack),
             told = until_answered(&self.house, &self.said, document, None) => told,
         };
-        if let Told::Receipt(receipt) = &told {
+        if let PumpDocument::Receipt(receipt) = &told {
             self.refused(receipt);
         }
         Ok(told)
@@ -128,7 +128,7 @@ impl Held {
         let told = until_answered(&self.house, &self.said, &document, None).await;
         self.house.says(&self.message, "+ACK").await;
         match told {
-            Told::Receipt(receipt) => {
+            PumpDocument::Receipt(receipt) => {
                 self.refused(&receipt);
                 receipt.refusal.is_none() && !receipt.is_superseded
             }
@@ -136,13 +136,13 @@ impl Held {
         }
     }
 
-    /// Like [`Held::reply`], for a listener's result. A result that cannot be written becomes a failure that says
+    /// Like [`HeldDelivery::reply`], for a listener's result. A result that cannot be written becomes a failure that says
     /// why.
-    pub async fn says(&self, said: Said) -> bool {
-        if let Said::Failure { code, words, .. } = &said {
+    pub async fn says(&self, said: ReplyContent) -> bool {
+        if let ReplyContent::Failure { code, words, .. } = &said {
             self.house.counts.failed(&format!("{code}: {words}"));
         }
-        let written = Word::Reply { delivery: self.delivery().to_owned(), said }.document();
+        let written = ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }.document();
         let document = written.unwrap_or_else(|fault| self.failure("unsayable", &fault.to_string()));
         self.reply(document).await
     }
@@ -153,9 +153,9 @@ impl Held {
     pub async fn gone(&self, code: &str, words: &str) {
         self.house.counts.failed(&format!("{code}: {words}"));
         self.counts();
-        let said = Said::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
+        let said = ReplyContent::Failure { code: code.to_owned(), retry: true, words: words.to_owned() };
         // A message that no document can carry is left out: the code is what counts.
-        let document = Word::Reply { delivery: self.delivery().to_owned(), said }
+        let document = ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }
             .document()
             .unwrap_or_else(|fault| self.failure(code, &fault.to_string()));
         let _heard = until_answered(&self.house, &self.said, &document, Some(code)).await;
@@ -166,32 +166,36 @@ impl Held {
         &self.asked.stamp.delivery
     }
 
-    fn fits(&self, document: &[u8]) -> Result<(), Untold> {
+    fn fits(&self, document: &[u8]) -> Result<(), DocumentFault> {
         let most = self.house.connection.client.server_info().max_payload.saturating_sub(BESIDE);
         let bytes = document.len();
-        if bytes <= most { Ok(()) } else { Err(Untold::TooLarge { bytes, most }) }
+        if bytes <= most { Ok(()) } else { Err(DocumentFault::TooLarge { bytes, most }) }
     }
 
     /// The document of a failure that replaces another reply.
     fn failure(&self, code: &str, words: &str) -> Vec<u8> {
         self.house.counts.failed(words);
-        (self.house.tell)(&News::Unsent { delivery: self.delivery().to_owned(), words: words.to_owned() });
-        let said = Said::Failure { code: code.to_owned(), retry: false, words: words.to_owned() };
-        Word::Reply { delivery: self.delivery().to_owned(), said }.document().unwrap_or_default()
+        (self.house.tell)(&WorkerEvent::Unsent {
+            delivery: self.delivery().to_owned(),
+            words: words.to_owned(),
+        });
+        let said = ReplyContent::Failure { code: code.to_owned(), retry: false, words: words.to_owned() };
+        ListenerDocument::Reply { delivery: self.delivery().to_owned(), said }.document().unwrap_or_default()
     }
 
     /// Reports to the author if the document was refused.
-    fn refused(&self, receipt: &Receipt) {
+    fn refused(&self, receipt: &ReplyReceipt) {
         if receipt.is_superseded {
-            (self.house.tell)(&News::Superseded { delivery: receipt.delivery.clone() });
+            (self.house.tell)(&WorkerEvent::Superseded { delivery: receipt.delivery.clone() });
         }
         let whole = receipt.refusal.iter().map(|refusal| (None, refusal));
         let items = receipt.refused.iter().map(|(ordinal, refusal)| (Some(*ordinal), refusal));
         for (item, refusal) in whole.chain(items) {
-            let answer = Answer { delivery: receipt.delivery.clone(), id: 0, payload: Some(refusal.clone()) };
+            let answer =
+                PumpAnswer { delivery: receipt.delivery.clone(), id: 0, payload: Some(refusal.clone()) };
             if let Some((code, words)) = answer.refusal() {
                 self.house.counts.failed(&format!("{code}: {words}"));
-                (self.house.tell)(&News::Refused { delivery: answer.delivery, item, code, words });
+                (self.house.tell)(&WorkerEvent::Refused { delivery: answer.delivery, item, code, words });
             }
         }
     }
@@ -209,9 +213,9 @@ impl Held {
 impl House {
     /// Reads a pulled message. One that is not a delivery is reported and ignored: the broker tells the pump that no
     /// worker handled it.
-    pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<Held> {
+    pub(super) fn takes(self: &Arc<Self>, message: Message) -> Option<HeldDelivery> {
         let no = |words: &str| {
-            (self.tell)(&News::Unreadable { words: words.to_owned() });
+            (self.tell)(&WorkerEvent::Unreadable { words: words.to_owned() });
             None
         };
         let said = message.headers.as_ref().and_then(|headers| headers.get("Systole-Reply"));
@@ -219,13 +223,13 @@ impl House {
             return no("it has no Systole-Reply, or nothing to be acknowledged by");
         };
         let said = Subject::from(said.as_str());
-        match Told::read(&message.payload) {
-            Ok(Told::Delivery(asked)) => {
+        match PumpDocument::read(&message.payload) {
+            Ok(PumpDocument::Delivery(asked)) => {
                 let (tell, called_back) = watch::channel(false);
                 let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
                 held.insert(asked.stamp.delivery.clone(), tell);
                 drop(held);
-                Some(Held::of(self.clone(), *asked, (said, reply), called_back))
+                Some(HeldDelivery::of(self.clone(), *asked, (said, reply), called_back))
             }
             Ok(_) => no("it is no envelope"),
             Err(fault) => no(&fault.to_string()),
@@ -233,7 +237,7 @@ impl House {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldDelivery {
     fn drop(&mut self) {
         self.counts();
         self.house.held.lock().unwrap_or_else(PoisonError::into_inner).remove(self.delivery());
@@ -241,7 +245,12 @@ impl Drop for Held {
 }
 
 /// Sends the same document, with pauses, until it is answered or the caller stops waiting.
-async fn until_answered(house: &House, subject: &Subject, document: &[u8], gone: Option<&str>) -> Told {
+async fn until_answered(
+    house: &House,
+    subject: &Subject,
+    document: &[u8],
+    gone: Option<&str>,
+) -> PumpDocument {
     let mut tries = 0;
     loop {
         let mut request = Request::new().payload(document.to_vec().into()).timeout(Some(ANSWER));
@@ -253,8 +262,8 @@ async fn until_answered(house: &House, subject: &Subject, document: &[u8], gone:
         // No responder, no answer in time, a broken connection or an unreadable answer all mean the same: the
         // document is not known to be on disk.
         if let Ok(answer) = house.connection.client.send_request(subject.clone(), request).await
-            && let Ok(told) = Told::read(&answer.payload)
-            && matches!(told, Told::Answer(_) | Told::Receipt(_))
+            && let Ok(told) = PumpDocument::read(&answer.payload)
+            && matches!(told, PumpDocument::Answer(_) | PumpDocument::Receipt(_))
         {
             return told;
         }

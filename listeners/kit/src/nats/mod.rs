@@ -36,11 +36,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::name::QName;
-use crate::reply::Said;
+use crate::reply::ReplyContent;
 use crate::turn::Turn;
 
-pub use held::{GONE, Held, Untold};
-pub use news::{News, Unserved};
+pub use held::{DocumentFault, GONE, HeldDelivery};
+pub use news::{WorkerEvent, WorkerFault};
 use service::Shown;
 use slot::{Slot, Working};
 use work::House;
@@ -60,9 +60,9 @@ pub struct Worker {
     slots: usize,
     renew: Duration,
     shown: Shown,
-    tell: Arc<dyn Fn(&News) + Send + Sync>,
+    tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
     /// The first error in the settings above.
-    wrong: Option<Unserved>,
+    wrong: Option<WorkerFault>,
 }
 
 impl std::fmt::Debug for Worker {
@@ -83,7 +83,7 @@ impl Worker {
             .into_iter()
             .find(|(_, name)| !is_name(name))
             .map(|(what, name)| {
-                Unserved::Told(format!(
+                WorkerFault::Told(format!(
                     "{name:?} is not the name of a {what}: small letters, digits, - and, between parts, a dot"
                 ))
             });
@@ -112,7 +112,7 @@ impl Worker {
         let [Some(url), Some(organism), Some(listener)] = names.map(found) else {
             let missing: Vec<&str> = names.into_iter().filter(|name| found(name).is_none()).collect();
             let words = format!("not set: {}", missing.join(", "));
-            return Self { wrong: Some(Unserved::Told(words)), ..Self::new("", "unset", "unset") };
+            return Self { wrong: Some(WorkerFault::Told(words)), ..Self::new("", "unset", "unset") };
         };
         let mut worker = Self::new(&url, &organism, &listener);
         if let Some(path) = found("SYSTOLE_KEY_FILE") {
@@ -192,21 +192,21 @@ impl Worker {
 
     /// Receives the news, in place of stderr.
     #[must_use]
-    pub fn tell(self, tell: impl Fn(&News) + Send + Sync + 'static) -> Self {
+    pub fn tell(self, tell: impl Fn(&WorkerEvent) + Send + Sync + 'static) -> Self {
         Self { tell: Arc::new(tell), ..self }
     }
 
     fn but(mut self, words: String) -> Self {
-        self.wrong.get_or_insert(Unserved::Told(words));
+        self.wrong.get_or_insert(WorkerFault::Told(words));
         self
     }
 
     /// Answers every delivery with what `answer` returns, until the process gets TERM or INT. Then it takes nothing
     /// more, finishes what it has, and ends. A second signal ends it at once.
     ///
-    /// `answer` returns a [`Payload`](crate::Payload), several, a [`Said`], or a `Result` of one of these and a
+    /// `answer` returns a [`Payload`](crate::Payload), several, a [`ReplyContent`], or a `Result` of one of these and a
     /// [`Failure`](crate::stdio::Failure). Each slot calls it on a separate thread, so it may block.
-    pub fn answer_each<A: Into<Said>>(
+    pub fn answer_each<A: Into<ReplyContent>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
     ) -> ExitCode {
@@ -224,22 +224,22 @@ impl Worker {
                 runtime.shutdown_background();
                 ended
             }
-            Err(error) => Err(Unserved::Told(format!("no threads: {error}"))),
+            Err(error) => Err(WorkerFault::Told(format!("no threads: {error}"))),
         };
         match ended {
             Ok(()) => ExitCode::SUCCESS,
             Err(unserved) => {
-                tell(&News::Ends(unserved));
+                tell(&WorkerEvent::Ends(unserved));
                 ExitCode::FAILURE
             }
         }
     }
 
-    async fn until_signalled<A: Into<Said>>(
+    async fn until_signalled<A: Into<ReplyContent>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
-    ) -> Result<(), Unserved> {
-        let no_signal = |error: std::io::Error| Unserved::Told(format!("no signals: {error}"));
+    ) -> Result<(), WorkerFault> {
+        let no_signal = |error: std::io::Error| WorkerFault::Told(format!("no signals: {error}"));
         let mut term = signal(SignalKind::terminate()).map_err(no_signal)?;
         let mut int = signal(SignalKind::interrupt()).map_err(no_signal)?;
         let (count, mut counted) = watch::channel(0);
@@ -256,7 +256,7 @@ impl Worker {
         };
         tokio::select! {
             ended = self.serve(answer, stop) => ended,
-            _ = counted.wait_for(|signals| *signals >= 2) => Err(Unserved::Told("stopped a second time: open deliveries are not answered".to_owned())),
+            _ = counted.wait_for(|signals| *signals >= 2) => Err(WorkerFault::Told("stopped a second time: open deliveries are not answered".to_owned())),
             () = counting => Ok(()),
         }
     }
@@ -266,11 +266,11 @@ impl Worker {
     ///
     /// # Errors
     /// If a setting of the worker is invalid, or the broker rejects the key.
-    pub async fn serve<A: Into<Said>>(
+    pub async fn serve<A: Into<ReplyContent>>(
         self,
         answer: impl Fn(&mut Turn<'_>) -> A + Send + Sync + 'static,
         stop: impl Future<Output = ()>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), WorkerFault> {
         let answer: Arc<call::Answering> = Arc::new(Box::new(move |turn: &mut Turn<'_>| answer(turn).into()));
         self.carry(move |held| call::answers(held, answer.clone()), stop).await
     }
@@ -283,9 +283,9 @@ impl Worker {
     /// Those of [`Worker::serve`].
     pub async fn carry<F: Future<Output = ()> + Send + 'static>(
         self,
-        work: impl Fn(Held) -> F + Send + Sync + 'static,
+        work: impl Fn(HeldDelivery) -> F + Send + Sync + 'static,
         stop: impl Future<Output = ()>,
-    ) -> Result<(), Unserved> {
+    ) -> Result<(), WorkerFault> {
         if let Some(wrong) = self.wrong {
             return Err(wrong);
         }
@@ -314,7 +314,7 @@ impl Worker {
                 ended = slots.join_next() => match ended {
                     None => break,
                     Some(Ok(())) => {}
-                    Some(Err(error)) => return Err(Unserved::Told(format!("a slot fell: {error}"))),
+                    Some(Err(error)) => return Err(WorkerFault::Told(format!("a slot fell: {error}"))),
                 },
             }
         }

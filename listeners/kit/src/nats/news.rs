@@ -5,7 +5,7 @@ use std::fmt;
 /// An event outside the handling of deliveries.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum News {
+pub enum WorkerEvent {
     /// Another reply to the delivery was accepted first, so this one does not count: another worker had the delivery
     /// as well.
     Superseded {
@@ -54,10 +54,10 @@ pub enum News {
     /// The worker is connected to the broker.
     Connected,
     /// The worker ends without having been asked to.
-    Ends(Unserved),
+    Ends(WorkerFault),
 }
 
-impl fmt::Display for News {
+impl fmt::Display for WorkerEvent {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Superseded { delivery } => {
@@ -87,7 +87,7 @@ impl fmt::Display for News {
 /// Why a worker cannot serve.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Unserved {
+pub enum WorkerFault {
     /// A setting is invalid, or a resource is not available.
     #[error("{0}")]
     Told(String),

@@ -12,11 +12,11 @@ use async_nats::Subscriber;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::news::Unserved;
+use super::news::WorkerFault;
 use super::token;
 use super::work::{House, next};
 use crate::name::QName;
-use crate::schema::Model;
+use crate::schema::SchemaModel;
 
 /// The most schemas and elements that are shown.
 const SCHEMAS: usize = 16;
@@ -51,7 +51,7 @@ impl Default for Shown {
 
 impl Shown {
     pub(super) fn schema(&mut self, xsd: &[u8]) -> Result<(), String> {
-        let model = Model::read(xsd).map_err(|unfit| {
+        let model = SchemaModel::read(xsd).map_err(|unfit| {
             let first = unfit.first().map(|unfit| format!("line {}: {}", unfit.line, unfit.message));
             format!("the schema cannot be read: {}", first.unwrap_or_default())
         })?;
@@ -65,9 +65,9 @@ impl Shown {
     }
 
     /// Checks that what is shown is of limited size and readable for clients.
-    pub(super) fn check(&self) -> Result<(), Unserved> {
+    pub(super) fn check(&self) -> Result<(), WorkerFault> {
         let over = |what: &str, there: usize, most: usize| {
-            Err(Unserved::Told(format!("{what}: {there} are more than {most}, the most that are shown")))
+            Err(WorkerFault::Told(format!("{what}: {there} are more than {most}, the most that are shown")))
         };
         let elements = self.accepts.len() + self.returns.len();
         let mut texts = vec![&*self.description];
@@ -80,11 +80,11 @@ impl Shown {
         } else if elements > ELEMENTS {
             over("accepts and returns", elements, ELEMENTS)
         } else if longest > TEXT {
-            Err(Unserved::Told(format!(
+            Err(WorkerFault::Told(format!(
                 "what is shown of a worker: a text has {longest} bytes, more than {TEXT}"
             )))
         } else if numbers.len() != 3 || numbers.iter().any(|number| number.parse::<u32>().is_err()) {
-            Err(Unserved::Told(format!("version: {:?} is not three numbers, as 1.4.0", self.version)))
+            Err(WorkerFault::Told(format!("version: {:?} is not three numbers, as 1.4.0", self.version)))
         } else {
             Ok(())
         }

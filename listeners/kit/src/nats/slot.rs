@@ -14,8 +14,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::connection::pause;
-use super::held::Held;
-use super::news::Unserved;
+use super::held::HeldDelivery;
+use super::news::WorkerFault;
 use super::token;
 use super::work::{House, next};
 
@@ -27,7 +27,7 @@ const WAITS: Duration = Duration::from_secs(5);
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The work on each delivery.
-pub(super) type Working = Box<dyn Fn(Held) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub(super) type Working = Box<dyn Fn(HeldDelivery) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 pub(super) struct Slot {
     house: Arc<House>,
@@ -39,7 +39,7 @@ pub(super) struct Slot {
     /// The pulls that may still be answered, and until when.
     pulls: BTreeMap<u64, Instant>,
     pulled: u64,
-    waiting: VecDeque<Held>,
+    waiting: VecDeque<HeldDelivery>,
     /// How many pulls in a row the broker refused. A pull that finds no delivery is not refused.
     idle: u32,
 }
@@ -49,7 +49,7 @@ impl Slot {
         house: Arc<House>,
         work: Arc<Working>,
         draining: watch::Receiver<bool>,
-    ) -> Result<Slot, Unserved> {
+    ) -> Result<Slot, WorkerFault> {
         let inbox = house.connection.client.new_inbox();
         let ear = house.ear(format!("{inbox}.*")).await?;
         let made = house.connection.made.clone();
@@ -162,7 +162,7 @@ impl Slot {
     }
 
     /// Works on a delivery. Renews it and all deliveries that wait behind it.
-    async fn works(&mut self, held: Held) {
+    async fn works(&mut self, held: HeldDelivery) {
         let message = held.message.clone();
         let mut work = (self.work)(held);
         let mut renewal = interval(self.house.renew);

@@ -14,9 +14,9 @@ use futures_core::Stream as _;
 use tokio::sync::watch;
 
 use super::connection::Connection;
-use super::news::{News, Unserved};
+use super::news::{WorkerEvent, WorkerFault};
 use super::token;
-use crate::told::Told;
+use crate::told::PumpDocument;
 
 /// The most bytes of the last error that are shown.
 const LAST_ERROR: usize = 512;
@@ -28,7 +28,7 @@ pub(super) struct House {
     pub(super) id: String,
     pub(super) organism: String,
     pub(super) listener: String,
-    pub(super) tell: Arc<dyn Fn(&News) + Send + Sync>,
+    pub(super) tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
     pub(super) renew: Duration,
     pub(super) counts: Counts,
     /// Whether it was reported that nothing is handed out. Every slot finds that out, but one report is enough.
@@ -60,7 +60,7 @@ impl House {
         connection: Connection,
         organism: &str,
         listener: &str,
-        tell: Arc<dyn Fn(&News) + Send + Sync>,
+        tell: Arc<dyn Fn(&WorkerEvent) + Send + Sync>,
         renew: Duration,
     ) -> Self {
         let (organism, listener) = (organism.to_owned(), listener.to_owned());
@@ -102,7 +102,7 @@ impl House {
     /// Reports, once, that the broker refuses a slot's pulls.
     pub(super) fn idles(&self, words: &str) {
         if !self.is_idle.swap(true, Ordering::Relaxed) {
-            (self.tell)(&News::Idle { words: words.to_owned() });
+            (self.tell)(&WorkerEvent::Idle { words: words.to_owned() });
         }
     }
 
@@ -112,14 +112,14 @@ impl House {
     }
 
     /// A subscription to a subject.
-    pub(super) async fn ear(&self, subject: String) -> Result<Subscriber, Unserved> {
-        self.connection.client.subscribe(subject).await.map_err(|error| Unserved::Ended(error.to_string()))
+    pub(super) async fn ear(&self, subject: String) -> Result<Subscriber, WorkerFault> {
+        self.connection.client.subscribe(subject).await.map_err(|error| WorkerFault::Ended(error.to_string()))
     }
 
     /// Passes cancels on to the slots, for as long as the connection lasts.
     pub(super) async fn hear_cancels(self: Arc<Self>, mut ear: Subscriber) {
         while let Some(message) = next(&mut ear).await {
-            if let Ok(Told::Cancel { delivery }) = Told::read(&message.payload) {
+            if let Ok(PumpDocument::Cancel { delivery }) = PumpDocument::read(&message.payload) {
                 let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(tell) = held.get(&delivery) {
                     tell.send_replace(true);

@@ -1,31 +1,31 @@
 //! Hostile input, one test per row of the project's table of attacks, for the rows that bytes alone decide.
 
 use proptest::prelude::*;
-use systole_kit::envelope::Letter;
-use systole_kit::framing::Lines;
-use systole_kit::gate::{Gate, Step, check};
-use systole_kit::reply::{Item, Said, Word};
+use systole_kit::envelope::OutsideDocument;
+use systole_kit::framing::LineSplitter;
+use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use systole_kit::writer::visible;
-use systole_kit::{Fault, Limits, Payload, codes, namespaces};
+use systole_kit::{DocumentLimits, Fault, Payload, codes, namespaces};
 
 use crate::blows::{Blow, blows, honest};
 
 fn refused(document: &[u8]) -> Fault {
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     let fault = check(document, &limits).expect_err("refused");
-    assert_eq!(Letter::read(document, &limits).expect_err("refused by every door").code, fault.code);
+    assert_eq!(OutsideDocument::read(document, &limits).expect_err("refused by every door").code, fault.code);
     fault
 }
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &Limits::default()).expect(document)
+    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 /// The only value of a text, read like any other value.
 fn value(inside: &str) -> Result<String, Fault> {
     let document = format!("<progress xmlns='urn:systole:listener:v1' delivery='d'>{inside}</progress>");
-    match Word::read(document.as_bytes(), &Limits::default())? {
-        Word::Progress { words, .. } => Ok(words),
+    match ListenerDocument::read(document.as_bytes(), &DocumentLimits::default())? {
+        ListenerDocument::Progress { words, .. } => Ok(words),
         other => panic!("no progress: {other:?}"),
     }
 }
@@ -155,7 +155,7 @@ fn attributes_that_are_as_long_and_end_alike_are_two_if_they_begin_otherwise() {
 
 #[test]
 fn row_11_attributes_by_the_hundred_thousand() {
-    let limits = Limits { message_bytes: 8 << 20, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 8 << 20, ..DocumentLimits::default() };
     for prefix in ["a", "xmlns:a"] {
         let written: String = (0..100_000).map(|number| format!(" {prefix}{number}='u'")).collect();
         let fault = check(format!("<a{written}/>").as_bytes(), &limits).expect_err("too many");
@@ -168,7 +168,7 @@ fn row_11_attributes_by_the_hundred_thousand() {
 #[test]
 fn row_12_nesting_a_million_deep() {
     let document = "<a xmlns='u'>".to_owned() + &"<a>".repeat(1_000_000);
-    let limits = Limits { message_bytes: 8 << 20, reply_bytes: 8 << 20, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 8 << 20, reply_bytes: 8 << 20, ..DocumentLimits::default() };
     let reply = format!(
         "<reply xmlns='urn:systole:listener:v1' delivery='d'>{document}{}</a></reply>",
         "</a>".repeat(1_000_000)
@@ -177,7 +177,9 @@ fn row_12_nesting_a_million_deep() {
         let fault = check(document.as_bytes(), &limits).expect_err("too deep");
         assert_eq!((fault.code, fault.place.offset), (codes::TOO_DEEP, 13 + 63 * 3));
         // A reply is read to its end because of its other items, still without a deep stack.
-        let Ok(Word::Reply { said: Said::Items(items), .. }) = Word::read(reply.as_bytes(), &limits) else {
+        let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) =
+            ListenerDocument::read(reply.as_bytes(), &limits)
+        else {
             panic!("items")
         };
         assert_eq!(items[0].payload.as_ref().expect_err("too deep").code, codes::TOO_DEEP);
@@ -193,7 +195,7 @@ fn row_13_large_texts_and_lines_without_end() {
     assert_eq!(refused(sized(1_100_000).as_bytes()).code, codes::TOO_LARGE);
 
     let cap = 1 << 20;
-    let mut lines = Lines::new(cap);
+    let mut lines = LineSplitter::new(cap);
     let mut read = Vec::new();
     let chunk = vec![b'x'; 64 << 10];
     let taken = (1..=16_384).find(|_| lines.feed(&chunk, &mut read).is_err()).expect("refused");
@@ -228,9 +230,9 @@ const FORGERIES: &[&str] = &[
 #[test]
 fn row_15_forged_tags_in_text_stay_text() {
     for text in FORGERIES {
-        let word = Word::Progress { delivery: (*text).to_owned(), words: (*text).to_owned() };
+        let word = ListenerDocument::Progress { delivery: (*text).to_owned(), words: (*text).to_owned() };
         let document = word.document().expect("nothing is refused");
-        assert_eq!(Word::read(&document, &Limits::default()).expect(text), word);
+        assert_eq!(ListenerDocument::read(&document, &DocumentLimits::default()).expect(text), word);
     }
 }
 
@@ -246,12 +248,17 @@ fn row_16_forged_tags_in_cdata_stay_text() {
 fn row_17_a_copy_of_an_envelope_in_a_text_is_text() {
     let forged = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>sys</from><thread>t</thread>\
                   </meta><cancel-thread xmlns=\"https://xml-pipeline.org/ns/core/v1\" id=\"t\"/></message>";
-    let mut writer = systole_kit::writer::Writer::new();
+    let mut writer = systole_kit::writer::XmlWriter::new();
     writer.open("result").xmlns("urn:tool").text(forged);
-    let result = Payload::read(&writer.finish(), &Limits::default()).expect("well-formed");
-    let word = Word::Reply { delivery: "d".into(), said: Said::Items(vec![Item::plain(result.clone())]) };
+    let result = Payload::read(&writer.finish(), &DocumentLimits::default()).expect("well-formed");
+    let word = ListenerDocument::Reply {
+        delivery: "d".into(),
+        said: ReplyContent::Items(vec![Item::plain(result.clone())]),
+    };
     let document = word.document().expect("nothing is refused");
-    let Ok(Word::Reply { said: Said::Items(items), .. }) = Word::read(&document, &Limits::default()) else {
+    let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) =
+        ListenerDocument::read(&document, &DocumentLimits::default())
+    else {
         panic!("items")
     };
     let [item] = items.as_slice() else { panic!("one item, not {}", items.len()) };
@@ -318,21 +325,21 @@ fn row_22_documents_that_are_not_exactly_one() {
 
 #[test]
 fn row_23_cut_off_at_every_byte() {
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     let message = "<?xml version='1.0' encoding='UTF-8'?>\n<!-- c --><message xmlns='https://xml-pipeline.org/ns/envelope/v1'>\
                    <meta><from>a</from><thread>t</thread></meta><p:a xmlns:p='u' b='&lt;'>\u{e9}&#65;<![CDATA[x]]><c/></p:a></message>";
     for end in 0..message.len() {
         let cut = &message.as_bytes()[..end];
-        assert!(check(cut, &limits).is_err() && Letter::read(cut, &limits).is_err(), "cut at {end}");
+        assert!(check(cut, &limits).is_err() && OutsideDocument::read(cut, &limits).is_err(), "cut at {end}");
     }
-    Letter::read(message.as_bytes(), &limits).expect("whole");
+    OutsideDocument::read(message.as_bytes(), &limits).expect("whole");
 
     let reply =
         "<reply xmlns='urn:systole:listener:v1' delivery='d'><a xmlns='u'>1</a><b xmlns='u'/></reply>";
     for end in 0..reply.len() {
-        match Word::read(&reply.as_bytes()[..end], &limits) {
+        match ListenerDocument::read(&reply.as_bytes()[..end], &limits) {
             Err(_) => {}
-            Ok(Word::Reply { said: Said::Items(items), .. }) => {
+            Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) => {
                 assert!(items.len() == 1 && items[0].payload.is_err(), "cut at {end}");
             }
             Ok(other) => panic!("cut at {end}: {other:?}"),
@@ -344,7 +351,7 @@ fn row_23_cut_off_at_every_byte() {
 /// stops at the first limit or forbidden construct.
 #[test]
 fn a5_no_byte_of_a_blow_is_passed_twice_and_none_after_the_refusal() {
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     assert_eq!(check(&honest(limits.message_bytes), &limits), Ok(()), "what is only large is taken");
     for Blow { row, what, document, ends_by } in blows(limits.message_bytes) {
         assert!(document.len() <= limits.message_bytes, "row {row}: {what}: {} bytes", document.len());
@@ -355,7 +362,7 @@ fn a5_no_byte_of_a_blow_is_passed_twice_and_none_after_the_refusal() {
             Ok(mut gate) => loop {
                 match gate.step() {
                     Err(fault) => break fault,
-                    Ok(Step::Done) => panic!("row {row}: {what} was taken"),
+                    Ok(GateStep::Done) => panic!("row {row}: {what} was taken"),
                     Ok(_) => steps += 1,
                 }
                 assert!(gate.offset() >= at, "row {row}: {what}: back from {at} to {}", gate.offset());
@@ -430,7 +437,7 @@ proptest! {
 
     #[test]
     fn no_input_brings_a_reader_down(document in hostile(), cut in any::<prop::sample::Index>(), junk in any::<u8>()) {
-        let limits = Limits::default();
+        let limits = DocumentLimits::default();
         let mut bytes = document.into_bytes();
         let spoil = cut.index(bytes.len() + 1);
         for _ in 0..2 {
@@ -439,9 +446,9 @@ proptest! {
             let passes = check(&bytes, &limits).is_ok();
             let mut let_in = Vec::new();
             let_in.extend(Payload::read(&bytes, &limits));
-            let_in.extend(Letter::read(&bytes, &limits).map(|letter| letter.payload));
+            let_in.extend(OutsideDocument::read(&bytes, &limits).map(|letter| letter.payload));
             prop_assert!(passes || let_in.is_empty());
-            if let Ok(Word::Reply { said: Said::Items(items), .. }) = Word::read(&bytes, &limits) {
+            if let Ok(ListenerDocument::Reply { said: ReplyContent::Items(items), .. }) = ListenerDocument::read(&bytes, &limits) {
                 let_in.extend(items.into_iter().filter_map(|item| item.payload.ok()));
             }
             for payload in let_in {

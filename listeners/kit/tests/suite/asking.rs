@@ -1,33 +1,41 @@
 //! The answers to questions: pages of a view, and bytes that are text or are not.
 
 use proptest::prelude::*;
-use systole_kit::ask::{Kept, Message, Put, Shown, Spot, Viewed, Whose, Words};
-use systole_kit::{Limits, Payload};
+use systole_kit::ask::{
+    BytePage, ByteSource, MessageSpot, ModelWords, StoredText, ViewEntry, ViewedMessage, ViewedPage,
+};
+use systole_kit::{DocumentLimits, Payload};
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &Limits::default()).expect("a payload")
+    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect("a payload")
 }
 
 #[test]
 fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
     let shown = |seq, spot, document| {
-        Shown::Message(Message { seq, from: "search".into(), to: None, spot, payload: payload(document) })
+        ViewEntry::Message(ViewedMessage {
+            seq,
+            from: "search".into(),
+            to: None,
+            spot,
+            payload: payload(document),
+        })
     };
     let words = |turn, tokens, text: &str| {
         let (stop, text) = ("end".to_owned(), text.to_owned());
-        Shown::Words(Words { turn, stop, tokens_in: tokens, tokens_out: tokens, text })
+        ViewEntry::Words(ModelWords { turn, stop, tokens_in: tokens, tokens_out: tokens, text })
     };
-    let page = Viewed {
+    let page = ViewedPage {
         count: 9,
         next: Some(5),
         mark: "00000aff".into(),
         began: "2026-11-20".into(),
         shown: vec![
-            shown(1, Spot::Request, "<q xmlns='u'>a &lt; b</q>"),
+            shown(1, MessageSpot::Request, "<q xmlns='u'>a &lt; b</q>"),
             words(1, Some(7), "<thinking>\r\n a & b"),
-            shown(2, Spot::Said { turn: 1, ordinal: 0 }, "<p:q xmlns:p='u'/>"),
-            shown(3, Spot::Answer { turn: 1, ordinal: 0 }, "<q xmlns='u'><q/></q>"),
-            shown(4, Spot::Inbox { turn: 2 }, "<q xmlns='u'/>"),
+            shown(2, MessageSpot::Said { turn: 1, ordinal: 0 }, "<p:q xmlns:p='u'/>"),
+            shown(3, MessageSpot::Answer { turn: 1, ordinal: 0 }, "<q xmlns='u'><q/></q>"),
+            shown(4, MessageSpot::Inbox { turn: 2 }, "<q xmlns='u'/>"),
             words(2, None, ""),
         ],
     };
@@ -43,9 +51,9 @@ fn a_page_of_a_view_is_read_back_and_its_bytes_are_fixed() {
          <words turn=\"2\" stop=\"end\"></words></view>"
     );
     assert_eq!(page.messages().map(|message| message.seq).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    assert_eq!(Viewed::read(&written), Ok(page.clone()));
-    let empty = Viewed { count: 3, next: None, shown: Vec::new(), ..page };
-    assert_eq!(Viewed::read(&empty.payload()), Ok(empty));
+    assert_eq!(ViewedPage::read(&written), Ok(page.clone()));
+    let empty = ViewedPage { count: 3, next: None, shown: Vec::new(), ..page };
+    assert_eq!(ViewedPage::read(&empty.payload()), Ok(empty));
 }
 
 #[test]
@@ -78,7 +86,7 @@ fn what_is_no_view_is_told_so() {
             "more than one payload",
         ),
     ] {
-        let fault = Viewed::read(&payload(document)).expect_err(document);
+        let fault = ViewedPage::read(&payload(document)).expect_err(document);
         assert!(fault.to_string().contains(words), "{document}: {fault}");
     }
 }
@@ -86,30 +94,30 @@ fn what_is_no_view_is_told_so() {
 #[test]
 fn bytes_are_shown_as_text_where_they_are_text() {
     let shown = |bytes: &[u8]| {
-        let page = Kept::page(bytes, 0, 100).expect("a page");
-        String::from_utf8_lossy(page.payload(Whose::Schema("calc")).bytes()).into_owned()
+        let page = BytePage::page(bytes, 0, 100).expect("a page");
+        String::from_utf8_lossy(page.payload(ByteSource::Schema("calc")).bytes()).into_owned()
     };
     let start = "<schema xmlns=\"urn:systole:listener:v1\" name=\"calc\"";
     assert_eq!(shown(b"<a>\r"), format!("{start} total=\"4\">&lt;a&gt;&#13;</schema>"));
     assert_eq!(shown(b"\xff\x00"), format!("{start} total=\"2\" encoding=\"hex\">ff00</schema>"));
     assert_eq!(shown(b""), format!("{start} total=\"0\"></schema>"));
-    assert_eq!(Kept::page(b"abc", 3, 2), None);
-    assert_eq!(Kept::page(b"abc", u64::MAX, 2), None);
+    assert_eq!(BytePage::page(b"abc", 3, 2), None);
+    assert_eq!(BytePage::page(b"abc", u64::MAX, 2), None);
 }
 
 #[test]
 fn that_a_text_is_kept_is_said_without_it() {
-    let put = Put { hash: "ab".repeat(32), total: 9 };
+    let put = StoredText { hash: "ab".repeat(32), total: 9 };
     let written = put.payload();
     let told = format!("<blob xmlns=\"urn:systole:listener:v1\" hash=\"{}\" total=\"9\"/>", put.hash);
     assert_eq!(String::from_utf8_lossy(written.bytes()), told);
-    assert_eq!(Put::read(&written), Ok(put));
+    assert_eq!(StoredText::read(&written), Ok(put));
     for (document, words) in [
         ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "does not say"),
         ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
         ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
     ] {
-        let fault = Put::read(&payload(document)).expect_err(document);
+        let fault = StoredText::read(&payload(document)).expect_err(document);
         assert!(fault.to_string().contains(words), "{document}: {fault}");
     }
 }
@@ -122,8 +130,8 @@ proptest! {
     ) {
         let (mut read, mut from) = (Vec::new(), Some(0));
         while let Some(start) = from {
-            let page = Kept::page(&all, start, most).expect("it begins there");
-            let back = Kept::read(&page.payload(Whose::Blob("ab"))).expect("its own payload");
+            let page = BytePage::page(&all, start, most).expect("it begins there");
+            let back = BytePage::read(&page.payload(ByteSource::Blob("ab"))).expect("its own payload");
             prop_assert_eq!(&back, &page);
             prop_assert!(page.bytes.len() <= most.max(1) && page.total == all.len() as u64);
             read.extend(page.bytes);

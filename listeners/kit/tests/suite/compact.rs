@@ -2,36 +2,39 @@
 
 use std::path::Path;
 
-use systole_kit::compact::{Base, Body, Field, List, Payload, Range, Type, xsd};
-use systole_kit::schema::Model;
+use systole_kit::compact::{
+    BaseType, DeclaredPayload, ElementBody, GroupField, ItemList, ValueRange, ValueType, xsd,
+};
+use systole_kit::schema::SchemaModel;
 
-fn read(text: &str) -> Type {
-    Type::read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).of
+fn read(text: &str) -> ValueType {
+    ValueType::read(text).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).of
 }
 
-fn range(least: Option<&str>, most: Option<&str>) -> Range {
-    Range { least: least.map(str::to_owned), most: most.map(str::to_owned) }
+fn range(least: Option<&str>, most: Option<&str>) -> ValueRange {
+    ValueRange { least: least.map(str::to_owned), most: most.map(str::to_owned) }
 }
 
 #[test]
 fn every_part_of_a_type_is_read_in_its_place() {
     let all = read("sensitive  word 3..40\t~ [A-Z]{2}-\\d+ = AB-1 -- what  it\n is -- for = you ~ all");
     assert!(all.sensitive);
-    assert_eq!((all.base, all.range), (Base::Word, range(Some("3"), Some("40"))));
+    assert_eq!((all.base, all.range), (BaseType::Word, range(Some("3"), Some("40"))));
     assert_eq!((all.pattern.as_deref(), all.default.as_deref()), (Some("[A-Z]{2}-\\d+"), Some("AB-1")));
     assert_eq!(all.words.as_deref(), Some("what it is -- for = you ~ all"));
-    for (text, base) in [("text", Base::Text), ("blob", Base::Blob), ("datetime", Base::DateTime)] {
-        let plain = Type {
+    for (text, base) in [("text", BaseType::Text), ("blob", BaseType::Blob), ("datetime", BaseType::DateTime)]
+    {
+        let plain = ValueType {
             sensitive: false,
             base,
-            range: Range::default(),
+            range: ValueRange::default(),
             pattern: None,
             default: None,
             words: None,
         };
         assert_eq!(read(text), plain);
     }
-    let listed = |values: &[&str]| Base::OneOf(values.iter().map(|value| (*value).to_owned()).collect());
+    let listed = |values: &[&str]| BaseType::OneOf(values.iter().map(|value| (*value).to_owned()).collect());
     assert_eq!(read("fast|deep |  slow").base, listed(&["fast", "deep", "slow"]));
     assert_eq!(read("date | name").base, listed(&["date", "name"]), "a list of words, whatever they are");
     assert_eq!(read("int ..-1").range, range(None, Some("-1")));
@@ -60,14 +63,14 @@ fn what_is_wrong_is_reported_with_its_place_in_the_text() {
         ),
     ];
     for (text, at, fix) in rows {
-        let wrong = Type::read(text).unwrap_err();
+        let wrong = ValueType::read(text).unwrap_err();
         assert_eq!((wrong.at, wrong.fix.as_str()), (at, fix), "{text}: {}", wrong.words);
     }
-    assert_eq!(List::range("1..10"), Ok((1, Some(10))));
-    assert_eq!(List::range("2.."), Ok((2, None)));
-    assert_eq!(List::range("..7"), Ok((0, Some(7))));
+    assert_eq!(ItemList::range("1..10"), Ok((1, Some(10))));
+    assert_eq!(ItemList::range("2.."), Ok((2, None)));
+    assert_eq!(ItemList::range("..7"), Ok((0, Some(7))));
     for bad in ["", "..", "3", "5..1", "..0", "1..10001", "-1..5", "1..x", "1 .. 5"] {
-        assert!(List::range(bad).is_err(), "{bad}");
+        assert!(ItemList::range(bad).is_err(), "{bad}");
     }
 }
 
@@ -95,7 +98,7 @@ fn no_text_of_a_type_breaks_the_reader() {
         for two in pieces {
             for three in pieces {
                 let text = [one, two, three].concat();
-                if let Err(wrong) = Type::read(&text) {
+                if let Err(wrong) = ValueType::read(&text) {
                     assert!(text.get(wrong.at.clone()).is_some(), "{text}: {:?}", wrong.at);
                     assert!(!wrong.words.is_empty() && !wrong.fix.is_empty(), "{text}");
                 }
@@ -106,19 +109,22 @@ fn no_text_of_a_type_breaks_the_reader() {
 
 #[test]
 fn a_default_says_that_a_field_may_be_left_out_and_never_fills_it_in() {
-    let field = |name: &str, text: &str| Field {
+    let field = |name: &str, text: &str| GroupField {
         name: name.to_owned(),
         optional: false,
-        body: Body::Type(read(text)),
+        body: ElementBody::Type(read(text)),
     };
     let fields = vec![field("a", "int 1..9 = 5"), field("b", "int")];
-    let payload =
-        Payload { name: "p".to_owned(), dangerous: false, body: Body::Group { about: None, fields } };
+    let payload = DeclaredPayload {
+        name: "p".to_owned(),
+        dangerous: false,
+        body: ElementBody::Group { about: None, fields },
+    };
     let schema = xsd("urn:x", &[payload]);
     let text = String::from_utf8(schema.clone()).unwrap();
     assert!(text.contains("name=\"a\" minOccurs=\"0\" systole:default=\"5\""), "{text}");
     assert!(!text.contains(" default="), "{text}");
-    let model = Model::read(&schema).unwrap();
+    let model = SchemaModel::read(&schema).unwrap();
     assert_eq!(model.explain(b"<p xmlns='urn:x'><b>1</b></p>"), None);
     assert!(model.explain(b"<p xmlns='urn:x'><a>1</a></p>").is_some());
 }
@@ -144,25 +150,27 @@ const TASK: [(&str, &str); 14] = [
 /// The golden table makes its mistakes against an XSD built from a block, as users write it.
 #[test]
 fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
-    let field = |name: &str, optional: bool, body: Body| Field { name: name.to_owned(), optional, body };
-    let list = |item: Body, range: &str| {
-        let (least, most) = List::range(range).expect("the range is one");
-        Body::List(List { item: Box::new(item), least, most })
+    let field =
+        |name: &str, optional: bool, body: ElementBody| GroupField { name: name.to_owned(), optional, body };
+    let list = |item: ElementBody, range: &str| {
+        let (least, most) = ItemList::range(range).expect("the range is one");
+        ElementBody::List(ItemList { item: Box::new(item), least, most })
     };
-    let mut fields: Vec<Field> =
-        TASK.iter().map(|(name, text)| field(name, *name != "name", Body::Type(read(text)))).collect();
-    fields.push(field("tags", true, list(Body::Type(read("word")), "1..3")));
+    let mut fields: Vec<GroupField> =
+        TASK.iter().map(|(name, text)| field(name, *name != "name", ElementBody::Type(read(text)))).collect();
+    fields.push(field("tags", true, list(ElementBody::Type(read("word")), "1..3")));
     let line = vec![
-        field("sku", false, Body::Type(read("word"))),
-        field("quantity", false, Body::Type(read("int 1..999"))),
+        field("sku", false, ElementBody::Type(read("word"))),
+        field("quantity", false, ElementBody::Type(read("int 1..999"))),
     ];
-    fields.push(field("lines", true, list(Body::Group { about: None, fields: line }, "2..3")));
-    let payload = |name: &str, body: Body| Payload { name: name.to_owned(), dangerous: false, body };
+    fields.push(field("lines", true, list(ElementBody::Group { about: None, fields: line }, "2..3")));
+    let payload =
+        |name: &str, body: ElementBody| DeclaredPayload { name: name.to_owned(), dangerous: false, body };
     let block = [
-        payload("task", Body::Group { about: Some("Something to do.".to_owned()), fields }),
-        payload("stop", Body::Group { about: None, fields: Vec::new() }),
-        payload("thought", Body::Type(read("text"))),
-        payload("story", Body::Type(read("text ..440"))),
+        payload("task", ElementBody::Group { about: Some("Something to do.".to_owned()), fields }),
+        payload("stop", ElementBody::Group { about: None, fields: Vec::new() }),
+        payload("thought", ElementBody::Type(read("text"))),
+        payload("story", ElementBody::Type(read("text ..440"))),
     ];
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas/task.xsd");
     let made = xsd("urn:test:task", &block);
@@ -185,7 +193,7 @@ fn a_type_that_is_too_long_is_told_by_what_makes_it_long() {
         (format!("sensitive {several} -- word"), 0, "fewer or shorter values between |, or text"),
         (long.clone(), 0, "a type in few letters, as text"),
     ] {
-        let wrong = Type::read(&text).unwrap_err();
+        let wrong = ValueType::read(&text).unwrap_err();
         assert_eq!((wrong.at.start, wrong.fix.as_str()), (from, fix), "{}", wrong.words);
         assert_eq!(wrong.words, format!("{} bytes long, where 4096 are the most", text.len()));
     }

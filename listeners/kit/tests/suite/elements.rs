@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use systole_kit::codes;
-use systole_kit::elements::{Elements, Left, Piece};
+use systole_kit::elements::{ElementReader, StreamPiece, StreamRest};
 
 /// Streams and their pieces: elements as they are, strays with a `~` before them, and the rest with a `!`
 /// before an open element and a `?` before a stray.
@@ -37,7 +37,7 @@ const STREAMS: &[(&str, &[&str])] = &[
 ];
 
 fn read<'s>(chunks: impl IntoIterator<Item = &'s [u8]>) -> Vec<Vec<u8>> {
-    let mut reader = Elements::new(1000);
+    let mut reader = ElementReader::new(1000);
     let mut pieces = Vec::new();
     for chunk in chunks {
         reader.feed(chunk, &mut pieces).expect("below the cap");
@@ -46,14 +46,14 @@ fn read<'s>(chunks: impl IntoIterator<Item = &'s [u8]>) -> Vec<Vec<u8>> {
     let mut told: Vec<_> = pieces
         .into_iter()
         .map(|piece| match piece {
-            Piece::Element(bytes) => bytes,
-            Piece::Stray(bytes) => marked("~", bytes),
+            StreamPiece::Element(bytes) => bytes,
+            StreamPiece::Stray(bytes) => marked("~", bytes),
         })
         .collect();
     match reader.finish() {
-        Left::Nothing => {}
-        Left::Open(bytes) => told.push(marked("!", bytes)),
-        Left::Stray(bytes) => told.push(marked("?", bytes)),
+        StreamRest::Nothing => {}
+        StreamRest::Open(bytes) => told.push(marked("!", bytes)),
+        StreamRest::Stray(bytes) => told.push(marked("?", bytes)),
     }
     told
 }
@@ -107,31 +107,31 @@ proptest! {
 fn an_element_over_the_cap_ends_the_stream_at_the_same_byte_in_any_portions() {
     let stream = [b"<a/>\n<b>".as_slice(), &[b'x'; 3000]].concat();
     for size in [1, 4, 999, 1000, 1001, 4000] {
-        let mut reader = Elements::new(1000);
+        let mut reader = ElementReader::new(1000);
         let mut pieces = Vec::new();
         let fault =
             stream.chunks(size).find_map(|chunk| reader.feed(chunk, &mut pieces).err()).expect("too large");
         assert_eq!((fault.code, fault.place.offset), (codes::TOO_LARGE, 5));
-        assert_eq!(pieces, [Piece::Element(b"<a/>".to_vec()), Piece::Stray(b"\n".to_vec())]);
+        assert_eq!(pieces, [StreamPiece::Element(b"<a/>".to_vec()), StreamPiece::Stray(b"\n".to_vec())]);
         assert_eq!(reader.feed(b"<c/>", &mut pieces).expect_err("ended"), fault);
     }
     // The byte that completes an element may itself exceed the cap.
     let one_more = [b"<a>".as_slice(), &[b'x'; 994], b"</a>"].concat();
-    Elements::new(1000).feed(&one_more, &mut Vec::new()).expect_err("one byte over the cap");
+    ElementReader::new(1000).feed(&one_more, &mut Vec::new()).expect_err("one byte over the cap");
     let exact = [b"<a>".as_slice(), &[b'x'; 993], b"</a>"].concat();
     let mut pieces = Vec::new();
-    Elements::new(1000).feed(&exact, &mut pieces).expect("exactly the cap");
-    assert_eq!(pieces, [Piece::Element(exact)]);
+    ElementReader::new(1000).feed(&exact, &mut pieces).expect("exactly the cap");
+    assert_eq!(pieces, [StreamPiece::Element(exact)]);
 }
 
 #[test]
 fn stray_text_without_end_comes_in_parts_and_is_not_held() {
     let chunk = [b'x'; 1000];
-    let mut reader = Elements::new(1000);
+    let mut reader = ElementReader::new(1000);
     let mut pieces = Vec::new();
     for _ in 0..1000 {
         reader.feed(&chunk, &mut pieces).expect("stray text has no cap");
     }
-    assert!(pieces.iter().all(|piece| matches!(piece, Piece::Stray(bytes) if bytes.len() == 64 << 10)));
+    assert!(pieces.iter().all(|piece| matches!(piece, StreamPiece::Stray(bytes) if bytes.len() == 64 << 10)));
     assert_eq!(pieces.len(), 1_000_000 >> 16);
 }

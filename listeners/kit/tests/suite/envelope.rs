@@ -2,19 +2,21 @@
 
 use proptest::prelude::*;
 use systole_kit::answers::{Answer, Answers, write_answers};
-use systole_kit::envelope::{Address, Delivered, Letter, Stamp, read_delivered, write_envelope};
-use systole_kit::{Limits, Payload, codes};
+use systole_kit::envelope::{
+    Delivered, EnvelopeAddress, OutsideDocument, Stamp, read_delivered, write_envelope,
+};
+use systole_kit::{DocumentLimits, Payload, codes};
 
 fn payload(document: &str) -> Payload {
-    Payload::read(document.as_bytes(), &Limits::default()).expect(document)
+    Payload::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 fn envelope(meta: &str, rest: &str) -> String {
     format!("<message xmlns='https://xml-pipeline.org/ns/envelope/v1'>{meta}{rest}</message>")
 }
 
-fn letter(document: &str) -> Result<Letter, systole_kit::Fault> {
-    Letter::read(document.as_bytes(), &Limits::default())
+fn letter(document: &str) -> Result<OutsideDocument, systole_kit::Fault> {
+    OutsideDocument::read(document.as_bytes(), &DocumentLimits::default())
 }
 
 #[test]
@@ -24,7 +26,7 @@ fn an_envelope_from_outside_is_read() {
     let read = letter(&envelope(&meta, "\n<!-- c --><a xmlns='u'/>\n")).expect("an envelope");
     assert_eq!(
         read,
-        Letter {
+        OutsideDocument {
             from: Some("alice".to_owned()),
             to: Some("search".to_owned()),
             thread: Some("new".to_owned()),
@@ -123,8 +125,11 @@ fn the_envelope_has_the_bytes_of_the_format() {
         journal: Some(3),
         request: Some(12),
     };
-    let address =
-        Address { from: Some("researcher"), to: Some("search"), thread: Some("sess-1f0c9a2b77d1.heat") };
+    let address = EnvelopeAddress {
+        from: Some("researcher"),
+        to: Some("search"),
+        thread: Some("sess-1f0c9a2b77d1.heat"),
+    };
     let request =
         payload("<search xmlns=\"https://xml-pipeline.org/ns/search/v1\"><query>login</query></search>");
     let expected = "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>researcher</from>\
@@ -158,7 +163,7 @@ fn the_answers_have_the_bytes_of_the_format() {
         seq=\"15\"/><inbox><timer-fired xmlns='c' id='1'/><steer xmlns='c'/></inbox></answers>";
     assert_eq!(std::str::from_utf8(written.bytes()).expect("UTF-8"), expected);
     // The gate cuts out exactly what the kit composed.
-    assert_eq!(Payload::read(written.bytes(), &Limits::default()).expect("well-formed"), written);
+    assert_eq!(Payload::read(written.bytes(), &DocumentLimits::default()).expect("well-formed"), written);
 }
 
 #[test]
@@ -167,7 +172,7 @@ fn a_payload_means_the_same_inside_answers_inside_an_envelope() {
     let item = Answer { ordinal: 0, from: None, seq: None, payload: Some(awkward.clone()) };
     let answers = write_answers(&Answers { turn: 2, wrap_up: None, items: vec![item], inbox: vec![] });
     let stamp = Stamp { call: "1".into(), delivery: "d".into(), key: "k".into(), ..Stamp::default() };
-    let address = Address { from: Some("a"), to: None, thread: Some("t") };
+    let address = EnvelopeAddress { from: Some("a"), to: None, thread: Some("t") };
     let document = write_envelope(&address, Some(&stamp), &answers);
     let delivered = read_delivered(&document).expect("delivered");
     let back = Answers::read(&delivered.payload).expect("answers");
@@ -217,7 +222,7 @@ proptest! {
     #[test]
     fn what_is_delivered_is_read_back(from in word(), to in prop::option::of(word()), thread in word(), stamp in stamp()) {
         let carried = payload("<p:a xmlns:p='u'>x</p:a>");
-        let address = Address { from: Some(&from), to: to.as_deref(), thread: Some(&thread) };
+        let address = EnvelopeAddress { from: Some(&from), to: to.as_deref(), thread: Some(&thread) };
         let document = write_envelope(&address, Some(&stamp), &carried);
         let back = read_delivered(&document).expect("the kit reads what it writes");
         let (bytes, read) = (back.payload.bytes().clone(), Delivered { payload: carried.clone(), ..back });

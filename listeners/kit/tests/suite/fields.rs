@@ -3,18 +3,18 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use systole_kit::schema::{Model, Slip};
+use systole_kit::schema::{SchemaModel, ValueSlip};
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden")
 }
 
-fn model(name: &str) -> Model {
+fn model(name: &str) -> SchemaModel {
     let path = golden().join("schemas").join(name).with_extension("xsd");
-    Model::read(&std::fs::read(path).expect("the schema is there")).expect("it is in the profile")
+    SchemaModel::read(&std::fs::read(path).expect("the schema is there")).expect("it is in the profile")
 }
 
-pub(crate) fn told(slips: &[Slip]) -> String {
+pub(crate) fn told(slips: &[ValueSlip]) -> String {
     let mut text = String::new();
     for slip in slips {
         let at = match slip.place {

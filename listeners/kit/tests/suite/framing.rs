@@ -1,25 +1,25 @@
 //! Documents on a stream: the line form means the same as the document, and any portions give the same documents.
 
 use proptest::prelude::*;
-use systole_kit::framing::{Lengths, Lines, line_form, with_length};
-use systole_kit::gate::{Gate, Step, check};
-use systole_kit::{Limits, codes};
+use systole_kit::framing::{LengthSplitter, LineSplitter, line_form, with_length};
+use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::{DocumentLimits, codes};
 
 /// The parts of a document that exclusive canonicalisation without comments keeps: names with their prefixes,
 /// namespaces and sorted attributes, and each text as one value.
 fn meaning(document: &[u8]) -> Vec<String> {
-    let mut gate = Gate::strict(document, &Limits::default()).expect("UTF-8");
+    let mut gate = Gate::strict(document, &DocumentLimits::default()).expect("UTF-8");
     let (mut told, mut value) = (Vec::new(), String::new());
     loop {
         let step = gate.step().expect("well-formed");
-        if let Step::Text(text) = step {
+        if let GateStep::Text(text) = step {
             text.append_to(&mut value);
             continue;
         }
         told.push(format!("text {:?}", std::mem::take(&mut value)));
         match step {
-            Step::Done => return told,
-            Step::Open(tag) => {
+            GateStep::Done => return told,
+            GateStep::Open(tag) => {
                 told.push(format!("open {:?} {}:{}", gate.ns(&tag), tag.prefix, tag.local));
                 let mut attributes: Vec<_> = gate
                     .attributes()
@@ -120,7 +120,7 @@ fn element() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_line_form_means_the_same(document in element()) {
-        prop_assume!(check(document.as_bytes(), &Limits::default()).is_ok());
+        prop_assume!(check(document.as_bytes(), &DocumentLimits::default()).is_ok());
         let line = line_form(document.as_bytes()).expect("well-formed");
         prop_assert!(!line.contains(&b'\n') && !line.contains(&b'\r'));
         prop_assert_eq!(meaning(document.as_bytes()), meaning(&line));
@@ -134,13 +134,13 @@ proptest! {
         portions in prop::collection::vec(1_usize..20, 1..20),
     ) {
         let stream: Vec<u8> = documents.iter().flat_map(|document| with_length(document)).collect();
-        let mut reader = Lengths::new(64);
+        let mut reader = LengthSplitter::new(64);
         let mut read = Vec::new();
         portioned(&stream, &portions, |chunk| reader.feed(chunk, &mut read).expect("well framed"));
         prop_assert_eq!(&read, &documents);
         prop_assert_eq!(reader.finish(), None);
 
-        let mut lines = Lines::new(stream.len());
+        let mut lines = LineSplitter::new(stream.len());
         let mut read = Vec::new();
         portioned(&stream, &portions, |chunk| lines.feed(chunk, &mut read).expect("below the cap"));
         read.push(lines.finish().unwrap_or_default());
@@ -163,7 +163,7 @@ fn portioned(stream: &[u8], portions: &[usize], mut take: impl FnMut(&[u8])) {
 
 #[test]
 fn a_line_over_the_cap_ends_the_stream_and_the_lines_before_it_stand() {
-    let mut lines = Lines::new(4);
+    let mut lines = LineSplitter::new(4);
     let mut read = Vec::new();
     let fault = lines.feed(b"1234\n\n12345\n1\n", &mut read).expect_err("five bytes");
     assert_eq!((fault.code, fault.place.line, fault.place.offset), (codes::TOO_LARGE, 3, 6));
@@ -183,7 +183,7 @@ fn a_length_that_is_none_or_too_large_ends_the_stream() {
         ("2 \n", codes::MALFORMED),
         ("<a/>\n", codes::MALFORMED),
     ] {
-        let mut reader = Lengths::new(4);
+        let mut reader = LengthSplitter::new(4);
         let mut read = Vec::new();
         let stream = format!("4\n<a/>{stream}");
         let fault = reader.feed(stream.as_bytes(), &mut read).expect_err(&stream);
@@ -195,7 +195,7 @@ fn a_length_that_is_none_or_too_large_ends_the_stream() {
 
 #[test]
 fn a_document_cut_short_is_left_over() {
-    let mut reader = Lengths::new(4);
+    let mut reader = LengthSplitter::new(4);
     let mut read = Vec::new();
     reader.feed(b"4\n<a", &mut read).expect("so far well framed");
     assert!(read.is_empty());

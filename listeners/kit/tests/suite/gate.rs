@@ -1,7 +1,7 @@
 //! The gate: what it refuses and what it accepts, with the code and the place.
 
-use systole_kit::gate::{Gate, Step, check};
-use systole_kit::{Limits, Place, codes};
+use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::{DocumentLimits, Place, codes};
 
 /// Refused documents, with the code, line and column.
 const REFUSED: &[(&str, &str, u32, u32)] = &[
@@ -116,7 +116,7 @@ const ACCEPTED: &[&str] = &[
 #[test]
 fn refuses_with_code_and_place() {
     for (document, code, line, column) in REFUSED {
-        let fault = check(document.as_bytes(), &Limits::default()).expect_err(document);
+        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         let found = (fault.code, fault.place.line, fault.place.column);
         assert_eq!(found, (*code, *line, *column), "{document}: {fault}");
     }
@@ -125,14 +125,14 @@ fn refuses_with_code_and_place() {
 #[test]
 fn lets_pass_what_is_well_formed() {
     for document in ACCEPTED {
-        check(document.as_bytes(), &Limits::default()).expect(document);
+        check(document.as_bytes(), &DocumentLimits::default()).expect(document);
     }
 }
 
 #[test]
 fn words_follow_the_style_of_refusals() {
     for (document, ..) in REFUSED {
-        let fault = check(document.as_bytes(), &Limits::default()).expect_err(document);
+        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         let first = fault.message.chars().next().expect("words");
         assert!(!fault.message.ends_with('.') && !fault.message.contains("failed to"), "{fault}");
         let shouts =
@@ -144,7 +144,7 @@ fn words_follow_the_style_of_refusals() {
 
 #[test]
 fn the_limits_are_where_they_are_said_to_be() {
-    let limits = Limits::default();
+    let limits = DocumentLimits::default();
     let nested = |depth: usize| "<a>".repeat(depth) + &"</a>".repeat(depth);
     check(nested(64).as_bytes(), &limits).expect("64 deep");
     assert_eq!(check(nested(65).as_bytes(), &limits).expect_err("65 deep").code, codes::TOO_DEEP);
@@ -181,7 +181,7 @@ fn the_limits_are_where_they_are_said_to_be() {
 #[test]
 fn places_can_be_asked_for_in_any_order() {
     let document = "<a>\n\u{e9}\u{e9}b\n</a>";
-    let mut gate = Gate::strict(document.as_bytes(), &Limits::default()).expect("UTF-8");
+    let mut gate = Gate::strict(document.as_bytes(), &DocumentLimits::default()).expect("UTF-8");
     for offset in [9, 3, 0, 8, 4, 99, 12] {
         let expected = Place::of(document.as_bytes(), offset);
         assert_eq!(gate.place(offset), expected, "offset {offset}");
@@ -200,19 +200,21 @@ fn prefixes_by_the_thousand_stay_linear() {
     let used = (1_000_000 - document.len()) / "<p0n0:a/>".len();
     document.push_str(&"<p0n0:a/>".repeat(used));
     document.push_str(&"</a>".repeat(63));
-    let limits = Limits { message_bytes: 2 << 20, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 2 << 20, ..DocumentLimits::default() };
     check(document.as_bytes(), &limits).expect("well-formed");
 }
 
 /// The steps of a document and its outcome, without places.
 fn steps(document: &str) -> Vec<String> {
     let mut told = Vec::new();
-    let mut gate = Gate::strict(document.as_bytes(), &Limits::default()).expect("it is text");
+    let mut gate = Gate::strict(document.as_bytes(), &DocumentLimits::default()).expect("it is text");
     loop {
         told.push(match gate.step() {
-            Ok(Step::Done) => break,
-            Ok(Step::Open(tag)) => format!("<{}> in {:?}, {} deep", tag.local, gate.ns(&tag), gate.depth()),
-            Ok(Step::Text(text)) => {
+            Ok(GateStep::Done) => break,
+            Ok(GateStep::Open(tag)) => {
+                format!("<{}> in {:?}, {} deep", tag.local, gate.ns(&tag), gate.depth())
+            }
+            Ok(GateStep::Text(text)) => {
                 let mut value = String::new();
                 text.append_to(&mut value);
                 value
@@ -316,7 +318,7 @@ fn what_is_wrong_behind_plain_tags_is_reported_with_its_place() {
         ("<a><b/><c", 8),
         ("<a><b/></a></a>", 12),
     ] {
-        let fault = check(document.as_bytes(), &Limits::default()).expect_err(document);
+        let fault = check(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
         assert_eq!((fault.place.line, fault.place.column), (1, column), "{document}: {fault}");
     }
 }

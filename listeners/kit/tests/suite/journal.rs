@@ -6,19 +6,21 @@ use std::sync::Mutex;
 use std::task::{Context, Poll, Waker};
 
 use proptest::prelude::*;
-use systole_kit::ask::Question;
-use systole_kit::journal::{Entry, Label, Outcome, Past, Recalled, Standing, Started};
-use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::{
+    EarlierEntries, EarlierEntry, EntryLabel, JournalEntry, ModelCallOutcome, ModelStarted, PriorCall,
+};
+use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
 use systole_kit::money::Money;
-use systole_kit::reply::Word;
-use systole_kit::told::{Answer, Receipt, Told, cancel};
-use systole_kit::{Fault, Limits, Payload, codes};
+use systole_kit::reply::ListenerDocument;
+use systole_kit::told::{PumpAnswer, PumpDocument, ReplyReceipt, cancel};
+use systole_kit::{DocumentLimits, Fault, Payload, codes};
 
 const NS: &str = "xmlns='urn:systole:listener:v1'";
 const PROMPT: &str = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
 
-fn started() -> Started {
-    Started {
+fn started() -> ModelStarted {
+    ModelStarted {
         model: "some-model".into(),
         prompt: PROMPT.into(),
         reserve_tokens: Some(1_200),
@@ -26,9 +28,9 @@ fn started() -> Started {
     }
 }
 
-fn outcome(of: u64, text: &str) -> Outcome {
+fn outcome(of: u64, text: &str) -> ModelCallOutcome {
     let (stop, text) = ("end".into(), text.into());
-    Outcome {
+    ModelCallOutcome {
         of,
         stop,
         tokens_in: Some(900),
@@ -39,8 +41,8 @@ fn outcome(of: u64, text: &str) -> Outcome {
     }
 }
 
-fn read(document: &str) -> Word {
-    Word::read(document.as_bytes(), &Limits::default()).expect(document)
+fn read(document: &str) -> ListenerDocument {
+    ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 #[test]
@@ -49,11 +51,13 @@ fn a_start_is_read_whole() {
         "<journal {NS} id='8' delivery='d' kind='model-started' model='some-model' prompt='{PROMPT}' \
          reserve-tokens='1200' reserve-money='0.0134 USD'/>"
     );
-    let entry = Ok(Entry::Started(started()));
-    assert_eq!(read(&document), Word::Journal { delivery: "d".into(), id: 8, entry });
+    let entry = Ok(JournalEntry::Started(started()));
+    assert_eq!(read(&document), ListenerDocument::Journal { delivery: "d".into(), id: 8, entry });
     let bare =
         format!("<journal {NS} id='8' delivery='d' kind='model-started' model='m' prompt='{PROMPT}'/>");
-    let Word::Journal { entry: Ok(Entry::Started(bare)), .. } = read(&bare) else { panic!("a start") };
+    let ListenerDocument::Journal { entry: Ok(JournalEntry::Started(bare)), .. } = read(&bare) else {
+        panic!("a start")
+    };
     assert_eq!((bare.reserve_tokens, bare.reserve_money), (None, None));
 }
 
@@ -63,49 +67,53 @@ fn a_result_is_read_whole_with_the_words_of_the_model_as_they_came() {
         "<journal {NS} id='9' delivery='d' kind='model-result' of='8' stop='end' in='900' out='7' \
          money='0.002 USD'>&lt;thinking&gt;\n a &amp;&amp; b<![CDATA[ <x/> ]]></journal>"
     );
-    let entry = Ok(Entry::Result(outcome(8, "<thinking>\n a && b <x/> ")));
-    assert_eq!(read(&document), Word::Journal { delivery: "d".into(), id: 9, entry });
+    let entry = Ok(JournalEntry::Result(outcome(8, "<thinking>\n a && b <x/> ")));
+    assert_eq!(read(&document), ListenerDocument::Journal { delivery: "d".into(), id: 9, entry });
 }
 
 #[test]
 fn what_is_not_known_of_a_use_is_not_made_up() {
-    let known = |tokens_in, tokens_out| Outcome { tokens_in, tokens_out, ..outcome(8, "") }.tokens();
+    let known = |tokens_in, tokens_out| ModelCallOutcome { tokens_in, tokens_out, ..outcome(8, "") }.tokens();
     assert_eq!([known(None, None), known(Some(3), None), known(Some(3), Some(4))], [None, Some(3), Some(7)]);
 }
 
 #[test]
 fn every_question_is_read() {
     for (inside, question) in [
-        ("<view from-seq='12'/>", Question::View { from_seq: 12, words: false, items: true }),
-        ("<view/>", Question::View { from_seq: 0, words: false, items: true }),
-        ("<view from-seq='2' words='1'/>", Question::View { from_seq: 2, words: true, items: true }),
-        ("<view words='false'/>", Question::View { from_seq: 0, words: false, items: true }),
-        ("<view items='false'/>", Question::View { from_seq: 0, words: false, items: false }),
-        ("<view items='1'/>", Question::View { from_seq: 0, words: false, items: true }),
+        ("<view from-seq='12'/>", PumpQuestion::View { from_seq: 12, words: false, items: true }),
+        ("<view/>", PumpQuestion::View { from_seq: 0, words: false, items: true }),
+        ("<view from-seq='2' words='1'/>", PumpQuestion::View { from_seq: 2, words: true, items: true }),
+        ("<view words='false'/>", PumpQuestion::View { from_seq: 0, words: false, items: true }),
+        ("<view items='false'/>", PumpQuestion::View { from_seq: 0, words: false, items: false }),
+        ("<view items='1'/>", PumpQuestion::View { from_seq: 0, words: false, items: true }),
         (
             "<configuration path='listeners.a' from='3'/>",
-            Question::Configuration { path: "listeners.a".into(), from: 3 },
+            PumpQuestion::Configuration { path: "listeners.a".into(), from: 3 },
         ),
-        ("<schema name='search'/>", Question::Schema { name: "search".into(), element: None, from: 0 }),
+        ("<schema name='search'/>", PumpQuestion::Schema { name: "search".into(), element: None, from: 0 }),
         (
             "<schema name='search' element='find' from='9'/>",
-            Question::Schema { name: "search".into(), element: Some("find".into()), from: 9 },
+            PumpQuestion::Schema { name: "search".into(), element: Some("find".into()), from: 9 },
         ),
-        ("<blob hash='ab' from='7'/>", Question::Blob { hash: "ab".into(), from: 7 }),
-        ("<put-blob> a &lt; b\n</put-blob>", Question::PutBlob { text: " a < b\n".into() }),
-        ("<journal/>", Question::Journal { from: 0 }),
-        (" <journal from='64'/> ", Question::Journal { from: 64 }),
+        ("<blob hash='ab' from='7'/>", PumpQuestion::Blob { hash: "ab".into(), from: 7 }),
+        ("<put-blob> a &lt; b\n</put-blob>", PumpQuestion::PutBlob { text: " a < b\n".into() }),
+        ("<journal/>", PumpQuestion::Journal { from: 0 }),
+        (" <journal from='64'/> ", PumpQuestion::Journal { from: 64 }),
     ] {
         let word = read(&format!("<ask {NS} id='7' delivery='d'>{inside}</ask>"));
-        assert_eq!(word, Word::Ask { delivery: "d".into(), id: 7, question: Ok(question) }, "{inside}");
+        assert_eq!(
+            word,
+            ListenerDocument::Ask { delivery: "d".into(), id: 7, question: Ok(question) },
+            "{inside}"
+        );
     }
 }
 
 /// The number and the fault of a document that is refused.
 fn refused(document: &str) -> (u64, Fault) {
     match read(document) {
-        Word::Journal { delivery, id, entry: Err(fault) } if delivery == "d" => (id, fault),
-        Word::Ask { delivery, id, question: Err(fault) } if delivery == "d" => (id, fault),
+        ListenerDocument::Journal { delivery, id, entry: Err(fault) } if delivery == "d" => (id, fault),
+        ListenerDocument::Ask { delivery, id, question: Err(fault) } if delivery == "d" => (id, fault),
         other => panic!("taken: {other:?}"),
     }
 }
@@ -178,21 +186,21 @@ fn a_broken_document_is_refused_by_its_number_and_without_a_number_gets_no_answe
         format!("<journal {NS} delivery='d' id='x'><b>"),
         format!("<ask {NS} id='7'><journal/></ask>"),
     ] {
-        Word::read(document.as_bytes(), &Limits::default()).expect_err(&document);
+        ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect_err(&document);
     }
 }
 
 #[test]
 fn the_words_of_a_model_are_no_larger_than_a_message() {
-    let limits = Limits { message_bytes: 4_000, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 4_000, ..DocumentLimits::default() };
     let document = |length| {
-        let entry = Ok(Entry::Result(outcome(8, &"x".repeat(length))));
-        Word::Journal { delivery: "d".into(), id: 9, entry }.document().expect("written")
+        let entry = Ok(JournalEntry::Result(outcome(8, &"x".repeat(length))));
+        ListenerDocument::Journal { delivery: "d".into(), id: 9, entry }.document().expect("written")
     };
     let room = 4_000 - document(0).len();
-    let read = |length| Word::read(&document(length), &limits).expect("it names its number");
-    assert!(matches!(read(room), Word::Journal { entry: Ok(_), .. }));
-    let Word::Journal { id: 9, entry: Err(fault), .. } = read(room + 1) else { panic!("taken") };
+    let read = |length| ListenerDocument::read(&document(length), &limits).expect("it names its number");
+    assert!(matches!(read(room), ListenerDocument::Journal { entry: Ok(_), .. }));
+    let ListenerDocument::Journal { id: 9, entry: Err(fault), .. } = read(room + 1) else { panic!("taken") };
     assert_eq!(
         (fault.code, &*fault.message),
         (codes::TOO_LARGE, "the document has 4001 bytes, the limit is 4000")
@@ -203,100 +211,101 @@ fn the_words_of_a_model_are_no_larger_than_a_message() {
 fn what_the_pump_says_is_read_back() {
     let error =
         "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
-    let error = Payload::read(error.as_bytes(), &Limits::default()).expect("a payload");
-    let empty = Answer { delivery: "d".into(), id: 8, payload: None };
+    let error = Payload::read(error.as_bytes(), &DocumentLimits::default()).expect("a payload");
+    let empty = PumpAnswer { delivery: "d".into(), id: 8, payload: None };
     assert_eq!(
         String::from_utf8(empty.document()).as_deref(),
         Ok(r#"<answer xmlns="urn:systole:listener:v1" id="8" delivery="d"/>"#)
     );
-    let full = Answer { payload: Some(error), ..empty.clone() };
+    let full = PumpAnswer { payload: Some(error), ..empty.clone() };
     for answer in [empty, full] {
-        assert_eq!(Told::read(&answer.document()), Ok(Told::Answer(answer)));
+        assert_eq!(PumpDocument::read(&answer.document()), Ok(PumpDocument::Answer(answer)));
     }
-    assert_eq!(Told::read(&cancel("d<1")), Ok(Told::Cancel { delivery: "d<1".into() }));
+    assert_eq!(PumpDocument::read(&cancel("d<1")), Ok(PumpDocument::Cancel { delivery: "d<1".into() }));
     let error = Payload::write(systole_kit::namespaces::CORE, "system-error", |inside| inside.text("over"));
     for refusal in [None, Some(error)] {
         let refused = refusal.iter().map(|refusal| (3, refusal.clone())).collect();
-        let whole = Receipt { delivery: "d<1".into(), refusal, ..Receipt::default() };
-        let items = Receipt { refused, refusal: None, is_superseded: true, ..whole.clone() };
+        let whole = ReplyReceipt { delivery: "d<1".into(), refusal, ..ReplyReceipt::default() };
+        let items = ReplyReceipt { refused, refusal: None, is_superseded: true, ..whole.clone() };
         for receipt in [whole, items] {
-            assert_eq!(Told::read(&receipt.document()), Ok(Told::Receipt(receipt)));
+            assert_eq!(PumpDocument::read(&receipt.document()), Ok(PumpDocument::Receipt(receipt)));
         }
     }
-    Told::read(format!("<reply {NS} delivery='d'/>").as_bytes()).expect_err("a pump does not say this");
-    Told::read(b"<x xmlns='u'/>").expect_err("nor this");
+    PumpDocument::read(format!("<reply {NS} delivery='d'/>").as_bytes())
+        .expect_err("a pump does not say this");
+    PumpDocument::read(b"<x xmlns='u'/>").expect_err("nor this");
 }
 
 #[test]
 fn a_refusal_is_told_from_what_was_asked_for() {
     let answer = |document: &str| {
-        let payload = Payload::read(document.as_bytes(), &Limits::default()).ok();
-        Answer { delivery: "d".into(), id: 1, payload }
+        let payload = Payload::read(document.as_bytes(), &DocumentLimits::default()).ok();
+        PumpAnswer { delivery: "d".into(), id: 1, payload }
     };
     let error = answer("<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='c' message='m'/>");
     assert_eq!(error.refusal(), Some(("c".into(), "m".into())));
     assert_eq!(answer("<system-error xmlns='u' code='c' message='m'/>").refusal(), None);
 }
 
-fn recalled(attempt: u32, id: u64, entry: Entry) -> Recalled {
-    Recalled { attempt, id, entry }
+fn recalled(attempt: u32, id: u64, entry: JournalEntry) -> EarlierEntry {
+    EarlierEntry { attempt, id, entry }
 }
 
-fn start_of(prompt: &str) -> Entry {
-    Entry::Started(Started { prompt: prompt.into(), ..started() })
+fn start_of(prompt: &str) -> JournalEntry {
+    JournalEntry::Started(ModelStarted { prompt: prompt.into(), ..started() })
 }
 
 #[test]
 fn the_journal_of_earlier_attempts_is_read_back() {
     let entries = vec![
-        recalled(1, 8, Entry::Started(started())),
-        recalled(1, 9, Entry::Result(outcome(8, "a < b\r\n"))),
+        recalled(1, 8, JournalEntry::Started(started())),
+        recalled(1, 9, JournalEntry::Result(outcome(8, "a < b\r\n"))),
         recalled(3, 1, start_of(PROMPT)),
     ];
     for next in [None, Some(3)] {
-        let past = Past { entries: entries.clone(), next };
-        assert_eq!(Past::read(&past.payload()), Ok(past));
+        let past = EarlierEntries { entries: entries.clone(), next };
+        assert_eq!(EarlierEntries::read(&past.payload()), Ok(past));
     }
-    let label = Label { id: 9, delivery: None, attempt: Some(2) };
-    let kept = Entry::Result(outcome(8, "x")).document(label);
-    assert_eq!(Recalled::read(&kept), Ok(recalled(2, 9, Entry::Result(outcome(8, "x")))));
-    Recalled::read(b"<journal xmlns='u' id='1' attempt='1'/>").expect_err("of another namespace");
+    let label = EntryLabel { id: 9, delivery: None, attempt: Some(2) };
+    let kept = JournalEntry::Result(outcome(8, "x")).document(label);
+    assert_eq!(EarlierEntry::read(&kept), Ok(recalled(2, 9, JournalEntry::Result(outcome(8, "x")))));
+    EarlierEntry::read(b"<journal xmlns='u' id='1' attempt='1'/>").expect_err("of another namespace");
 }
 
 #[test]
 fn a_result_is_used_a_start_without_one_is_said_and_each_is_reported_once() {
     let (first, second) = ("a".repeat(64), "b".repeat(64));
-    let mut past = Past {
+    let mut past = EarlierEntries {
         entries: vec![
             recalled(1, 1, start_of(&first)),
             recalled(1, 2, start_of(&second)),
-            recalled(1, 3, Entry::Result(outcome(1, "one"))),
+            recalled(1, 3, JournalEntry::Result(outcome(1, "one"))),
             // The same number in a later attempt is a different entry.
             recalled(2, 2, start_of(&first)),
-            recalled(2, 3, Entry::Result(outcome(2, "three"))),
+            recalled(2, 3, JournalEntry::Result(outcome(2, "three"))),
         ],
         next: None,
     };
-    assert_eq!(past.standing(&"c".repeat(64)), Standing::New);
-    assert_eq!(past.standing(&first), Standing::Known(outcome(1, "one")));
-    assert!(matches!(past.standing(&second), Standing::Unknown(started) if started.prompt == second));
-    assert_eq!(past.standing(&first), Standing::Known(outcome(2, "three")));
-    assert_eq!(past.standing(&first), Standing::New);
+    assert_eq!(past.standing(&"c".repeat(64)), PriorCall::New);
+    assert_eq!(past.standing(&first), PriorCall::Known(outcome(1, "one")));
+    assert!(matches!(past.standing(&second), PriorCall::Unknown(started) if started.prompt == second));
+    assert_eq!(past.standing(&first), PriorCall::Known(outcome(2, "three")));
+    assert_eq!(past.standing(&first), PriorCall::New);
     assert_eq!(past.entries, []);
 }
 
 /// A line whose far end answers from a list and records what it receives.
-struct Script(Mutex<(Vec<Answer>, Vec<Saying>)>);
+struct Script(Mutex<(Vec<PumpAnswer>, Vec<LineRequest>)>);
 
 impl Line for Script {
-    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+    fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>> {
         let mut inside = self.0.lock().expect("one thread");
         inside.1.push(what);
         let answer = if inside.0.is_empty() { Err(NotTaken::Over) } else { Ok(inside.0.remove(0)) };
         Box::pin(async move { answer })
     }
 
-    fn tell(&self, _: Remark) -> Pending<'_, Result<(), NotTaken>> {
+    fn tell(&self, _: Remark) -> PendingAnswer<'_, Result<(), NotTaken>> {
         Box::pin(async { Err(NotTaken::Over) })
     }
 }
@@ -310,13 +319,13 @@ fn now<T>(future: impl Future<Output = T>) -> T {
 
 #[test]
 fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
-    let answer = |id, payload| Answer { delivery: "d".into(), id, payload };
+    let answer = |id, payload| PumpAnswer { delivery: "d".into(), id, payload };
     let error =
         "<system-error xmlns='https://xml-pipeline.org/ns/core/v1' code='budget.tokens' message='all used'/>";
-    let page = |attempt, next| Past { entries: vec![recalled(attempt, 1, start_of(PROMPT))], next };
+    let page = |attempt, next| EarlierEntries { entries: vec![recalled(attempt, 1, start_of(PROMPT))], next };
     let answers = vec![
         answer(4, None),
-        answer(5, Payload::read(error.as_bytes(), &Limits::default()).ok()),
+        answer(5, Payload::read(error.as_bytes(), &DocumentLimits::default()).ok()),
         answer(6, Some(page(1, Some(1)).payload())),
         answer(7, Some(page(2, None).payload())),
     ];
@@ -327,15 +336,18 @@ fn a_line_tells_a_refusal_and_reads_every_page_of_the_past() {
     assert_eq!(now(line.journal(start_of(PROMPT))), Err(refused));
     let past = now(line.past()).expect("two pages");
     assert_eq!(past.entries.iter().map(|entry| entry.attempt).collect::<Vec<_>>(), [1, 2]);
-    assert_eq!(now(line.ask(Question::View { from_seq: 0, words: false, items: true })), Err(NotTaken::Over));
+    assert_eq!(
+        now(line.ask(PumpQuestion::View { from_seq: 0, words: false, items: true })),
+        Err(NotTaken::Over)
+    );
     let asked = script.0.into_inner().expect("one thread").1;
-    assert_eq!(asked[2..4], [0, 1].map(|from| Saying::Ask(Question::Journal { from })));
+    assert_eq!(asked[2..4], [0, 1].map(|from| LineRequest::Ask(PumpQuestion::Journal { from })));
 }
 
 #[test]
 fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
-    let page = Past { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.payload();
-    let answer = |payload| Answer { delivery: "d".into(), id: 1, payload };
+    let page = EarlierEntries { entries: vec![recalled(1, 1, start_of(PROMPT))], next: None }.payload();
+    let answer = |payload| PumpAnswer { delivery: "d".into(), id: 1, payload };
     let answers = vec![answer(None), answer(Some(page.clone())), answer(None), answer(Some(page))];
     let script = Script(Mutex::new((answers, Vec::new())));
     let line: &dyn Line = &script;
@@ -343,7 +355,7 @@ fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
         Err(NotTaken::Unreadable(fault)) => fault.message.to_string(),
         other => panic!("{other:?}"),
     };
-    let count = |view: systole_kit::ask::Viewed| view.count.to_string();
+    let count = |view: systole_kit::ask::ViewedPage| view.count.to_string();
     assert_eq!(unreadable(now(line.view(0)).map(count)), "the answer is empty");
     assert_eq!(unreadable(now(line.view(0)).map(count)), "the payload holds no view");
     assert_eq!(
@@ -361,49 +373,57 @@ fn money() -> impl Strategy<Value = Option<Money>> {
 }
 
 /// Any entry.
-pub(crate) fn entry() -> impl Strategy<Value = Entry> {
+pub(crate) fn entry() -> impl Strategy<Value = JournalEntry> {
     let number = || prop::option::of(any::<u64>());
     let word = "[a-z0-9./:-]{1,20}";
     prop_oneof![
         (word, "[0-9a-f]{64}", number(), money()).prop_map(
             |(model, prompt, reserve_tokens, reserve_money)| {
-                Entry::Started(Started { model, prompt, reserve_tokens, reserve_money })
+                JournalEntry::Started(ModelStarted { model, prompt, reserve_tokens, reserve_money })
             }
         ),
         (any::<u64>(), word, number(), number(), money(), crate::reply::words()).prop_map(
             |(of, stop, tokens_in, tokens_out, money, text)| {
-                Entry::Result(Outcome { of, stop, tokens_in, tokens_out, money, text, blobs: Vec::new() })
+                JournalEntry::Result(ModelCallOutcome {
+                    of,
+                    stop,
+                    tokens_in,
+                    tokens_out,
+                    money,
+                    text,
+                    blobs: Vec::new(),
+                })
             }
         ),
     ]
 }
 
 /// Any question.
-pub(crate) fn question() -> impl Strategy<Value = Question> {
+pub(crate) fn question() -> impl Strategy<Value = PumpQuestion> {
     prop_oneof![
-        (any::<u64>(), any::<bool>(), any::<bool>()).prop_map(|(from_seq, words, items)| Question::View {
-            from_seq,
-            words,
-            items
-        }),
-        ("[a-z.]{1,9}", any::<u64>()).prop_map(|(path, from)| Question::Configuration { path, from }),
+        (any::<u64>(), any::<bool>(), any::<bool>())
+            .prop_map(|(from_seq, words, items)| PumpQuestion::View { from_seq, words, items }),
+        ("[a-z.]{1,9}", any::<u64>()).prop_map(|(path, from)| PumpQuestion::Configuration { path, from }),
         ("[a-z.]{1,9}", proptest::option::of("[a-z&\"-]{0,4}"), any::<u64>())
-            .prop_map(|(name, element, from)| Question::Schema { name, element, from }),
-        ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| Question::Blob { hash, from }),
-        crate::reply::words().prop_map(|text| Question::PutBlob { text }),
-        any::<u64>().prop_map(|from| Question::Journal { from }),
+            .prop_map(|(name, element, from)| PumpQuestion::Schema { name, element, from }),
+        ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| PumpQuestion::Blob { hash, from }),
+        crate::reply::words().prop_map(|text| PumpQuestion::PutBlob { text }),
+        any::<u64>().prop_map(|from| PumpQuestion::Journal { from }),
     ]
 }
 
 #[test]
 fn a_text_that_is_put_may_be_as_large_as_a_reply() {
-    let limits = Limits { message_bytes: 4_000, reply_bytes: 8_000, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 4_000, reply_bytes: 8_000, ..DocumentLimits::default() };
     let document = |length| {
-        let question = Ok(Question::PutBlob { text: "x".repeat(length) });
-        Word::Ask { delivery: "d".into(), id: 9, question }.document().expect("written")
+        let question = Ok(PumpQuestion::PutBlob { text: "x".repeat(length) });
+        ListenerDocument::Ask { delivery: "d".into(), id: 9, question }.document().expect("written")
     };
     let room = 8_000 - document(0).len();
-    assert!(matches!(Word::read(&document(room), &limits), Ok(Word::Ask { question: Ok(_), .. })));
-    let over = Word::read(&document(room + 1), &limits);
-    assert!(!matches!(over, Ok(Word::Ask { question: Ok(_), .. })), "{over:?}");
+    assert!(matches!(
+        ListenerDocument::read(&document(room), &limits),
+        Ok(ListenerDocument::Ask { question: Ok(_), .. })
+    ));
+    let over = ListenerDocument::read(&document(room + 1), &limits);
+    assert!(!matches!(over, Ok(ListenerDocument::Ask { question: Ok(_), .. })), "{over:?}");
 }

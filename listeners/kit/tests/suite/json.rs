@@ -4,26 +4,26 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use systole_kit::schema::{Model, Slip};
+use systole_kit::schema::{SchemaModel, ValueSlip};
 
 use crate::fields::{held, told};
 
-fn model(name: &str) -> Model {
+fn model(name: &str) -> SchemaModel {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas").join(name);
     let xsd = std::fs::read(path.with_extension("xsd")).expect("the schema is there");
-    Model::read(&xsd).expect("it is in the profile")
+    SchemaModel::read(&xsd).expect("it is in the profile")
 }
 
 /// A schema with these declarations, of its element `a` among others.
-fn with(element: &str) -> Model {
+fn with(element: &str) -> SchemaModel {
     let xsd = format!(
         r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:systole:schema:v1" xmlns="urn:t"
           targetNamespace="urn:t" elementFormDefault="qualified">{element}</xs:schema>"#
     );
-    Model::read(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:?}"))
+    SchemaModel::read(xsd.as_bytes()).unwrap_or_else(|unfit| panic!("{unfit:?}"))
 }
 
-fn built(model: &Model, element: &str, json: &str) -> Result<String, Vec<Slip>> {
+fn built(model: &SchemaModel, element: &str, json: &str) -> Result<String, Vec<ValueSlip>> {
     let bytes = model.from_json_text(element, json.as_bytes()).expect("the element is there")?;
     Ok(String::from_utf8(bytes).expect("it is UTF-8"))
 }
@@ -202,7 +202,7 @@ fn a_default_that_can_never_apply_is_refused() {
             r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" xmlns:s="urn:systole:schema:v1" targetNamespace="urn:t"
               elementFormDefault="qualified">{element}</xs:schema>"#
         );
-        let unfit = Model::read(xsd.as_bytes()).expect_err(wanted);
+        let unfit = SchemaModel::read(xsd.as_bytes()).expect_err(wanted);
         assert!(
             unfit.iter().any(|one| one.message.contains(wanted) && !one.fix.is_empty()),
             "{wanted}: {unfit:?}"
@@ -220,7 +220,7 @@ fn elements_of_two_namespaces_are_built_into_theirs() {
       <xs:element name="a"><xs:complexType><xs:sequence><xs:element ref="o:e"/><xs:element name="b" type="xs:int"/>
         <xs:element name="d" type="xs:int" form="unqualified" minOccurs="0"/></xs:sequence></xs:complexType></xs:element>
     </xs:schema>"#;
-    let model = Model::read_among(xsd, &[("o", other)]).unwrap_or_else(|unfit| panic!("{unfit:?}"));
+    let model = SchemaModel::read_among(xsd, &[("o", other)]).unwrap_or_else(|unfit| panic!("{unfit:?}"));
     let wanted = r#"<a xmlns="urn:t"><e xmlns="urn:o"><c>1</c></e><b>2</b><d xmlns="">3</d></a>"#;
     let form = json!({"e": {"c": 1}, "b": 2, "d": 3});
     assert_eq!(built(&model, "a", &form.to_string()).expect("it fits"), wanted);
@@ -324,7 +324,7 @@ fn a_boolean_that_only_words_spell_is_a_boolean_of_json() {
     let xml = built(&words, "a", r#"{"b": false}"#).unwrap();
     assert_eq!(xml, r#"<a xmlns="urn:t"><b>false</b></a>"#);
     assert_eq!(words.to_json(xml.as_bytes()).unwrap(), json!({ "b": false }));
-    let schema = |model: &Model| model.json_schema("a").unwrap().schema["properties"]["b"].clone();
+    let schema = |model: &SchemaModel| model.json_schema("a").unwrap().schema["properties"]["b"].clone();
     assert_eq!(schema(&words), json!({ "type": "boolean" }));
     assert_eq!(schema(&boolean("true")), json!({ "enum": [true] }));
     assert!(built(&boolean("true"), "a", r#"{"b": false}"#).is_err());

@@ -1,6 +1,6 @@
 //! The target of a path into a payload: kinds of value, how often parts occur, and impossible values.
 
-use systole_kit::schema::{Model, Part, PartKind};
+use systole_kit::schema::{PayloadPart, PayloadPartKind, SchemaModel};
 
 const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:x" xmlns="urn:x" elementFormDefault="qualified">
   <xs:element name="order">
@@ -36,13 +36,13 @@ const XSD: &str = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targ
   <xs:element name="words" type="xs:string"/>
 </xs:schema>"#;
 
-fn order(model: &Model) -> Part<'_> {
+fn order(model: &SchemaModel) -> PayloadPart<'_> {
     model.part("order").unwrap()
 }
 
 #[test]
 fn parts_come_in_the_order_of_the_schema_with_how_often_they_come() {
-    let model = Model::read(XSD.as_bytes()).unwrap();
+    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
     let order = order(&model);
     let parts: Vec<_> = order
         .parts()
@@ -72,17 +72,17 @@ fn parts_come_in_the_order_of_the_schema_with_how_often_they_come() {
 
 #[test]
 fn a_part_has_a_kind_and_values_that_cannot_be() {
-    let model = Model::read(XSD.as_bytes()).unwrap();
+    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
     let part = |name: &str| order(&model).part(name).unwrap();
     let kind = |name: &str| part(name).kind();
-    assert_eq!(order(&model).kind(), PartKind::Parts);
+    assert_eq!(order(&model).kind(), PayloadPartKind::Parts);
     assert_eq!(
         [kind("total"), kind("paid"), kind("due")],
-        [PartKind::Number, PartKind::Flag, PartKind::Text]
+        [PayloadPartKind::Number, PayloadPartKind::Flag, PayloadPartKind::Text]
     );
-    assert_eq!([kind("line"), kind("id")], [PartKind::Text, PartKind::Text]);
-    assert_eq!(part("line").part("count").unwrap().kind(), PartKind::Number);
-    assert_eq!(model.part("words").unwrap().kind(), PartKind::Text);
+    assert_eq!([kind("line"), kind("id")], [PayloadPartKind::Text, PayloadPartKind::Text]);
+    assert_eq!(part("line").part("count").unwrap().kind(), PayloadPartKind::Number);
+    assert_eq!(model.part("words").unwrap().kind(), PayloadPartKind::Text);
     assert_eq!(part("kind").values(), ["a", "b"]);
     assert_eq!((part("kind").fault("a"), part("score").fault("9")), (None, None));
     assert!(part("kind").fault("c").is_some() && part("score").fault("10").is_some());
@@ -90,7 +90,7 @@ fn a_part_has_a_kind_and_values_that_cannot_be() {
 
 #[test]
 fn a_range_is_beyond_a_part_where_no_value_of_it_is_in_both() {
-    let model = Model::read(XSD.as_bytes()).unwrap();
+    let model = SchemaModel::read(XSD.as_bytes()).unwrap();
     let part = |name: &str| order(&model).part(name).unwrap();
     let score = part("score");
     for (from, to, beyond) in [

@@ -1,17 +1,17 @@
 //! The documents of the listener protocol: read, refused item by item, written and read back.
 
 use proptest::prelude::*;
-use systole_kit::reply::{Item, Said, Word};
-use systole_kit::{Limits, Payload, codes};
+use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use systole_kit::{DocumentLimits, Payload, codes};
 
-fn read(document: &str) -> Word {
-    Word::read(document.as_bytes(), &Limits::default()).expect(document)
+fn read(document: &str) -> ListenerDocument {
+    ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect(document)
 }
 
 fn reply(inside: &str) -> Vec<Item> {
     let document = format!("<reply xmlns='urn:systole:listener:v1' delivery='d1'>{inside}</reply>");
     match read(&document) {
-        Word::Reply { delivery, said: Said::Items(items) } if delivery == "d1" => items,
+        ListenerDocument::Reply { delivery, said: ReplyContent::Items(items) } if delivery == "d1" => items,
         other => panic!("not items: {other:?}"),
     }
 }
@@ -81,7 +81,9 @@ fn a_refused_item_does_not_leave_its_faults_to_the_next() {
 fn a_reply_whose_own_tag_breaks_a_limit_tells_its_sender() {
     let attributes: String = (0..65).map(|n| format!(" a{n}=''")).collect();
     let document = format!("<reply xmlns='urn:systole:listener:v1' delivery='d1'{attributes}/>");
-    let Word::Reply { said: Said::Items(items), .. } = read(&document) else { panic!("items") };
+    let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = read(&document) else {
+        panic!("items")
+    };
     assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
 }
 
@@ -106,15 +108,16 @@ fn an_item_may_name_its_receiver_and_thread() {
     let [item] = items.as_slice() else { panic!("one item") };
     assert_eq!((item.to.as_deref(), item.thread.as_deref()), (Some("critic"), Some("t.x")));
     assert_eq!(item.from.as_deref(), Some("liar"), "what it claims is there to be seen");
-    let written = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(items.clone()) };
-    assert_eq!(Word::read(&written.document().unwrap(), &Limits::default()), Ok(written));
+    let written =
+        ListenerDocument::Reply { delivery: "d1".to_owned(), said: ReplyContent::Items(items.clone()) };
+    assert_eq!(ListenerDocument::read(&written.document().unwrap(), &DocumentLimits::default()), Ok(written));
     assert_eq!(outcomes(&items), ["<a xmlns='u'/>"]);
 }
 
 #[test]
 fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
     let named = |name: &str| Some(name.to_owned());
-    let payload = Payload::read(b"<a xmlns='u'/>", &Limits::default()).expect("a payload");
+    let payload = Payload::read(b"<a xmlns='u'/>", &DocumentLimits::default()).expect("a payload");
     let plain = Item::plain(payload);
     for item in [
         Item { from: named("liar"), ..plain.clone() },
@@ -122,34 +125,45 @@ fn what_an_item_names_passes_the_gate_with_a_word_that_was_never_written() {
         Item { thread: named("t.x"), ..plain.clone() },
         plain,
     ] {
-        let word = Word::Reply { delivery: "d1".to_owned(), said: Said::Items(vec![item]) };
-        assert_eq!(word.through_gate(&Limits::default()), Ok(word));
+        let word =
+            ListenerDocument::Reply { delivery: "d1".to_owned(), said: ReplyContent::Items(vec![item]) };
+        assert_eq!(word.through_gate(&DocumentLimits::default()), Ok(word));
     }
 }
 
 #[test]
 fn a_reply_given_as_values_passes_no_limit_that_its_document_does_not_pass() {
-    let item = || Item::plain(Payload::read(b"<a xmlns=\"u\">word</a>", &Limits::default()).expect("valid"));
+    let item =
+        || Item::plain(Payload::read(b"<a xmlns=\"u\">word</a>", &DocumentLimits::default()).expect("valid"));
     let bytes = 3 * "<a xmlns=\"u\">word</a>".len();
-    let reply = Word::Reply { delivery: "d1".into(), said: Said::Items(vec![item(), item(), item()]) };
+    let reply = ListenerDocument::Reply {
+        delivery: "d1".into(),
+        said: ReplyContent::Items(vec![item(), item(), item()]),
+    };
     let document = reply.document().expect("nothing in it is refused");
-    let passed = |limits: Limits| {
+    let passed = |limits: DocumentLimits| {
         let passed = reply.through_gate(&limits).map(|word| fates(&word));
-        let read = Word::read(&document, &limits).map(|word| fates(&word));
+        let read = ListenerDocument::read(&document, &limits).map(|word| fates(&word));
         assert_eq!(passed.as_ref().ok(), read.as_ref().ok());
         passed.map_or(0, |fates| fates.iter().filter(|fate| fate.starts_with('<')).count())
     };
-    assert_eq!(passed(Limits { items: 3, ..Limits::default() }), 3);
-    assert_eq!(passed(Limits { items: 2, ..Limits::default() }), 0);
-    assert_eq!(passed(Limits { reply_bytes: document.len(), ..Limits::default() }), 3);
-    assert_eq!(passed(Limits { reply_bytes: document.len() - 1, ..Limits::default() }), 0);
-    assert_eq!(passed(Limits { reply_bytes: bytes, ..Limits::default() }), 0, "its tags count as well");
+    assert_eq!(passed(DocumentLimits { items: 3, ..DocumentLimits::default() }), 3);
+    assert_eq!(passed(DocumentLimits { items: 2, ..DocumentLimits::default() }), 0);
+    assert_eq!(passed(DocumentLimits { reply_bytes: document.len(), ..DocumentLimits::default() }), 3);
+    assert_eq!(passed(DocumentLimits { reply_bytes: document.len() - 1, ..DocumentLimits::default() }), 0);
+    assert_eq!(
+        passed(DocumentLimits { reply_bytes: bytes, ..DocumentLimits::default() }),
+        0,
+        "its tags count as well"
+    );
 }
 
 #[test]
 fn a_prefix_declared_on_the_reply_reaches_its_items() {
     let document = "<ns0:reply xmlns:ns0=\"urn:systole:listener:v1\" xmlns:ns1=\"u\" delivery=\"d\"><ns1:a/></ns0:reply>";
-    let Word::Reply { said: Said::Items(items), .. } = read(document) else { panic!("items") };
+    let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = read(document) else {
+        panic!("items")
+    };
     assert_eq!(outcomes(&items), ["<ns1:a xmlns:ns1=\"u\"/>"]);
 }
 
@@ -169,13 +183,13 @@ fn an_element_without_namespace_of_its_own_belongs_to_the_protocol() {
 fn failures_and_again_stand_instead_of_items() {
     let failure = "<reply xmlns='urn:systole:listener:v1' delivery='d'><failure code='upstream-down' retry='true'>\
                    the service answered 503</failure></reply>";
-    let Word::Reply { said, .. } = read(failure) else { panic!("a reply") };
+    let ListenerDocument::Reply { said, .. } = read(failure) else { panic!("a reply") };
     let words = "the service answered 503".to_owned();
-    assert_eq!(said, Said::Failure { code: "upstream-down".to_owned(), retry: true, words });
+    assert_eq!(said, ReplyContent::Failure { code: "upstream-down".to_owned(), retry: true, words });
     let again = "<reply xmlns='urn:systole:listener:v1' delivery='d'> <again code='agent.prose-only'>a<![CDATA[<]]>&gt;\
                  </again> </reply>";
-    let Word::Reply { said, .. } = read(again) else { panic!("a reply") };
-    assert_eq!(said, Said::Again { code: "agent.prose-only".to_owned(), words: "a<>".to_owned() });
+    let ListenerDocument::Reply { said, .. } = read(again) else { panic!("a reply") };
+    assert_eq!(said, ReplyContent::Again { code: "agent.prose-only".to_owned(), words: "a<>".to_owned() });
     let beside = reply("<failure code='x'/><a xmlns='u'/>");
     assert_eq!(outcomes(&beside), [codes::INVALID, "<a xmlns='u'/>"]);
     assert_eq!(outcomes(&reply("<failure>no code</failure>")), [codes::INVALID]);
@@ -188,11 +202,15 @@ fn the_other_documents_are_recognised() {
     let delivery = "d".to_owned();
     assert_eq!(
         read(&format!("<notice {ns} delivery='d' code='agent.second-action'>told</notice>")),
-        Word::Notice { delivery: delivery.clone(), code: "agent.second-action".into(), words: "told".into() }
+        ListenerDocument::Notice {
+            delivery: delivery.clone(),
+            code: "agent.second-action".into(),
+            words: "told".into()
+        }
     );
     assert_eq!(
         read(&format!("<progress {ns} delivery='d'>page 3</progress>")),
-        Word::Progress { delivery, words: "page 3".into() }
+        ListenerDocument::Progress { delivery, words: "page 3".into() }
     );
 }
 
@@ -209,13 +227,16 @@ fn a_broken_reply_still_tells_whose_it_is() {
     ];
     for tail in broken {
         let document = [head.as_bytes(), tail].concat();
-        let word = Word::read(&document, &Limits::default()).expect("the delivery can be read");
+        let word =
+            ListenerDocument::read(&document, &DocumentLimits::default()).expect("the delivery can be read");
         assert_eq!(word.delivery(), "d1");
-        let Word::Reply { said: Said::Items(items), .. } = word else { panic!("items") };
+        let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = word else { panic!("items") };
         assert_eq!(outcomes(&items), [codes::MALFORMED]);
     }
     let large = format!("{head}{}</reply>", "<a xmlns='u'/>".repeat(1 << 20));
-    let Word::Reply { said: Said::Items(items), .. } = read(&large) else { panic!("items") };
+    let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = read(&large) else {
+        panic!("items")
+    };
     assert_eq!(outcomes(&items), [codes::TOO_LARGE]);
 }
 
@@ -242,7 +263,7 @@ fn what_names_no_delivery_or_is_none_of_the_protocol_is_a_fault() {
         "<reply delivery='d'",
         "",
     ] {
-        Word::read(document.as_bytes(), &Limits::default()).expect_err(document);
+        ListenerDocument::read(document.as_bytes(), &DocumentLimits::default()).expect_err(document);
     }
 }
 
@@ -272,10 +293,11 @@ fn named() -> impl Strategy<Value = String> {
 
 fn payload() -> impl Strategy<Value = Payload> {
     (named(), words(), words()).prop_map(|(local, ns, text)| {
-        let mut writer = systole_kit::writer::Writer::new();
-        let name = systole_kit::writer::Name::new(&local).expect("a legal name");
+        let mut writer = systole_kit::writer::XmlWriter::new();
+        let name = systole_kit::writer::XmlName::new(&local).expect("a legal name");
         writer.open(name).xmlns(&format!("u{ns}")).attr("note", &text).text(&text);
-        Payload::read(&writer.finish(), &Limits::default()).expect("the writer writes what the gate takes")
+        Payload::read(&writer.finish(), &DocumentLimits::default())
+            .expect("the writer writes what the gate takes")
     })
 }
 
@@ -289,41 +311,36 @@ fn item() -> impl Strategy<Value = Item> {
     })
 }
 
-fn word() -> impl Strategy<Value = Word> {
+fn word() -> impl Strategy<Value = ListenerDocument> {
     let said = prop_oneof![
-        prop::collection::vec(item(), 0..4).prop_map(Said::Items),
-        (named(), any::<bool>(), words()).prop_map(|(code, retry, words)| Said::Failure {
+        prop::collection::vec(item(), 0..4).prop_map(ReplyContent::Items),
+        (named(), any::<bool>(), words()).prop_map(|(code, retry, words)| ReplyContent::Failure {
             code,
             retry,
             words
         }),
-        (named(), words()).prop_map(|(code, words)| Said::Again { code, words }),
+        (named(), words()).prop_map(|(code, words)| ReplyContent::Again { code, words }),
     ];
     prop_oneof![
-        (named(), said).prop_map(|(delivery, said)| Word::Reply { delivery, said }),
-        (named(), named(), words()).prop_map(|(delivery, code, words)| Word::Notice {
+        (named(), said).prop_map(|(delivery, said)| ListenerDocument::Reply { delivery, said }),
+        (named(), named(), words()).prop_map(|(delivery, code, words)| ListenerDocument::Notice {
             delivery,
             code,
             words
         }),
-        (named(), words()).prop_map(|(delivery, words)| Word::Progress { delivery, words }),
-        (named(), any::<u64>(), crate::journal::entry()).prop_map(|(delivery, id, entry)| Word::Journal {
-            delivery,
-            id,
-            entry: Ok(entry)
-        }),
-        (named(), any::<u64>(), crate::journal::question()).prop_map(|(delivery, id, question)| Word::Ask {
-            delivery,
-            id,
-            question: Ok(question)
+        (named(), words()).prop_map(|(delivery, words)| ListenerDocument::Progress { delivery, words }),
+        (named(), any::<u64>(), crate::journal::entry())
+            .prop_map(|(delivery, id, entry)| ListenerDocument::Journal { delivery, id, entry: Ok(entry) }),
+        (named(), any::<u64>(), crate::journal::question()).prop_map(|(delivery, id, question)| {
+            ListenerDocument::Ask { delivery, id, question: Ok(question) }
         }),
     ]
 }
 
 /// A message without the places of its faults: they count in a document that was never written.
-fn fates(word: &Word) -> Vec<String> {
+fn fates(word: &ListenerDocument) -> Vec<String> {
     match word {
-        Word::Reply { delivery, said: Said::Items(items) } => {
+        ListenerDocument::Reply { delivery, said: ReplyContent::Items(items) } => {
             let mut all = outcomes(items);
             all.extend(
                 items.iter().map(|Item { from, to, thread, .. }| format!("{from:?} {to:?} {thread:?}")),
@@ -331,10 +348,10 @@ fn fates(word: &Word) -> Vec<String> {
             all.push(delivery.clone());
             all
         }
-        Word::Journal { delivery, id, entry } => {
+        ListenerDocument::Journal { delivery, id, entry } => {
             vec![format!("{delivery} {id} {:?}", entry.as_ref().map_err(|fault| fault.code))]
         }
-        Word::Ask { delivery, id, question } => {
+        ListenerDocument::Ask { delivery, id, question } => {
             vec![format!("{delivery} {id} {:?}", question.as_ref().map_err(|fault| fault.code))]
         }
         other => vec![format!("{other:?}")],
@@ -345,15 +362,15 @@ proptest! {
     #[test]
     fn what_is_written_is_read_back(word in word()) {
         let document = word.document().expect("nothing in it is refused");
-        let back = Word::read(&document, &Limits::default()).expect("the kit reads what it writes");
+        let back = ListenerDocument::read(&document, &DocumentLimits::default()).expect("the kit reads what it writes");
         prop_assert_eq!(word, back);
     }
 
     #[test]
     fn a_word_passes_the_gate_as_its_document_does(word in word(), items in 0usize..5, bytes in 0usize..4_000) {
-        let limits = Limits { items, reply_bytes: 1_100 + bytes, message_bytes: bytes, ..Limits::default() };
+        let limits = DocumentLimits { items, reply_bytes: 1_100 + bytes, message_bytes: bytes, ..DocumentLimits::default() };
         let document = word.document().expect("nothing in it is refused");
-        match (Word::read(&document, &limits), word.through_gate(&limits)) {
+        match (ListenerDocument::read(&document, &limits), word.through_gate(&limits)) {
             (Ok(read), Ok(passed)) => prop_assert_eq!(fates(&read), fates(&passed)),
             (read, passed) => prop_assert_eq!(read.is_err(), passed.is_err()),
         }

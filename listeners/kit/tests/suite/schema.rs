@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use systole_kit::schema::{Finding, Model};
+use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 fn golden() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden")
@@ -15,14 +15,14 @@ const SCHEMAS: [&str; 12] = [
     "wrap",
 ];
 
-fn model(name: &str) -> Model {
+fn model(name: &str) -> SchemaModel {
     let read = |name: &str| {
         let path = golden().join("schemas").join(name).with_extension("xsd");
         std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     };
     let all: Vec<(&str, Vec<u8>)> = SCHEMAS.iter().map(|name| (*name, read(name))).collect();
     let among: Vec<(&str, &[u8])> = all.iter().map(|(name, xsd)| (*name, xsd.as_slice())).collect();
-    Model::read_among(&read(name), &among).unwrap_or_else(|unfit| panic!("{name}: {unfit:?}"))
+    SchemaModel::read_among(&read(name), &among).unwrap_or_else(|unfit| panic!("{name}: {unfit:?}"))
 }
 
 fn wrong_payloads() -> Vec<(String, String)> {
@@ -35,7 +35,7 @@ fn wrong_payloads() -> Vec<(String, String)> {
     rows.map(row).collect()
 }
 
-fn render(schema: &str, payload: &str, finding: Option<&Finding>) -> String {
+fn render(schema: &str, payload: &str, finding: Option<&PayloadFinding>) -> String {
     let mut text = String::new();
     writeln!(text, "{schema}: {}", payload.replace('\n', "⏎")).expect("a string takes everything");
     let Some(f) = finding else { return text + "  (no words)\n\n" };
@@ -88,7 +88,7 @@ fn with_facets(base: &str, facets: &str) -> String {
 }
 
 fn refused_constructs(xsd: &str) -> Vec<String> {
-    let unfit = Model::read(xsd.as_bytes()).expect_err(xsd);
+    let unfit = SchemaModel::read(xsd.as_bytes()).expect_err(xsd);
     for one in &unfit {
         assert!(one.line > 0 && one.column > 0 && !one.message.is_empty() && !one.fix.is_empty(), "{one:?}");
     }
@@ -176,7 +176,7 @@ fn a_facet_that_does_not_fit_or_is_dangerous_is_refused() {
 
 /// The refusals of a type with these facets, each facet on a line, next to three types that have facets
 /// themselves.
-fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::Unfit> {
+fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::ProfileViolation> {
     let text = format!(
         "<xs:simpleType name=\"small\"><xs:restriction base=\"xs:int\"><xs:minInclusive value=\"1\"/>\
          <xs:maxInclusive value=\"9\"/></xs:restriction></xs:simpleType>\
@@ -188,7 +188,7 @@ fn refused_of(base: &str, facets: &str) -> Vec<systole_kit::schema::Unfit> {
          </xs:restriction></xs:simpleType></xs:element>",
         facets.replace("/>", "/>\n")
     );
-    Model::read(xsd(&text).as_bytes()).err().unwrap_or_default()
+    SchemaModel::read(xsd(&text).as_bytes()).err().unwrap_or_default()
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn identity_constraints_are_refused_by_their_own_names() {
              </xs:sequence></xs:complexType>{}</xs:element>",
             constraint(name)
         );
-        let unfit = Model::read(xsd(&text).as_bytes()).expect_err(name);
+        let unfit = SchemaModel::read(xsd(&text).as_bytes()).expect_err(name);
         let told: Vec<(&str, &str)> =
             unfit.iter().map(|one| (one.construct.as_str(), one.fix.as_str())).collect();
         assert_eq!(told, [(&*format!("xs:{name}"), "check it in the listener")]);
@@ -290,7 +290,7 @@ fn assert_refused(rows: &[(String, &str)]) {
 #[test]
 fn a_refusal_of_a_schema_says_where_why_and_what_instead() {
     let text = xsd(&format!("{GOOD}\n  <xs:include schemaLocation=\"b.xsd\"/>\n"));
-    let unfit = Model::read(text.as_bytes()).expect_err("an include is refused");
+    let unfit = SchemaModel::read(text.as_bytes()).expect_err("an include is refused");
     let [only] = unfit.as_slice() else { panic!("one refusal: {unfit:?}") };
     assert_eq!((only.line, only.column), (3, 3));
     assert_eq!(only.message, "a schema never fetches another");
@@ -336,7 +336,7 @@ fn an_example_that_never_ends_is_none_and_costs_little() {
         .collect();
     let deep = xsd(&format!(r#"<xs:element name="a" type="t0"/>{deep}<xs:complexType name="t80"/>"#));
     let deep = deep.replacen("<xs:schema ", "<xs:schema xmlns=\"urn:t\" ", 1);
-    assert_eq!(Model::read(deep.as_bytes()).expect("it is read").example("a"), None);
+    assert_eq!(SchemaModel::read(deep.as_bytes()).expect("it is read").example("a"), None);
 }
 
 #[test]
@@ -361,7 +361,7 @@ fn row_25_the_last_of_many_elements_is_found_and_named() {
     let many = with_content(
         r#"<xs:sequence><xs:element name="b" type="xs:int" maxOccurs="unbounded"/></xs:sequence>"#,
     );
-    let many = Model::read(many.as_bytes()).expect("it is in the profile");
+    let many = SchemaModel::read(many.as_bytes()).expect("it is in the profile");
     let body = "<b>1</b>".repeat(65_535);
     let right = format!(r#"<a xmlns="urn:t">{body}</a>"#);
     assert_eq!(many.explain(right.as_bytes()), None);
@@ -389,12 +389,12 @@ fn a_model_may_be_shared_between_threads() {
 }
 
 /// A schema with this root element and the declarations next to it.
-fn annotated(element: &str) -> Result<Model, Vec<systole_kit::schema::Unfit>> {
+fn annotated(element: &str) -> Result<SchemaModel, Vec<systole_kit::schema::ProfileViolation>> {
     let xsd = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:s=\"urn:systole:schema:v1\" \
          xmlns=\"urn:d\" targetNamespace=\"urn:d\" elementFormDefault=\"qualified\">{element}</xs:schema>"
     );
-    Model::read(xsd.as_bytes())
+    SchemaModel::read(xsd.as_bytes())
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn a_payload_is_one_line_of_prompt_text() {
   <xs:element name="ping"><xs:complexType/></xs:element>
   <xs:element name="word" type="xs:string"/>
 </xs:schema>"#;
-    let model = systole_kit::schema::Model::read(xsd).unwrap();
+    let model = systole_kit::schema::SchemaModel::read(xsd).unwrap();
     assert_eq!(
         model.prompt("search").unwrap(),
         "- <search>: Finds text. Parameters, in this order: attribute fast(true or false, required), \

@@ -1,7 +1,7 @@
 //! Several namespaces: what an import finds, what it never does, and the messages of its
 //! refusals.
 
-use systole_kit::schema::{Model, Unfit};
+use systole_kit::schema::{ProfileViolation, SchemaModel};
 
 /// A schema of this namespace with these imports and declarations.
 fn schema(namespace: &str, imports: &[&str], body: &str) -> String {
@@ -12,12 +12,12 @@ fn schema(namespace: &str, imports: &[&str], body: &str) -> String {
     )
 }
 
-fn among(xsd: &str, others: &[(&str, &str)]) -> Result<Model, Vec<Unfit>> {
+fn among(xsd: &str, others: &[(&str, &str)]) -> Result<SchemaModel, Vec<ProfileViolation>> {
     let others: Vec<(&str, &[u8])> = others.iter().map(|(name, text)| (*name, text.as_bytes())).collect();
-    Model::read_among(xsd.as_bytes(), &others)
+    SchemaModel::read_among(xsd.as_bytes(), &others)
 }
 
-fn only(refused: Result<Model, Vec<Unfit>>) -> Unfit {
+fn only(refused: Result<SchemaModel, Vec<ProfileViolation>>) -> ProfileViolation {
     let mut unfit = refused.expect_err("it is refused");
     assert_eq!(unfit.len(), 1, "{unfit:?}");
     unfit.remove(0)

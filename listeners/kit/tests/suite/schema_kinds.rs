@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use systole_kit::schema::{Model, Unfit};
+use systole_kit::schema::{ProfileViolation, SchemaModel};
 
 /// A schema with these simple types, whose only element has the type `t`.
-fn read(types: &str) -> Result<Model, Vec<Unfit>> {
+fn read(types: &str) -> Result<SchemaModel, Vec<ProfileViolation>> {
     let xsd = format!(
         "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" \
          elementFormDefault=\"qualified\">\n{types}<xs:element name=\"a\" type=\"t\"/></xs:schema>"
     );
-    Model::read(xsd.as_bytes())
+    SchemaModel::read(xsd.as_bytes())
 }
 
 fn simple(name: &str, inside: &str) -> String {
@@ -58,8 +58,9 @@ fn what_xsd_forbids_of_lists_and_unions_is_refused_by_name() {
     ];
     for (types, construct, words) in rows {
         let unfit = read(&types).expect_err(&types);
-        let is_it =
-            |one: &Unfit| one.construct == construct && one.message.contains(words) && !one.fix.is_empty();
+        let is_it = |one: &ProfileViolation| {
+            one.construct == construct && one.message.contains(words) && !one.fix.is_empty()
+        };
         assert!(unfit.iter().any(is_it), "{construct}, {words}: {unfit:?}");
     }
 }
@@ -134,9 +135,9 @@ fn a_list_and_a_union_are_described_in_a_line() {
 }
 
 /// A schema with these declarations.
-fn whole(body: &str) -> Result<Model, Vec<Unfit>> {
+fn whole(body: &str) -> Result<SchemaModel, Vec<ProfileViolation>> {
     let head = "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns=\"urn:k\" targetNamespace=\"urn:k\" elementFormDefault=\"qualified\">";
-    Model::read(format!("{head}{body}</xs:schema>").as_bytes())
+    SchemaModel::read(format!("{head}{body}</xs:schema>").as_bytes())
 }
 
 #[test]

@@ -2,19 +2,19 @@
 
 use std::io::{self, Read};
 
-use systole_kit::ask::Question;
-use systole_kit::envelope::{Address, Stamp, write_envelope};
+use systole_kit::ask::PumpQuestion;
+use systole_kit::envelope::{EnvelopeAddress, Stamp, write_envelope};
 use systole_kit::framing::with_length;
 use systole_kit::line::NotTaken;
-use systole_kit::reply::{Said, Word};
+use systole_kit::reply::{ListenerDocument, ReplyContent};
 use systole_kit::stdio::{Failure, Turn, serve};
-use systole_kit::told::{Answer, cancel};
-use systole_kit::{Limits, Payload};
+use systole_kit::told::{PumpAnswer, cancel};
+use systole_kit::{DocumentLimits, Payload};
 
 const NS: &str = "https://xml-pipeline.org/ns/shout/v1";
 
 fn delivery(token: &str, body: &str) -> Vec<u8> {
-    let payload = Payload::read(body.as_bytes(), &Limits::default()).unwrap();
+    let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
     let stamp = Stamp {
         delivery: token.into(),
         key: "k".into(),
@@ -23,7 +23,7 @@ fn delivery(token: &str, body: &str) -> Vec<u8> {
         attempt: 1,
         ..Stamp::default()
     };
-    let address = Address { from: Some("alice"), to: Some("shout"), thread: Some("sess-1") };
+    let address = EnvelopeAddress { from: Some("alice"), to: Some("shout"), thread: Some("sess-1") };
     write_envelope(&address, Some(&stamp), &payload)
 }
 
@@ -53,13 +53,15 @@ fn lines(documents: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The output, document by document.
-fn words(said: &[u8]) -> Vec<Word> {
+fn words(said: &[u8]) -> Vec<ListenerDocument> {
     let documents = said.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    documents.map(|document| Word::read(document, &Limits::default()).unwrap()).collect()
+    documents.map(|document| ListenerDocument::read(document, &DocumentLimits::default()).unwrap()).collect()
 }
 
-fn payload_of(word: &Word) -> (String, String) {
-    let Word::Reply { delivery, said: Said::Items(items) } = word else { panic!("{word:?}") };
+fn payload_of(word: &ListenerDocument) -> (String, String) {
+    let ListenerDocument::Reply { delivery, said: ReplyContent::Items(items) } = word else {
+        panic!("{word:?}")
+    };
     let payload = items[0].payload.as_ref().unwrap();
     (delivery.clone(), payload.text())
 }
@@ -100,40 +102,50 @@ fn a_failure_keeps_its_code_and_several_payloads_are_several_items() {
         Err(Failure::new("busy", "come back").again_later())
     };
     serve(lines(&[say("d1", ""), say("d2", "")]).as_slice(), &mut said, answer).unwrap();
-    let [Word::Reply { said: one, .. }, Word::Reply { said: two, .. }] = &words(&said)[..] else { panic!() };
-    let failed =
-        Said::Failure { code: "failed".into(), retry: false, words: "invalid digit found in string".into() };
+    let [ListenerDocument::Reply { said: one, .. }, ListenerDocument::Reply { said: two, .. }] =
+        &words(&said)[..]
+    else {
+        panic!()
+    };
+    let failed = ReplyContent::Failure {
+        code: "failed".into(),
+        retry: false,
+        words: "invalid digit found in string".into(),
+    };
     assert_eq!(*one, failed);
-    assert_eq!(*two, Said::Failure { code: "busy".into(), retry: true, words: "come back".into() });
+    assert_eq!(*two, ReplyContent::Failure { code: "busy".into(), retry: true, words: "come back".into() });
 
     let mut said = Vec::new();
     let both = |turn: &mut Turn<'_>| vec![shout(turn), shout(turn)];
     serve(lines(&[say("d1", "")]).as_slice(), &mut said, both).unwrap();
-    let Word::Reply { said: Said::Items(items), .. } = &words(&said)[0] else { panic!() };
+    let ListenerDocument::Reply { said: ReplyContent::Items(items), .. } = &words(&said)[0] else { panic!() };
     assert_eq!(items.len(), 2);
 }
 
 #[test]
 fn a_question_is_answered_in_the_middle_of_a_turn_and_a_later_delivery_waits() {
-    let answer = |id| Answer { delivery: "d1".into(), id, payload: None }.document();
+    let answer = |id| PumpAnswer { delivery: "d1".into(), id, payload: None }.document();
     let other = Payload::write(NS, "other", |_| ());
-    let stray = Answer { delivery: "d0".into(), id: 1, payload: Some(other) }.document();
+    let stray = PumpAnswer { delivery: "d0".into(), id: 1, payload: Some(other) }.document();
     let input = lines(&[say("d1", "one"), stray, say("d2", "two"), answer(1), answer(2)]);
     let mut said = Vec::new();
     serve(Slow(&input), &mut said, |turn| {
         if turn.delivered().stamp.delivery == "d1" {
             turn.progress("thinking");
             turn.notice("agent.second-action", "only one");
-            assert_eq!(turn.ask(Question::View { from_seq: 0, words: false, items: true }), Ok(None));
-            assert_eq!(turn.ask(Question::View { from_seq: 4, words: false, items: true }), Ok(None));
+            assert_eq!(turn.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }), Ok(None));
+            assert_eq!(turn.ask(PumpQuestion::View { from_seq: 4, words: false, items: true }), Ok(None));
         }
         shout(turn)
     })
     .unwrap();
     let words = words(&said);
-    assert!(matches!(&words[0], Word::Progress { words, .. } if words == "thinking"));
-    assert!(matches!(&words[1], Word::Notice { code, .. } if code == "agent.second-action"));
-    assert!(matches!(&words[2], Word::Ask { id: 1, .. }) && matches!(&words[3], Word::Ask { id: 2, .. }));
+    assert!(matches!(&words[0], ListenerDocument::Progress { words, .. } if words == "thinking"));
+    assert!(matches!(&words[1], ListenerDocument::Notice { code, .. } if code == "agent.second-action"));
+    assert!(
+        matches!(&words[2], ListenerDocument::Ask { id: 1, .. })
+            && matches!(&words[3], ListenerDocument::Ask { id: 2, .. })
+    );
     assert_eq!(payload_of(&words[4]).1, "ONE");
     assert_eq!(payload_of(&words[5]).1, "TWO");
 }
@@ -144,7 +156,7 @@ fn waiters_get_an_error_when_the_delivery_is_called_back_or_the_pump_is_gone() {
         let mut said = Vec::new();
         serve(input.as_slice(), &mut said, |turn| {
             assert_eq!(
-                turn.ask(Question::View { from_seq: 0, words: false, items: true }),
+                turn.ask(PumpQuestion::View { from_seq: 0, words: false, items: true }),
                 Err(NotTaken::Over)
             );
             shout(turn)

@@ -1,12 +1,12 @@
 //! The writer: for any input, its output is well-formed and reads back to that input.
 
-use systole_kit::Limits;
-use systole_kit::gate::{Gate, Step, check};
-use systole_kit::writer::{Name, Writer, visible};
+use systole_kit::DocumentLimits;
+use systole_kit::gate::{Gate, GateStep, check};
+use systole_kit::writer::{XmlName, XmlWriter, visible};
 
 #[test]
 fn escapes_what_a_parser_would_read_otherwise() {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("a").attr("b", "\"'<>&\t\r\n ").text("\"'<>&]]>\t\r\n ");
     let expected = "<a b=\"&quot;'&lt;&gt;&amp;&#9;&#13;&#10; \">\"'&lt;&gt;&amp;]]&gt;\t&#13;\n </a>";
     assert_eq!(String::from_utf8(writer.finish()).expect("UTF-8"), expected);
@@ -19,13 +19,13 @@ fn every_character_is_written_readable() {
         .filter(|code| *code < 0x1_0000 || code % 97 == 0)
         .filter_map(char::from_u32)
         .collect();
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("a").attr("b", &all).text(&all);
     let document = writer.finish();
-    let limits = Limits { message_bytes: 16 << 20, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 16 << 20, ..DocumentLimits::default() };
     check(&document, &limits).expect("well-formed");
     let mut gate = Gate::strict(&document, &limits).expect("UTF-8");
-    assert!(matches!(gate.step(), Ok(Step::Open(_))));
+    assert!(matches!(gate.step(), Ok(GateStep::Open(_))));
     let replaced = |c: char| if systole_kit::characters::is_legal(c) { c } else { '\u{fffd}' };
     let expected: String = all.chars().map(replaced).collect();
     assert!(gate.attribute("b").expect("b") == expected);
@@ -35,12 +35,12 @@ fn every_character_is_written_readable() {
 #[test]
 fn a_character_is_written_alike_alone_and_among_others() {
     let in_text = |text: &str| {
-        let mut writer = Writer::new();
+        let mut writer = XmlWriter::new();
         writer.open("a").text(text);
         String::from_utf8(writer.finish()).expect("UTF-8")
     };
     let in_attribute = |text: &str| {
-        let mut writer = Writer::new();
+        let mut writer = XmlWriter::new();
         writer.open("a").attr("b", text).empty();
         String::from_utf8(writer.finish()).expect("UTF-8")
     };
@@ -54,7 +54,7 @@ fn a_character_is_written_alike_alone_and_among_others() {
 
 #[test]
 fn an_element_that_is_let_go_is_closed() {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("a").content(|inside| {
         let _start = inside.open("b").attr("c", "1");
     });
@@ -63,9 +63,9 @@ fn an_element_that_is_let_go_is_closed() {
 
 #[test]
 fn names_that_are_none_are_not_taken() {
-    assert!(Name::new("p:a-1.\u{e9}").is_some());
+    assert!(XmlName::new("p:a-1.\u{e9}").is_some());
     for name in ["", "1a", "a b", "a>", ":a", "a:", "a:b:c", "a\"", "\u{300}a"] {
-        assert!(Name::new(name).is_none(), "{name}");
+        assert!(XmlName::new(name).is_none(), "{name}");
     }
 }
 

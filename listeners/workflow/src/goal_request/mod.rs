@@ -6,12 +6,12 @@
 
 mod shown;
 
-use systole_kit::writer::{Start, Writer};
-use systole_kit::{Fault, Limits, Payload, namespaces};
+use systole_kit::writer::{StartTag, XmlWriter};
+use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
 pub use shown::{read_back, shown_text};
 
-use crate::spec::{ElementName, Tasks};
+use crate::spec::{ElementName, TaskRule};
 
 /// A goal with everything that its agent sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,32 +23,32 @@ pub struct GoalRequest<'a> {
     /// Whether the answer `CONVERGED` ends the goal's loop. The agent reads this; the model does not see it.
     pub converges: bool,
     /// The earlier outputs, in order. If empty, there is no `<context>`.
-    pub context: Vec<Part>,
+    pub context: Vec<EarlierOutput>,
     /// What the agent must do.
     pub assignment: Assignment<'a>,
     /// The change that the supervisor or a person wants.
     pub correction: Option<Correction<'a>>,
     /// Which agents may get tasks from the goal's agent, and how many.
-    pub tasks: Option<&'a Tasks>,
+    pub tasks: Option<&'a TaskRule>,
 }
 
 /// A part of a context.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum EarlierOutput {
     /// One output.
-    Goal(Shown),
+    Goal(ShownOutput),
     /// The outputs of an earlier pass of a loop. At least one.
     Iteration {
         /// The number of the pass, from 1.
         n: u32,
         /// The outputs in it.
-        goals: Vec<Shown>,
+        goals: Vec<ShownOutput>,
     },
 }
 
 /// An output as a context shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownOutput {
     /// The goal that gave it: `frame`, `evaluate[optimist]`, `review[3]`, `review[3][critic]`.
     pub id: String,
     /// How the goal ended if it did not succeed: `failed`, `not-converged`.
@@ -118,7 +118,7 @@ impl GoalRequest<'_> {
     /// If it is longer than a message may be. The code is `payload.too-large`.
     pub fn payload(&self) -> Result<Payload, Fault> {
         let gives = self.gives.map(|name| format!("{{{}}}{}", name.namespace, name.local));
-        let mut writer = Writer::new();
+        let mut writer = XmlWriter::new();
         writer
             .open("goal-request")
             .xmlns(namespaces::WORKFLOW)
@@ -131,10 +131,10 @@ impl GoalRequest<'_> {
                 inside.open("workflow").attr("name", self.workflow).content(|workflow| self.write(workflow));
                 inside.text("\n");
             });
-        Payload::read(&writer.finish(), &Limits::default())
+        Payload::read(&writer.finish(), &DocumentLimits::default())
     }
 
-    fn write(&self, out: &mut Writer) {
+    fn write(&self, out: &mut XmlWriter) {
         out.text("\n\n");
         if !self.context.is_empty() {
             out.open("context").content(|context| write_parts(context, &self.context));
@@ -159,12 +159,12 @@ impl GoalRequest<'_> {
     }
 }
 
-fn write_parts(out: &mut Writer, parts: &[Part]) {
+fn write_parts(out: &mut XmlWriter, parts: &[EarlierOutput]) {
     for (at, part) in parts.iter().enumerate() {
         out.text(if at == 0 { "\n  " } else { "\n\n  " });
         match part {
-            Part::Goal(goal) => write_goal(out, goal, "  "),
-            Part::Iteration { n, goals } => {
+            EarlierOutput::Goal(goal) => write_goal(out, goal, "  "),
+            EarlierOutput::Iteration { n, goals } => {
                 out.open("iteration").number("n", u64::from(*n)).content(|pass| {
                     for (at, goal) in goals.iter().enumerate() {
                         pass.text(if at == 0 { "\n    " } else { "\n\n    " });
@@ -178,12 +178,12 @@ fn write_parts(out: &mut Writer, parts: &[Part]) {
     out.text("\n");
 }
 
-fn write_goal(out: &mut Writer, goal: &Shown, indent: &str) {
+fn write_goal(out: &mut XmlWriter, goal: &ShownOutput, indent: &str) {
     let start = out.open("goal").attr("id", &goal.id).attr_if("outcome", goal.outcome.as_deref());
     write_text(start, &goal.text, indent);
 }
 
 /// Writes the text on lines between the tags, unindented. Only the end tag is indented.
-fn write_text(start: Start<'_, '_>, text: &str, indent: &str) {
+fn write_text(start: StartTag<'_, '_>, text: &str, indent: &str) {
     start.text(&format!("\n{text}\n{indent}"));
 }

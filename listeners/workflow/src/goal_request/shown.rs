@@ -2,9 +2,9 @@
 //!
 //! A payload or a text comes in, a text goes out. The text is not escaped for where it is put: the writer does that.
 
-use systole_kit::gate::{Gate, Step, Tag};
-use systole_kit::writer::{Name, Writer};
-use systole_kit::{Fault, Limits, Payload, namespaces};
+use systole_kit::gate::{Gate, GateStep, Tag};
+use systole_kit::writer::{XmlName, XmlWriter};
+use systole_kit::{DocumentLimits, Fault, Payload, namespaces};
 
 /// A payload as a context shows it.
 ///
@@ -32,10 +32,10 @@ pub fn read_back(text: &str) -> &str {
 }
 
 fn canonical(payload: &Payload) -> Result<String, Fault> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP)?;
-    let mut writer = Writer::with_capacity(payload.bytes().len());
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP)?;
+    let mut writer = XmlWriter::with_capacity(payload.bytes().len());
     let (mut has_markup, mut text) = (false, String::new());
-    if let Step::Open(tag) = gate.step()? {
+    if let GateStep::Open(tag) = gate.step()? {
         let mut copy = Copy { gate: &mut gate, has_markup: &mut has_markup, text: &mut text };
         copy.element(&mut writer, tag)?;
     }
@@ -52,16 +52,16 @@ struct Copy<'c, 'd> {
 }
 
 impl<'d> Copy<'_, 'd> {
-    fn element(&mut self, writer: &mut Writer, tag: Tag<'d>) -> Result<(), Fault> {
+    fn element(&mut self, writer: &mut XmlWriter, tag: Tag<'d>) -> Result<(), Fault> {
         let mut attributes: Vec<(&str, String)> =
             self.gate.attributes().iter().map(|found| (found.local, found.value().into_owned())).collect();
         attributes.sort();
         *self.has_markup |= !attributes.is_empty();
         // The gate accepts only legal names.
-        let Some(name) = Name::new(tag.local) else { return Ok(()) };
+        let Some(name) = XmlName::new(tag.local) else { return Ok(()) };
         let mut start = writer.open(name);
         for (local, value) in &attributes {
-            if let Some(local) = Name::new(local) {
+            if let Some(local) = XmlName::new(local) {
                 start = start.attr(local, value);
             }
         }
@@ -70,21 +70,21 @@ impl<'d> Copy<'_, 'd> {
         read
     }
 
-    fn inside(&mut self, writer: &mut Writer) -> Result<(), Fault> {
+    fn inside(&mut self, writer: &mut XmlWriter) -> Result<(), Fault> {
         loop {
             match self.gate.step()? {
-                Step::Open(tag) => {
+                GateStep::Open(tag) => {
                     *self.has_markup = true;
                     self.element(writer, tag)?;
                 }
-                Step::Text(part) => {
+                GateStep::Text(part) => {
                     let mut text = String::new();
                     part.append_to(&mut text);
                     writer.text(&text);
                     self.text.push_str(&text);
                 }
-                Step::Close | Step::Done => return Ok(()),
-                Step::Instruction => {}
+                GateStep::Close | GateStep::Done => return Ok(()),
+                GateStep::Instruction => {}
             }
         }
     }

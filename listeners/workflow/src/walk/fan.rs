@@ -5,12 +5,12 @@ use super::leaf::{Leaf, at};
 use super::{Flow, Unit, Walk};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
-use crate::spec::{Budget, Each, Step, Work};
+use crate::spec::{Budget, EachList, Step, StepAction};
 use crate::tree::Node;
 
 impl Walk<'_> {
     /// A step for each item of a list.
-    pub(super) fn each(&mut self, step: &Step, each: &Each, known: &mut Known) -> Flow {
+    pub(super) fn each(&mut self, step: &Step, each: &EachList, known: &mut Known) -> Flow {
         let base = known.clone();
         let tree = self.facts.list(&base.key(&step.id), || Node::read(base.output(&each.list)?));
         let count = tree.as_ref().map_or(0, |tree| tree.count(&each.list.fields));
@@ -157,7 +157,7 @@ impl Walk<'_> {
         let entry = Entry { item, ..Entry::new(&step.id, Output::Failed(Failure::new("", ""))) };
         let key = format!("{}{}", known.key(""), entry.label());
         let first = match &step.work {
-            Work::Do(goal) if goal.by.len() > 1 && is_leaf(step) => {
+            StepAction::Do(goal) if goal.by.len() > 1 && is_leaf(step) => {
                 goal.by.first().map(|agent| format!("{key}[{agent}]"))
             }
             _ => None,
@@ -170,28 +170,28 @@ impl Walk<'_> {
 fn is_leaf(step: &Step) -> bool {
     match &step.work {
         // Tasks need no branch: the goal's agent gives them in its own thread.
-        Work::Do(_) => step.supervise.is_none(),
-        Work::Call(_) => true,
+        StepAction::Do(_) => step.supervise.is_none(),
+        StepAction::Call(_) => true,
         _ => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use systole_kit::{Limits, Payload, namespaces};
+    use systole_kit::{DocumentLimits, Payload, namespaces};
 
     use super::super::{Turn, run};
     use crate::facts::Facts;
     use crate::note::{Note, Started};
-    use crate::spec::{Each, ElementName, Goal, Path, Step, Work, Workflow};
+    use crate::spec::{EachList, ElementName, Goal, Path, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-        Step::new(id, Work::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+        Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
     }
 
     fn read(xml: &str) -> Payload {
-        Payload::read(xml.as_bytes(), &Limits::default()).unwrap()
+        Payload::read(xml.as_bytes(), &DocumentLimits::default()).unwrap()
     }
 
     fn ended(id: &str) -> Payload {
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn an_item_that_is_over_before_an_earlier_one_does_not_hide_it() {
         let list = Path { goal: "request".into(), agent: None, fields: vec!["n".into()] };
-        let each = Some(Each { list, at_once: 2, least: 0, most: None });
+        let each = Some(EachList { list, at_once: 2, least: 0, most: None });
         let returns = ElementName { namespace: "urn:x".into(), local: "x".into() };
         let steps = vec![Step { each, ..goal("part") }, goal("answer")];
         let workflow = Workflow { name: "one".into(), returns, returns_text: true, steps, description: None };

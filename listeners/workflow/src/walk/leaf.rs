@@ -7,7 +7,7 @@ use super::{Flow, Unit, Walk};
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output};
 use crate::shown::{self, Asked};
-use crate::spec::{ElementName, Step, Work};
+use crate::spec::{ElementName, Step, StepAction};
 
 /// What came of a leaf, for each of its agents.
 pub(super) enum Leaf {
@@ -51,7 +51,7 @@ impl Walk<'_> {
             Unit::Waits => waits = true,
         };
         match &step.work {
-            Work::Do(goal) => {
+            StepAction::Do(goal) => {
                 for agent in &goal.by {
                     let named = (goal.by.len() > 1).then(|| agent.clone());
                     let entry = Entry { agent: named, ..own.clone() };
@@ -75,7 +75,7 @@ impl Walk<'_> {
                     take(unit, entry);
                 }
             }
-            Work::Call(call) => {
+            StepAction::Call(call) => {
                 let key = format!("{prefix}{}", own.label());
                 let item = |label: &str| {
                     Ok(items::spawn(label, &call.to, &items::call(call, &own_view())?, &step.budget))

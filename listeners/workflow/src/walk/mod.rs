@@ -17,7 +17,7 @@ use crate::facts::{FINAL, Facts, State};
 use crate::items::{self, Terms};
 use crate::known::{Entry, Failure, Known, Output};
 use crate::note::{Decided, Note, Started};
-use crate::spec::{Step, Work, Workflow, found};
+use crate::spec::{Step, StepAction, Workflow, found};
 
 /// What can be started in one reply; the pump takes 64 items, and a note and a wait stand beside these.
 const MOST: usize = 60;
@@ -203,7 +203,7 @@ impl<'w> Walk<'w> {
             (None, _) if step.has_own_thread() && !self.is_done_here(step, known) => {
                 self.own_thread(step, known)
             }
-            (None, Work::Parallel { steps, at_once }) => self.parallel(step, (steps, *at_once), known),
+            (None, StepAction::Parallel { steps, at_once }) => self.parallel(step, (steps, *at_once), known),
             (None, _) => self.work(step, known),
         }
     }
@@ -218,12 +218,14 @@ impl<'w> Walk<'w> {
     /// What a step does, once.
     fn work(&mut self, step: &Step, known: &mut Known) -> Flow {
         match &step.work {
-            Work::Do(_) | Work::Call(_) => self.leaf(step, None, known),
-            Work::Ask(question) => self.ask(step, question, known),
-            Work::Wait { ms } => self.wait(step, *ms, known),
-            Work::Group { steps } => self.sequence(steps, known),
-            Work::Parallel { steps, at_once } => self.parallel(step, (steps, *at_once), known),
-            Work::Repeat { steps, until, at_most } => self.repeat(step, (steps, until, *at_most), known),
+            StepAction::Do(_) | StepAction::Call(_) => self.leaf(step, None, known),
+            StepAction::Ask(question) => self.ask(step, question, known),
+            StepAction::Wait { ms } => self.wait(step, *ms, known),
+            StepAction::Group { steps } => self.sequence(steps, known),
+            StepAction::Parallel { steps, at_once } => self.parallel(step, (steps, *at_once), known),
+            StepAction::Repeat { steps, until, at_most } => {
+                self.repeat(step, (steps, until, *at_most), known)
+            }
         }
     }
 

@@ -5,10 +5,10 @@ use crate::ask_person;
 use crate::facts::State;
 use crate::items;
 use crate::known::{Entry, Failure, Known, Output};
-use crate::spec::{Question, Step};
+use crate::spec::{QuestionStep, Step};
 
 impl Walk<'_> {
-    pub(super) fn ask(&mut self, step: &Step, question: &Question, known: &mut Known) -> Flow {
+    pub(super) fn ask(&mut self, step: &Step, question: &QuestionStep, known: &mut Known) -> Flow {
         match self.answer(&known.key(&step.id), question, known) {
             Unit::Waits => Flow::Waits,
             Unit::Over(Output::Failed(failure)) => Flow::Failed(super::leaf::at(&step.id, &failure)),
@@ -20,7 +20,7 @@ impl Walk<'_> {
     }
 
     /// What a person answers to a question that is asked under a key.
-    pub(super) fn answer(&mut self, key: &str, question: &Question, known: &Known) -> Unit {
+    pub(super) fn answer(&mut self, key: &str, question: &QuestionStep, known: &Known) -> Unit {
         let facts = self.facts;
         if facts.tries(key).is_empty() && !question.shows.is_empty() && !facts.has_numbers() {
             self.needs_numbers = true;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::{Flow, Walk};
 use crate::condition;
 use crate::known::{Entry, Known, Part, is_converged};
-use crate::spec::{Step, Until};
+use crate::spec::{RepeatUntil, Step};
 
 impl Walk<'_> {
     pub(super) fn repeat(
         &mut self,
         step: &Step,
-        (steps, until, at_most): (&[Step], &Until, u32),
+        (steps, until, at_most): (&[Step], &RepeatUntil, u32),
         known: &mut Known,
     ) -> Flow {
         let key = known.key(&step.id);
@@ -31,17 +31,19 @@ impl Walk<'_> {
                 Part::Pass { .. } => None,
             });
             let own: Vec<Arc<Entry>> = own.collect();
-            let question = if *until == Until::Converged { "converged" } else { "until" };
+            let question = if *until == RepeatUntil::Converged { "converged" } else { "until" };
             is_enough = self.decide(&format!("{key}.{n}"), question, || match until {
-                Until::Converged => own.last().and_then(|last| last.payload()).is_some_and(is_converged),
-                Until::Holds(conditions) => {
+                RepeatUntil::Converged => {
+                    own.last().and_then(|last| last.payload()).is_some_and(is_converged)
+                }
+                RepeatUntil::Holds(conditions) => {
                     let mut known = known.clone();
                     known.parts.extend(own.iter().cloned().map(Part::Entry));
                     condition::hold(conditions, &known)
                 }
             });
             // Who finds nothing left to change has the pass before in mind.
-            if !(is_enough && *until == Until::Converged && !passes.is_empty()) {
+            if !(is_enough && *until == RepeatUntil::Converged && !passes.is_empty()) {
                 passes.push(own);
             }
             if is_enough {

@@ -206,16 +206,16 @@ fn over(unit: Unit) -> Result<Payload, Unit> {
 
 #[cfg(test)]
 mod tests {
-    use systole_kit::{Limits, Payload, namespaces};
+    use systole_kit::{DocumentLimits, Payload, namespaces};
 
     use super::super::{Turn, run};
     use crate::facts::Facts;
     use crate::note::{Note, Started};
-    use crate::spec::{ElementName, Goal, Step, Work, Workflow};
+    use crate::spec::{ElementName, Goal, Step, StepAction, Workflow};
 
     fn goal(id: &str) -> Step {
         let (words, by) = ("Do it.".to_owned(), vec!["x".to_owned()]);
-        Step::new(id, Work::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
+        Step::new(id, StepAction::Do(Goal { words, by, gives: None, sees: None, tasks: None }))
     }
 
     fn workflow(steps: Vec<Step>) -> Workflow {
@@ -225,8 +225,11 @@ mod tests {
 
     fn core(xml: &str) -> Payload {
         let (name, rest) = xml.split_once(' ').unwrap();
-        Payload::read(format!("<{name} xmlns='{}' {rest}", namespaces::CORE).as_bytes(), &Limits::default())
-            .unwrap()
+        Payload::read(
+            format!("<{name} xmlns='{}' {rest}", namespaces::CORE).as_bytes(),
+            &DocumentLimits::default(),
+        )
+        .unwrap()
     }
 
     /// What happened when these were started in one reply and answered so, and this came after it.
@@ -244,7 +247,7 @@ mod tests {
     fn turn(steps: Vec<Step>, facts: &Facts) -> Turn {
         run(
             &workflow(steps),
-            &Payload::read(b"<ask xmlns='urn:t'>Go.</ask>", &Limits::default()).unwrap(),
+            &Payload::read(b"<ask xmlns='urn:t'>Go.</ask>", &DocumentLimits::default()).unwrap(),
             facts,
             2,
         )
@@ -256,7 +259,7 @@ mod tests {
         let facts = facts(&[("plan", "thread-spawned assigned_id='t'/>")], &[report]);
         let mut plan = goal("plan");
         assert!(matches!(turn(vec![plan.clone()], &facts), Turn::Final(..)), "text takes a report");
-        let Work::Do(goal) = &mut plan.work else { unreachable!() };
+        let StepAction::Do(goal) = &mut plan.work else { unreachable!() };
         goal.gives = Some(ElementName { namespace: "urn:x".into(), local: "plan".into() });
         let Turn::Failed(failure) = turn(vec![plan], &facts) else { panic!("it did not fail") };
         assert_eq!(failure.words, "plan: agent.no-answer: x gave a report and no <plan>: Done.");
@@ -265,7 +268,7 @@ mod tests {
     #[test]
     fn a_reply_that_only_cancels_timers_says_of_nothing_else_that_it_starts() {
         let again = Step { tries: 2, ..goal("again") };
-        let steps = Work::Parallel { steps: vec![again, goal("bad")], at_once: 4 };
+        let steps = StepAction::Parallel { steps: vec![again, goal("bad")], at_once: 4 };
         let timed = Step { timeout_ms: Some(60_000), ..Step::new("both", steps) };
         let failed = |id: &str| {
             format!(
@@ -291,7 +294,7 @@ mod tests {
         let by = || Some(crate::spec::Supervisor::Agent("critic".into()));
         let timed = |step: Step| Step { timeout_ms: Some(60_000), ..step };
         let alone = || timed(Step { supervise: by(), ..goal("plan") });
-        let inside = || Work::Group { steps: vec![Step { supervise: by(), ..goal("plan") }] };
+        let inside = || StepAction::Group { steps: vec![Step { supervise: by(), ..goal("plan") }] };
         let begun = [
             ("commit:plan", "thread-spawned assigned_id='c'/>"),
             ("timeout:both", "timer-set id='t1-2'/>"),
@@ -309,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_run_whose_timer_is_gone_ends_and_does_not_wait_for_ever() {
-        let wait = || vec![Step::new("rest", Work::Wait { ms: 1000 }), goal("answer")];
+        let wait = || vec![Step::new("rest", StepAction::Wait { ms: 1000 }), goal("answer")];
         let mut facts = facts(&[("rest", "timer-set id='t1-1'/>")], &[]);
         assert!(matches!(turn(wait(), &facts), Turn::Items(..)), "it waits for the timer");
         facts.answer(9, &core("timer-cancelled id='t1-1'/>"));

@@ -4,16 +4,16 @@
 use std::path::PathBuf;
 
 use proptest::prelude::*;
-use systole_kit::gate::{Gate, Step};
-use systole_kit::schema::Model;
-use systole_kit::{Limits, Payload};
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::schema::SchemaModel;
+use systole_kit::{DocumentLimits, Payload};
 use systole_workflow::WORKFLOW_XSD;
 use systole_workflow::goal_request::{
-    Assignment, Correction, CurrentGoal, GoalRequest, Part, Shown, Task, read_back,
+    Assignment, Correction, CurrentGoal, EarlierOutput, GoalRequest, ShownOutput, Task, read_back,
 };
 use systole_workflow::spec::ElementName;
 
-fn request<'a>(context: Vec<Part>, assignment: impl Into<Assignment<'a>>) -> GoalRequest<'a> {
+fn request<'a>(context: Vec<EarlierOutput>, assignment: impl Into<Assignment<'a>>) -> GoalRequest<'a> {
     GoalRequest {
         workflow: "decision-analyzer",
         gives: None,
@@ -29,18 +29,18 @@ fn goal<'a>(id: &'a str, words: &'a str) -> CurrentGoal<'a> {
     CurrentGoal { id, words, loop_name: None, iteration: None }
 }
 
-fn shown(id: &str, text: &str) -> Shown {
-    Shown { id: id.to_owned(), outcome: None, text: text.to_owned() }
+fn shown(id: &str, text: &str) -> ShownOutput {
+    ShownOutput { id: id.to_owned(), outcome: None, text: text.to_owned() }
 }
 
-fn seen(id: &str, text: &str) -> Part {
-    Part::Goal(shown(id, text))
+fn seen(id: &str, text: &str) -> EarlierOutput {
+    EarlierOutput::Goal(shown(id, text))
 }
 
 /// The payload, after our model of the vocabulary accepted it.
 fn judged(request: &GoalRequest<'_>) -> Payload {
     let payload = request.payload().unwrap();
-    let model = Model::read(WORKFLOW_XSD).unwrap();
+    let model = SchemaModel::read(WORKFLOW_XSD).unwrap();
     assert_eq!(model.explain(payload.bytes()), None, "{}", String::from_utf8_lossy(payload.bytes()));
     assert!(model.declares_all(payload.bytes()));
     payload
@@ -74,8 +74,10 @@ fn f1_several_views_are_seen_each_under_its_agent() {
 
 #[test]
 fn f1_earlier_passes_are_iterations() {
-    let pass =
-        |n, draft, judge| Part::Iteration { n, goals: vec![shown("draft", draft), shown("judge", judge)] };
+    let pass = |n, draft, judge| EarlierOutput::Iteration {
+        n,
+        goals: vec![shown("draft", draft), shown("judge", judge)],
+    };
     let context = vec![
         seen("request", "Write the report."),
         pass(1, "One.", "<review><score>4</score></review>"),
@@ -94,7 +96,7 @@ fn f1_a_goal_that_may_converge_says_so_outside_of_what_is_shown() {
     let goal = CurrentGoal { loop_name: Some("polish"), iteration: Some(2), ..goal("polish", "Polish it.") };
     let context = vec![
         seen("request", "A poem."),
-        Part::Iteration { n: 1, goals: vec![shown("polish", "Roses are red.")] },
+        EarlierOutput::Iteration { n: 1, goals: vec![shown("polish", "Roses are red.")] },
     ];
     let request = GoalRequest { converges: true, ..request(context, goal) };
     golden("converges.xml", &request);
@@ -120,7 +122,7 @@ fn f1_a_task_names_its_role_and_its_goal() {
 
 #[test]
 fn f1_a_failed_branch_says_so() {
-    let failed = Shown {
+    let failed = ShownOutput {
         outcome: Some("failed".to_owned()),
         ..shown("review[3]", "listener.failed: src/c.rs: no such file")
     };
@@ -129,7 +131,7 @@ fn f1_a_failed_branch_says_so() {
         seen("pick", "<files><item>a.rs</item><item>b.rs</item><item>c.rs</item></files>"),
         seen("review[1]", "Fine."),
         seen("review[2][critic]", ""),
-        Part::Goal(failed),
+        EarlierOutput::Goal(failed),
     ];
     golden("failed.xml", &request(context, goal("draft", "Write one report; name those that failed.")));
 }
@@ -145,18 +147,18 @@ fn f1_what_cannot_be_written_is_replaced_and_what_is_too_long_is_refused() {
 
 /// The texts of a request in order, read back.
 fn texts(payload: &Payload) -> Vec<String> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).unwrap();
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).unwrap();
     let (mut texts, mut text) = (Vec::new(), None);
     loop {
         match gate.step().unwrap() {
-            Step::Open(tag) => {
+            GateStep::Open(tag) => {
                 let holds = matches!(tag.local, "goal" | "current-goal" | "task" | "correction");
                 text = holds.then(String::new);
             }
-            Step::Text(part) => text.iter_mut().for_each(|text| part.append_to(text)),
-            Step::Close => texts.extend(text.take().map(|text| read_back(&text).to_owned())),
-            Step::Instruction => {}
-            Step::Done => return texts,
+            GateStep::Text(part) => text.iter_mut().for_each(|text| part.append_to(text)),
+            GateStep::Close => texts.extend(text.take().map(|text| read_back(&text).to_owned())),
+            GateStep::Instruction => {}
+            GateStep::Done => return texts,
         }
     }
 }
@@ -195,8 +197,8 @@ proptest! {
         id in text(), words in text(), wanted in proptest::option::of(text()),
         is_task in any::<bool>(),
     ) {
-        let mut context: Vec<Part> = outputs.iter().map(|text| seen(&id, text)).collect();
-        context.extend((1..).zip(&passes).map(|(n, text)| Part::Iteration { n, goals: vec![shown(&id, text)] }));
+        let mut context: Vec<EarlierOutput> = outputs.iter().map(|text| seen(&id, text)).collect();
+        context.extend((1..).zip(&passes).map(|(n, text)| EarlierOutput::Iteration { n, goals: vec![shown(&id, text)] }));
         let assignment = if is_task {
             Assignment::Task(Task { role: &id, parent_goal: "frame", words: &words })
         } else {

@@ -8,19 +8,19 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use systole_kit::line::{Line, NotTaken, Pending, Remark, Saying};
-use systole_kit::reply::Word;
-use systole_kit::told::Answer;
+use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::reply::ListenerDocument;
+use systole_kit::told::PumpAnswer;
 use tokio::sync::oneshot;
 
 use crate::edges::delivery::post::Post;
-use systole_core::types::ports::{Speech, Token};
+use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 
 /// Who waits for which answer, over all deliveries of a listener.
 #[derive(Default)]
 pub(super) struct Board(Mutex<Waiting>);
 
-type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<Answer>>>;
+type Waiting = HashMap<Arc<str>, HashMap<u64, oneshot::Sender<PumpAnswer>>>;
 
 impl Board {
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -29,7 +29,7 @@ impl Board {
     }
 
     /// Brings an answer to its asker.
-    pub(super) fn ring(&self, answer: Answer) {
+    pub(super) fn ring(&self, answer: PumpAnswer) {
         let who = self.waiting().get_mut(&*answer.delivery).and_then(|waits| waits.remove(&answer.id));
         if let Some(who) = who {
             // The asker may have stopped waiting.
@@ -39,7 +39,7 @@ impl Board {
 }
 
 /// Opens the line of a delivery. The line is dead once the returned guard is dropped.
-pub(super) fn open(post: &Post, board: &Arc<Board>, token: &Token) -> (Arc<dyn Line>, HungUp) {
+pub(super) fn open(post: &Post, board: &Arc<Board>, token: &LeaseToken) -> (Arc<dyn Line>, HungUp) {
     board.waiting().insert(token.0.clone(), HashMap::new());
     let hung_up = HungUp { board: board.clone(), token: token.clone() };
     let line =
@@ -50,7 +50,7 @@ pub(super) fn open(post: &Post, board: &Arc<Board>, token: &Token) -> (Arc<dyn L
 /// Ends a line: nothing waits on it any more.
 pub(super) struct HungUp {
     board: Arc<Board>,
-    token: Token,
+    token: LeaseToken,
 }
 
 impl Drop for HungUp {
@@ -62,12 +62,12 @@ impl Drop for HungUp {
 struct Wire {
     post: Post,
     board: Arc<Board>,
-    token: Token,
+    token: LeaseToken,
     said: AtomicU64,
 }
 
 impl Line for Wire {
-    fn say(&self, what: Saying) -> Pending<'_, Result<Answer, NotTaken>> {
+    fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>> {
         Box::pin(async move {
             let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;
             let (ring, rung) = oneshot::channel();
@@ -77,24 +77,24 @@ impl Line for Wire {
             };
             let delivery = self.token.0.to_string();
             let word = match what {
-                Saying::Journal(entry) => Word::Journal { delivery, id, entry: Ok(entry) },
-                Saying::Ask(question) => Word::Ask { delivery, id, question: Ok(question) },
+                LineRequest::Journal(entry) => ListenerDocument::Journal { delivery, id, entry: Ok(entry) },
+                LineRequest::Ask(question) => ListenerDocument::Ask { delivery, id, question: Ok(question) },
             };
-            self.post.said(Speech::Word(word)).await;
+            self.post.said(ArrivedDocument::Word(word)).await;
             rung.await.map_err(|_| NotTaken::Over)
         })
     }
 
-    fn tell(&self, what: Remark) -> Pending<'_, Result<(), NotTaken>> {
+    fn tell(&self, what: Remark) -> PendingAnswer<'_, Result<(), NotTaken>> {
         Box::pin(async move {
             if !self.board.waiting().contains_key(&self.token.0) {
                 return Err(NotTaken::Over);
             }
             let delivery = self.token.0.to_string();
             self.post
-                .said(Speech::Word(match what {
-                    Remark::Notice { code, words } => Word::Notice { delivery, code, words },
-                    Remark::Progress { words } => Word::Progress { delivery, words },
+                .said(ArrivedDocument::Word(match what {
+                    Remark::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
+                    Remark::Progress { words } => ListenerDocument::Progress { delivery, words },
                 }))
                 .await;
             Ok(())

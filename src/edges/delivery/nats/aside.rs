@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use async_nats::Subject;
 use async_nats::jetstream::stream::Stream;
-use systole_kit::writer::Writer;
+use systole_kit::writer::XmlWriter;
 use systole_kit::{Fault, Payload, namespaces, told};
 
-use crate::edges::delivery::receipts::{NoReceipt, Receipt};
+use crate::edges::delivery::receipts::{NoReceipt, ReceiptFuture};
 use crate::edges::nats::{Broker, PATIENCE};
-use crate::edges::tasks::{self, Kind};
+use crate::edges::tasks::{self, TaskKind};
 use systole_core::types::codes::Code;
-use systole_core::types::flow::Taken;
+use systole_core::types::flow::TakenReply;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::Token;
+use systole_core::types::ports::LeaseToken;
 
 /// Runs the work, unless it takes too long.
 pub(super) async fn in_time<T, E: std::fmt::Display>(
@@ -50,7 +50,7 @@ impl Aside {
             }
         };
         // It ends in time, or with the organism.
-        let _nobody_waits = tasks::start(Kind::Report(self.listener.clone()), work, async |_| ());
+        let _nobody_waits = tasks::start(TaskKind::Report(self.listener.clone()), work, async |_| ());
     }
 
     /// Deletes a message that is over, with or without a worker's acknowledgement. An acknowledged message is already
@@ -64,7 +64,7 @@ impl Aside {
     }
 
     /// Says that an answer is no longer wanted.
-    pub(super) fn cancel(&self, token: &Token) {
+    pub(super) fn cancel(&self, token: &LeaseToken) {
         let (client, subject) =
             (self.broker.client().clone(), self.broker.subjects().cancels(&self.listener));
         let document = told::cancel(&token.0);
@@ -72,7 +72,7 @@ impl Aside {
     }
 
     /// Answers an asker. An asker that is gone asks again.
-    pub(super) fn answer(&self, reply: Subject, answer: &told::Answer) {
+    pub(super) fn answer(&self, reply: Subject, answer: &told::PumpAnswer) {
         self.say(reply, sendable(answer, self.broker.client().max_payload()));
     }
 
@@ -83,7 +83,7 @@ impl Aside {
     }
 
     /// Sends a receipt as soon as the result of a document is on disk.
-    pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: Receipt) {
+    pub(super) fn receipt(&self, reply: Subject, delivery: String, decided: ReceiptFuture) {
         let (client, listener) = (self.broker.client().clone(), self.listener.clone());
         self.apart(async move {
             match receipt(delivery, decided.await) {
@@ -100,14 +100,14 @@ impl Aside {
 
 /// The document of an answer. If the answer is larger than the broker accepts, the document is a refusal that says
 /// so.
-fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
+fn sendable(answer: &told::PumpAnswer, most: usize) -> Vec<u8> {
     let document = answer.document();
     if document.len() <= most {
         return document;
     }
     let (bytes, most) = (document.len().to_string(), most.to_string());
     let words = format!("the answer has {bytes} bytes, and the broker takes {most}");
-    let mut refusal = Writer::new();
+    let mut refusal = XmlWriter::new();
     refusal
         .open("system-error")
         .xmlns(namespaces::CORE)
@@ -116,21 +116,21 @@ fn sendable(answer: &told::Answer, most: usize) -> Vec<u8> {
         .attr("message", &words)
         .empty();
     let payload = Payload::trusted(refusal.finish().into()).ok();
-    told::Answer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
+    told::PumpAnswer { delivery: answer.delivery.clone(), id: answer.id, payload }.document()
 }
 
 /// The receipt for a document. `None` if nothing was decided. An error says that a refusal cannot be read: a receipt
 /// without the refusal would say that the document was taken.
-fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
+fn receipt(delivery: String, decided: Result<TakenReply, NoReceipt>) -> Result<Option<Vec<u8>>, String> {
     let unreadable = |what: &str, fault: &Fault| format!("{what} is no document: {}", fault.message);
     let refusal = match decided {
-        Ok(Taken { is_superseded, refused }) => {
+        Ok(TakenReply { is_superseded, refused }) => {
             let item = |(ordinal, told): (u32, Arc<[u8]>)| match Payload::trusted(told) {
                 Ok(refusal) => Ok((u64::from(ordinal), refusal)),
                 Err(fault) => Err(unreadable("the refusal of an item", &fault)),
             };
             let refused = refused.into_iter().map(item).collect::<Result<Vec<_>, String>>()?;
-            let receipt = told::Receipt { delivery, refusal: None, is_superseded, refused };
+            let receipt = told::ReplyReceipt { delivery, refusal: None, is_superseded, refused };
             return Ok(Some(receipt.document()));
         }
         // A lack of room or time is no decision either.
@@ -140,19 +140,19 @@ fn receipt(delivery: String, decided: Result<Taken, NoReceipt>) -> Result<Option
             Err(fault) => return Err(unreadable(&format!("the refusal {}", code.as_str()), &fault)),
         },
     };
-    Ok(Some(told::Receipt { delivery, refusal, ..told::Receipt::default() }.document()))
+    Ok(Some(told::ReplyReceipt { delivery, refusal, ..told::ReplyReceipt::default() }.document()))
 }
 
 #[cfg(test)]
 mod tests {
-    use systole_kit::told::Told;
+    use systole_kit::told::PumpDocument;
 
     use super::*;
 
-    fn given(decided: Result<Taken, NoReceipt>) -> Option<told::Receipt> {
+    fn given(decided: Result<TakenReply, NoReceipt>) -> Option<told::ReplyReceipt> {
         let document = receipt("d1".to_owned(), decided).unwrap()?;
-        match Told::read(&document) {
-            Ok(Told::Receipt(receipt)) => Some(receipt),
+        match PumpDocument::read(&document) {
+            Ok(PumpDocument::Receipt(receipt)) => Some(receipt),
             other => panic!("{other:?}"),
         }
     }
@@ -163,10 +163,10 @@ mod tests {
         let refused = given(Err(NoReceipt::Refused(Code::StaleLease, Arc::from(*told)))).unwrap();
         assert_eq!(refused.refusal.unwrap().attribute("code").unwrap(), "reply.stale-lease");
         assert_eq!(
-            given(Ok(Taken::default())).unwrap(),
-            told::Receipt { delivery: "d1".to_owned(), ..Default::default() }
+            given(Ok(TakenReply::default())).unwrap(),
+            told::ReplyReceipt { delivery: "d1".to_owned(), ..Default::default() }
         );
-        let taken = Taken { is_superseded: true, refused: vec![(3, Arc::from(*told))] };
+        let taken = TakenReply { is_superseded: true, refused: vec![(3, Arc::from(*told))] };
         let receipt = given(Ok(taken)).unwrap();
         assert!(receipt.is_superseded && receipt.refusal.is_none());
         assert_eq!(receipt.refused.first().unwrap().0, 3);

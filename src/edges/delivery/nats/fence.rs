@@ -12,7 +12,7 @@ use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::stream::{LastRawMessageErrorKind, Stream};
 use async_nats::jetstream::{Error, ErrorCode};
 
-use crate::edges::nats::{Broker, Term};
+use crate::edges::nats::{Broker, WriterTerm};
 use systole_core::types::ids::Name;
 
 /// The header that names the expected fence.
@@ -67,25 +67,25 @@ pub(super) fn is_stale(error: &PublishError) -> bool {
 }
 
 /// The text of a fence of that term.
-pub(super) fn said(term: Option<&Term>) -> String {
+pub(super) fn said(term: Option<&WriterTerm>) -> String {
     match term {
-        Some(Term { log, epoch }) => format!("{WORD} {epoch} {log}"),
+        Some(WriterTerm { log, epoch }) => format!("{WORD} {epoch} {log}"),
         None => WORD.to_owned(),
     }
 }
 
 /// Whether a fence was put in a later term of the same log.
-fn is_later(words: &str, own: Option<&Term>) -> bool {
+fn is_later(words: &str, own: Option<&WriterTerm>) -> bool {
     own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch > own.epoch))
 }
 
 /// Whether that text names an earlier term of the same log.
-pub(super) fn is_earlier(words: &str, own: Option<&Term>) -> bool {
+pub(super) fn is_earlier(words: &str, own: Option<&WriterTerm>) -> bool {
     own.is_some_and(|own| epoch(words, own).is_some_and(|epoch| epoch < own.epoch))
 }
 
 /// The epoch in such a text, if it is about the same log.
-fn epoch(words: &str, own: &Term) -> Option<u64> {
+fn epoch(words: &str, own: &WriterTerm) -> Option<u64> {
     match words.split(' ').collect::<Vec<_>>()[..] {
         [WORD, epoch, log] if log == own.log => epoch.parse().ok(),
         _ => None,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_fence_of_a_later_term_of_the_same_log_alone_is_left_alone() {
-        let term = |log: &str, epoch| Term { log: log.to_owned(), epoch };
+        let term = |log: &str, epoch| WriterTerm { log: log.to_owned(), epoch };
         let own = term("1", 4);
         assert!(is_later(&said(Some(&term("1", 5))), Some(&own)));
         assert!(is_later(&said(Some(&term("1", 10))), Some(&own)), "numbers, not texts");

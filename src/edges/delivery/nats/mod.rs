@@ -25,13 +25,13 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 use super::document_kind::{DocumentKind, document_kind};
 use super::mailbox::Side;
 use super::post::{Post, UNSENT, called_back};
-use crate::edges::nats::{Broker, Link};
-use crate::edges::tasks::{self, Kind, Task};
+use crate::edges::nats::{Broker, ConnectionState};
+use crate::edges::tasks::{self, RunningTask, TaskKind};
 use aside::Aside;
 use outbox::{Look, Outbox, Sent};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, Reach};
-use systole_core::types::ports::{Speech, Token};
+use systole_core::types::ports::{ArrivedDocument, LeaseToken};
 use systole_core::types::time::spoken;
 use words::{Asking, Gone};
 
@@ -50,8 +50,8 @@ pub(super) fn silence(listener: &Listener) -> Duration {
 }
 
 /// Starts the task that brings a listener its deliveries over the broker.
-pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> Task {
-    let kind = Kind::Listener(post.listener.clone());
+pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> RunningTask {
+    let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let attended = attend(post.clone(), broker, silence);
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
@@ -99,7 +99,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
 }
 
 /// Reports a delivery as gone, unless it was settled before.
-async fn gone(token: Token, code: Code, words: String, post: &Post) {
+async fn gone(token: LeaseToken, code: Code, words: String, post: &Post) {
     if post.mailbox.settle(&token.0) {
         post.gone(token, code, words).await;
     }
@@ -133,10 +133,10 @@ struct Line {
     silent: Subscriber,
     asking: Asking,
     silence: Duration,
-    link: watch::Receiver<Link>,
+    link: watch::Receiver<ConnectionState>,
     look: Interval,
     /// The delivery that is being sent.
-    sending: Beside<(Token, Sent)>,
+    sending: Beside<(LeaseToken, Sent)>,
     /// The check whether stream and consumer are there.
     looking: Beside<Result<Look, String>>,
     /// Whether it was reported that the broker cannot be reached.
@@ -248,7 +248,7 @@ impl Line {
     }
 
     /// Handles the result of sending a delivery; returns the reason if the listener cannot be served any further.
-    async fn sent(&mut self, token: Token, sent: Sent, post: &Post) -> Option<String> {
+    async fn sent(&mut self, token: LeaseToken, sent: Sent, post: &Post) -> Option<String> {
         match sent {
             Sent::Stored => {
                 post.brought();
@@ -295,7 +295,7 @@ impl Line {
         if let Some(gone) = words::gone(&message) {
             return self.gave_up(gone, message.reply, post).await;
         }
-        let speech = Speech::Bytes(message.payload.to_vec());
+        let speech = ArrivedDocument::Bytes(message.payload.to_vec());
         let kind = document_kind(&message.payload);
         match &kind {
             DocumentKind::Reply { delivery } => {
@@ -327,7 +327,7 @@ impl Line {
             post.gone(token.clone(), code, words).await;
         }
         if let Some(reply) = reply {
-            let heard = told::Receipt { delivery: token.0.to_string(), ..Default::default() };
+            let heard = told::ReplyReceipt { delivery: token.0.to_string(), ..Default::default() };
             self.aside.say(reply, heard.document());
         }
         self.outbox.over(&token.0);
@@ -335,7 +335,7 @@ impl Line {
 
     /// A document on the progress subject, where a reply would end no delivery.
     async fn live(&mut self, message: async_nats::Message, post: &Post) {
-        let speech = Speech::Bytes(message.payload.to_vec());
+        let speech = ArrivedDocument::Bytes(message.payload.to_vec());
         let kind = document_kind(&message.payload);
         if matches!(kind, DocumentKind::Progress { .. }) {
             return post.said(speech).await;
@@ -355,7 +355,7 @@ impl Line {
                 self.reached(post).await;
                 for token in lying {
                     self.outbox.over(&token);
-                    gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+                    gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
                 }
                 None
             }
@@ -372,6 +372,6 @@ impl Line {
     /// The broker says that the worker of a delivery gave no sign of life.
     async fn silent(&mut self, advisory: &[u8], post: &Post) {
         let Some(token) = self.outbox.silent(advisory) else { return };
-        gone(Token(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
+        gone(LeaseToken(token), Code::ListenerLost, self.no_sign_of_life(), post).await;
     }
 }

@@ -21,7 +21,7 @@ use crate::edges::clock::random_bytes;
 use crate::edges::delivery::mailbox::Mailbox;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{Delivery, Token};
+use systole_core::types::ports::{Delivery, LeaseToken};
 
 /// The longest that a pull may wait for a delivery: the broker knows for ten minutes whom an answer is for.
 const LONGEST_PULL: Duration = Duration::from_secs(300);
@@ -189,7 +189,7 @@ impl Outbox {
     }
 
     /// Finds out what happened to a delivery.
-    async fn find(&self, token: &Token, words: String) -> Sent {
+    async fn find(&self, token: &LeaseToken, words: String) -> Sent {
         match self.fenced().await {
             Ok(_) if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) => Sent::Stored,
             Ok(_) => Sent::Doubtful(format!("{words}; it is no longer in the stream")),

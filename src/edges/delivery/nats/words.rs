@@ -4,18 +4,18 @@
 use std::collections::{HashMap, VecDeque};
 
 use async_nats::{Message, Subject};
-use systole_kit::Limits;
+use systole_kit::DocumentLimits;
 use systole_kit::nats::GONE;
-use systole_kit::reply::{Said, Word};
-use systole_kit::told::Answer;
+use systole_kit::reply::{ListenerDocument, ReplyContent};
+use systole_kit::told::PumpAnswer;
 
 use systole_core::types::codes::Code;
 use systole_core::types::limits;
-use systole_core::types::ports::Token;
+use systole_core::types::ports::LeaseToken;
 
 /// A host of listeners says that a delivery will not be answered, as carriers here say about their programs.
 pub(super) struct Gone {
-    pub(super) token: Token,
+    pub(super) token: LeaseToken,
     pub(super) code: Code,
     pub(super) words: String,
 }
@@ -33,13 +33,13 @@ const SAID_OF_IT: [Code; 5] = [
 pub(super) fn gone(message: &Message) -> Option<Gone> {
     let code = message.headers.as_ref()?.get(GONE)?;
     let code = SAID_OF_IT.into_iter().find(|known| known.as_str() == code.as_str())?;
-    let Ok(Word::Reply { delivery, said: Said::Failure { mut words, .. } }) =
-        Word::read(&message.payload, &Limits::default())
+    let Ok(ListenerDocument::Reply { delivery, said: ReplyContent::Failure { mut words, .. } }) =
+        ListenerDocument::read(&message.payload, &DocumentLimits::default())
     else {
         return None;
     };
     words.truncate(words.floor_char_boundary(limits::OWN_WORDS_BYTES));
-    Some(Gone { token: Token(delivery.into()), code, words })
+    Some(Gone { token: LeaseToken(delivery.into()), code, words })
 }
 
 /// The most questions whose askers are remembered; the oldest unanswered question is forgotten first.
@@ -67,7 +67,7 @@ impl Asking {
     }
 
     /// The subject that an answer goes to.
-    pub(super) fn take(&mut self, answer: &Answer) -> Option<Subject> {
+    pub(super) fn take(&mut self, answer: &PumpAnswer) -> Option<Subject> {
         let key = (answer.delivery.clone(), answer.id);
         let reply = self.waiting.remove(&key)?;
         self.order.retain(|known| *known != key);

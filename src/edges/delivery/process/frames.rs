@@ -6,7 +6,7 @@
 //! a document to send. Out: frames, or a document's bytes for the pipe.
 
 use systole_kit::Fault;
-use systole_kit::framing::{Lines, line_form, with_length};
+use systole_kit::framing::{LineSplitter, line_form, with_length};
 
 /// A document as a program reads it.
 pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
@@ -20,7 +20,7 @@ pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault>
 
 /// Splits a program's output into frames.
 pub(super) enum Frames {
-    Lines(Lines),
+    Lines(LineSplitter),
     Lengths(Lengths),
 }
 
@@ -30,7 +30,7 @@ impl Frames {
         if by_length {
             Frames::Lengths(Lengths { cap, held: Vec::new(), wanted: None })
         } else {
-            Frames::Lines(Lines::new(cap))
+            Frames::Lines(LineSplitter::new(cap))
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use systole_kit::elements::{Elements, Left, Piece};
+use systole_kit::elements::{ElementReader, StreamPiece, StreamRest};
 use tokio::process::ChildStdout;
 use tokio::sync::Notify;
 
@@ -17,7 +17,7 @@ use super::last_words::LastWords;
 use super::pipe::Pipe;
 use super::root::{Root, root_of};
 use crate::edges::delivery::post::Post;
-use systole_core::types::ports::Speech;
+use systole_core::types::ports::ArrivedDocument;
 
 /// Whether a life of the program has answered anything.
 #[derive(Default)]
@@ -74,11 +74,11 @@ pub(super) async fn hear(
 }
 
 fn is_whole(rest: &[u8]) -> bool {
-    let (mut reader, mut pieces) = (Elements::new(usize::MAX), Vec::new());
+    let (mut reader, mut pieces) = (ElementReader::new(usize::MAX), Vec::new());
     let fed = reader.feed(rest, &mut pieces);
     fed.is_ok()
-        && matches!(reader.finish(), Left::Nothing)
-        && matches!(pieces.last(), Some(Piece::Element(_)))
+        && matches!(reader.finish(), StreamRest::Nothing)
+        && matches!(pieces.last(), Some(StreamPiece::Element(_)))
 }
 
 async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answered) {
@@ -94,5 +94,5 @@ async fn heard(frame: Vec<u8>, post: &Post, words: &LastWords, answered: &Answer
         }
         Root::Other => {}
     }
-    post.said(Speech::Bytes(frame)).await;
+    post.said(ArrivedDocument::Bytes(frame)).await;
 }

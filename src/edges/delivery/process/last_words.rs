@@ -12,19 +12,19 @@ use tokio::process::ChildStderr;
 use tokio::sync::watch;
 
 use super::pipe::Pipe;
-use crate::edges::delivery::ear::Ear;
+use crate::edges::delivery::ear::ProgramEar;
 use systole_core::types::limits::LAST_WORDS_BYTES;
 use systole_core::types::time::spoken;
 
 /// The last `LAST_WORDS_BYTES` bytes that one process said aside.
 pub(super) struct LastWords {
     kept: Mutex<VecDeque<u8>>,
-    ear: Arc<dyn Ear>,
+    ear: Arc<dyn ProgramEar>,
 }
 
 impl LastWords {
     /// None yet. `ear` hears them as they come.
-    pub(super) fn heard_by(ear: Arc<dyn Ear>) -> LastWords {
+    pub(super) fn heard_by(ear: Arc<dyn ProgramEar>) -> LastWords {
         LastWords { kept: Mutex::default(), ear }
     }
 
@@ -106,11 +106,11 @@ fn signal_name(signal: i32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edges::delivery::Deaf;
+    use crate::edges::delivery::NoEar;
 
     #[test]
     fn only_the_end_is_kept_and_no_half_character() {
-        let words = LastWords::heard_by(Arc::new(Deaf));
+        let words = LastWords::heard_by(Arc::new(NoEar));
         words.hear(&"é".repeat(LAST_WORDS_BYTES).into_bytes());
         words.hear(b"x");
         let told = words.after("exited 1");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn silence_is_said() {
-        let words = LastWords::heard_by(Arc::new(Deaf));
+        let words = LastWords::heard_by(Arc::new(NoEar));
         words.hear_line(b"  ");
         assert_eq!(words.after("exited 1"), "exited 1; no words on stderr");
     }

@@ -20,43 +20,43 @@ mod try_start;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use program::Surroundings;
+pub use program::InheritedVariables;
 pub(super) use root::{Root, root_of};
-pub use try_start::{Tried, try_start};
+pub use try_start::{StartCheck, try_start};
 
-use systole_kit::Limits;
+use systole_kit::DocumentLimits;
 
 use super::post::Post;
-use crate::edges::tasks::{self, Kind, Task};
-use systole_core::types::composition::Program;
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
 /// What a program runs with.
 #[derive(Clone, Debug)]
 pub(super) struct Workplace {
-    pub(super) program: Program,
+    pub(super) program: ListenerProgram,
     pub(super) badge: program::Badge,
-    pub(super) around: Arc<Surroundings>,
+    pub(super) around: Arc<InheritedVariables>,
     /// The most bytes a program may say at once.
     pub(super) output_bytes: usize,
 }
 
 impl Workplace {
     pub(super) fn new(
-        program: Program,
+        program: ListenerProgram,
         (organism, listener): (Name, Name),
-        around: Arc<Surroundings>,
+        around: Arc<InheritedVariables>,
     ) -> Workplace {
         // A reply that the judge could accept must reach the judge, who tells the sender which part of
         // it is too large. The program is killed only for more than any reply may have.
-        let output_bytes = Limits::default().reply_bytes;
+        let output_bytes = DocumentLimits::default().reply_bytes;
         Workplace { program, badge: program::Badge { organism, listener }, around, output_bytes }
     }
 }
 
 /// Starts the task that tends a program.
-pub(super) fn tend(post: &Post, place: Workplace) -> Task {
-    let kind = Kind::Listener(post.listener.clone());
+pub(super) fn tend(post: &Post, place: Workplace) -> RunningTask {
+    let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
     let place = Arc::new(place);
     let work: Pin<Box<dyn Future<Output = ()> + Send>> = if place.program.stays {

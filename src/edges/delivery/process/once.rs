@@ -12,9 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use systole_kit::elements::{Elements, Left, Piece};
+use systole_kit::elements::{ElementReader, StreamPiece, StreamRest};
 use systole_kit::namespaces;
-use systole_kit::writer::Writer;
+use systole_kit::writer::XmlWriter;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -26,9 +26,9 @@ use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::mailbox::Errand;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
-use crate::edges::tasks::{self, Kind, Panicked};
+use crate::edges::tasks::{self, PanicMessage, TaskKind};
 use systole_core::types::codes::Code;
-use systole_core::types::ports::{CallBack, Delivery, Speech, Token};
+use systole_core::types::ports::{ArrivedDocument, CallBack, Delivery, LeaseToken};
 use systole_core::types::time::spoken;
 
 /// Starts a program for each delivery until the carrier is stopped.
@@ -85,12 +85,12 @@ fn begin(
     let token = delivery.lease.token.clone();
     let fallen = {
         let (post, token) = (post.clone(), token.clone());
-        async move |panicked: Panicked| {
+        async move |panicked: PanicMessage| {
             let words = format!("the carrier panicked: {}", panicked.0);
             settle(&post, token, Outcome::Gone(Code::ListenerLost, words)).await;
         }
     };
-    let kind = Kind::Delivery(post.listener.clone());
+    let kind = TaskKind::Delivery(post.listener.clone());
     let (post, place, running, short) = (post.clone(), place.clone(), running.clone(), short.clone());
     let whole = async move {
         let outcome = carry(&delivery, &post, &place, &short).await;
@@ -108,10 +108,10 @@ enum Outcome {
     NotNow(String),
 }
 
-async fn settle(post: &Post, token: Token, outcome: Outcome) {
+async fn settle(post: &Post, token: LeaseToken, outcome: Outcome) {
     if post.mailbox.settle(&token.0) {
         match outcome {
-            Outcome::Said(document) => post.said(Speech::Bytes(document)).await,
+            Outcome::Said(document) => post.said(ArrivedDocument::Bytes(document)).await,
             Outcome::Gone(code, words) => post.gone(token, code, words).await,
             Outcome::NotNow(words) => post.not_now(token, words).await,
         }
@@ -194,7 +194,7 @@ async fn cause(
     document: &[u8],
     group: &mut Group,
     post: &Post,
-    token: &Token,
+    token: &LeaseToken,
     breaking: oneshot::Receiver<String>,
 ) -> Cause {
     let mut bringing = pin!(async move {
@@ -224,7 +224,7 @@ fn judge_end(
     reply: Result<Reply, String>,
     group: &Group,
     words: &LastWords,
-    token: &Token,
+    token: &LeaseToken,
 ) -> Outcome {
     let age = group.age_ms();
     let stopped = |because: &str| format!("stopped after {} because {because}", spoken(age));
@@ -258,7 +258,7 @@ impl Reply {
         cap: usize,
         words: &LastWords,
     ) -> Result<(), String> {
-        let mut reader = Elements::new(cap);
+        let mut reader = ElementReader::new(cap);
         let mut pieces = Vec::new();
         loop {
             let chunk = pipe.read().await;
@@ -266,8 +266,8 @@ impl Reply {
             let fed = reader.feed(chunk, &mut pieces);
             for piece in pieces.drain(..) {
                 match piece {
-                    Piece::Element(element) => self.elements.extend(element),
-                    Piece::Stray(stray) => words.hear(&stray),
+                    StreamPiece::Element(element) => self.elements.extend(element),
+                    StreamPiece::Stray(stray) => words.hear(&stray),
                 }
             }
             if let Err(fault) = fed {
@@ -281,18 +281,18 @@ impl Reply {
             }
         }
         match reader.finish() {
-            Left::Nothing => {}
-            Left::Stray(stray) => words.hear_line(&stray),
+            StreamRest::Nothing => {}
+            StreamRest::Stray(stray) => words.hear_line(&stray),
             // An incomplete element is part of what the program said; the judge tells the program so.
-            Left::Open(open) => self.elements.extend(open),
+            StreamRest::Open(open) => self.elements.extend(open),
         }
         Ok(())
     }
 
     /// The document. It contains the elements byte for byte. They are not judged yet, so the writer makes only
     /// the tags around them.
-    fn write(self, token: &Token) -> Vec<u8> {
-        let mut writer = Writer::with_capacity(self.elements.len() + 256);
+    fn write(self, token: &LeaseToken) -> Vec<u8> {
+        let mut writer = XmlWriter::with_capacity(self.elements.len() + 256);
         // The prefix is unique, so an element that forgot its own namespace does not get this one.
         writer
             .open("systole-once:reply")

@@ -1,7 +1,7 @@
 //! Starts a program in its own process group, and ends the whole group.
 //!
 //! It never touches a process it did not start, and gives a program no variable that the reference
-//! does not name. In: a `Program`, the variables of our own process. Out: its pipes and its `Group`.
+//! does not name. In: a `ListenerProgram`, the variables of our own process. Out: its pipes and its `Group`.
 //! The end of the `Group`, by `Group::end` or by a drop, is the end of the program and of everything
 //! it started.
 
@@ -17,13 +17,13 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
 use super::script;
-use crate::edges::delivery::pace::Pace;
+use crate::edges::delivery::pace::CarrierWaits;
 use crate::edges::{descriptors, system};
-use systole_core::types::composition::Program;
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
 /// The variables that programs may inherit, read once when the process begins.
-pub type Surroundings = BTreeMap<OsString, OsString>;
+pub type InheritedVariables = BTreeMap<OsString, OsString>;
 
 /// What a program is started with beyond its own description.
 #[derive(Clone, Debug)]
@@ -49,7 +49,11 @@ pub(super) enum Unstarted {
 }
 
 /// Starts a program.
-pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> Result<Started, Unstarted> {
+pub(super) fn start(
+    program: &ListenerProgram,
+    badge: &Badge,
+    around: &InheritedVariables,
+) -> Result<Started, Unstarted> {
     let Some((name, arguments)) = program.run.split_first() else {
         return Err(Unstarted::Never("no program is named".to_owned()));
     };
@@ -84,7 +88,11 @@ pub(super) fn start(program: &Program, badge: &Badge, around: &Surroundings) -> 
 
 /// Why a program cannot be started, as far as can be checked without a start; `None` if no reason is
 /// found.
-pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -> Option<String> {
+pub(super) fn missing(
+    program: &ListenerProgram,
+    badge: &Badge,
+    around: &InheritedVariables,
+) -> Option<String> {
     let environment = environment(program, badge, around);
     let name = program.run.first().map(String::as_str).unwrap_or_default();
     let tries: Vec<PathBuf> = if name.contains('/') {
@@ -106,7 +114,11 @@ pub(super) fn missing(program: &Program, badge: &Badge, around: &Surroundings) -
     Some(cannot_start(program, &environment, &refusal.into()))
 }
 
-fn cannot_start(program: &Program, environment: &Surroundings, error: &std::io::Error) -> String {
+fn cannot_start(
+    program: &ListenerProgram,
+    environment: &InheritedVariables,
+    error: &std::io::Error,
+) -> String {
     let name = program.run.first().map(String::as_str).unwrap_or_default();
     let mut words = format!("cannot start {name}");
     if !name.contains('/') {
@@ -124,13 +136,13 @@ fn cannot_start(program: &Program, environment: &Surroundings, error: &std::io::
 
 /// The whole environment of a program, as the reference promises it. Later sources win: ours, what is
 /// passed, what names the listener to itself, what the organism's file sets.
-fn environment(program: &Program, badge: &Badge, around: &Surroundings) -> Surroundings {
+fn environment(program: &ListenerProgram, badge: &Badge, around: &InheritedVariables) -> InheritedVariables {
     let plain = ["PATH", "HOME", "LANG", "TZ"];
     let passes = |name: &str| {
         plain.contains(&name) || name.starts_with("SYSTOLE_") || program.pass.iter().any(|p| p == name)
     };
     let inherited = around.iter().filter(|(name, _)| name.to_str().is_some_and(passes));
-    let mut all: Surroundings = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut all: InheritedVariables = inherited.map(|(name, value)| (name.clone(), value.clone())).collect();
     all.insert("PYTHONUNBUFFERED".into(), "1".into());
     all.insert("SYSTOLE_ORGANISM".into(), badge.organism.as_str().into());
     all.insert("SYSTOLE_LISTENER".into(), badge.listener.as_str().into());
@@ -219,16 +231,16 @@ pub(super) struct Ladder {
 
 impl Ladder {
     /// The steps at a drain: stdin is closed already, then time alone, TERM, time, KILL.
-    pub(super) fn drain(pace: &Pace) -> Ladder {
+    pub(super) fn drain(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: pace.eof_ms, term_ms: pace.term_ms }
     }
     /// For a program whose answer is no longer wanted: TERM, time, KILL.
-    pub(super) fn term(pace: &Pace) -> Ladder {
+    pub(super) fn term(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: 0, term_ms: pace.term_ms }
     }
     /// For a program that closed a pipe: it may be about to exit, and its exit code is worth a short
     /// wait.
-    pub(super) fn rest(pace: &Pace) -> Ladder {
+    pub(super) fn rest(pace: &CarrierWaits) -> Ladder {
         Ladder { alone_ms: pace.rest_ms, term_ms: 0 }
     }
     /// For a program that broke the protocol: KILL.

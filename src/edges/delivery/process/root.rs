@@ -4,8 +4,8 @@
 //! It judges nothing. It says `Reply` only if the kit's reader, given the whole document, finds the same
 //! delivery, because this result ends the delivery. In: one frame. Out: a `Root`.
 
-use systole_kit::reply::Word;
-use systole_kit::{Limits, namespaces};
+use systole_kit::reply::ListenerDocument;
+use systole_kit::{DocumentLimits, namespaces};
 
 /// The kind of a frame, by its start tag.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -33,8 +33,8 @@ pub(in crate::edges::delivery) fn root_of(frame: &[u8]) -> Root {
     }
     // The kit reads the delivery of a reply that breaks off after its start tag as it reads that of a
     // whole one.
-    match Word::read(head.as_bytes(), &Limits::default()) {
-        Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+    match ListenerDocument::read(head.as_bytes(), &DocumentLimits::default()) {
+        Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
         Ok(_) => Root::Other,
         // A missing namespace is the most common slip; the judge tells the sender.
         Err(_) if head.contains(namespaces::LISTENER) || !head.contains("xmlns") => Root::Other,
@@ -50,8 +50,8 @@ fn behind_a_prologue(frame: &[u8]) -> Root {
     if !head.windows(namespaces::LISTENER.len()).any(|bytes| bytes == namespaces::LISTENER.as_bytes()) {
         return Root::Stray;
     }
-    match Word::read(head, &Limits::default()) {
-        Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+    match ListenerDocument::read(head, &DocumentLimits::default()) {
+        Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
         _ => Root::Other,
     }
 }
@@ -116,8 +116,8 @@ mod tests {
             r#"<reply xmlns="urn:systole:listener:v1" delivery="d1" a="&nope;"><x/></reply>"#,
             r#"<notice xmlns="urn:systole:listener:v1" delivery="d1" code="x">y</notice>"#,
         ] {
-            let judged = match Word::read(frame.as_bytes(), &Limits::default()) {
-                Ok(Word::Reply { delivery, .. }) => Root::Reply { delivery },
+            let judged = match ListenerDocument::read(frame.as_bytes(), &DocumentLimits::default()) {
+                Ok(ListenerDocument::Reply { delivery, .. }) => Root::Reply { delivery },
                 _ => Root::Other,
             };
             assert_eq!(root_of(frame.as_bytes()), judged, "{frame}");

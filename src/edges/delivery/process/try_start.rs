@@ -11,9 +11,9 @@ use tokio::sync::watch;
 
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
-use super::program::{self, Badge, Ladder, Started, Surroundings, Unstarted};
-use crate::edges::delivery::{Deaf, Pace};
-use systole_core::types::composition::Program;
+use super::program::{self, Badge, InheritedVariables, Ladder, Started, Unstarted};
+use crate::edges::delivery::{CarrierWaits, NoEar};
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
 /// How long a program that stays has to live.
@@ -21,7 +21,7 @@ const LIVES_MS: u64 = 1_500;
 
 /// How a startable program was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Tried {
+pub enum StartCheck {
     /// It is there, and was not started.
     Found,
     /// It stayed, and ended when its stdin did.
@@ -40,20 +40,20 @@ fn started(started: Result<Started, Unstarted>) -> Result<Started, String> {
 /// # Errors
 /// Why it cannot be started, or how it ended, with its last words.
 pub async fn try_start(
-    program: &Program,
+    program: &ListenerProgram,
     (organism, listener): (&Name, &Name),
-    around: &Surroundings,
-) -> Result<Tried, String> {
+    around: &InheritedVariables,
+) -> Result<StartCheck, String> {
     let badge = Badge { organism: organism.clone(), listener: listener.clone() };
     if let Some(words) = program::missing(program, &badge, around) {
         return Err(words);
     }
     if !program.stays {
-        return Ok(Tried::Found);
+        return Ok(StartCheck::Found);
     }
-    let pace = Pace::default();
+    let pace = CarrierWaits::default();
     let Started { stdin, stdout, stderr, mut group } = started(program::start(program, &badge, around))?;
-    let words = LastWords::heard_by(Arc::new(Deaf));
+    let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
         let early = tokio::time::timeout(Duration::from_millis(LIVES_MS), group.exited()).await;
@@ -62,7 +62,7 @@ pub async fn try_start(
             Err(_still_lives) => {
                 drop(stdin);
                 group.end(Ladder::drain(&pace)).await;
-                Ok(if group.was_hurt() { Tried::Killed } else { Tried::Stayed })
+                Ok(if group.was_hurt() { StartCheck::Killed } else { StartCheck::Stayed })
             }
         };
         over.send_replace(true);

@@ -12,18 +12,18 @@ use tokio::time::Instant;
 
 use super::bundle::{Sealed, Stands};
 use super::bundle_writer::{BundleWriter, Written};
-use super::lead::Lead;
+use super::lead::LogOwnership;
 use crate::edges::nats::LEFT_BEHIND;
 use systole_core::types::ids::MessageId;
-use systole_core::types::ports::{Batch, Commit, LogWriter, ReadBack};
+use systole_core::types::ports::{Commit, LogBatch, LogWriter, ReadBack};
 
 /// How long releasing the partition may take, at the end.
 const LETTING_GO: Duration = Duration::from_secs(2);
 
 /// The one writer of a log in NATS. Every call blocks, so it runs on a thread without tasks.
-pub struct Appender {
+pub struct NatsAppender {
     bundle_writer: BundleWriter,
-    lead: Lead,
+    lead: LogOwnership,
     runtime: Handle,
     /// The bundle that may have been sent, with the last record of its batch.
     doubt: Option<(Option<MessageId>, Sealed)>,
@@ -31,14 +31,14 @@ pub struct Appender {
     behind: Option<Instant>,
 }
 
-impl Appender {
+impl NatsAppender {
     /// Only within a runtime, whose tasks send the bundles.
-    pub(super) fn new(bundle_writer: BundleWriter, lead: Lead) -> Appender {
-        Appender { bundle_writer, lead, runtime: Handle::current(), doubt: None, behind: None }
+    pub(super) fn new(bundle_writer: BundleWriter, lead: LogOwnership) -> NatsAppender {
+        NatsAppender { bundle_writer, lead, runtime: Handle::current(), doubt: None, behind: None }
     }
 
     /// The bundle of a batch, and whether it may have been sent before.
-    fn sealed(&mut self, batch: &Batch) -> (Sealed, bool) {
+    fn sealed(&mut self, batch: &LogBatch) -> (Sealed, bool) {
         let of = last_of(batch);
         match &self.doubt {
             Some((known, sealed)) if *known == of => (sealed.clone(), true),
@@ -47,7 +47,7 @@ impl Appender {
     }
 }
 
-impl Appender {
+impl NatsAppender {
     /// If a stream shows less than was stored for long enough, it has lost that.
     fn believed(&mut self, written: Written) -> Written {
         match written {
@@ -65,12 +65,12 @@ impl Appender {
 }
 
 /// The id that distinguishes one batch from another.
-fn last_of(batch: &Batch) -> Option<MessageId> {
+fn last_of(batch: &LogBatch) -> Option<MessageId> {
     batch.records.last().map(|record| record.header.id)
 }
 
-impl LogWriter for Appender {
-    fn commit(&mut self, batch: &Batch) -> Commit {
+impl LogWriter for NatsAppender {
+    fn commit(&mut self, batch: &LogBatch) -> Commit {
         if let Some(words) = self.lead.lost() {
             return Commit::Conflict(words);
         }
@@ -105,7 +105,7 @@ impl LogWriter for Appender {
         }
     }
 
-    fn read_back(&mut self, batch: &Batch) -> ReadBack {
+    fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
         match self.bundle_writer.follower.copy.read_back(batch) {
             ReadBack::Absent => {}
             ReadBack::Stored(position) => {
@@ -141,14 +141,14 @@ impl LogWriter for Appender {
     }
 }
 
-impl Drop for Appender {
+impl Drop for NatsAppender {
     /// Releases the partition, so that the next pump need not wait for this one's silence. If that fails, the next
     /// pump waits.
     fn drop(&mut self) {
         if self.lead.lost().is_some() || self.doubt.is_some() {
             return;
         }
-        let sealed = self.bundle_writer.seal(&Batch::default(), Stands::Free);
+        let sealed = self.bundle_writer.seal(&LogBatch::default(), Stands::Free);
         let (quill, runtime, to_write) = (self.bundle_writer.quill(), self.runtime.clone(), sealed.clone());
         // On a separate thread: this one may belong to a runtime, which may not block.
         let write = move || {
@@ -158,7 +158,7 @@ impl Drop for Appender {
         let written = thread::spawn(write).join().ok().flatten();
         if let Some(Written::At(followed)) = written {
             // What the copy does not keep is read again.
-            let _kept = self.bundle_writer.keep(&Batch::default(), followed, Stands::Free);
+            let _kept = self.bundle_writer.keep(&LogBatch::default(), followed, Stands::Free);
         }
     }
 }

@@ -7,9 +7,9 @@
 
 use std::sync::Arc;
 
-use systole_core::types::fields::{Fields, field, number_field};
+use systole_core::types::fields::{FieldReader, field, number_field};
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::Document;
+use systole_core::types::ports::StoredDocument;
 use systole_core::types::record::{Header, Record};
 
 const FORM: &[u8] = b"systole bundle v1";
@@ -67,7 +67,7 @@ pub(super) struct Head {
 pub(super) struct Bundle {
     pub(super) head: Head,
     /// Documents that the log did not hold before.
-    pub(super) documents: Vec<Document>,
+    pub(super) documents: Vec<StoredDocument>,
     pub(super) records: Vec<Arc<Record>>,
 }
 
@@ -124,14 +124,14 @@ impl Bundle {
         bytes: &[u8],
         document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
     ) -> Result<Bundle, String> {
-        let mut fields = Fields::new(bytes);
+        let mut fields = FieldReader::new(bytes);
         let head = head(&mut fields)?;
         let mut documents = Vec::new();
         for _ in 0..fields.number("documents")? {
             let bytes: Arc<[u8]> = Arc::from(fields.take()?);
-            documents.push(Document { hash: Digest::of(&bytes), bytes });
+            documents.push(StoredDocument { hash: Digest::of(&bytes), bytes });
         }
-        let held = |hash: Digest| match documents.iter().find(|found: &&Document| found.hash == hash) {
+        let held = |hash: Digest| match documents.iter().find(|found: &&StoredDocument| found.hash == hash) {
             Some(found) => Ok(Some(found.bytes.clone())),
             None => document(hash),
         };
@@ -165,7 +165,7 @@ pub(super) enum Message {
 impl Message {
     /// The kind of these bytes; does not look at what a bundle holds.
     pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
-        let mut fields = Fields::new(bytes);
+        let mut fields = FieldReader::new(bytes);
         match fields.take()? {
             FORM => Ok(Message::Bundle(Digest::of(bytes))),
             APART => {
@@ -186,10 +186,10 @@ fn known_as(body: &[u8], is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
 
 /// Reads only the head.
 pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
-    head(&mut Fields::new(bytes))
+    head(&mut FieldReader::new(bytes))
 }
 
-fn head(fields: &mut Fields<'_>) -> Result<Head, String> {
+fn head(fields: &mut FieldReader<'_>) -> Result<Head, String> {
     if fields.take()? != FORM {
         return Err("it is not a bundle of this version".to_owned());
     }
@@ -204,7 +204,7 @@ fn head(fields: &mut Fields<'_>) -> Result<Head, String> {
 }
 
 fn record(
-    fields: &mut Fields<'_>,
+    fields: &mut FieldReader<'_>,
     document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
 ) -> Result<Record, String> {
     let (header, length) = Header::read(fields.take()?)?;
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use systole_core::types::ids::{MessageId, Name, ThreadId};
     use systole_core::types::record::head_zero;
-    use systole_core::types::record::{Header, Kind, Mark, Role};
+    use systole_core::types::record::{Header, MessageRole, RecordCode, RecordKind};
     use systole_core::types::time::Millis;
 
     fn note(seq: u64) -> Header {
@@ -241,7 +241,7 @@ mod tests {
             thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
             seq,
             id: MessageId([1; 16]),
-            kind: Kind::Message,
+            kind: RecordKind::Message,
             from: Name::core(),
             to: None,
             call: None,
@@ -252,7 +252,7 @@ mod tests {
             origin: None,
             time: Millis(1_795_158_000_007),
             config: Digest([1; 32]),
-            code: Some(Mark::Role(Role::Note)),
+            code: Some(RecordCode::Role(MessageRole::Note)),
         }
     }
 
@@ -274,7 +274,7 @@ mod tests {
                 previous: Some(Digest([8; 32])),
                 before: 41,
             },
-            documents: vec![Document { hash: Digest::of(&document), bytes: document }],
+            documents: vec![StoredDocument { hash: Digest::of(&document), bytes: document }],
             records,
         }
     }

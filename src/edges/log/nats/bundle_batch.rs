@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::bundle::{Bundle, Head};
-use crate::edges::log::sqlite::Followed;
+use crate::edges::log::sqlite::LastBundle;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
-use systole_core::types::ports::{Batch, Position};
+use systole_core::types::ports::{LogBatch, Position};
 
 /// The number of records that makes a sheaf full.
 const RECORDS: usize = 1024;
@@ -17,7 +17,7 @@ const BYTES: usize = 1 << 20;
 
 /// A bundle, and its place.
 pub(super) struct Read {
-    pub(super) followed: Followed,
+    pub(super) followed: LastBundle,
     pub(super) bundle: Bundle,
 }
 
@@ -76,8 +76,8 @@ impl BundleBatch {
 }
 
 /// The content of these bundles, as one batch.
-pub(super) fn batch(bundles: &[Read]) -> Batch {
+pub(super) fn batch(bundles: &[Read]) -> LogBatch {
     let records = bundles.iter().flat_map(|read| read.bundle.records.iter().cloned()).collect();
     let documents = bundles.iter().flat_map(|read| read.bundle.documents.iter().cloned()).collect();
-    Batch { records, documents, ..Batch::default() }
+    LogBatch { records, documents, ..LogBatch::default() }
 }

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use super::PARTITION;
 use super::bundle::{Bundle, Head, Node, Sealed, Stands};
 use super::follow::{Follower, Unfollowed, Unwhole, whole};
-use crate::edges::log::sqlite::Followed;
-use crate::edges::nats::{Appended, LogStream};
-use systole_core::types::ports::{Batch, Commit};
+use crate::edges::log::sqlite::LastBundle;
+use crate::edges::nats::{AppendResult, LogStream};
+use systole_core::types::ports::{Commit, LogBatch};
 
 /// How often one bundle is sent in one try. It is sent again if the stream reports that another one came first, and
 /// then holds none.
@@ -20,7 +20,7 @@ const TRIES: usize = 2;
 /// The result of a write.
 pub(super) enum Written {
     /// It is stored there.
-    At(Followed),
+    At(LastBundle),
     /// Nothing else can be written until it is known whether the bundle is stored; the same bytes may be sent again.
     NotYet(String),
     /// The stream does not show the previous bundle: it is lost, or the server that answered lags behind.
@@ -39,9 +39,9 @@ pub(super) struct BundleWriter {
 
 impl BundleWriter {
     /// The next bundle.
-    pub(super) fn seal(&self, batch: &Batch, stands: Stands) -> Sealed {
+    pub(super) fn seal(&self, batch: &LogBatch, stands: Stands) -> Sealed {
         let Follower { copy, node, tail, .. } = &self.follower;
-        let new = |document: &&systole_core::types::ports::Document| !copy.holds(document.hash);
+        let new = |document: &&systole_core::types::ports::StoredDocument| !copy.holds(document.hash);
         let bundle = Bundle {
             head: Head {
                 partition: PARTITION,
@@ -64,7 +64,7 @@ impl BundleWriter {
     }
 
     /// Writes into the copy what is stored in the stream.
-    pub(super) fn keep(&mut self, batch: &Batch, followed: Followed, stands: Stands) -> Commit {
+    pub(super) fn keep(&mut self, batch: &LogBatch, followed: LastBundle, stands: Stands) -> Commit {
         if let Err(commit) = self.follower.copy.prepare(batch) {
             return commit;
         }
@@ -72,7 +72,7 @@ impl BundleWriter {
     }
 
     /// Keeps what was prepared in the copy.
-    pub(super) fn keep_prepared(&mut self, followed: Followed, stands: Stands) -> Commit {
+    pub(super) fn keep_prepared(&mut self, followed: LastBundle, stands: Stands) -> Commit {
         let kept = self.follower.copy.keep(Some(&followed));
         if matches!(kept, Commit::Committed(_)) {
             let (tail, node) = (&mut self.follower.tail, self.follower.node);
@@ -117,12 +117,12 @@ impl Quill {
                 }
             }
             match stream.append(PARTITION, bytes.clone(), self.after).await {
-                Appended::At(sequence) => {
-                    return Written::At(Followed { sequence, bundle: sealed.hash });
+                AppendResult::At(sequence) => {
+                    return Written::At(LastBundle { sequence, bundle: sealed.hash });
                 }
-                Appended::Stale => in_doubt = true,
+                AppendResult::Stale => in_doubt = true,
                 // The caller gets this result first; the next try asks what the stream holds.
-                Appended::Refused(words) | Appended::Unknown(words) => return Written::NotYet(words),
+                AppendResult::Refused(words) | AppendResult::Unknown(words) => return Written::NotYet(words),
             }
         }
         Written::NotYet("the log was changed while it was written".to_owned())
@@ -160,7 +160,7 @@ impl Quill {
             Err(Unwhole::Unknown(why)) => return lost(&format!("another program: {why}")),
         };
         if hash == sealed.hash {
-            return Ok(Some(Written::At(Followed { sequence, bundle: hash })));
+            return Ok(Some(Written::At(LastBundle { sequence, bundle: hash })));
         }
         match super::bundle::head_of(&bytes) {
             Ok(head) if head.node == self.node => lost("an earlier run of this pump"),

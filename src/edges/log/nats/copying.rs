@@ -7,16 +7,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Unopened;
+use super::NatsLogFault;
 use super::bundle::Message;
-use super::follow::{Fold, Follower, Tell, apart, held_at, is_of};
-use crate::edges::log::sqlite::{self, Copy, Difference, Remaking};
-use crate::edges::nats::{LogSource, Reach};
+use super::follow::{Follower, RowMaker, StageReporter, apart, held_at, is_of};
+use crate::edges::log::sqlite::{self, CopyDifference, CopyRemake, LogCopy};
+use crate::edges::nats::{LogSource, StreamExtent};
 use systole_core::types::ports::{LogFault, Position};
 
 /// A copy that matches the stream at the moment of the request.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Brought {
+pub struct CurrentCopy {
     /// The name of the stream.
     pub stream: String,
     /// The number of its records.
@@ -28,16 +28,16 @@ pub struct Brought {
     /// How many of them the copy did not have before.
     pub new_bundles: u64,
     /// The result for the old copy, if the copy was made again next to one.
-    pub again: Option<Again>,
+    pub again: Option<OldCopy>,
 }
 
 /// The result for an old copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Again {
+pub struct OldCopy {
     /// How many of its first records are equal.
     pub equal: u64,
     /// The first difference.
-    pub differs: Option<Difference>,
+    pub differs: Option<CopyDifference>,
     /// Where it is kept, if it differs.
     pub kept: Option<PathBuf>,
 }
@@ -46,11 +46,11 @@ pub struct Again {
 pub async fn bring(
     source: Arc<LogSource>,
     copy: &Path,
-    fold: Fold,
-    tell: Tell<'_>,
-) -> Result<Brought, Unopened> {
+    fold: RowMaker,
+    tell: StageReporter<'_>,
+) -> Result<CurrentCopy, NatsLogFault> {
     let reach = source.reach().await?;
-    let sqlite::Opened { writer, reader, .. } = sqlite::open_copy(copy)?;
+    let sqlite::OpenSqliteLog { writer, reader, .. } = sqlite::open_copy(copy)?;
     let mut follower = Follower::of(writer, reader, source, fold)?;
     let before = follower.copy.last();
     brought(&mut follower, reach, before, reach.last, tell).await
@@ -58,11 +58,11 @@ pub async fn bring(
 
 async fn brought(
     follower: &mut Follower,
-    reach: Reach,
+    reach: StreamExtent,
     before: Position,
     place: u64,
-    tell: Tell<'_>,
-) -> Result<Brought, Unopened> {
+    tell: StageReporter<'_>,
+) -> Result<CurrentCopy, NatsLogFault> {
     let new_bundles = follower.catch_up_to(place, tell).await?;
     // The damage is already in the stream.
     follower.copy.verify_after(before).map_err(|fault| match fault {
@@ -74,7 +74,7 @@ async fn brought(
     let (records, at) = (follower.copy.last().0, follower.tail.followed.sequence);
     let bundles = Some(at).filter(|at| reach.is_dense && *at <= reach.last);
     let stream = follower.source.name().to_owned();
-    Ok(Brought { stream, records, new_records: records - before.0, bundles, new_bundles, again: None })
+    Ok(CurrentCopy { stream, records, new_records: records - before.0, bundles, new_bundles, again: None })
 }
 
 /// Makes the copy at that path again, from the first bundle on, and replaces the old one. If the copy cannot be made,
@@ -82,11 +82,11 @@ async fn brought(
 pub async fn bring_again(
     source: Arc<LogSource>,
     copy: &Path,
-    fold: Fold,
-    tell: Tell<'_>,
-) -> Result<Brought, Unopened> {
+    fold: RowMaker,
+    tell: StageReporter<'_>,
+) -> Result<CurrentCopy, NatsLogFault> {
     let reach = source.reach().await?;
-    let remaking = Remaking::begin(copy)?;
+    let remaking = CopyRemake::begin(copy)?;
     let old = remaking.old();
     let mut place = reach.last;
     if let Some(old) = &old {
@@ -103,7 +103,7 @@ pub async fn bring_again(
     drop(follower);
     if let Some((equal, differs)) = remaking.compare(should_hold)? {
         let kept = remaking.take_place(differs.is_some())?;
-        made.again = Some(Again { equal, differs, kept });
+        made.again = Some(OldCopy { equal, differs, kept });
     } else {
         remaking.take_place(false)?;
     }
@@ -111,7 +111,7 @@ pub async fn bring_again(
 }
 
 /// Whether another copy belongs to this stream, and the stream still holds its last bundle.
-async fn is_held(source: &LogSource, old: &Copy, path: &Path) -> Result<(), Unopened> {
+async fn is_held(source: &LogSource, old: &LogCopy, path: &Path) -> Result<(), NatsLogFault> {
     is_of(old, source, path)?;
     let there = held_at(source, old.followed.sequence).await?;
     let hash = there.and_then(|stored| match Message::of(&stored.bytes) {

@@ -13,12 +13,12 @@ use super::PARTITION;
 use super::bundle::{Bundle, Head, Message, Node, Stands};
 use super::bundle_batch::{self, BundleBatch, Read};
 use crate::edges::clock::random_bytes;
-use crate::edges::log::sqlite::{self, Copy, Followed, Reader};
-use crate::edges::nats::{LEFT_BEHIND, LogSource, Stored, Unhad, Unusable};
+use crate::edges::log::sqlite::{self, LastBundle, LogCopy, SqliteReader};
+use crate::edges::nats::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
 use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
-use systole_core::types::ports::{Batch, Commit, LogFault, LogReader, Position};
+use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, Position};
 
 /// The pause before a stream that does not show what this copy holds is asked again.
 const AGAIN: Duration = Duration::from_millis(250);
@@ -27,7 +27,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tail {
     /// The last bundle.
-    pub(super) followed: Followed,
+    pub(super) followed: LastBundle,
     /// Its epoch; 0 before the first.
     pub(super) epoch: u64,
     /// The writer.
@@ -45,22 +45,22 @@ impl Tail {
 
 /// The copy, and how far it goes.
 pub(super) struct Follower {
-    pub(super) copy: sqlite::Appender,
+    pub(super) copy: sqlite::SqliteAppender,
     pub(super) source: Arc<LogSource>,
     pub(super) node: Node,
     pub(super) tail: Tail,
-    reader: Reader,
-    fold: Fold,
+    reader: SqliteReader,
+    fold: RowMaker,
     /// The position up to which the copy has rows.
     folded: Position,
 }
 
 /// Makes the rows of a copy, so that opening it need not fold all of it.
-pub type Fold = Box<dyn Fn(&dyn LogReader) -> Result<Batch, LogFault> + Send>;
+pub type RowMaker = Box<dyn Fn(&dyn LogReader) -> Result<LogBatch, LogFault> + Send>;
 
 /// The progress of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Stage {
+pub struct CopyStage {
     /// The place in the stream of its last bundle.
     pub sequence: u64,
     /// Its records.
@@ -70,7 +70,7 @@ pub struct Stage {
 }
 
 /// Gets the progress of a copy.
-pub type Tell<'a> = &'a mut (dyn FnMut(Stage) + Send);
+pub type StageReporter<'a> = &'a mut (dyn FnMut(CopyStage) + Send);
 
 /// Why a stream cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -78,14 +78,14 @@ pub(super) enum Unfollowed {
     #[error(transparent)]
     Log(#[from] LogFault),
     #[error(transparent)]
-    Broker(#[from] Unusable),
+    Broker(#[from] BrokerFault),
 }
 
-impl From<Unfollowed> for super::Unopened {
-    fn from(unfollowed: Unfollowed) -> super::Unopened {
+impl From<Unfollowed> for super::NatsLogFault {
+    fn from(unfollowed: Unfollowed) -> super::NatsLogFault {
         match unfollowed {
-            Unfollowed::Log(fault) => super::Unopened::Log(fault),
-            Unfollowed::Broker(unusable) => super::Unopened::Broker(unusable),
+            Unfollowed::Log(fault) => super::NatsLogFault::Log(fault),
+            Unfollowed::Broker(unusable) => super::NatsLogFault::Broker(unusable),
         }
     }
 }
@@ -93,10 +93,10 @@ impl From<Unfollowed> for super::Unopened {
 impl Follower {
     /// Continues from what the copy holds. A copy of something else is refused.
     pub(super) fn of(
-        mut copy: sqlite::Appender,
-        reader: Reader,
+        mut copy: sqlite::SqliteAppender,
+        reader: SqliteReader,
         source: Arc<LogSource>,
-        fold: Fold,
+        fold: RowMaker,
     ) -> Result<Follower, LogFault> {
         let known = match copy.followed()? {
             Some(known) => {
@@ -108,7 +108,7 @@ impl Follower {
                     path: copy.path().display().to_string(),
                     why: system::told(&error),
                 })?;
-                let new = Copy { node, source: called(&source), followed: Followed::NOTHING };
+                let new = LogCopy { node, source: called(&source), followed: LastBundle::NOTHING };
                 copy.follow(&new)?;
                 new
             }
@@ -124,7 +124,11 @@ impl Follower {
     }
 
     /// The same up to a place in the stream; returns how many bundles there were. `tell` gets the progress.
-    pub(super) async fn catch_up_to(&mut self, place: u64, tell: Tell<'_>) -> Result<u64, Unfollowed> {
+    pub(super) async fn catch_up_to(
+        &mut self,
+        place: u64,
+        tell: StageReporter<'_>,
+    ) -> Result<u64, Unfollowed> {
         // Only the last bundle says who wrote it.
         let next = match (self.tail.by, self.tail.followed.sequence) {
             (None, at) if at > 0 => {
@@ -161,12 +165,12 @@ impl Follower {
         ended.map(|()| bundles)
     }
 
-    fn stage(&self, of: u64) -> Stage {
-        Stage { sequence: self.tail.followed.sequence, records: self.copy.last().0, of }
+    fn stage(&self, of: u64) -> CopyStage {
+        CopyStage { sequence: self.tail.followed.sequence, records: self.copy.last().0, of }
     }
 
     /// How many records there are up to that bundle; `None` unless the stream and this copy both hold it.
-    pub(super) async fn records_up_to(&self, known: &Followed) -> Result<Option<Position>, Unfollowed> {
+    pub(super) async fn records_up_to(&self, known: &LastBundle) -> Result<Option<Position>, Unfollowed> {
         let Some(stored) = self.source.from(PARTITION, known.sequence).await? else { return Ok(None) };
         let Ok((hash, bytes)) = whole(&self.source, stored).await else { return Ok(None) };
         let held = |hash| self.copy.document(hash).map_err(|fault| fault.to_string());
@@ -183,7 +187,9 @@ impl Follower {
         let (hash, bytes) = match whole(&self.source, found).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(why)) => {
-                return Err(Unusable::Unreachable { address: self.source.address().to_owned(), why }.into());
+                return Err(
+                    BrokerFault::Unreachable { address: self.source.address().to_owned(), why }.into()
+                );
             }
             Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
         };
@@ -191,16 +197,16 @@ impl Follower {
             return Err(other(self).into());
         }
         let head = super::bundle::head_of(&bytes).map_err(|why| damaged(self, &why))?;
-        self.stand(Followed { sequence: at, bundle: hash }, &head);
+        self.stand(LastBundle { sequence: at, bundle: hash }, &head);
         Ok(())
     }
 
-    fn stand(&mut self, followed: Followed, head: &Head) {
+    fn stand(&mut self, followed: LastBundle, head: &Head) {
         self.tail = Tail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
     }
 
     /// Adds a bundle, which has to follow what was read so far.
-    async fn read(&self, bundle_batch: &mut BundleBatch, stored: Stored) -> Result<(), Unfollowed> {
+    async fn read(&self, bundle_batch: &mut BundleBatch, stored: StoredMessage) -> Result<(), Unfollowed> {
         let at = stored.sequence;
         let (previous, last, epoch) = match bundle_batch.last() {
             Some(read) => (Some(read.followed.bundle), read.last(), read.head().epoch),
@@ -210,7 +216,9 @@ impl Follower {
         let (hash, bytes) = match whole(&self.source, stored).await {
             Ok(whole) => whole,
             Err(Unwhole::NotYet(why)) => {
-                return Err(Unusable::Unreachable { address: self.source.address().to_owned(), why }.into());
+                return Err(
+                    BrokerFault::Unreachable { address: self.source.address().to_owned(), why }.into()
+                );
             }
             Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
         };
@@ -227,7 +235,7 @@ impl Follower {
         } else if head.epoch < epoch {
             return Err(damaged("its epoch is over").into());
         }
-        let followed = Followed { sequence: at, bundle: hash };
+        let followed = LastBundle { sequence: at, bundle: hash };
         bundle_batch.add(Read { followed, bundle }, bytes.len());
         Ok(())
     }
@@ -305,7 +313,7 @@ fn called(source: &LogSource) -> String {
 }
 
 /// Checks that the copy at that path says it is a copy of this stream.
-pub(super) fn is_of(copy: &Copy, source: &LogSource, path: &Path) -> Result<(), LogFault> {
+pub(super) fn is_of(copy: &LogCopy, source: &LogSource, path: &Path) -> Result<(), LogFault> {
     let called = called(source);
     if copy.source == called {
         return Ok(());
@@ -322,7 +330,7 @@ pub(super) fn apart(source: &LogSource, path: &Path) -> LogFault {
 }
 
 /// The bundle at that place, which a copy has seen there; `None` if there is a different one or none.
-pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<Stored>, Unusable> {
+pub(super) async fn held_at(source: &LogSource, at: u64) -> Result<Option<StoredMessage>, BrokerFault> {
     let end = Instant::now() + LEFT_BEHIND;
     loop {
         match source.from(PARTITION, at).await? {
@@ -341,13 +349,13 @@ pub(super) enum Unwhole {
 }
 
 /// The hash and the bytes of a bundle, wherever they are stored.
-pub(super) async fn whole(source: &LogSource, stored: Stored) -> Result<(Digest, Vec<u8>), Unwhole> {
+pub(super) async fn whole(source: &LogSource, stored: StoredMessage) -> Result<(Digest, Vec<u8>), Unwhole> {
     match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
         Message::Bundle(hash) => Ok((hash, stored.bytes)),
         Message::Apart(hash) => match source.get_apart(hash).await {
             Ok(bytes) => Ok((hash, bytes)),
-            Err(Unhad::NotYet(why)) => Err(Unwhole::NotYet(why)),
-            Err(Unhad::Ill(why)) => Err(Unwhole::Unknown(why)),
+            Err(ObjectFault::NotYet(why)) => Err(Unwhole::NotYet(why)),
+            Err(ObjectFault::Ill(why)) => Err(Unwhole::Unknown(why)),
         },
     }
 }

@@ -15,11 +15,11 @@ use tokio::time::{Instant, interval, sleep, timeout_at};
 use super::bundle::{Node, Stands, head_of};
 use super::bundle_writer::{BundleWriter, Written};
 use super::follow::{Follower, whole};
-use super::{Manner, PARTITION, Unopened};
-use crate::edges::nats::{LogStream, Unusable};
-use crate::edges::tasks::{self, Kind};
+use super::{NatsLogFault, PARTITION, TakeOverMode};
+use crate::edges::nats::{BrokerFault, LogStream};
+use crate::edges::tasks::{self, TaskKind};
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{Batch, Commit, LogFault};
+use systole_core::types::ports::{Commit, LogBatch, LogFault};
 
 /// How often the writer shows that it is alive.
 const BEAT: Duration = Duration::from_secs(1);
@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_secs(4);
 
 /// A sign of life.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Sign {
+pub struct LifeSign {
     node: String,
     epoch: u64,
     /// The process.
@@ -37,17 +37,17 @@ pub struct Sign {
     pub host: String,
 }
 
-impl fmt::Display for Sign {
+impl fmt::Display for LifeSign {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The text comes from another process.
         write!(f, "process {} on {}", self.process, self.host.escape_debug())
     }
 }
 
-impl Sign {
-    fn of(node: Node, epoch: u64) -> Sign {
+impl LifeSign {
+    fn of(node: Node, epoch: u64) -> LifeSign {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        Sign { node: hex(node), epoch, process: std::process::id(), host }
+        LifeSign { node: hex(node), epoch, process: std::process::id(), host }
     }
 }
 
@@ -61,11 +61,11 @@ fn hex(node: Node) -> String {
 
 /// Whether this process still writes the log. Clones share one state.
 #[derive(Clone)]
-pub struct Lead {
+pub struct LogOwnership {
     lost: Arc<watch::Sender<Option<String>>>,
 }
 
-impl Lead {
+impl LogOwnership {
     /// Why this process no longer writes the log; `None` if it does.
     pub fn lost(&self) -> Option<String> {
         self.lost.borrow().clone()
@@ -94,18 +94,18 @@ impl Lead {
 pub(super) async fn take_over(
     stream: Arc<LogStream>,
     follower: Follower,
-    mut manner: Manner,
-) -> Result<BundleWriter, Unopened> {
+    mut manner: TakeOverMode,
+) -> Result<BundleWriter, NatsLogFault> {
     let mut others = Others::listen(&stream, &follower).await?;
     let mut bundle_writer = BundleWriter { stream, epoch: 0, follower };
     loop {
         let unusable = match attempt(&mut bundle_writer, &mut others, &mut manner).await {
             Ok(true) => return Ok(bundle_writer),
             Ok(false) => continue,
-            Err(Unopened::Broker(unusable)) if unusable.may_pass() => unusable,
+            Err(NatsLogFault::Broker(unusable)) if unusable.may_pass() => unusable,
             Err(why) => return Err(why),
         };
-        if let Manner::AtOnce = manner {
+        if let TakeOverMode::AtOnce = manner {
             return Err(unusable.into());
         }
         tracing::warn!(%unusable, "pumps that stand by wait for the broker");
@@ -117,18 +117,18 @@ pub(super) async fn take_over(
 async fn attempt(
     bundle_writer: &mut BundleWriter,
     others: &mut Others,
-    manner: &mut Manner,
-) -> Result<bool, Unopened> {
+    manner: &mut TakeOverMode,
+) -> Result<bool, NatsLogFault> {
     let (tail, node) = (&bundle_writer.follower.tail, bundle_writer.follower.node);
     let is_free = tail.stands == Stands::Free || tail.by.is_none_or(|by| by == node);
     if !is_free && let Some(heard) = others.heard(tail.epoch).await {
         match (heard, manner) {
-            (Heard::Sign(by), Manner::AtOnce) => {
+            (Heard::Sign(by), TakeOverMode::AtOnce) => {
                 let stream = &bundle_writer.stream;
                 let (stream, address) = (stream.name().to_owned(), stream.address().to_owned());
-                return Err(Unopened::Led { stream, address, by });
+                return Err(NatsLogFault::Led { stream, address, by });
             }
-            (Heard::Sign(sign), Manner::StandBy(tell)) => tell(&sign),
+            (Heard::Sign(sign), TakeOverMode::StandBy(tell)) => tell(&sign),
             (Heard::Bundle, _) => {}
         }
         bundle_writer.follower.catch_up().await?;
@@ -139,7 +139,7 @@ async fn attempt(
         return Ok(false);
     }
     bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
-    let nothing = Batch::default();
+    let nothing = LogBatch::default();
     let sealed = bundle_writer.seal(&nothing, Stands::Owned);
     let quill = bundle_writer.quill();
     let written = match quill.write(&sealed, false).await {
@@ -157,7 +157,7 @@ async fn attempt(
         },
         Written::NotYet(why) | Written::Behind(why) => {
             let address = bundle_writer.stream.address().to_owned();
-            Err(Unusable::Unreachable { address, why }.into())
+            Err(BrokerFault::Unreachable { address, why }.into())
         }
         // Another process was faster.
         Written::Lost(_) => {
@@ -167,14 +167,14 @@ async fn attempt(
     }
 }
 
-async fn heard(stream: &LogStream) -> Result<Subscriber, Unopened> {
-    let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
+async fn heard(stream: &LogStream) -> Result<Subscriber, NatsLogFault> {
+    let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
     Ok(stream.signs_of_life(PARTITION).await.map_err(no)?)
 }
 
 /// Evidence that another process has the partition.
 enum Heard {
-    Sign(Sign),
+    Sign(LifeSign),
     Bundle,
 }
 
@@ -186,8 +186,8 @@ struct Others {
 }
 
 impl Others {
-    async fn listen(stream: &LogStream, follower: &Follower) -> Result<Others, Unopened> {
-        let no = |why| Unusable::Unreachable { address: stream.address().to_owned(), why };
+    async fn listen(stream: &LogStream, follower: &Follower) -> Result<Others, NatsLogFault> {
+        let no = |why| BrokerFault::Unreachable { address: stream.address().to_owned(), why };
         let sent = stream.sent(PARTITION).await.map_err(no)?;
         Ok(Others { own: hex(follower.node), signs: heard(stream).await?, sent })
     }
@@ -203,7 +203,7 @@ impl Others {
                     return Some(Heard::Bundle);
                 }
             };
-            let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
+            let Ok(sign) = serde_json::from_slice::<LifeSign>(&message.payload) else { continue };
             if sign.epoch >= epoch && sign.node != self.own {
                 return Some(Heard::Sign(sign));
             }
@@ -224,12 +224,12 @@ async fn epoch(stream: &LogStream) -> Option<u64> {
 }
 
 /// Shows life from now on, as long as the returned lead is held, and listens for other signs of life.
-pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<Lead, Unopened> {
+pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, NatsLogFault> {
     let (stream, own) =
-        (bundle_writer.stream.clone(), Sign::of(bundle_writer.follower.node, bundle_writer.epoch));
+        (bundle_writer.stream.clone(), LifeSign::of(bundle_writer.follower.node, bundle_writer.epoch));
     let mut signs = heard(&stream).await?;
     let (lost, mut over) = watch::channel(None);
-    let lead = Lead { lost: Arc::new(lost) };
+    let lead = LogOwnership { lost: Arc::new(lost) };
     let held = Arc::downgrade(&lead.lost);
     let work = async move {
         let mut beat = interval(BEAT);
@@ -243,14 +243,14 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<Lead, Unopened>
                 }
                 heard = next(&mut signs) => {
                     let Some(message) = heard else { return };
-                    let Ok(sign) = serde_json::from_slice::<Sign>(&message.payload) else { continue };
+                    let Ok(sign) = serde_json::from_slice::<LifeSign>(&message.payload) else { continue };
                     // A mere claim takes the lead from no one; only the stream counts.
                     if sign.epoch <= own.epoch || epoch(&stream).await.is_none_or(|epoch| epoch <= own.epoch) {
                         continue;
                     }
                     if let Some(lost) = held.upgrade() {
                         let words = ["the log ", stream.name(), " was taken over by ", &sign.to_string()];
-                        Lead { lost }.lose(&words.concat());
+                        LogOwnership { lost }.lose(&words.concat());
                     }
                 }
                 // Lost, or the lead was dropped.
@@ -258,6 +258,6 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<Lead, Unopened>
             }
         }
     };
-    let _ends_with_the_lead = tasks::start(Kind::Pump, work, async |_| ());
+    let _ends_with_the_lead = tasks::start(TaskKind::Pump, work, async |_| ());
     Ok(lead)
 }

@@ -17,39 +17,39 @@ mod lead;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::edges::log::sqlite::{self, Reader, Secret};
-use crate::edges::nats::{LogStream, Unusable};
+use crate::edges::log::sqlite::{self, LogSecret, SqliteReader};
+use crate::edges::nats::{BrokerFault, LogStream};
 use systole_core::types::ports::LogFault;
 
-pub use appender::Appender;
-pub use copying::{Again, Brought, bring, bring_again};
-pub use follow::{Fold, Stage, Tell};
-pub use lead::{Lead, Sign};
+pub use appender::NatsAppender;
+pub use copying::{CurrentCopy, OldCopy, bring, bring_again};
+pub use follow::{CopyStage, RowMaker, StageReporter};
+pub use lead::{LifeSign, LogOwnership};
 
 /// The only partition (`docs/decisions/0022`).
 const PARTITION: u32 = 0;
 
 /// A log that this process writes.
-pub struct Opened {
+pub struct OpenNatsLog {
     /// The writing side.
-    pub writer: Appender,
+    pub writer: NatsAppender,
     /// The reading side: the copy.
-    pub reader: Reader,
+    pub reader: SqliteReader,
     /// The source of delivery tokens, the same for every pump.
-    pub secret: Secret,
+    pub secret: LogSecret,
     /// Whether this process still writes it.
-    pub lead: Lead,
+    pub lead: LogOwnership,
 }
 
 /// Why the log cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum Unopened {
+pub enum NatsLogFault {
     /// The copy cannot be used, or the stream is inconsistent.
     #[error(transparent)]
     Log(#[from] LogFault),
     /// The broker cannot be used.
     #[error(transparent)]
-    Broker(#[from] Unusable),
+    Broker(#[from] BrokerFault),
     /// Another pump writes it.
     #[error("the log {stream} at {address} is written by {by}")]
     Led {
@@ -58,27 +58,32 @@ pub enum Unopened {
         /// The address of the broker.
         address: String,
         /// The writer.
-        by: Sign,
+        by: LifeSign,
     },
 }
 
 /// What to do if another pump writes the log.
-pub enum Manner {
+pub enum TakeOverMode {
     /// Report that and stop.
     AtOnce,
     /// Follow the log, and take over when the writer is silent. The closure gets each sign of life of another writer.
-    StandBy(Box<dyn FnMut(&Sign) + Send>),
+    StandBy(Box<dyn FnMut(&LifeSign) + Send>),
 }
 
 /// Opens the log for writing: brings the copy up to date, and takes the partition over.
-pub async fn open(stream: LogStream, copy: PathBuf, manner: Manner, fold: Fold) -> Result<Opened, Unopened> {
-    let sqlite::Opened { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
-    let secret = Secret(stream.shared_secret(secret.0).await?);
+pub async fn open(
+    stream: LogStream,
+    copy: PathBuf,
+    manner: TakeOverMode,
+    fold: RowMaker,
+) -> Result<OpenNatsLog, NatsLogFault> {
+    let sqlite::OpenSqliteLog { writer, reader, secret, .. } = sqlite::open_copy(&copy)?;
+    let secret = LogSecret(stream.shared_secret(secret.0).await?);
     let stream = Arc::new(stream);
     let mut follower = follow::Follower::of(writer, reader.clone(), stream.source().clone(), fold)?;
     follower.catch_up().await?;
     let bundle_writer = lead::take_over(stream, follower, manner).await?;
     bundle_writer.stream.is_led_in(bundle_writer.epoch);
     let lead = lead::show(&bundle_writer).await?;
-    Ok(Opened { writer: Appender::new(bundle_writer, lead.clone()), reader, secret, lead })
+    Ok(OpenNatsLog { writer: NatsAppender::new(bundle_writer, lead.clone()), reader, secret, lead })
 }

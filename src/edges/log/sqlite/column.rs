@@ -9,7 +9,7 @@ use rusqlite::types::{FromSql, ValueRef};
 
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Header, Kind, Mark, Record};
+use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
 
 /// The start of every query for records. The joins are outer joins: a row whose thread or sender is missing is
@@ -69,7 +69,7 @@ pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
         thread: ThreadId::parse(needed(row, 1, "thread")?).map_err(|e| unfit("thread", e))?,
         seq: natural(row, 2, "seq")?,
         id: MessageId(bytes(row, 3, "id")?),
-        kind: known(Kind::parse, needed(row, 4, "kind")?, "kind")?,
+        kind: known(RecordKind::parse, needed(row, 4, "kind")?, "kind")?,
         from: Name::parse(needed(row, 5, "sender")?).map_err(|e| unfit("sender", e))?,
         to: parsed(text(row, 6, "addressee")?, Name::parse, "addressee")?,
         call: parsed(text(row, 7, "call")?, CallPath::parse, "call")?,
@@ -80,7 +80,7 @@ pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
         origin: maybe(row, 12, "origin")?.map(Digest),
         time: Millis(natural(row, 13, "time")?),
         config: Digest(bytes(row, 14, "config")?),
-        code: text(row, 15, "code")?.map(|m| known(Mark::parse, m, "code")).transpose()?,
+        code: text(row, 15, "code")?.map(|m| known(RecordCode::parse, m, "code")).transpose()?,
     };
     let body = row.get_ref(18).map_err(|e| unfit("body", e))?;
     let body = Arc::from(body.as_blob().map_err(|e| unfit("body", e))?);

@@ -15,7 +15,7 @@ use systole_core::types::record::FORMAT;
 
 /// The condition in which a log was left.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Condition {
+pub struct LogCondition {
     /// What is missing at its end, if anything.
     pub lost: Option<LogFault>,
     /// What is wrong with its tip, in words.
@@ -25,9 +25,9 @@ pub struct Condition {
 }
 
 /// Looks at the condition of a log. If an organism runs on it, only its end is looked at.
-pub fn condition(path: &Path) -> Result<Condition, LogFault> {
+pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
     let path = canonical(path)?;
-    let mut condition = Condition { lost: None, tip: None, unclosed: None };
+    let mut condition = LogCondition { lost: None, tip: None, unclosed: None };
     if look(&path)? == LogFileKind::Copy {
         return Ok(condition);
     }

@@ -16,7 +16,7 @@ use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
 use super::{damaged, fault};
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{GivenUp, LogFault, Position};
+use systole_core::types::ports::{LogFault, LostRange, Position};
 
 /// How a log ends.
 pub(super) struct Judged {
@@ -28,7 +28,7 @@ pub(super) struct Judged {
 }
 
 /// The positions that are missing, and the evidence.
-pub(super) struct Gone(GivenUp, String);
+pub(super) struct Gone(LostRange, String);
 
 impl Gone {
     /// The fault for a log. A copy is made again from its source.
@@ -72,7 +72,7 @@ impl Judged {
         self,
         path: &Path,
         kind: LogFileKind,
-        given_up: Option<GivenUp>,
+        given_up: Option<LostRange>,
     ) -> Result<Judged, LogFault> {
         match (&self.gone, given_up) {
             (None, None) => Ok(self),
@@ -140,7 +140,7 @@ pub(super) fn missing(
         Found::Nothing | Found::Corrupt => None,
     };
     if wal == Wal::Corrupt {
-        let gone = GivenUp { first: next, last: named.map_or(next, |end| end.position.max(next)) };
+        let gone = LostRange { first: next, last: named.map_or(next, |end| end.position.max(next)) };
         let told = named.map_or_else(String::new, |end| format!("; {tip} says {}", end.position.0));
         let why = format!(
             "the header of {log} is corrupt: the commits in it, after position {}, cannot be read{told}",
@@ -150,7 +150,7 @@ pub(super) fn missing(
     }
     let Some(named) = named else { return Ok(None) };
     if named.position > last {
-        let gone = GivenUp { first: next, last: named.position };
+        let gone = LostRange { first: next, last: named.position };
         let hint = match (connection, wal) {
             (None, _) => "there is no such file".to_owned(),
             (_, Wal::Nothing) => format!("there is no {log}"),
@@ -167,7 +167,7 @@ pub(super) fn missing(
     if head_at(connection, path, named.position)? == Some(named.head) {
         return Ok(None);
     }
-    let gone = GivenUp { first: named.position, last: named.position };
+    let gone = LostRange { first: named.position, last: named.position };
     let why = format!(
         "the record at position {} is not the one that was acknowledged there: {tip} has another head; \
          the log ends at position {}",

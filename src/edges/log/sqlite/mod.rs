@@ -32,16 +32,16 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
-pub use condition::{Condition, condition};
-pub use copy::{Copy, Followed};
+pub use condition::{LogCondition, condition};
+pub use copy::{LastBundle, LogCopy};
 pub use lock::holder;
-pub use open::{Opened, followed, format, open, open_copy, open_reading, open_without};
-pub use read::{Cache, Reader};
-pub use remake::{Difference, Remaking};
-pub use secret::Secret;
-pub use structure::{Oddity, oddities};
-pub use verify_all::{Summary, verify_all};
-pub use write::Appender;
+pub use open::{OpenSqliteLog, followed, format, open, open_copy, open_reading, open_without};
+pub use read::{FoldCache, SqliteReader};
+pub use remake::{CopyDifference, CopyRemake};
+pub use secret::LogSecret;
+pub use structure::{StructureOddity, oddities};
+pub use verify_all::{VerifySummary, verify_all};
+pub use write::SqliteAppender;
 
 use crate::edges::system;
 use systole_core::types::ports::{LogFault, Position};

@@ -7,46 +7,46 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::copy::{self, Followed};
+use super::copy::{self, LastBundle};
 use super::layout::{LogFileKind, create};
 use super::lock::Lock;
 use super::log_file::{canonical, exists, look, look_for, manner};
 use super::pool::{Manner, Pool, connect};
-use super::read::Reader;
-use super::secret::Secret;
+use super::read::SqliteReader;
+use super::secret::LogSecret;
 use super::tip::Tip;
-use super::write::Appender;
+use super::write::SqliteAppender;
 use super::{closing, fault, loss, migrate, wal};
-use systole_core::types::ports::{GivenUp, LogFault};
+use systole_core::types::ports::{LogFault, LostRange};
 
 /// A log, open for its one writer.
-pub struct Opened {
+pub struct OpenSqliteLog {
     /// The writing side; it holds the lock.
-    pub writer: Appender,
+    pub writer: SqliteAppender,
     /// The reading side.
-    pub reader: Reader,
+    pub reader: SqliteReader,
     /// The source of delivery tokens.
-    pub secret: Secret,
+    pub secret: LogSecret,
     /// What a person should know about its condition.
     pub notes: Vec<String>,
 }
 
 /// Opens a log for writing, and makes it if there is none.
-pub fn open(path: &Path) -> Result<Opened, LogFault> {
+pub fn open(path: &Path) -> Result<OpenSqliteLog, LogFault> {
     opened(path, LogFileKind::Log, None)
 }
 
 /// Opens the copy of a log that is stored elsewhere, and makes it if there is none.
-pub fn open_copy(path: &Path) -> Result<Opened, LogFault> {
+pub fn open_copy(path: &Path) -> Result<OpenSqliteLog, LogFault> {
     opened(path, LogFileKind::Copy, None)
 }
 
 /// Opens a log for writing that continues without the given-up positions. Exactly those must be missing.
-pub fn open_without(path: &Path, given_up: GivenUp) -> Result<Opened, LogFault> {
+pub fn open_without(path: &Path, given_up: LostRange) -> Result<OpenSqliteLog, LogFault> {
     opened(path, LogFileKind::Log, Some(given_up))
 }
 
-fn opened(path: &Path, kind: LogFileKind, given_up: Option<GivenUp>) -> Result<Opened, LogFault> {
+fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result<OpenSqliteLog, LogFault> {
     let path = canonical(path)?;
     let judged = || {
         if exists(&path)? {
@@ -86,31 +86,31 @@ fn opened(path: &Path, kind: LogFileKind, given_up: Option<GivenUp>) -> Result<O
     notes.extend(found.note(&path).filter(|_| kind == LogFileKind::Log && !is_older));
     // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
     let secret = match given_up.is_some() || without_tip {
-        true => Secret::anew(&path)?,
-        false => Secret::of(&path)?,
+        true => LogSecret::anew(&path)?,
+        false => LogSecret::of(&path)?,
     };
     if kind == LogFileKind::Log {
         closing::begin(&path)?;
     }
     let pool = Arc::new(Pool::new(path, Manner::Live));
-    let mut writer = Appender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
+    let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
     notes.extend(writer.heal()?);
-    Ok(Opened { writer, reader: Reader::new(pool), secret, notes })
+    Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
 }
 
 /// Opens a log to read it, whether an organism runs on it or not.
-pub fn open_reading(path: &Path) -> Result<Reader, LogFault> {
+pub fn open_reading(path: &Path) -> Result<SqliteReader, LogFault> {
     let path = canonical(path)?;
     let kind = look(&path)?;
     loss::refuse_unreadable(&path, kind)?;
     let manner = manner(&path);
     let pool = Pool::new(path, manner);
     pool.read(|_| Ok(()))?;
-    Ok(Reader::new(Arc::new(pool)))
+    Ok(SqliteReader::new(Arc::new(pool)))
 }
 
 /// How far the copy at a path goes; `None` if there is no copy, or it has followed nothing yet.
-pub fn followed(path: &Path) -> Result<Option<Followed>, LogFault> {
+pub fn followed(path: &Path) -> Result<Option<LastBundle>, LogFault> {
     let path = canonical(path)?;
     if !exists(&path)? || look(&path)? != LogFileKind::Copy {
         return Ok(None);

@@ -15,7 +15,7 @@ use super::verify::{self, Walk};
 use super::{damaged, fault, migrate};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
-use systole_core::types::ports::{LogFault, LogReader, Opening, Position, Row};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
 use systole_core::types::record::{FORMAT, Record};
 
 /// How many records opening takes into memory at once. If more came after the checkpoint, each thread is folded by
@@ -24,7 +24,7 @@ const AT_ONCE: u64 = 4 * limits::RECORDS_TO_FOLD as u64;
 
 /// The content of the table `fold`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Cache {
+pub struct FoldCache {
     /// Rows.
     pub rows: usize,
     /// The threads whose row has a wrong checksum, or the row's number if its thread is unknown.
@@ -35,7 +35,7 @@ pub struct Cache {
 
 /// Reads a log file. Clones share their connections.
 #[derive(Clone)]
-pub struct Reader {
+pub struct SqliteReader {
     pool: Arc<Pool>,
     /// Whether records are checked against the records before them.
     proves: bool,
@@ -50,15 +50,15 @@ fn number(n: u64) -> i64 {
     i64::try_from(n).unwrap_or(i64::MAX)
 }
 
-impl Reader {
-    pub(super) fn new(pool: Arc<Pool>) -> Reader {
-        Reader { pool, proves: true }
+impl SqliteReader {
+    pub(super) fn new(pool: Arc<Pool>) -> SqliteReader {
+        SqliteReader { pool, proves: true }
     }
 
     /// The same log with records as the file claims them, unverified: for callers that investigate damage and verify
     /// for themselves.
-    pub fn as_claimed(&self) -> Reader {
-        Reader { pool: self.pool.clone(), proves: false }
+    pub fn as_claimed(&self) -> SqliteReader {
+        SqliteReader { pool: self.pool.clone(), proves: false }
     }
 
     fn fault(&self, error: &rusqlite::Error) -> LogFault {
@@ -110,12 +110,12 @@ impl Reader {
     }
 
     /// Checks every row of the table `fold`: how many there are, and what is wrong with them.
-    pub fn cache(&self) -> Result<Cache, LogFault> {
+    pub fn cache(&self) -> Result<FoldCache, LogFault> {
         self.pool.read(|connection| {
             // One transaction, so that rows and marks are from the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
             let (_, marks) = verify::ends(&moment, &self.pool.path)?;
-            let mut cache = Cache::default();
+            let mut cache = FoldCache::default();
             let mut statement = moment.prepare(rows_where!("")).map_err(|e| self.fault(&e))?;
             let mut found = statement.query([]).map_err(|e| self.fault(&e))?;
             while let Some(row) = found.next().map_err(|e| self.fault(&e))? {
@@ -137,8 +137,8 @@ impl Reader {
     }
 }
 
-impl LogReader for Reader {
-    fn opening(&self) -> Result<Opening, LogFault> {
+impl LogReader for SqliteReader {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
         self.pool.read(|connection| {
             // One transaction, so that rows and records are from the same moment.
             let moment = connection.unchecked_transaction().map_err(|e| self.fault(&e))?;
@@ -147,11 +147,11 @@ impl LogReader for Reader {
             let working = near.map(|marks| rows::working(&moment, marks)).transpose();
             let working = working.map_err(|e| self.fault(&e))?.filter(|working| working.is_complete);
             let (Some(marks), Some(working)) = (near, working) else {
-                return Ok(Opening { last, by_thread: true, ..Opening::default() });
+                return Ok(LogOpening { last, by_thread: true, ..LogOpening::default() });
             };
             let mut records = Vec::new();
             Walk::after(&moment, &self.pool.path, marks.checkpoint).finish(|record| records.push(record))?;
-            Ok(Opening { last, rows: working.rows, records, by_thread: false })
+            Ok(LogOpening { last, rows: working.rows, records, by_thread: false })
         })
     }
 
@@ -164,7 +164,7 @@ impl LogReader for Reader {
         })
     }
 
-    fn row(&self, thread: &ThreadId) -> Result<Option<Row>, LogFault> {
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
         let sql = rows_where!("WHERE f.thread = (SELECT id FROM thread WHERE text = ?1)");
         self.pool.read(|connection| {
             let found = connection.prepare_cached(sql).and_then(|mut find| {

@@ -9,15 +9,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::copy::{self, Copy};
+use super::copy::{self, LogCopy};
 use super::layout::{LogFileKind, beside, connect_writing, create, sync_folder};
 use super::lock::Lock;
 use super::log_file::{canonical, exists, look_for, manner};
 use super::open::open_reading;
 use super::pool::{Manner, Pool, connect};
-use super::read::Reader;
+use super::read::SqliteReader;
 use super::verify;
-use super::write::Appender;
+use super::write::SqliteAppender;
 use super::{fault, io_fault};
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 
@@ -28,7 +28,7 @@ const KEPT: u32 = 1_000;
 
 /// The first difference between two copies of one log.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Difference {
+pub struct CopyDifference {
     /// The position; 0 means the file as a whole.
     pub position: Position,
     /// The difference, in words about the old copy.
@@ -36,16 +36,16 @@ pub struct Difference {
 }
 
 /// A copy that is being made again.
-pub struct Remaking {
+pub struct CopyRemake {
     path: PathBuf,
     draft: PathBuf,
     lock: Arc<Lock>,
     has_old: bool,
 }
 
-impl Remaking {
+impl CopyRemake {
     /// Takes the lock. The path must hold a copy, or nothing.
-    pub fn begin(path: &Path) -> Result<Remaking, LogFault> {
+    pub fn begin(path: &Path) -> Result<CopyRemake, LogFault> {
         let path = canonical(path)?;
         if exists(&path)? {
             look_for(&path, LogFileKind::Copy)?;
@@ -56,14 +56,14 @@ impl Remaking {
         if has_old {
             look_for(&path, LogFileKind::Copy)?;
         }
-        let remaking = Remaking { draft: beside(&path, ".again"), path, lock, has_old };
+        let remaking = CopyRemake { draft: beside(&path, ".again"), path, lock, has_old };
         remaking.remove_draft()?;
         Ok(remaking)
     }
 
     /// What the old copy says about itself; `None` if there is no old copy, or it has followed nothing, or cannot be
     /// read.
-    pub fn old(&self) -> Option<Copy> {
+    pub fn old(&self) -> Option<LogCopy> {
         if !self.has_old {
             return None;
         }
@@ -73,11 +73,11 @@ impl Remaking {
     }
 
     /// Makes the new copy, which is empty.
-    pub fn draft(&self) -> Result<(Appender, Reader), LogFault> {
+    pub fn draft(&self) -> Result<(SqliteAppender, SqliteReader), LogFault> {
         create(&self.draft, LogFileKind::Copy)?;
         let pool = Arc::new(Pool::new(self.draft.clone(), Manner::Live));
-        let writer = Appender::new(Arc::clone(&pool), Arc::clone(&self.lock), LogFileKind::Copy, None)?;
-        Ok((writer, Reader::new(pool)))
+        let writer = SqliteAppender::new(Arc::clone(&pool), Arc::clone(&self.lock), LogFileKind::Copy, None)?;
+        Ok((writer, SqliteReader::new(pool)))
     }
 
     /// Compares the records of the old copy with those of the new copy, which is closed. If `should_hold` is known,
@@ -85,12 +85,12 @@ impl Remaking {
     pub fn compare(
         &self,
         should_hold: Option<Position>,
-    ) -> Result<Option<(u64, Option<Difference>)>, LogFault> {
+    ) -> Result<Option<(u64, Option<CopyDifference>)>, LogFault> {
         if !self.has_old {
             return Ok(None);
         }
         let new = open_reading(&self.draft)?;
-        let (mut at, differs) = (Position(0), |position, why: String| Some(Difference { position, why }));
+        let (mut at, differs) = (Position(0), |position, why: String| Some(CopyDifference { position, why }));
         let old = match open_reading(&self.path) {
             Ok(old) => old.as_claimed(),
             Err(ill @ LogFault::Damaged { .. }) => return Ok(Some((0, differs(at, ill.to_string())))),
@@ -210,7 +210,7 @@ impl Remaking {
     }
 }
 
-impl Drop for Remaking {
+impl Drop for CopyRemake {
     fn drop(&mut self) {
         // After a replacement nothing is left to remove; what cannot be removed now is removed by the next remake.
         let _left = self.remove_draft();

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest as _, Sha256};
 
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{Position, Row};
+use systole_core::types::ports::{FoldRow, Position};
 
 /// Bytes of a row's checksum.
 const SUM: usize = 16;
@@ -48,7 +48,7 @@ pub(super) struct Marks {
 /// The rows of the threads at work.
 pub(super) struct Working {
     /// One row for each; a row with a wrong checksum is here without bytes, and its thread is folded again.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<FoldRow>,
     /// How many of them have a wrong checksum.
     pub(super) corrupt: usize,
     /// Whether these are all threads at work.
@@ -96,7 +96,7 @@ pub(super) fn empty(connection: &Connection) -> rusqlite::Result<()> {
 /// Writes rows. With a checkpoint, opening need only fold the records after that position. Part of a transaction.
 pub(super) fn set(
     connection: &Connection,
-    rows: &[(i64, &Row)],
+    rows: &[(i64, &FoldRow)],
     checkpoint: Option<Position>,
 ) -> rusqlite::Result<()> {
     if rows.is_empty() && checkpoint.is_none() {
@@ -136,7 +136,7 @@ pub(super) fn working(connection: &Connection, marks: Marks) -> rusqlite::Result
             Checked::Sound(row) => rows.push(row),
             Checked::Corrupt(_, Some(thread)) => {
                 corrupt += 1;
-                rows.push(Row { thread, seq: 0, working: true, bytes: Vec::new() });
+                rows.push(FoldRow { thread, seq: 0, working: true, bytes: Vec::new() });
             }
             Checked::Corrupt(_, None) => continue,
         }
@@ -175,7 +175,7 @@ pub(super) fn heal(connection: &Connection) -> rusqlite::Result<Option<String>> 
 /// A row and whether its checksum fits.
 pub(super) enum Checked {
     /// It fits.
-    Sound(Row),
+    Sound(FoldRow),
     /// It does not fit, or the row cannot be read at all; the row's number, and its thread if that is known.
     Corrupt(i64, Option<ThreadId>),
 }
@@ -196,7 +196,7 @@ pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
     if let Ok((seq, working @ (0 | 1), bytes, sum)) = columns()
         && let Ok(seq) = u64::try_from(seq)
     {
-        let row = Row { thread: thread.clone(), seq, working: working == 1, bytes };
+        let row = FoldRow { thread: thread.clone(), seq, working: working == 1, bytes };
         if row_sum(&row) == sum {
             return Checked::Sound(row);
         }
@@ -204,7 +204,7 @@ pub(super) fn checked(row: &rusqlite::Row<'_>) -> Checked {
     Checked::Corrupt(number, Some(thread))
 }
 
-fn row_sum(row: &Row) -> [u8; SUM] {
+fn row_sum(row: &FoldRow) -> [u8; SUM] {
     let parts =
         [row.thread.as_str().as_bytes(), &row.seq.to_be_bytes(), &[u8::from(row.working)], &row.bytes];
     let hash = hash("systole fold v1", &parts);

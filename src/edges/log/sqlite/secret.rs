@@ -14,20 +14,20 @@ use systole_core::types::ports::LogFault;
 
 /// Thirty-two bytes that no one else knows.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(pub [u8; 32]);
+pub struct LogSecret(pub [u8; 32]);
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for LogSecret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
 }
 
-impl Secret {
+impl LogSecret {
     /// Reads the secret of a log, or makes it. Only the holder of the log's lock may call this.
-    pub(super) fn of(log: &Path) -> Result<Secret, LogFault> {
+    pub(super) fn of(log: &Path) -> Result<LogSecret, LogFault> {
         let path = beside(log, ".secret");
         match fs::read(&path) {
-            Ok(bytes) => <[u8; 32]>::try_from(bytes.as_slice()).map(Secret).map_err(|_| LogFault::Io {
+            Ok(bytes) => <[u8; 32]>::try_from(bytes.as_slice()).map(LogSecret).map_err(|_| LogFault::Io {
                 path: path.display().to_string(),
                 why: format!("holds {} bytes instead of 32; remove it to have a new one made", bytes.len()),
             }),
@@ -37,13 +37,13 @@ impl Secret {
     }
 
     /// Draws a new secret in place of the old one: answers to old deliveries are then refused.
-    pub(super) fn anew(log: &Path) -> Result<Secret, LogFault> {
+    pub(super) fn anew(log: &Path) -> Result<LogSecret, LogFault> {
         make(&beside(log, ".secret"))
     }
 }
 
 /// Writes under another name first: a crash must not leave half a secret.
-fn make(path: &Path) -> Result<Secret, LogFault> {
+fn make(path: &Path) -> Result<LogSecret, LogFault> {
     let draft = beside(path, ".new");
     let write = || {
         let mut bytes = [0; 32];
@@ -56,5 +56,5 @@ fn make(path: &Path) -> Result<Secret, LogFault> {
     };
     let bytes = write().map_err(|e| io_fault(path, &e))?;
     sync_folder(path)?;
-    Ok(Secret(bytes))
+    Ok(LogSecret(bytes))
 }

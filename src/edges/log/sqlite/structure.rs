@@ -23,7 +23,7 @@ const CHANGED: [(u32, &[&str]); 2] = [(2, &["large", "line"]), (3, &["fold"])];
 
 /// Something that the format does not have, or has in another form.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Oddity {
+pub struct StructureOddity {
     /// What it is, with its name: `index record_key`.
     pub what: String,
     /// How it is odd.
@@ -36,7 +36,7 @@ pub struct Oddity {
 type Name = (String, String);
 
 /// Finds everything that is odd about a file.
-pub fn oddities(path: &Path) -> Result<Vec<Oddity>, LogFault> {
+pub fn oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
     let path = canonical(path)?;
     let kind = look(&path)?;
     let connection = connect(&path, manner(&path))?.connection;
@@ -54,9 +54,13 @@ fn wanted(kind: LogFileKind) -> rusqlite::Result<BTreeMap<Name, String>> {
     objects(&fresh)
 }
 
-fn compared(wanted: &BTreeMap<Name, String>, found: &BTreeMap<Name, String>, format: u32) -> Vec<Oddity> {
+fn compared(
+    wanted: &BTreeMap<Name, String>,
+    found: &BTreeMap<Name, String>,
+    format: u32,
+) -> Vec<StructureOddity> {
     let later = |name: &str| CHANGED.iter().any(|(number, names)| *number > format && names.contains(&name));
-    let odd = |(kind, name): &Name, why: &str, is_harmless| Oddity {
+    let odd = |(kind, name): &Name, why: &str, is_harmless| StructureOddity {
         what: format!("{kind} {name}"),
         why: why.to_owned(),
         is_harmless,
@@ -108,10 +112,10 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
 
 /// Rows that were stored with records that are gone. Numbers are given without gaps, and only to things that a record
 /// refers to.
-fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<Oddity>> {
+fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>> {
     let mut odd = Vec::new();
     let mut add = |what: String, why: &str| {
-        odd.push(Oddity { what, why: why.to_owned(), is_harmless: false });
+        odd.push(StructureOddity { what, why: why.to_owned(), is_harmless: false });
     };
     let sql =
         "SELECT text FROM thread t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.thread = t.id) LIMIT ?1";

@@ -11,7 +11,7 @@ use systole_core::types::ports::{LogFault, Position};
 
 /// The result of a walk through a whole log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Summary {
+pub struct VerifySummary {
     /// Records, all of them verified.
     pub records: u64,
     /// Threads.
@@ -24,7 +24,7 @@ pub struct Summary {
 
 /// Verifies a whole log, whether an organism runs on it or not: every record, every document, and SQLite's own
 /// structures. Changes no byte of it.
-pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
+pub fn verify_all(path: &Path) -> Result<VerifySummary, LogFault> {
     let path = canonical(path)?;
     let kind = look(&path)?;
     loss::refuse_unreadable(&path, kind)?;
@@ -38,13 +38,13 @@ pub fn verify_all(path: &Path) -> Result<Summary, LogFault> {
     }
 }
 
-fn walk_all(path: &Path, manner: Manner) -> Result<Summary, LogFault> {
+fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
     let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
     let moment = connection.unchecked_transaction().map_err(ill)?;
     ends(&moment, path)?;
-    let mut summary = Summary::default();
+    let mut summary = VerifySummary::default();
     let mut walk = Walk::after(&moment, path, Position(0));
     walk.finish(|_| summary.records += 1)?;
     summary.last = walk.last();

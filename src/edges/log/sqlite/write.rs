@@ -13,7 +13,7 @@ use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params
 use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
 use super::pool::Pool;
-use super::read::Reader;
+use super::read::SqliteReader;
 use super::recent::Recent;
 use super::rows;
 use super::tip::{End, Tip};
@@ -22,7 +22,7 @@ use crate::edges::log::{Breach, Rule};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{
-    Batch, Commit, LogFault, LogReader as _, LogWriter, Position, ReadBack, Row,
+    Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack,
 };
 use systole_core::types::record::Record;
 
@@ -39,7 +39,7 @@ const CONFIGS: usize = 64;
 const TAIL: u64 = 1_000;
 
 /// The one writer of a log file; it holds the file's lock as long as it lives.
-pub struct Appender {
+pub struct SqliteAppender {
     /// `None` if the file could not be opened again.
     connection: Option<Connection>,
     pool: Arc<Pool>,
@@ -79,14 +79,14 @@ impl From<rusqlite::Error> for Failure {
     }
 }
 
-impl Appender {
+impl SqliteAppender {
     /// Opens a log that is known to be whole.
     pub(super) fn new(
         pool: Arc<Pool>,
         lock: Arc<Lock>,
         kind: LogFileKind,
         tip: Option<Tip>,
-    ) -> Result<Appender, LogFault> {
+    ) -> Result<SqliteAppender, LogFault> {
         let (connection, last) = reopened(&pool.path, kind)?;
         let known = Known {
             last,
@@ -94,11 +94,19 @@ impl Appender {
             configs: Recent::new(CONFIGS),
             threads: Recent::new(THREADS),
         };
-        Ok(Appender { connection: Some(connection), pool, known, kind, prepared: None, tip, _lock: lock })
+        Ok(SqliteAppender {
+            connection: Some(connection),
+            pool,
+            known,
+            kind,
+            prepared: None,
+            tip,
+            _lock: lock,
+        })
     }
 }
 
-impl Drop for Appender {
+impl Drop for SqliteAppender {
     fn drop(&mut self) {
         // A log that is closed in order is one file again: closing its last connection copies the write-ahead log
         // into it. If that fails, the next opening does it, so an error here is harmless.
@@ -123,15 +131,15 @@ fn reopened(path: &Path, kind: LogFileKind) -> Result<(Connection, Position), Lo
     open().map_err(|e| fault(path, None, &e))
 }
 
-impl LogWriter for Appender {
-    fn commit(&mut self, batch: &Batch) -> Commit {
+impl LogWriter for SqliteAppender {
+    fn commit(&mut self, batch: &LogBatch) -> Commit {
         match self.prepare(batch) {
             Ok(_) => self.keep(None),
             Err(commit) => commit,
         }
     }
 
-    fn read_back(&mut self, batch: &Batch) -> ReadBack {
+    fn read_back(&mut self, batch: &LogBatch) -> ReadBack {
         self.known.forget();
         // SQLite reads the write-ahead log again only after the last connection to it is closed.
         self.pool.close_idle();
@@ -143,10 +151,10 @@ impl LogWriter for Appender {
     }
 }
 
-impl Appender {
+impl SqliteAppender {
     /// Writes a batch that the next call keeps or drops. Returns the position that its last record would have, or
     /// why it cannot be kept. No reader sees the batch before it is kept.
-    pub fn prepare(&mut self, batch: &Batch) -> Result<Position, Commit> {
+    pub fn prepare(&mut self, batch: &LogBatch) -> Result<Position, Commit> {
         let Some(connection) = &self.connection else {
             return Err(Commit::Unknown("the log is closed".into()));
         };
@@ -163,7 +171,7 @@ impl Appender {
     }
 
     /// Keeps the prepared batch; in a copy together with the bundle that it came from.
-    pub fn keep(&mut self, bundle: Option<&copy::Followed>) -> Commit {
+    pub fn keep(&mut self, bundle: Option<&copy::LastBundle>) -> Commit {
         let (Some(connection), Some((last, head))) = (&self.connection, self.prepared.take()) else {
             return Commit::Unknown("nothing is prepared".into());
         };
@@ -209,7 +217,7 @@ impl Appender {
     }
 
     /// Which copy it is and how far it goes; `None` if it has followed nothing yet.
-    pub fn followed(&self) -> Result<Option<copy::Copy>, LogFault> {
+    pub fn followed(&self) -> Result<Option<copy::LogCopy>, LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
@@ -217,7 +225,7 @@ impl Appender {
     }
 
     /// Sets which copy it is.
-    pub fn follow(&mut self, copy: &copy::Copy) -> Result<(), LogFault> {
+    pub fn follow(&mut self, copy: &copy::LogCopy) -> Result<(), LogFault> {
         let closed =
             || LogFault::Io { path: self.pool.path.display().to_string(), why: "it is closed".into() };
         let connection = self.connection.as_ref().ok_or_else(closed)?;
@@ -248,7 +256,7 @@ impl Appender {
 
     /// A document in the log.
     pub fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
-        Reader::new(self.pool.clone()).document(hash)
+        SqliteReader::new(self.pool.clone()).document(hash)
     }
 
     /// Whether the log holds a document. If the look-up fails, the answer is no.
@@ -261,7 +269,7 @@ impl Appender {
     }
 
     /// Opens the log again and looks for the batch; the log stays closed unless it can be trusted.
-    fn look_again(&mut self, batch: &Batch) -> Result<ReadBack, LogFault> {
+    fn look_again(&mut self, batch: &LogBatch) -> Result<ReadBack, LogFault> {
         let path = self.pool.path.clone();
         let (connection, last) = reopened(&path, self.kind)?;
         let count = batch.records.len() as u64;
@@ -291,7 +299,7 @@ impl Appender {
 fn stored_at_the_end(
     connection: &Connection,
     last: Position,
-    batch: &Batch,
+    batch: &LogBatch,
 ) -> rusqlite::Result<Option<bool>> {
     let before = last.0.checked_sub(batch.records.len() as u64);
     let (Some(oldest), Some(newest), Some(before)) = (batch.records.first(), batch.records.last(), before)
@@ -344,7 +352,7 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
 }
 
 /// Everything in a transaction except its end.
-fn insert(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<Position, Failure> {
+fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Result<Position, Failure> {
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
         set_document(connection, document.hash, &document.bytes)?;
@@ -357,7 +365,7 @@ fn insert(connection: &Connection, known: &mut Known, batch: &Batch) -> Result<P
             insert_record(connection, &mut insert, known, last, record)?;
         }
     }
-    let mut rows: Vec<(i64, &Row)> = Vec::with_capacity(batch.rows.len());
+    let mut rows: Vec<(i64, &FoldRow)> = Vec::with_capacity(batch.rows.len());
     for row in &batch.rows {
         rows.push((known.thread(connection, &row.thread)?.id, row));
     }

@@ -1,6 +1,6 @@
 //! Anthropic's wire format: every byte of its answers, and each request that it refuses.
 
-use systole_mock_model::Options;
+use systole_mock_model::MockOptions;
 
 use crate::client::{anthropic, mock, send, with};
 
@@ -168,7 +168,7 @@ fn messages(parts: &[&str]) -> String {
 /// Sends requests that must be refused: each with its status, the provider's kind, and a part of the
 /// message.
 fn are_refused(cases: &[(&str, u16, &str, &str)]) {
-    let mock = with("- {say: never}", Options { models: vec!["c".to_owned()], ..Options::default() });
+    let mock = with("- {say: never}", MockOptions { models: vec!["c".to_owned()], ..MockOptions::default() });
     for (body, status, kind, words) in cases {
         let heard = anthropic(&mock, body);
         assert_eq!(heard.status, *status, "{body}: {heard:?}");
@@ -229,7 +229,10 @@ fn tools_and_options_are_refused_as_the_provider_refuses_them() {
 
 #[test]
 fn a_wrong_path_key_or_version_is_refused() {
-    let mock = with("- {say: never}", Options { key: Some("sk-ant-right".to_owned()), ..Options::default() });
+    let mock = with(
+        "- {say: never}",
+        MockOptions { key: Some("sk-ant-right".to_owned()), ..MockOptions::default() },
+    );
     for (path, headers, status, kind, words) in [
         ("/v1/message", &RIGHT[..], 404, "not_found_error", "Not found"),
         ("/v1/messages", &RIGHT[1..], 401, "authentication_error", "x-api-key header is required"),
@@ -252,7 +255,7 @@ fn a_wrong_path_key_or_version_is_refused() {
 
 #[test]
 fn what_is_over_the_window_is_refused_with_the_providers_words() {
-    let mock = with("- {say: a}", Options { window: Some(102), ..Options::default() });
+    let mock = with("- {say: a}", MockOptions { window: Some(102), ..MockOptions::default() });
     let long = asks("").replace("hi", &"x".repeat(405));
     let heard = anthropic(&mock, &long);
     assert_eq!(

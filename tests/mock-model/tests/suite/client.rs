@@ -5,7 +5,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use systole_mock_model::{MockModel, Options, Script};
+use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 /// Longer than anything here takes on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -48,12 +48,12 @@ impl Heard {
 
 /// A mock with this script.
 pub(crate) fn mock(script: &str) -> MockModel {
-    with(script, Options::default())
+    with(script, MockOptions::default())
 }
 
 /// A mock with this script and options.
-pub(crate) fn with(script: &str, options: Options) -> MockModel {
-    MockModel::start(Script::parse(script).unwrap(), options).unwrap()
+pub(crate) fn with(script: &str, options: MockOptions) -> MockModel {
+    MockModel::start(MockScript::parse(script).unwrap(), options).unwrap()
 }
 
 /// Sends a request and leaves the connection open.

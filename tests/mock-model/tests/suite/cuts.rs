@@ -2,7 +2,7 @@
 
 use std::io::Read as _;
 
-use systole_mock_model::{End, MockModel};
+use systole_mock_model::{AnswerEnd, MockModel};
 
 use crate::client::{PATIENCE, anthropic, asks, begin, gemini, hear, heard, mock, ollama, openai};
 
@@ -10,7 +10,7 @@ fn streams(words: &str) -> String {
     asks(words, r#","stream":true"#)
 }
 
-fn ends(mock: &MockModel) -> Vec<End> {
+fn ends(mock: &MockModel) -> Vec<AnswerEnd> {
     mock.seen().iter().map(|seen| seen.end).collect()
 }
 
@@ -38,7 +38,7 @@ fn a_cut_stream_has_all_its_text_and_no_end() {
     // A whole answer breaks off after its text, in the middle of its JSON.
     let heard = openai(&mock, &asks("hi", ""));
     assert!(!heard.whole && heard.text().ends_with(r#""content":"Hello you"#), "{heard:?}");
-    mock.wait(PATIENCE, |seen| seen.iter().all(|seen| seen.end == End::Cut)).unwrap();
+    mock.wait(PATIENCE, |seen| seen.iter().all(|seen| seen.end == AnswerEnd::Cut)).unwrap();
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn bytes_before_a_cut_arrive_however_many_there_are() {
     // The mock has more than the machine buffers for a client that does not read, so the cut has to wait.
     let mut bytes = vec![0];
     stream.read_exact(&mut bytes).unwrap();
-    mock.wait(PATIENCE, |seen| seen[0].end == End::Open).unwrap();
+    mock.wait(PATIENCE, |seen| seen[0].end == AnswerEnd::Open).unwrap();
     stream.read_to_end(&mut bytes).unwrap();
     let heard = heard(&bytes);
     assert_eq!((heard.body.len(), heard.whole), (16_000_000, false));
-    assert_eq!(mock.stop()[0].end, End::Cut);
+    assert_eq!(mock.stop()[0].end, AnswerEnd::Cut);
 }
 
 #[test]
@@ -92,9 +92,9 @@ fn what_hangs_sends_its_head_and_nothing_until_the_client_leaves() {
     assert!(head.starts_with(b"HTTP/1.1 200 OK\r\n"));
     stream.set_read_timeout(Some(std::time::Duration::from_millis(50))).unwrap();
     assert!(stream.read(&mut [0]).is_err(), "nothing comes, and it is not closed");
-    assert_eq!(ends(&mock), [End::Open]);
+    assert_eq!(ends(&mock), [AnswerEnd::Open]);
     drop(stream);
-    mock.wait(PATIENCE, |seen| seen[0].end == End::Gone).unwrap();
+    mock.wait(PATIENCE, |seen| seen[0].end == AnswerEnd::Gone).unwrap();
     assert_eq!(mock.count().gone, 1);
 }
 
@@ -108,7 +108,8 @@ fn an_endless_answer_ends_with_its_client() {
         let heard = String::from_utf8(heard).unwrap();
         assert!(heard.contains("Go: lub dub lub ") && heard.contains("dub lub"));
     }
-    mock.wait(PATIENCE, |seen| seen.len() == 2 && seen.iter().all(|seen| seen.end == End::Gone)).unwrap();
+    mock.wait(PATIENCE, |seen| seen.len() == 2 && seen.iter().all(|seen| seen.end == AnswerEnd::Gone))
+        .unwrap();
 }
 
 #[test]
@@ -157,7 +158,7 @@ fn stopping_closes_what_is_open_and_blames_no_client() {
     let stream = begin(&mock, "POST", "/v1/chat/completions", &["authorization: Bearer k"], &streams("hi"));
     mock.wait(PATIENCE, |seen| seen.len() == 1).unwrap();
     let seen = mock.stop();
-    assert_eq!(seen[0].end, End::Stopped);
+    assert_eq!(seen[0].end, AnswerEnd::Stopped);
     let mut rest = Vec::new();
     // The connection is closed, one way or another.
     let _reset = { stream }.read_to_end(&mut rest);
@@ -175,7 +176,7 @@ fn what_is_held_comes_when_it_is_let_go_and_not_before() {
         assert!(read > 0, "it breaks off: {}", String::from_utf8_lossy(&bytes));
         bytes.extend(&some[..read]);
     }
-    assert_eq!(ends(&mock), [End::Open]);
+    assert_eq!(ends(&mock), [AnswerEnd::Open]);
     assert!(!String::from_utf8_lossy(&bytes).contains("you"), "it is held");
     assert_eq!(hear(begin(&mock, "POST", "/release", &[], "")).status, 200);
     stream.read_to_end(&mut bytes).unwrap();

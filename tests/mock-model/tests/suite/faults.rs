@@ -52,7 +52,7 @@ fn an_error_may_be_a_page_or_nothing() {
     assert_eq!((heard.status, heard.header("content-type")), (500, Some("text/html")));
     assert!(heard.text().contains("<h1>500 Internal Server Error</h1>"));
     let ends: Vec<_> = mock.seen().iter().map(|seen| seen.end).collect();
-    assert_eq!(ends, [systole_mock_model::End::Sent; 3]);
+    assert_eq!(ends, [systole_mock_model::AnswerEnd::Sent; 3]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Gemini's wire format: every byte of its answers, and each request that it refuses.
 
-use systole_mock_model::Options;
+use systole_mock_model::MockOptions;
 
 use crate::client::{gemini, mock, send, with};
 
@@ -71,7 +71,7 @@ fn a_whole_answer_is_one_value() {
 
 #[test]
 fn requests_are_refused_as_the_provider_refuses_them() {
-    let options = Options { models: vec!["g".to_owned()], window: Some(10), ..Options::default() };
+    let options = MockOptions { models: vec!["g".to_owned()], window: Some(10), ..MockOptions::default() };
     let mock = with("- {say: never}", options);
     let user = r#"{"role":"user","parts":[{"text":"hi"}]}"#;
     let call = r#"{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}}]}"#;
@@ -137,8 +137,11 @@ fn requests_are_refused_as_the_provider_refuses_them() {
 
 #[test]
 fn a_wrong_path_model_or_key_is_refused() {
-    let options =
-        Options { key: Some("AIza-right".to_owned()), models: vec!["g".to_owned()], ..Options::default() };
+    let options = MockOptions {
+        key: Some("AIza-right".to_owned()),
+        models: vec!["g".to_owned()],
+        ..MockOptions::default()
+    };
     let mock = with("- {say: a, times: 2}", options);
     let path = "/v1beta/models/g:generateContent";
     let right = ["x-goog-api-key: AIza-right"];

@@ -2,7 +2,9 @@
 
 use std::io::Read as _;
 
-use systole_mock_model::{Count, End, MockModel, Options, Script, Seen, Unstarted};
+use systole_mock_model::{
+    AnswerEnd, MockModel, MockOptions, MockScript, MockStartFault, RequestCounts, SeenRequest,
+};
 
 use crate::client::{PATIENCE, asks, begin, mock, openai, send, with};
 
@@ -15,16 +17,16 @@ fn what_was_asked_is_reported_in_order_without_the_key() {
     openai(&mock, &asks("three", ""));
     let heard = send(&mock, "GET", "/seen", &[], "");
     assert!(!heard.text().contains("secret") && !heard.text().contains("sk-test"), "{heard:?}");
-    let seen: Vec<Seen> = serde_json::from_slice(&heard.body).unwrap();
+    let seen: Vec<SeenRequest> = serde_json::from_slice(&heard.body).unwrap();
     assert_eq!(seen, mock.seen());
     let facts: Vec<_> = seen.iter().map(|seen| (seen.number, seen.status, seen.scripted, seen.end)).collect();
     assert_eq!(
         facts,
         [
-            (1, 200, true, End::Sent),
-            (2, 400, false, End::Sent),
-            (3, 200, true, End::Sent),
-            (4, 503, false, End::Sent)
+            (1, 200, true, AnswerEnd::Sent),
+            (2, 400, false, AnswerEnd::Sent),
+            (3, 200, true, AnswerEnd::Sent),
+            (4, 503, false, AnswerEnd::Sent)
         ]
     );
     assert_eq!((seen[0].method.as_str(), seen[0].path.as_str()), ("POST", "/v1/chat/completions"));
@@ -36,8 +38,9 @@ fn what_was_asked_is_reported_in_order_without_the_key() {
     );
     assert_eq!((seen[1].model.as_deref(), seen[1].body.as_str()), (None, Some("no json")));
 
-    let count: Count = serde_json::from_slice(&send(&mock, "GET", "/count", &[], "").body).unwrap();
-    let wanted = Count { requests: 4, scripted: 2, refused: 2, most_at_once: 1, ..Count::default() };
+    let count: RequestCounts = serde_json::from_slice(&send(&mock, "GET", "/count", &[], "").body).unwrap();
+    let wanted =
+        RequestCounts { requests: 4, scripted: 2, refused: 2, most_at_once: 1, ..RequestCounts::default() };
     assert_eq!((count, mock.count()), (wanted, wanted));
     assert_eq!(mock.stop().len(), 4);
 }
@@ -52,7 +55,7 @@ fn requests_that_run_at_once_are_counted() {
     mock.wait(PATIENCE, |seen| seen.len() == 3).unwrap();
     assert_eq!((mock.count().open, mock.count().most_at_once, mock.count().left), (3, 3, 1));
     drop(open);
-    mock.wait(PATIENCE, |seen| seen.iter().all(|seen| seen.end == End::Gone)).unwrap();
+    mock.wait(PATIENCE, |seen| seen.iter().all(|seen| seen.end == AnswerEnd::Gone)).unwrap();
     openai(&mock, &body);
     let count = mock.count();
     assert_eq!((count.open, count.most_at_once, count.gone, count.left), (0, 3, 3, 0));
@@ -63,7 +66,8 @@ fn a_request_stands_in_the_file_before_the_first_byte_of_its_answer() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("asked.jsonl");
     std::fs::write(&path, "{\"number\":0}\n").unwrap();
-    let mock = with("- {say: a}\n- {hang: true}", Options { log: Some(path.clone()), ..Options::default() });
+    let mock =
+        with("- {say: a}\n- {hang: true}", MockOptions { log: Some(path.clone()), ..MockOptions::default() });
     openai(&mock, &asks("one", ""));
     let mut stream = begin(
         &mock,
@@ -90,7 +94,7 @@ fn a_request_stands_in_the_file_before_the_first_byte_of_its_answer() {
 
 #[test]
 fn a_file_that_takes_nothing_more_refuses_instead_of_answering_uncounted() {
-    let full = Options { log: Some("/dev/full".into()), ..Options::default() };
+    let full = MockOptions { log: Some("/dev/full".into()), ..MockOptions::default() };
     let mock = with("- {say: a}", full);
     let heard = openai(&mock, &asks("one", ""));
     assert_eq!(heard.status, 500);
@@ -102,16 +106,16 @@ fn a_file_that_takes_nothing_more_refuses_instead_of_answering_uncounted() {
 
 #[test]
 fn what_cannot_start_says_why() {
-    let script = || Script::parse("- {say: a}").unwrap();
+    let script = || MockScript::parse("- {say: a}").unwrap();
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap();
-    let error = MockModel::start(script(), Options { listen, ..Options::default() }).unwrap_err();
+    let error = MockModel::start(script(), MockOptions { listen, ..MockOptions::default() }).unwrap_err();
     assert!(
-        matches!(error, Unstarted::Address { .. }) && error.to_string().contains(&listen.to_string()),
+        matches!(error, MockStartFault::Address { .. }) && error.to_string().contains(&listen.to_string()),
         "{error}"
     );
     let log = Some("/nowhere/at/all".into());
-    let error = MockModel::start(script(), Options { log, ..Options::default() }).unwrap_err();
+    let error = MockModel::start(script(), MockOptions { log, ..MockOptions::default() }).unwrap_err();
     assert!(error.to_string().starts_with("/nowhere/at/all: "), "{error}");
 }
 

@@ -1,6 +1,6 @@
 //! Ollama's wire format: every byte of its answers, and each request that it refuses.
 
-use systole_mock_model::Options;
+use systole_mock_model::MockOptions;
 
 use crate::client::{mock, ollama, send, with};
 
@@ -61,7 +61,7 @@ fn a_whole_answer_is_one_value() {
 
 #[test]
 fn requests_are_refused_as_the_provider_refuses_them() {
-    let options = Options { models: vec!["m".to_owned()], window: Some(10), ..Options::default() };
+    let options = MockOptions { models: vec!["m".to_owned()], window: Some(10), ..MockOptions::default() };
     let mock = with("- {say: never}", options);
     let long = asks("").replace("hi", &"x".repeat(37));
     let call = asks("").replace(

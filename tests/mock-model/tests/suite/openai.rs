@@ -1,6 +1,6 @@
 //! `OpenAI`'s wire format: every byte of its answers, and each request that it refuses.
 
-use systole_mock_model::Options;
+use systole_mock_model::MockOptions;
 
 use crate::client::{asks, mock, openai, send, with};
 
@@ -149,7 +149,7 @@ fn messages(inner: &str) -> String {
 /// Sends requests that must be refused: each with its status, the provider's code, the part, and a part of the
 /// message.
 fn are_refused(cases: &[(&str, u16, &str, &str, &str)]) {
-    let options = Options { models: vec!["m".to_owned()], ..Options::default() };
+    let options = MockOptions { models: vec!["m".to_owned()], ..MockOptions::default() };
     let mock = with("- {say: never}", options);
     for (body, status, code, param, words) in cases {
         let heard = openai(&mock, body);
@@ -257,8 +257,10 @@ fn tools_and_options_are_refused_as_the_provider_refuses_them() {
 
 #[test]
 fn a_wrong_path_method_or_key_is_refused_before_anything_is_read() {
-    let mock =
-        with("- {say: never}", Options { key: Some("sk-right-9876".to_owned()), ..Options::default() });
+    let mock = with(
+        "- {say: never}",
+        MockOptions { key: Some("sk-right-9876".to_owned()), ..MockOptions::default() },
+    );
     let right = ["authorization: Bearer sk-right-9876"];
     let heard = send(&mock, "POST", "/v1/chat/completion", &right, "");
     assert_eq!((heard.status, heard.message().as_str()), (404, "Invalid URL (POST /v1/chat/completion)"));
@@ -283,7 +285,7 @@ fn a_wrong_path_method_or_key_is_refused_before_anything_is_read() {
 
 #[test]
 fn what_is_over_the_window_is_refused_with_the_providers_words() {
-    let mock = with("- {say: a}\n- {say: b}", Options { window: Some(10), ..Options::default() });
+    let mock = with("- {say: a}\n- {say: b}", MockOptions { window: Some(10), ..MockOptions::default() });
     // `user` and 36 characters are ten tokens.
     let fits = "x".repeat(36);
     assert_eq!(openai(&mock, &asks(&fits, "")).status, 200);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_mock_model::{KEYS, Script};
+use systole_mock_model::{KEYS, MockScript};
 
 const PAGE: &str = include_str!("../../../../docs/reference/mock-model.md");
 
@@ -20,6 +20,6 @@ fn every_key_of_a_script_has_a_row_and_every_row_a_key() {
 fn the_example_is_a_script() {
     let (_, example) = PAGE.split_once("```yaml\n").unwrap();
     let example = example.split_once("```").unwrap().0;
-    Script::parse(example).unwrap();
+    MockScript::parse(example).unwrap();
     assert_eq!(example.lines().count(), 5);
 }

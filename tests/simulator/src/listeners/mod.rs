@@ -10,15 +10,15 @@ mod worker;
 use std::collections::HashMap;
 
 use systole_core::types::codes::Code;
-use systole_core::types::composition::Gather;
-use systole_core::types::flow::{Admitted, Found, Item, Refused, Said, Verdict, What};
+use systole_core::types::composition::GatherRule;
+use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedItem, PayloadKind, Refused, Verdict};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::Delivery;
 use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
-use systole_kit::ask::Question;
-use systole_kit::journal::Entry;
-use systole_soak::dice::Dice;
+use systole_kit::ask::PumpQuestion;
+use systole_kit::journal::JournalEntry;
+use systole_soak::dice::SeededDice;
 
 use crate::cast;
 use crate::primitives::{self, Sent};
@@ -42,43 +42,44 @@ pub(crate) enum Thing {
     Steers(String, Name, Payload),
     Primitive(Found, Payload),
     /// A payload that several accept.
-    ForEach(Gather, Vec<Name>, Payload),
+    ForEach(GatherRule, Vec<Name>, Payload),
 }
 
 impl Thing {
-    fn item(&self) -> Item {
-        let admitted =
-            |what, payload: &Payload| Item::Admitted(Admitted::new(what, Verdict::sworn(payload.clone())));
+    fn item(&self) -> JudgedItem {
+        let admitted = |what, payload: &Payload| {
+            JudgedItem::Admitted(Admitted::new(what, Verdict::sworn(payload.clone())))
+        };
         match self {
-            Thing::Note(payload) => admitted(What::Note, payload),
-            Thing::Final(payload) => admitted(What::Final, payload),
-            Thing::Call(to, payload) => admitted(What::For(to.clone()), payload),
+            Thing::Note(payload) => admitted(PayloadKind::Note, payload),
+            Thing::Final(payload) => admitted(PayloadKind::Final, payload),
+            Thing::Call(to, payload) => admitted(PayloadKind::For(to.clone()), payload),
             Thing::Spawn { label, to, initial, spawn } => {
                 let initial = initial.bytes().clone();
                 let found = Found::Child { label: label.clone(), to: to.clone(), initial };
-                admitted(What::Primitive(found), spawn)
+                admitted(PayloadKind::Primitive(found), spawn)
             }
             Thing::Refused(payload) => {
                 let refusal = Refusal::new(Code::Invalid, "limit: 0 is less than 1, the smallest allowed");
-                Item::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
+                JudgedItem::Refused(Refused { refusal, kept: Some(payload.bytes().clone()) })
             }
             Thing::ForThread(thread, payload) => {
                 let refusal = Refusal::new(Code::NotAPeer, "no listener takes news");
                 let judged = Box::new(Err(Refused { refusal, kept: None }));
-                Item::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
+                JudgedItem::ForThread { thread: thread.clone(), payload: payload.bytes().clone(), judged }
             }
             Thing::Steers(thread, to, payload) => {
-                let judged = Admitted::new(What::For(to.clone()), Verdict::sworn(payload.clone()));
+                let judged = Admitted::new(PayloadKind::For(to.clone()), Verdict::sworn(payload.clone()));
                 let (thread, payload) = (thread.clone(), payload.bytes().clone());
-                Item::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
+                JudgedItem::ForThread { thread, payload, judged: Box::new(Ok(judged)) }
             }
-            Thing::Primitive(found, payload) => admitted(What::Primitive(found.clone()), payload),
+            Thing::Primitive(found, payload) => admitted(PayloadKind::Primitive(found.clone()), payload),
             Thing::ForEach(gather, takers, payload) => {
                 let verdict = |to: &Name| (to.clone(), Verdict::sworn(payload.clone()));
                 let admitted = Admitted::for_each(*gather, takers.iter().map(verdict).collect());
                 let refusal = || Refusal::new(Code::NotAPeer, "no listener takes it");
-                let refused = || Item::Refused(Refused { refusal: refusal(), kept: None });
-                admitted.map_or_else(refused, Item::Admitted)
+                let refused = || JudgedItem::Refused(Refused { refusal: refusal(), kept: None });
+                admitted.map_or_else(refused, JudgedItem::Admitted)
             }
         }
     }
@@ -92,22 +93,22 @@ pub(crate) enum Speech {
     Again,
     Notice,
     Progress,
-    Writes(u64, Entry),
-    Asks(u64, Question),
+    Writes(u64, JournalEntry),
+    Asks(u64, PumpQuestion),
 }
 
 impl Speech {
     /// The same, as the door judges it.
-    pub(crate) fn said(&self) -> Said {
+    pub(crate) fn said(&self) -> JudgedContent {
         let (code, words) = ("simulated".to_owned(), "as drawn".to_owned());
         match self {
-            Speech::Items(things) => Said::Items(things.iter().map(Thing::item).collect()),
-            Speech::Failure { retry } => Said::Failure { code, retry: *retry, words },
-            Speech::Again => Said::Again { code, words },
-            Speech::Notice => Said::Notice { code, words },
-            Speech::Progress => Said::Progress { words },
-            Speech::Writes(id, entry) => Said::Journal { id: *id, entry: Ok(entry.clone()) },
-            Speech::Asks(id, question) => Said::Ask { id: *id, question: Ok(question.clone()) },
+            Speech::Items(things) => JudgedContent::Items(things.iter().map(Thing::item).collect()),
+            Speech::Failure { retry } => JudgedContent::Failure { code, retry: *retry, words },
+            Speech::Again => JudgedContent::Again { code, words },
+            Speech::Notice => JudgedContent::Notice { code, words },
+            Speech::Progress => JudgedContent::Progress { words },
+            Speech::Writes(id, entry) => JudgedContent::Journal { id: *id, entry: Ok(entry.clone()) },
+            Speech::Asks(id, question) => JudgedContent::Ask { id: *id, question: Ok(question.clone()) },
         }
     }
 
@@ -236,18 +237,18 @@ impl Cue<'_> {
     }
 
     /// A payload for all of them, with all answers or the first that is not a failure.
-    fn spreads(&mut self, gather: Gather, takers: &[&str]) -> Option<Thing> {
+    fn spreads(&mut self, gather: GatherRule, takers: &[&str]) -> Option<Thing> {
         let payload = self.payload("spread")?;
         Some(Thing::ForEach(gather, takers.iter().map(|to| cast::name(to)).collect(), payload))
     }
 
-    fn sets_timer(&mut self, dice: &mut Dice) -> Option<Thing> {
+    fn sets_timer(&mut self, dice: &mut SeededDice) -> Option<Thing> {
         let id = dice.one_of(&[None, Some("tick"), Some("tock")])?;
         let (after_ms, repeats) = (dice.between(1_000, 20_000), dice.percent(20));
         Cue::primitive(primitives::timer(*id, after_ms, repeats, self.token))
     }
 
-    fn ends_timer(&mut self, dice: &mut Dice) -> Option<Thing> {
+    fn ends_timer(&mut self, dice: &mut SeededDice) -> Option<Thing> {
         let id = dice.one_of(&["tick", "tock", "t1", "t2"])?;
         Cue::primitive(primitives::no_timer(id))
     }
@@ -259,7 +260,7 @@ impl Cue<'_> {
 }
 
 impl Troupe {
-    pub(crate) fn new(dice: &mut Dice, is_wide: bool) -> Troupe {
+    pub(crate) fn new(dice: &mut SeededDice, is_wide: bool) -> Troupe {
         let temper = match dice.below(50) {
             0 => Temper::Deep,
             1 => Temper::Wide,
@@ -275,7 +276,7 @@ impl Troupe {
     }
 
     /// What the addressee does with a delivery.
-    pub(crate) fn plays(&mut self, delivery: &Delivery, weather: &Weather, dice: &mut Dice) -> Script {
+    pub(crate) fn plays(&mut self, delivery: &Delivery, weather: &Weather, dice: &mut SeededDice) -> Script {
         self.deliveries += 1;
         let lease = &delivery.lease;
         let body = delivery.envelope.payload.bytes();
@@ -315,7 +316,7 @@ impl Troupe {
 }
 
 /// Everything that a listener may do against the rules.
-fn unruly(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
+fn unruly(cue: &mut Cue<'_>, dice: &mut SeededDice) -> End {
     match dice.weighed(&[3, 3, 3, 3, 2, 1]) {
         0 => End::Speaks(Speech::Failure { retry: false }),
         1 => End::Speaks(Speech::Failure { retry: true }),
@@ -327,7 +328,7 @@ fn unruly(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
     }
 }
 
-fn signs(is_brief: bool, until_ms: u64, dice: &mut Dice) -> Vec<(u64, Speech)> {
+fn signs(is_brief: bool, until_ms: u64, dice: &mut SeededDice) -> Vec<(u64, Speech)> {
     if is_brief || !dice.permille(150) {
         return Vec::new();
     }

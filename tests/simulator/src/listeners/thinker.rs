@@ -4,8 +4,8 @@
 
 use super::{Cue, End, Speech, Temper, Thing};
 use crate::{cast, primitives};
-use systole_core::types::composition::Gather;
-use systole_soak::dice::Dice;
+use systole_core::types::composition::GatherRule;
+use systole_soak::dice::SeededDice;
 
 /// The peers that it asks. Those that are listed twice are asked more often.
 const PEERS: [&str; 8] = [
@@ -20,7 +20,7 @@ const PEERS: [&str; 8] = [
 ];
 const LABELS: [Option<&str>; 4] = [Some("heat"), Some("light"), None, None];
 
-pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
+pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut SeededDice) -> End {
     let turn = u64::from(cue.delivery.lease.turn);
     if cue.is_brief && turn == 1 && !cue.fired.is_empty() {
         let timers = cue.fired.iter().map(|id| Cue::primitive(primitives::no_timer(id)));
@@ -58,7 +58,7 @@ pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
 }
 
 /// Spawns or sets a timer, or neither, and waits.
-fn sleeps(cue: &mut Cue<'_>, dice: &mut Dice) -> Vec<Option<Thing>> {
+fn sleeps(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Vec<Option<Thing>> {
     let mut things: Vec<Option<Thing>> = (0..dice.below(3)).map(|_| spawns(cue, dice)).collect();
     if dice.percent(50) {
         things.push(cue.sets_timer(dice));
@@ -67,24 +67,24 @@ fn sleeps(cue: &mut Cue<'_>, dice: &mut Dice) -> Vec<Option<Thing>> {
     things
 }
 
-fn waits(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+fn waits(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Option<Thing> {
     let mode = dice.one_of(&["all", "all", "any", "2"])?;
     let is_named = dice.percent(30);
     let named = dice.one_of(cue.children).filter(|_| is_named).cloned();
     Cue::primitive(primitives::waits(mode, &Vec::from_iter(named)))
 }
 
-fn todo(dice: &mut Dice) -> Option<Thing> {
+fn todo(dice: &mut SeededDice) -> Option<Thing> {
     let condition = dice.one_of(&["all is done", "all is well"])?;
     Cue::primitive(primitives::todo(condition, dice.percent(40)))
 }
 
-fn asks(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+fn asks(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Option<Thing> {
     let to = dice.one_of(&PEERS)?;
     cue.call(to)
 }
 
-fn spawns(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+fn spawns(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Option<Thing> {
     let (label, to) = (dice.one_of(&LABELS)?, dice.one_of(&PEERS)?);
     cue.spawn(*label, to)
 }
@@ -98,11 +98,11 @@ const TAKERS: [&[&str]; 4] = [
 ];
 
 /// Asks several at once, clears its view, or recalls from it.
-fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+fn looks_wide(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Option<Thing> {
     let asking = if cue.may_ask { 4 } else { 0 };
     match dice.weighed(&[asking, 2, 3]) {
         0 => {
-            let gather = if dice.percent(50) { Gather::First } else { Gather::All };
+            let gather = if dice.percent(50) { GatherRule::First } else { GatherRule::All };
             cue.spreads(gather, dice.one_of(&TAKERS)?)
         }
         1 => Cue::primitive(primitives::clears(dice.below(8))),
@@ -115,13 +115,13 @@ fn looks_wide(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
 }
 
 /// A question to a person. Some of the messages that it shows may not exist.
-fn asks_a_person(dice: &mut Dice) -> Option<Thing> {
+fn asks_a_person(dice: &mut SeededDice) -> Option<Thing> {
     let shows: Vec<u64> = (0..dice.below(3)).map(|_| dice.between(1, 8)).collect();
     let choices: &[&str] = if dice.percent(70) { &["go", "stop"] } else { &[] };
     Cue::primitive(primitives::question(&shows, choices, dice.between(1_000, 2 * cast::PATIENCE_MS)))
 }
 
-fn anything(cue: &mut Cue<'_>, dice: &mut Dice) -> Option<Thing> {
+fn anything(cue: &mut Cue<'_>, dice: &mut SeededDice) -> Option<Thing> {
     if cue.is_wide && dice.percent(30) {
         return looks_wide(cue, dice);
     }

@@ -2,9 +2,9 @@
 
 use super::{Cue, End, Speech};
 use crate::cast;
-use systole_soak::dice::Dice;
+use systole_soak::dice::SeededDice;
 
-pub(super) fn works(cue: &mut Cue<'_>, dice: &mut Dice) -> End {
+pub(super) fn works(cue: &mut Cue<'_>, dice: &mut SeededDice) -> End {
     let owes = cue.delivery.lease.listener.as_str() != cast::QUIET;
     let odd = if cue.is_brief { 0 } else { 1 };
     let things = match dice.weighed(&[40, odd, odd, odd, odd, odd, odd]) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use systole_core::pump::state::Thread;
 use systole_core::types::composition::{Listener, OnUnknown};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
-use systole_core::types::ports::{Delivery, Lease, Token};
+use systole_core::types::ports::{Delivery, Lease, LeaseToken};
 
 use crate::cast;
 
@@ -27,7 +27,7 @@ pub(crate) struct Deliveries {
     /// Deliveries that are out in this life, by listener.
     out: BTreeMap<Name, usize>,
     /// Every delivery of every life: a number belongs to one hand-out.
-    handed: HashSet<Token>,
+    handed: HashSet<LeaseToken>,
 }
 
 fn turn_of(lease: &Lease) -> Turn {

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use systole::edges::log::memory::Memory;
+use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::fold::apply;
-use systole_core::pump::state::{Life, State, Thread};
+use systole_core::pump::state::{PumpState, Thread, ThreadState};
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{Batch, LogReader as _, Position};
+use systole_core::types::ports::{LogBatch, LogReader as _, Position};
 
 /// Each thread's state when its records went to disk.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub(crate) struct Folds {
 
 impl Folds {
     /// A batch goes to the writer: it contains everything that was decided.
-    pub(crate) fn handed_over(&mut self, state: &State, batch: &Batch) {
+    pub(crate) fn handed_over(&mut self, state: &PumpState, batch: &LogBatch) {
         let mut touched: Vec<&ThreadId> = batch.records.iter().map(|r| &r.header.thread).collect();
         touched.sort();
         touched.dedup();
@@ -43,8 +43,8 @@ impl Folds {
     }
 
     /// Folds the whole log and compares.
-    pub(crate) fn differs_from_log(&self, log: &Memory) -> Vec<String> {
-        let mut state = State::default();
+    pub(crate) fn differs_from_log(&self, log: &MemoryLog) -> Vec<String> {
+        let mut state = PumpState::default();
         // Reading memory cannot fail.
         for (_, record) in log.after(Position(0), usize::MAX).unwrap_or_default() {
             apply(&mut state, &record);
@@ -61,11 +61,11 @@ impl Folds {
     }
 
     /// Compares the state that a start read from the log.
-    pub(crate) fn differs_from_start(&self, state: &State) -> Vec<String> {
+    pub(crate) fn differs_from_start(&self, state: &PumpState) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, thread) in &self.durable {
             match state.thread(id) {
-                None if thread.life() == Life::Working => {
+                None if thread.life() == ThreadState::Working => {
                     wrong.push(format!("{id} was at work and is not in memory"));
                 }
                 None => {}

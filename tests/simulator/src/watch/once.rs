@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Mark, Record, Role, Steering};
+use systole_core::types::record::{MessageRole, Record, RecordCode, SteerEffect};
 
 use crate::cast;
 
@@ -16,23 +16,24 @@ pub(crate) fn twice(records: &[(Position, Record)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (position, record) in records {
         let Some(
-            Mark::Role(
-                Role::Request
-                | Role::Call
-                | Role::ToAll
-                | Role::ToFirst
-                | Role::Note
-                | Role::Final
-                | Role::Spawn,
+            RecordCode::Role(
+                MessageRole::Request
+                | MessageRole::Call
+                | MessageRole::ToAll
+                | MessageRole::ToFirst
+                | MessageRole::Note
+                | MessageRole::Final
+                | MessageRole::Spawn,
             )
-            | Mark::Steering(Steering::Steered),
+            | RecordCode::Steering(SteerEffect::Steered),
         ) = record.header.code
         else {
             continue;
         };
         let Some(number) = cast::number(&record.body) else { continue };
         // A broadcast is recorded once for each taker.
-        let is_spread = matches!(record.header.code, Some(Mark::Role(Role::ToAll | Role::ToFirst)));
+        let is_spread =
+            matches!(record.header.code, Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst)));
         let taker = record.header.to.as_ref().filter(|_| is_spread);
         if let Some(before) = first.insert((number, taker), *position) {
             let h = &record.header;

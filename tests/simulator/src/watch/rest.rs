@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use systole_core::pump::state::{Answer, Awaited, Call, Life, PendingItem, Stand, Thread};
+use systole_core::pump::state::{
+    AwaitedChildren, Call, CallState, ItemAnswer, PendingItem, Thread, ThreadState,
+};
 use systole_core::types::ids::{CallPath, ThreadId};
 
 /// Calls that wait for something that cannot come.
@@ -14,10 +16,10 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
     for thread in threads.values() {
         for (path, call) in &thread.calls {
             let place = || format!("call {path} of {}", thread.id);
-            if call.stand() == Stand::Held && !is_behind(thread, path) {
+            if call.stand() == CallState::Held && !is_behind(thread, path) {
                 wrong.push(format!("{} is held, and no earlier call is open", place()));
             }
-            let open = call.items.iter().filter(|item| item.answer == Answer::Open);
+            let open = call.items.iter().filter(|item| item.answer == ItemAnswer::Open);
             for item in open {
                 if let PendingItem::Threads(awaited) = &item.pending {
                     if !has_something_to_come(thread, path, call, awaited) {
@@ -57,7 +59,7 @@ pub(crate) fn stranded(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
 
 /// Calls that are still open although nothing happens any more.
 pub(crate) fn open(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
-    let open = threads.values().filter(|thread| thread.life() == Life::Working);
+    let open = threads.values().filter(|thread| thread.life() == ThreadState::Working);
     open.flat_map(|thread| {
         thread.calls.iter().map(|(path, call)| format!("call {path} of {} is {:?}", thread.id, call.stand()))
     })
@@ -65,7 +67,7 @@ pub(crate) fn open(threads: &BTreeMap<ThreadId, Thread>) -> Vec<String> {
 }
 
 /// Whether a wait ends by itself: by running children, or by a timer of its call.
-fn has_something_to_come(thread: &Thread, path: &CallPath, call: &Call, awaited: &Awaited) -> bool {
+fn has_something_to_come(thread: &Thread, path: &CallPath, call: &Call, awaited: &AwaitedChildren) -> bool {
     let runs = |id: &ThreadId| call.running().any(|child| child == id);
     awaited.threads.iter().any(runs) || thread.timers.values().any(|timer| timer.call == *path)
 }
@@ -78,5 +80,5 @@ fn running<'c>(
     call: &'c Call,
     threads: &'c BTreeMap<ThreadId, Thread>,
 ) -> impl Iterator<Item = &'c ThreadId> {
-    call.running().filter(|child| threads.get(*child).is_none_or(|t| t.life() != Life::Working))
+    call.running().filter(|child| threads.get(*child).is_none_or(|t| t.life() != ThreadState::Working))
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use systole::edges::leases::LeaseTable;
-use systole_core::pump::engine::{Answered, Engine, Input, Lookup, Ports};
-use systole_core::pump::state::{Book, PendingItem};
-use systole_core::pump::view::Begun;
-use systole_core::pump::wake::{self, Recovered};
+use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput};
+use systole_core::pump::state::{CompositionBook, PendingItem};
+use systole_core::pump::view::BegunViews;
+use systole_core::pump::wake::{self, RecoveredLog};
 
 use super::{Due, Line, World};
 use crate::glass::Glass;
@@ -25,9 +25,9 @@ pub(super) struct Life {
     pub(super) leases: Arc<LeaseTable>,
     pub(super) scribe: Option<Scribe>,
     pub(super) lookups: Line<Lookup>,
-    pub(super) answers: Line<Answered>,
+    pub(super) answers: Line<LogAnswer>,
     /// Views that its reader has begun.
-    pub(super) begun: Begun,
+    pub(super) begun: BegunViews,
     /// The next planned tick.
     pub(super) tick_ms: Option<u64>,
     /// When a drain stops waiting, once one has begun.
@@ -83,7 +83,7 @@ impl World {
             scribe: None,
             lookups: Line::new(),
             answers: Line::new(),
-            begun: Begun::default(),
+            begun: BegunViews::default(),
             tick_ms: None,
             drained_ms: None,
             has_said_farewell: false,
@@ -92,7 +92,7 @@ impl World {
     }
 
     /// The configuration of this life, and the earlier ones with which calls may have begun.
-    fn opened_book(&mut self) -> Book {
+    fn opened_book(&mut self) -> CompositionBook {
         let dice = &mut self.throws.lives;
         if dice.permille(self.weather.changed)
             && let Some(other) = dice.one_of(&self.compositions)
@@ -100,7 +100,7 @@ impl World {
             self.current = other.clone();
             self.count("other configurations");
         }
-        let mut book = Book::open_at(self.current.clone());
+        let mut book = CompositionBook::open_at(self.current.clone());
         self.compositions.iter().for_each(|page| book.add(page.clone()));
         book
     }
@@ -179,7 +179,7 @@ impl World {
         let number = life.number;
         if life.drained_ms.is_none() {
             life.drained_ms = Some(now_ms + GRACE_MS);
-            life.engine.input(Input::Stop);
+            life.engine.input(PumpInput::Stop);
             self.agenda.after(GRACE_MS, Due::Drains { life: number });
         }
         self.settles();
@@ -192,7 +192,7 @@ impl World {
         let Some(until_ms) = life.drained_ms else { return false };
         if !life.has_said_farewell && (life.engine.is_quiet() || now_ms >= until_ms) {
             life.has_said_farewell = true;
-            life.engine.input(Input::Farewell);
+            life.engine.input(PumpInput::Farewell);
             life.engine.checkpoint_soon();
         }
         life.has_said_farewell && life.engine.is_flushed()
@@ -210,7 +210,7 @@ impl World {
     }
 }
 
-fn forget(recovered: &mut Recovered, plant: Plant) {
+fn forget(recovered: &mut RecoveredLog, plant: Plant) {
     for thread in recovered.state.threads.values_mut() {
         let calls = thread.calls.values_mut();
         match plant {
@@ -231,7 +231,7 @@ fn forget(recovered: &mut Recovered, plant: Plant) {
     }
 }
 
-fn forget_attempts(recovered: &mut Recovered) {
+fn forget_attempts(recovered: &mut RecoveredLog) {
     for thread in recovered.state.threads.values_mut() {
         thread.calls.values_mut().for_each(|call| call.attempts = 0);
     }

@@ -3,10 +3,10 @@
 
 use sha2::Digest as _;
 
-use systole_core::pump::engine::{Input, Written, answer};
+use systole_core::pump::engine::{PumpInput, WriteReport, answer};
 use systole_core::types::ids::CallPath;
 use systole_core::types::ports::{LogReader as _, Position};
-use systole_core::types::record::{Kind, Mark, Role};
+use systole_core::types::record::{MessageRole, RecordCode, RecordKind};
 
 use super::{Due, World};
 use crate::glass::Glass;
@@ -15,7 +15,7 @@ use crate::scribe::{Scribe, Tried};
 
 impl World {
     /// Gives the engine an input, sends out what may go, and settles.
-    pub(super) fn input(&mut self, input: Input) {
+    pub(super) fn input(&mut self, input: PumpInput) {
         let Some(life) = &mut self.life else { return };
         life.engine.input(input);
         // The loop takes all pending input before it sends anything out.
@@ -96,7 +96,7 @@ impl World {
         let after_ms = dice.delay_ms(30);
         self.agenda.after(after_ms, Due::Commits { life: number });
         if self.plant == Some(Plant::AckBeforeSync) {
-            let early = Written::Committed(Position(self.disk.last().0 + records));
+            let early = WriteReport::Committed(Position(self.disk.last().0 + records));
             life.engine.hear_writer(early);
             life.engine.route_recorded();
         }
@@ -112,7 +112,7 @@ impl World {
                 life.scribe = None;
                 self.folds.stored();
                 if plant != Some(Plant::AckBeforeSync) {
-                    life.engine.hear_writer(Written::Committed(last));
+                    life.engine.hear_writer(WriteReport::Committed(last));
                 }
                 // The writer has its next batch before the last one is routed.
                 self.hands_over();
@@ -126,7 +126,7 @@ impl World {
                 self.agenda.after(after_ms, Due::Commits { life: number });
                 if let Some(words) = stalled {
                     self.count("full disks");
-                    self.input(Input::Written(Written::Stalled(words)));
+                    self.input(PumpInput::Written(WriteReport::Stalled(words)));
                 } else {
                     self.count("unknown commits");
                 }
@@ -136,7 +136,7 @@ impl World {
                     self.find("breach", words.clone());
                 }
                 self.count("broken logs");
-                self.input(Input::Written(Written::Broken(words)));
+                self.input(PumpInput::Written(WriteReport::Broken(words)));
             }
         }
     }
@@ -163,7 +163,7 @@ impl World {
     pub(super) fn finds(&mut self) {
         let Some(life) = &mut self.life else { return };
         if let Some(answered) = life.answers.pop_front() {
-            self.input(Input::Found(answered));
+            self.input(PumpInput::Found(answered));
         }
     }
 
@@ -195,8 +195,8 @@ impl World {
         for (position, record) in new {
             self.read = position;
             let h = &record.header;
-            let closes = matches!((h.kind, h.code), (_, Some(Mark::Role(Role::Final))))
-                || (h.kind == Kind::Outcome && h.code != Some(Mark::DeadLetter));
+            let closes = matches!((h.kind, h.code), (_, Some(RecordCode::Role(MessageRole::Final))))
+                || (h.kind == RecordKind::Outcome && h.code != Some(RecordCode::DeadLetter));
             let Some(call) = h.call.as_ref().filter(|call| closes && is_top(call)) else { continue };
             self.crowd.sees(&(h.thread.clone(), call.clone()), h.seq, &record.body);
         }

@@ -20,8 +20,8 @@ use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::Ticket;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{Lease, LogReader as _, Position, Token};
-use systole_soak::dice::Dice;
+use systole_core::types::ports::{Lease, LeaseToken, LogReader as _, Position};
+use systole_soak::dice::SeededDice;
 
 use crate::agenda::Agenda;
 use crate::cast;
@@ -63,7 +63,7 @@ enum Due {
     /// A carrier reports that a delivery will not be answered.
     Ends {
         life: u64,
-        token: Token,
+        token: LeaseToken,
         code: Code,
     },
     Commits {
@@ -95,11 +95,11 @@ enum Due {
 
 /// The dice of each area.
 struct Throws {
-    clients: Dice,
-    network: Dice,
-    listeners: Dice,
-    disk: Dice,
-    lives: Dice,
+    clients: SeededDice,
+    network: SeededDice,
+    listeners: SeededDice,
+    disk: SeededDice,
+    lives: SeededDice,
 }
 
 /// The whole state of a run.
@@ -123,7 +123,7 @@ pub(crate) struct World {
     crowd: Crowd,
     troupe: Troupe,
     /// Deliveries that listeners hold, with whether they hang.
-    running: BTreeMap<Token, (Arc<Lease>, bool)>,
+    running: BTreeMap<LeaseToken, (Arc<Lease>, bool)>,
     /// Requests that reached this life and have no answer yet.
     asked: BTreeSet<Ticket>,
     folds: Folds,
@@ -139,7 +139,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(seed: u64, plant: Option<Plant>) -> World {
-        let dice = Dice::new(seed);
+        let dice = SeededDice::new(seed);
         // The other seeds keep the storms from before there were wide ones.
         let is_wide = seed % 4 == 3;
         let throws = Throws {

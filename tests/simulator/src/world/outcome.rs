@@ -6,8 +6,8 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use systole_checker::record::{Hash, Id};
-use systole_checker::{Terms, check_records};
+use systole_checker::record::{RecordHash, RecordId};
+use systole_checker::{RunSettings, check_records};
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 
@@ -64,7 +64,7 @@ impl World {
             log.update(record.leaf.0);
             log.update(record.head.0);
         }
-        let terms = Terms { attempts: MOST_ATTEMPTS, ..Terms::default() };
+        let terms = RunSettings { attempts: MOST_ATTEMPTS, ..RunSettings::default() };
         let read = records.iter().map(|(position, record)| as_read(*position, record));
         let report = check_records(read, &self.crowd.histories(), &terms);
         for finding in report.findings {
@@ -92,27 +92,27 @@ impl World {
 }
 
 /// A record as the checker reads it from a file.
-fn as_read(position: Position, record: &Record) -> systole_checker::record::Record {
+fn as_read(position: Position, record: &Record) -> systole_checker::record::LogLine {
     let h = &record.header;
-    systole_checker::record::Record {
+    systole_checker::record::LogLine {
         position: position.0,
         thread: h.thread.to_string(),
         seq: h.seq,
-        id: Id(h.id.0),
+        id: RecordId(h.id.0),
         kind: h.kind.as_str().to_owned(),
         from: h.from.to_string(),
         to: h.to.as_ref().map(ToString::to_string),
         call: h.call.as_ref().map(ToString::to_string),
         turn: h.turn,
         ordinal: h.ordinal,
-        cause: h.cause.map(|id| Id(id.0)),
+        cause: h.cause.map(|id| RecordId(id.0)),
         key: h.key.as_ref().map(ToString::to_string),
-        origin: h.origin.map(|hash| Hash(hash.0)),
+        origin: h.origin.map(|hash| RecordHash(hash.0)),
         time_ms: h.time.0,
-        config: Hash(h.config.0),
+        config: RecordHash(h.config.0),
         code: h.code.map(|mark| mark.as_str().to_owned()),
         salt: record.salt,
-        head: Hash(record.head.0),
+        head: RecordHash(record.head.0),
         body: record.body.to_vec(),
     }
 }

@@ -5,15 +5,17 @@ use std::sync::Arc;
 
 use sha2::Digest as _;
 
-use systole_core::pump::engine::Input;
+use systole_core::pump::engine::PumpInput;
 use systole_core::pump::pausing::halted;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
-use systole_core::types::flow::{Judged, Receipt, Refused, Ticket, Unconnected, What};
+use systole_core::types::flow::{JudgedDocument, PayloadKind, Receipt, Refused, Ticket, UnmatchedDocument};
 use systole_core::types::ids::{Key, Name, ThreadId};
-use systole_core::types::ports::{CallBack, Delivery, Lease, Leases as _, LogReader as _, Position, Token};
+use systole_core::types::ports::{
+    CallBack, Delivery, Lease, LeaseToken, Leases as _, LogReader as _, Position,
+};
 use systole_core::types::refusal::Refusal;
-use systole_kit::told::Answer;
+use systole_kit::told::PumpAnswer;
 
 use super::{Due, World};
 use crate::cast;
@@ -33,7 +35,7 @@ impl World {
             if self.plant == Some(Plant::WordTwice) && is_again {
                 take_for_another(&mut input);
             }
-            self.count(if matches!(input, Input::Asked(_)) { "requests" } else { "orders" });
+            self.count(if matches!(input, PumpInput::Asked(_)) { "requests" } else { "orders" });
             self.input(input);
         }
     }
@@ -43,12 +45,12 @@ impl World {
         let listener = cast::name(cast::TOOL);
         let source = std::net::IpAddr::from([127, 0, 0, 1]);
         let input = match self.throws.network.below(4) {
-            0 => Input::Joined(listener),
-            1 => Input::Left { listener, words: "exited 1".to_owned() },
-            2 => Input::Knocked { source, count: 3 },
+            0 => PumpInput::Joined(listener),
+            1 => PumpInput::Left { listener, words: "exited 1".to_owned() },
+            2 => PumpInput::Knocked { source, count: 3 },
             _ => {
                 self.count("threads of the program that fell");
-                Input::Fallen { who: "a judge".to_owned() }
+                PumpInput::Fallen { who: "a judge".to_owned() }
             }
         };
         self.input(input);
@@ -174,7 +176,7 @@ impl World {
     }
 
     /// A confirmed entry is on disk, as long as its attempt is the due one.
-    fn answered(&mut self, answer: &Answer) {
+    fn answered(&mut self, answer: &PumpAnswer) {
         self.count("answers to listeners at work");
         let [thread, call, turn, attempt] = answer.delivery.split(' ').collect::<Vec<_>>()[..] else {
             return;
@@ -192,7 +194,7 @@ impl World {
     }
 
     /// The pump cancels a delivery. A listener may stop at once, or go on until it is done.
-    fn called_back(&mut self, token: Token, why: CallBack) {
+    fn called_back(&mut self, token: LeaseToken, why: CallBack) {
         self.count("call-backs");
         let Some((_, hangs)) = self.running.get(&token) else { return };
         if *hangs && self.plant == Some(Plant::KeptSlot) {
@@ -210,7 +212,7 @@ impl World {
     }
 
     /// A carrier reports that a delivery is over without an answer.
-    pub(super) fn ends(&mut self, life: u64, token: Token, code: Code) {
+    pub(super) fn ends(&mut self, life: u64, token: LeaseToken, code: Code) {
         if self.life.as_ref().is_none_or(|now| now.number != life) {
             return;
         }
@@ -219,7 +221,7 @@ impl World {
         if matches!(code, Code::ListenerFailed | Code::ListenerSilent | Code::ListenerDown) {
             self.deliveries.failed_openly(&lease);
         }
-        self.input(Input::Gone { token, code, words: "as drawn".to_owned() });
+        self.input(PumpInput::Gone { token, code, words: "as drawn".to_owned() });
     }
 
     /// A listener's document comes in through the door, which looks for its lease.
@@ -250,24 +252,29 @@ impl World {
         if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {
             known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
         }
-        self.input(Input::Judged(Judged { lease: known, said: speech.said(), claimed: None, ticket: None }));
+        self.input(PumpInput::Judged(JudgedDocument {
+            lease: known,
+            said: speech.said(),
+            claimed: None,
+            ticket: None,
+        }));
     }
 }
 
 /// A steering message that comes again under another key.
-fn take_for_another(input: &mut Input) {
-    if let Input::Asked(asked) = input
-        && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), What::Steer { .. }))
+fn take_for_another(input: &mut PumpInput) {
+    if let PumpInput::Asked(asked) = input
+        && asked.payload.as_ref().is_ok_and(|admitted| matches!(admitted.what(), PayloadKind::Steer { .. }))
         && let Ok(other) = Key::parse(&format!("{}-again", asked.key.as_str()))
     {
         asked.key = other;
     }
 }
 
-fn stray(listener: &Name) -> Input {
+fn stray(listener: &Name) -> PumpInput {
     let words = "the reply names a delivery that is over, or that was never yours";
     let refused = Refused { refusal: Refusal::new(Code::StaleLease, words), kept: None };
-    Input::Stray(Unconnected {
+    PumpInput::Stray(UnmatchedDocument {
         listener: listener.clone(),
         refused,
         waits: None,

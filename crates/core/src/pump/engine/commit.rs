@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use super::Engine;
 use crate::pump::event::Effect;
-use crate::pump::state::{Life, Thread};
+use crate::pump::state::{Thread, ThreadState};
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Ticket;
 use crate::types::ids::ThreadId;
 use crate::types::limits;
-use crate::types::ports::{Batch, Document, Position, Step};
-use crate::types::record::{Mark, Record, Role};
+use crate::types::ports::{LogBatch, Position, PumpStep, StoredDocument};
+use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
 /// An effect, and the index of its record in the batch if an asker waits for the position.
@@ -31,7 +31,7 @@ pub(super) const RECORD_BYTES: usize = 512;
 /// What waits for the writer.
 #[derive(Default)]
 pub(super) struct Filling {
-    pub(super) batch: Batch,
+    pub(super) batch: LogBatch,
     pub(super) effects: Vec<Pending>,
     bytes: usize,
     checkpoint: bool,
@@ -45,7 +45,7 @@ impl Filling {
     }
 
     /// Adds a document that a record names.
-    pub(super) fn document(&mut self, document: Document) {
+    pub(super) fn document(&mut self, document: StoredDocument) {
         self.bytes += document.bytes.len();
         self.batch.documents.push(document);
     }
@@ -80,7 +80,7 @@ impl Recorded {
 
 /// What the writer reports about its batch.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Written {
+pub enum WriteReport {
     /// The batch is on disk; the position of its last record.
     Committed(Position),
     /// The batch cannot be written now; the writer will try again.
@@ -90,7 +90,7 @@ pub enum Written {
 }
 
 impl Engine {
-    pub(super) fn swap_batch(&mut self) -> Option<Batch> {
+    pub(super) fn swap_batch(&mut self) -> Option<LogBatch> {
         if self.writing.is_some() || self.filling.is_empty() {
             return None;
         }
@@ -108,7 +108,7 @@ impl Engine {
         let batch = filling.batch;
         let ends_a_child = batch.records.iter().any(|record| is_news_of_a_child(record));
         if ends_a_child {
-            self.ports.steps.passed(Step::ChildEnding);
+            self.ports.steps.passed(PumpStep::ChildEnding);
         }
         self.writing = Some(Writing {
             records: batch.records.len(),
@@ -146,11 +146,11 @@ impl Engine {
     }
 
     /// Takes the writer's report. Its effects wait for `route_recorded`.
-    pub fn hear_writer(&mut self, written: Written) {
+    pub fn hear_writer(&mut self, written: WriteReport) {
         match written {
-            Written::Committed(last) => self.committed(last),
-            Written::Stalled(words) => self.stall(words),
-            Written::Broken(words) => self.broken = Some(words),
+            WriteReport::Committed(last) => self.committed(last),
+            WriteReport::Stalled(words) => self.stall(words),
+            WriteReport::Broken(words) => self.broken = Some(words),
         }
     }
 
@@ -161,15 +161,15 @@ impl Engine {
         };
         self.stalled = None;
         self.last = last;
-        self.ports.steps.passed(Step::Stored);
+        self.ports.steps.passed(PumpStep::Stored);
         let before = last.0.saturating_sub(records as u64);
         let position = |n: usize| Position(before + 1 + n as u64);
         let effects = effects.into_iter().map(|(effect, place)| (effect, place.map(position))).collect();
         if settles_a_turn {
-            self.ports.steps.passed(Step::ReplyStored);
+            self.ports.steps.passed(PumpStep::ReplyStored);
         }
         if ends_a_child {
-            self.ports.steps.passed(Step::ChildEnded);
+            self.ports.steps.passed(PumpStep::ChildEnded);
         }
         self.let_sleep(rows);
         self.recorded.push_back(Recorded { effects });
@@ -188,7 +188,7 @@ impl Engine {
     /// what is in memory, and would replace it.
     fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
-            let rests = |t: &Thread| t.seq == seq && t.life() != Life::Working && !id.is_sys();
+            let rests = |t: &Thread| t.seq == seq && t.life() != ThreadState::Working && !id.is_sys();
             if !self.state.thread(&id).is_some_and(rests) {
                 continue;
             }
@@ -235,7 +235,7 @@ impl Engine {
 /// Whether a record tells a parent that a child has ended. It is in one commit with the child's last
 /// record, whose thread may be long, so this is the record to look for.
 fn is_news_of_a_child(record: &Record) -> bool {
-    record.header.code == Some(Mark::Role(Role::Inbox))
+    record.header.code == Some(RecordCode::Role(MessageRole::Inbox))
         && core_payload::finished_child(&record.body).is_some()
 }
 

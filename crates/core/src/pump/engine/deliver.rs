@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
 use crate::pump::compose;
-use crate::pump::event::{Effect, EventKind, Lost, Work};
+use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::ids::ThreadId;
-use crate::types::ports::{Delivery, Lease, Step};
+use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
 
 /// How many bytes of records are kept in memory for deliveries.
@@ -69,7 +69,7 @@ impl Engine {
                 Effect::Resumed(thread) => self.take_up_aside(&thread),
                 Effect::Receipt { ticket, receipt } => {
                     self.ports.askers.receipt(ticket, receipt, position);
-                    self.ports.steps.passed(Step::Acknowledged);
+                    self.ports.steps.passed(PumpStep::Acknowledged);
                 }
                 Effect::Refused { ticket, refusal } => self.ports.askers.refused(ticket, *refusal),
                 Effect::Done { ticket } => self.ports.askers.done(ticket),
@@ -100,7 +100,7 @@ impl Engine {
             if !paused && (was_out || !call.journal.own.is_empty()) {
                 self.suspects.insert((thread.clone(), path.clone()));
             }
-            let work = Work {
+            let work = ReadyTurn {
                 listener: call.listener.clone(),
                 turn: call.settled + 1,
                 attempt: call.attempts.max(1),
@@ -113,7 +113,7 @@ impl Engine {
         self.dispatch();
     }
 
-    pub(super) fn ready(&mut self, work: Work) {
+    pub(super) fn ready(&mut self, work: ReadyTurn) {
         // Both sets are almost always empty, and a delivery must not pay for them.
         if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
             // This also happens while the organism stops: the attempt is on record, so it already counts as
@@ -141,7 +141,7 @@ impl Engine {
         let now = self.ticks();
         loop {
             let state = &self.state;
-            let due = |work: &Work| {
+            let due = |work: &ReadyTurn| {
                 let call = state.thread(&work.thread).and_then(|t| t.calls.get(&work.call));
                 call.is_some_and(|c| c.is_due(work.turn, work.attempt))
             };
@@ -161,7 +161,7 @@ impl Engine {
 
     /// Sends a turn whose slot is taken. `looked` are the records read from the log, if it was asked: a turn
     /// may show more than memory holds.
-    pub(super) fn send(&mut self, work: &Work, looked: Option<&HashMap<u64, Arc<Record>>>) {
+    pub(super) fn send(&mut self, work: &ReadyTurn, looked: Option<&HashMap<u64, Arc<Record>>>) {
         if self.ended {
             return self.dispatch_queue.unused(&work.listener);
         }
@@ -207,7 +207,7 @@ impl Engine {
                 let now = self.ticks();
                 self.dispatch_queue.sent(lease.clone(), now, timeout_ms, idle_ms);
                 self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
-                self.ports.steps.passed(Step::Delivered);
+                self.ports.steps.passed(PumpStep::Delivered);
             }
             None if looked.is_none() => {
                 let seqs = compose::shown(call);
@@ -222,7 +222,7 @@ impl Engine {
 
     /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
     /// its delivery goes out as soon as the record is on disk.
-    fn send_under_new_number(&mut self, work: &Work) {
+    fn send_under_new_number(&mut self, work: &ReadyTurn) {
         let key = (work.thread.clone(), work.call.clone());
         self.reserved.insert(key.clone());
         let words = "the pump stopped while the delivery may have been out".to_owned();
@@ -236,14 +236,14 @@ impl Engine {
     }
 
     /// Gives the slot back and closes the call, because records that it would show are damaged or missing.
-    pub(super) fn undeliverable(&mut self, work: &Work, code: Code, words: &str) {
+    pub(super) fn undeliverable(&mut self, work: &ReadyTurn, code: Code, words: &str) {
         self.dispatch_queue.unused(&work.listener);
         self.attempt_lost(lost(work, code, words.to_owned(), false));
     }
 }
 
-fn lost(work: &Work, code: Code, words: String, with_pump: bool) -> Lost {
-    Lost {
+fn lost(work: &ReadyTurn, code: Code, words: String, with_pump: bool) -> LostAttempt {
+    LostAttempt {
         thread: work.thread.clone(),
         call: work.call.clone(),
         turn: work.turn,

@@ -2,7 +2,7 @@
 //! which is laid aside until the threads are resumed.
 
 use super::{Engine, Lookup};
-use crate::pump::event::{Effect, EventKind, Lost, Work};
+use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::pausing::halted;
 use crate::types::composition::OnUnknown;
 use crate::types::ids::{CallPath, ThreadId};
@@ -55,15 +55,15 @@ impl Engine {
 
     /// An attempt ended without a reply. If a person may have to decide about it, the request is looked
     /// up first, because the decision names the payload by its hash.
-    pub(super) fn attempt_lost(&mut self, lost: Lost) {
+    pub(super) fn attempt_lost(&mut self, lost: LostAttempt) {
         let Some(seq) = self.shown_to_a_person(&lost) else { return self.happened(EventKind::Lost(lost)) };
         match self.fresh.get(&lost.thread, seq) {
-            Some(request) => self.happened(EventKind::Lost(Lost { request: Some(request), ..lost })),
+            Some(request) => self.happened(EventKind::Lost(LostAttempt { request: Some(request), ..lost })),
             None => self.lookups.push_back(Lookup::Request { lost, seq }),
         }
     }
 
-    fn shown_to_a_person(&self, lost: &Lost) -> Option<u64> {
+    fn shown_to_a_person(&self, lost: &LostAttempt) -> Option<u64> {
         let call = self.state.thread(&lost.thread)?.calls.get(&lost.call)?;
         let listener = self.state.book.listener(call.config, &call.listener)?;
         (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// Lays work of a paused thread aside.
-    pub(super) fn lay_aside(&mut self, work: Work) {
+    pub(super) fn lay_aside(&mut self, work: ReadyTurn) {
         self.aside.push(work);
     }
 

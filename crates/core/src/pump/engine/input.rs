@@ -1,18 +1,18 @@
 //! What comes in, and what happens to each input: it is decided on, or parked until a thread is in memory.
 
-use systole_wire::ask::Question;
+use systole_wire::ask::PumpQuestion;
 
-use super::{Answered, Engine, Lookup, Written};
-use crate::pump::buckets::Telling;
-use crate::pump::event::{Bound, EventKind, Lost, Pause};
-use crate::pump::wheel::Ripe;
+use super::{Engine, LogAnswer, Lookup, WriteReport};
+use crate::pump::buckets::DueReport;
+use crate::pump::event::{BoundKey, EventKind, LostAttempt, PauseOrder};
+use crate::pump::wheel::DueTimer;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::flow::{Asked, Judged, Refused, Said, Ticket, Unconnected};
+use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, Ticket, UnmatchedDocument};
 use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
 use crate::types::person::Ruling;
-use crate::types::ports::{CallBack, Lease, Step, Token};
+use crate::types::ports::{CallBack, Lease, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
 use crate::types::time::{Millis, spoken};
 
@@ -21,19 +21,19 @@ const NOT_NOW_MS: u64 = 1_000;
 
 /// Something for the pump.
 #[derive(Debug)]
-pub enum Input {
+pub enum PumpInput {
     /// Several at once, in order.
-    Many(Vec<Input>),
+    Many(Vec<PumpInput>),
     /// A message from outside, judged.
-    Asked(Asked),
+    Asked(DoorMessage),
     /// A listener's document, judged.
-    Judged(Judged),
+    Judged(JudgedDocument),
     /// A listener's document that belongs to no delivery.
-    Stray(Unconnected),
+    Stray(UnmatchedDocument),
     /// A delivery that will get no answer any more.
     Gone {
         /// The delivery.
-        token: Token,
+        token: LeaseToken,
         /// The reason.
         code: Code,
         /// The details, in words.
@@ -42,7 +42,7 @@ pub enum Input {
     /// A delivery that its carrier cannot begin just now.
     NotNow {
         /// The delivery.
-        token: Token,
+        token: LeaseToken,
     },
     /// A listener is ready.
     Joined(Name),
@@ -56,7 +56,7 @@ pub enum Input {
     /// A person decides about something that waits.
     Ruled(Ruling),
     /// A person pauses or resumes a thread.
-    Pause(Pause),
+    Pause(PauseOrder),
     /// A person ends a thread and everything that is open in it.
     Cancel {
         /// The asker's ticket.
@@ -90,13 +90,13 @@ pub enum Input {
         words: String,
     },
     /// Counted refusals, while the pump asks the log for the thread they belong to.
-    Throttled(Telling),
+    Throttled(DueReport),
     /// A timer that is due, while the pump asks the log for its note.
-    Ripe(Ripe),
+    Ripe(DueTimer),
     /// The answer of the log.
-    Found(Answered),
+    Found(LogAnswer),
     /// A report of the writer.
-    Written(Written),
+    Written(WriteReport),
     /// A thread that judges or reads for the pump panicked. The inputs it was working on are lost.
     Fallen {
         /// The name of that thread.
@@ -110,43 +110,43 @@ pub enum Input {
 
 impl Engine {
     /// Takes an input.
-    pub fn input(&mut self, input: Input) {
+    pub fn input(&mut self, input: PumpInput) {
         match input {
-            Input::Written(written) => {
+            PumpInput::Written(written) => {
                 self.hear_writer(written);
                 self.route_recorded();
             }
-            Input::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
+            PumpInput::Many(inputs) => inputs.into_iter().for_each(|input| self.input(input)),
             input if self.ended => self.too_late(&input),
             input => self.take_in(input),
         }
     }
 
-    fn take_in(&mut self, input: Input) {
+    fn take_in(&mut self, input: PumpInput) {
         match input {
-            Input::Many(_) | Input::Written(_) | Input::Ripe(_) => {}
-            Input::Asked(asked) => self.asked(asked, None),
-            Input::Judged(judged) => self.judged(judged),
-            Input::Stray(stray) => self.happened(EventKind::Stray(stray)),
-            Input::Gone { token, code, words } => self.gone(&token, code, words),
-            Input::NotNow { token } => self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
-            Input::Joined(listener) => self.happened(EventKind::Joined(listener)),
-            Input::Left { listener, words } => self.happened(EventKind::Left { listener, words }),
-            Input::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
-            Input::End { ticket, by, thread } => self.end(ticket, by, thread),
-            Input::Ruled(ruling) => self.ruled(ruling),
-            Input::Pause(pause) => self.pause(pause),
-            Input::Knocked { source, count } => self.happened(EventKind::Knocked { source, count }),
-            Input::Broker { code, words } => self.happened(EventKind::Broker { code, words }),
-            Input::Throttled(telling) => self.happened(EventKind::Throttled(telling)),
-            Input::Found(answered) => {
+            PumpInput::Many(_) | PumpInput::Written(_) | PumpInput::Ripe(_) => {}
+            PumpInput::Asked(asked) => self.asked(asked, None),
+            PumpInput::Judged(judged) => self.judged(judged),
+            PumpInput::Stray(stray) => self.happened(EventKind::Stray(stray)),
+            PumpInput::Gone { token, code, words } => self.gone(&token, code, words),
+            PumpInput::NotNow { token } => self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
+            PumpInput::Joined(listener) => self.happened(EventKind::Joined(listener)),
+            PumpInput::Left { listener, words } => self.happened(EventKind::Left { listener, words }),
+            PumpInput::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
+            PumpInput::End { ticket, by, thread } => self.end(ticket, by, thread),
+            PumpInput::Ruled(ruling) => self.ruled(ruling),
+            PumpInput::Pause(pause) => self.pause(pause),
+            PumpInput::Knocked { source, count } => self.happened(EventKind::Knocked { source, count }),
+            PumpInput::Broker { code, words } => self.happened(EventKind::Broker { code, words }),
+            PumpInput::Throttled(telling) => self.happened(EventKind::Throttled(telling)),
+            PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);
             }
             // The inputs it was working on would be waited for forever. The next start knows what is owed.
-            Input::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str())),
-            Input::Stop => self.stopping = true,
-            Input::Farewell => {
+            PumpInput::Fallen { who } => self.broken = Some(format!("{} panicked", who.as_str())),
+            PumpInput::Stop => self.stopping = true,
+            PumpInput::Farewell => {
                 for telling in self.state.buckets.rest() {
                     self.happened(EventKind::Throttled(telling));
                 }
@@ -161,14 +161,14 @@ impl Engine {
     /// After the last record nothing is decided any more. An asker gets a refusal, and so does a listener that
     /// waits for its receipt. What a listener says or owes counts as lost at the next start, as if it had come a
     /// moment later.
-    fn too_late(&mut self, input: &Input) {
-        if let Input::Judged(Judged { ticket: Some(ticket), .. })
-        | Input::Stray(Unconnected { ticket: Some(ticket), .. })
-        | Input::Asked(Asked { ticket, .. })
-        | Input::Cancel { ticket, .. }
-        | Input::End { ticket, .. }
-        | Input::Ruled(Ruling { ticket, .. })
-        | Input::Pause(Pause { ticket, .. }) = input
+    fn too_late(&mut self, input: &PumpInput) {
+        if let PumpInput::Judged(JudgedDocument { ticket: Some(ticket), .. })
+        | PumpInput::Stray(UnmatchedDocument { ticket: Some(ticket), .. })
+        | PumpInput::Asked(DoorMessage { ticket, .. })
+        | PumpInput::Cancel { ticket, .. }
+        | PumpInput::End { ticket, .. }
+        | PumpInput::Ruled(Ruling { ticket, .. })
+        | PumpInput::Pause(PauseOrder { ticket, .. }) = input
         {
             self.turn_away(*ticket);
         }
@@ -189,7 +189,7 @@ impl Engine {
         } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
             self.happened(EventKind::Cancel { ticket, by, thread });
         } else {
-            self.park(Lookup::Line(thread.clone()), Input::Cancel { ticket, by, thread });
+            self.park(Lookup::Line(thread.clone()), PumpInput::Cancel { ticket, by, thread });
         }
     }
 
@@ -199,7 +199,7 @@ impl Engine {
         } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
             self.happened(EventKind::End { ticket, by, thread });
         } else {
-            self.park(Lookup::Line(thread.clone()), Input::End { ticket, by, thread });
+            self.park(Lookup::Line(thread.clone()), PumpInput::End { ticket, by, thread });
         }
     }
 
@@ -212,20 +212,20 @@ impl Engine {
         }
     }
 
-    fn pause(&mut self, pause: Pause) {
+    fn pause(&mut self, pause: PauseOrder) {
         let known = pause
             .thread
             .as_ref()
             .is_none_or(|id| self.state.thread(id).is_some() && !self.parked.contains_key(&id.stem()));
         match pause.thread.clone() {
             _ if self.stalled.is_some() => self.turn_away(pause.ticket),
-            Some(thread) if !known => self.park(Lookup::Line(thread), Input::Pause(pause)),
+            Some(thread) if !known => self.park(Lookup::Line(thread), PumpInput::Pause(pause)),
             _ => self.happened(EventKind::Pause(pause)),
         }
     }
 
     /// `looked` is the log's answer, once the log was asked.
-    pub(super) fn asked(&mut self, asked: Asked, looked: Option<Option<Bound>>) {
+    pub(super) fn asked(&mut self, asked: DoorMessage, looked: Option<Option<BoundKey>>) {
         if self.is_closed().is_some() {
             return self.turn_away(asked.ticket);
         }
@@ -252,20 +252,20 @@ impl Engine {
                 Lookup::Root { organism, client: asked.client.clone(), key: asked.key.clone() }
             }
         };
-        self.park(lookup, Input::Asked(asked));
+        self.park(lookup, PumpInput::Asked(asked));
     }
 
-    fn judged(&mut self, mut judged: Judged) {
+    fn judged(&mut self, mut judged: JudgedDocument) {
         let token = judged.lease.token.clone();
         let is_last = judged.said.is_reply();
-        if let Said::Ask { question, .. } = &mut judged.said {
+        if let JudgedContent::Ask { question, .. } = &mut judged.said {
             self.count_question(&token, question);
         }
         if is_last {
             // A repeated reply ends nothing any more.
             if self.dispatch_queue.over(&token).is_some() {
                 self.ports.leases.retire(&token);
-                self.ports.steps.passed(Step::Released);
+                self.ports.steps.passed(PumpStep::Released);
             }
         } else {
             let now = self.ticks();
@@ -281,18 +281,18 @@ impl Engine {
             // Its content does not count, so nothing has to be read for it.
             self.happened(EventKind::Replied(judged));
         } else if let Some(lookup) = self.view_wanted(&judged) {
-            self.park(lookup, Input::Judged(judged));
+            self.park(lookup, PumpInput::Judged(judged));
         } else if self.has_line(&thread) && !(is_last && self.has_parked_word(&thread.stem(), &token)) {
             self.happened(EventKind::Replied(judged));
         } else if is_last || judged.said.waits_for().is_some() || judged.ticket.is_some() {
-            self.park(Lookup::Line(thread), Input::Judged(judged));
+            self.park(Lookup::Line(thread), PumpInput::Judged(judged));
         }
     }
 
     /// Most questions leave no record, so only this count keeps one delivery from asking forever. The next page of
     /// a view is not counted: a view ends, and each of its pages is free once.
-    fn count_question(&mut self, token: &Token, question: &mut Result<Question, Refused>) {
-        if let Ok(Question::View { from_seq, .. }) = question
+    fn count_question(&mut self, token: &LeaseToken, question: &mut Result<PumpQuestion, Refused>) {
+        if let Ok(PumpQuestion::View { from_seq, .. }) = question
             && self.dispatch_queue.reads_on(token, *from_seq)
         {
             return;
@@ -310,7 +310,7 @@ impl Engine {
             if self.has_line(&telling.place) {
                 self.happened(EventKind::Throttled(telling));
             } else {
-                self.park(Lookup::Line(telling.place.clone()), Input::Throttled(telling));
+                self.park(Lookup::Line(telling.place.clone()), PumpInput::Throttled(telling));
             }
         }
     }
@@ -327,14 +327,14 @@ impl Engine {
         true
     }
 
-    fn gone(&mut self, token: &Token, code: Code, words: String) {
+    fn gone(&mut self, token: &LeaseToken, code: Code, words: String) {
         let Some(lease) = self.dispatch_queue.over(token) else { return };
         self.ports.leases.retire(token);
         self.lost(&lease, code, words, false);
     }
 
     pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.attempt_lost(Lost {
+        self.attempt_lost(LostAttempt {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             turn: lease.turn,

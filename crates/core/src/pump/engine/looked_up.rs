@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use systole_wire::journal::Past;
+use systole_wire::journal::EarlierEntries;
 
-use crate::pump::event::{Bound, Lost, Recall, Work};
+use crate::pump::event::{BoundKey, JournalRecall, LostAttempt, ReadyTurn};
 use crate::pump::state::Thread;
-use crate::pump::view::{Seen, Wanted, Whose};
+use crate::pump::view::{ReadRequests, ReadResults, ViewOwner};
 use crate::types::ids::{Key, Name, ThreadId};
 use crate::types::ports::LogFault;
 use crate::types::record::Record;
@@ -47,23 +47,23 @@ pub enum Lookup {
     /// What a reply or a question needs of the view of its call, or of the call's children.
     View {
         /// The call, and the moment.
-        whose: Whose,
+        whose: ViewOwner,
         /// What is needed.
-        wanted: Wanted,
+        wanted: ReadRequests,
     },
     /// Records that a delivery shows.
     Records {
         /// The delivery's work, whose slot is taken.
-        work: Work,
+        work: ReadyTurn,
         /// Their places in the thread.
         seqs: Vec<u64>,
     },
     /// Records of a listener's journal.
-    Journal(Recall),
+    Journal(JournalRecall),
     /// The request of a call whose attempt is over; a person may have to decide about it.
     Request {
         /// The lost attempt.
-        lost: Lost,
+        lost: LostAttempt,
         /// The record's place in the thread.
         seq: u64,
     },
@@ -85,16 +85,16 @@ impl Lookup {
 
 /// What the log answered.
 #[derive(Debug)]
-pub struct Answered {
+pub struct LogAnswer {
     pub(super) lookup: Lookup,
     pub(super) found: Result<Found, LogFault>,
 }
 
 #[derive(Debug)]
 pub(super) enum Found {
-    Threads(Vec<Thread>, Option<Bound>),
+    Threads(Vec<Thread>, Option<BoundKey>),
     Timer(Option<Thread>, Option<Arc<Record>>),
-    View(Seen),
+    View(ReadResults),
     Records(HashMap<u64, Arc<Record>>),
-    Journal(Option<Past>),
+    Journal(Option<EarlierEntries>),
 }

@@ -6,14 +6,14 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
-use super::looked_up::{Answered, Found, Lookup};
-use super::{Engine, Input, recalling};
-use crate::pump::event::{Bound, Effect, EventKind, Lost, Recall, Work};
+use super::looked_up::{Found, LogAnswer, Lookup};
+use super::{Engine, PumpInput, recalling};
+use crate::pump::event::{BoundKey, Effect, EventKind, JournalRecall, LostAttempt, ReadyTurn};
 use crate::pump::state::Thread;
-use crate::pump::view::{self, Begun};
+use crate::pump::view::{self, BegunViews};
 use crate::pump::wake;
 use crate::types::codes::Code;
-use crate::types::flow::{Receipt, Refused, Unconnected};
+use crate::types::flow::{Receipt, Refused, UnmatchedDocument};
 use crate::types::ids::{CallPath, Digest, Name, ThreadId};
 use crate::types::ports::{LogFault, LogReader};
 use crate::types::record::Record;
@@ -24,12 +24,12 @@ pub(super) const AGAIN_MS: u64 = 10_000;
 
 /// Answers a question from the log, with views that were begun earlier. Blocks: call it only where reading
 /// may block.
-pub fn answer(reader: &dyn LogReader, begun: &mut Begun, lookup: Lookup) -> Answered {
+pub fn answer(reader: &dyn LogReader, begun: &mut BegunViews, lookup: Lookup) -> LogAnswer {
     let found = read(reader, begun, &lookup);
-    Answered { lookup, found }
+    LogAnswer { lookup, found }
 }
 
-fn read(reader: &dyn LogReader, begun: &mut Begun, lookup: &Lookup) -> Result<Found, LogFault> {
+fn read(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Result<Found, LogFault> {
     match lookup {
         Lookup::Line(thread) => Ok(Found::Threads(wake::wake_line(reader, thread)?, None)),
         Lookup::Root { organism, client, key } => {
@@ -68,13 +68,13 @@ fn by_place(
     Ok(records)
 }
 
-fn journal(reader: &dyn LogReader, recall: &Recall) -> Result<Found, LogFault> {
+fn journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
     let records = by_place(reader, &recall.lease.thread, &recall.seqs)?;
     let with_words = |outcome| view::with_words(reader, outcome);
     Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
 }
 
-fn bound(record: &Record) -> Bound {
+fn bound(record: &Record) -> BoundKey {
     let h = &record.header;
     let call = h.call.clone().unwrap_or_else(|| CallPath::top(1));
     let receipt = Receipt {
@@ -86,18 +86,18 @@ fn bound(record: &Record) -> Bound {
         repeated: true,
         claimed: None,
     };
-    Bound { receipt, body: Digest::of(&record.body) }
+    BoundKey { receipt, body: Digest::of(&record.body) }
 }
 
 impl Engine {
     /// Parks an input until its question is answered. Inputs that are already parked stay before it.
-    pub(super) fn park(&mut self, lookup: Lookup, input: Input) {
+    pub(super) fn park(&mut self, lookup: Lookup, input: PumpInput) {
         self.parked.entry(lookup.stem()).or_default().push_back(input);
         self.lookups.push_back(lookup);
     }
 
-    pub(super) fn found(&mut self, answered: Answered) {
-        let Answered { lookup, found } = answered;
+    pub(super) fn found(&mut self, answered: LogAnswer) {
+        let LogAnswer { lookup, found } = answered;
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
             // The records were asked for before the pause, but nothing has gone out.
@@ -119,7 +119,7 @@ impl Engine {
             (Ok(Found::View(seen)), lookup) => self.looked(&lookup.stem(), Ok(seen)),
             (Ok(Found::Journal(past)), Lookup::Journal(recall)) => self.recalled(&recall, past),
             (Ok(Found::Records(mut records)), Lookup::Request { lost, seq }) => {
-                self.happened(EventKind::Lost(Lost { request: records.remove(&seq), ..lost }));
+                self.happened(EventKind::Lost(LostAttempt { request: records.remove(&seq), ..lost }));
             }
             (Ok(Found::Records(_) | Found::Journal(_)), _) => {}
             (Err(fault), lookup) => self.unreadable(&lookup, &fault),
@@ -139,7 +139,7 @@ impl Engine {
 
     /// Removes the input that has waited longest for this stem. Every parked input gets its own answer,
     /// and answers come in the order of the questions.
-    pub(super) fn first_parked(&mut self, stem: &ThreadId) -> Option<Input> {
+    pub(super) fn first_parked(&mut self, stem: &ThreadId) -> Option<PumpInput> {
         let queue = self.parked.get_mut(stem)?;
         let input = queue.pop_front();
         if queue.is_empty() {
@@ -148,15 +148,17 @@ impl Engine {
         input
     }
 
-    fn unpark(&mut self, stem: &ThreadId, bound: Option<Bound>) {
+    fn unpark(&mut self, stem: &ThreadId, bound: Option<BoundKey>) {
         match self.first_parked(stem) {
-            Some(Input::Asked(asked)) => self.asked(asked, Some(bound)),
-            Some(Input::Judged(judged)) => self.happened(EventKind::Replied(judged)),
-            Some(Input::Cancel { ticket, by, thread }) => {
+            Some(PumpInput::Asked(asked)) => self.asked(asked, Some(bound)),
+            Some(PumpInput::Judged(judged)) => self.happened(EventKind::Replied(judged)),
+            Some(PumpInput::Cancel { ticket, by, thread }) => {
                 self.happened(EventKind::Cancel { ticket, by, thread });
             }
-            Some(Input::End { ticket, by, thread }) => self.happened(EventKind::End { ticket, by, thread }),
-            Some(Input::Pause(pause)) => self.happened(EventKind::Pause(pause)),
+            Some(PumpInput::End { ticket, by, thread }) => {
+                self.happened(EventKind::End { ticket, by, thread })
+            }
+            Some(PumpInput::Pause(pause)) => self.happened(EventKind::Pause(pause)),
             Some(other) => self.input(other),
             None => {}
         }
@@ -164,7 +166,7 @@ impl Engine {
 
     /// The log could not be read for a turn that has not gone out: the turn is tried again, and the
     /// failure is recorded in `sys`.
-    fn put_off(&mut self, work: Work, words: String) {
+    fn put_off(&mut self, work: ReadyTurn, words: String) {
         self.dispatch_queue.unused(&work.listener);
         let now = self.ticks();
         // Its listener has a queue, since the work had a slot.
@@ -176,7 +178,7 @@ impl Engine {
     pub(super) fn tell_sys(&mut self, refusal: Refusal) {
         let refused = Refused { refusal, kept: None };
         let listener = Name::core();
-        let stray = Unconnected { listener, refused, waits: None, replies_to: None, ticket: None };
+        let stray = UnmatchedDocument { listener, refused, waits: None, replies_to: None, ticket: None };
         self.happened(EventKind::Stray(stray));
     }
 
@@ -206,17 +208,19 @@ impl Engine {
             return self.looked(&lookup.stem(), Err(refusal));
         }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
-            Some(Input::Asked(asked)) => (asked.client, Some(asked.ticket)),
-            Some(Input::Cancel { ticket, by, .. } | Input::End { ticket, by, .. }) => (by, Some(ticket)),
-            Some(Input::Pause(pause)) => (pause.by, Some(pause.ticket)),
-            Some(Input::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
-            Some(Input::Ripe(ripe)) => return self.misfired(ripe, refusal),
+            Some(PumpInput::Asked(asked)) => (asked.client, Some(asked.ticket)),
+            Some(PumpInput::Cancel { ticket, by, .. } | PumpInput::End { ticket, by, .. }) => {
+                (by, Some(ticket))
+            }
+            Some(PumpInput::Pause(pause)) => (pause.by, Some(pause.ticket)),
+            Some(PumpInput::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
+            Some(PumpInput::Ripe(ripe)) => return self.misfired(ripe, refusal),
             // The thread cannot be read, so the count is reported in `sys`.
-            Some(Input::Throttled(telling)) => return self.happened(EventKind::Throttled(telling)),
+            Some(PumpInput::Throttled(telling)) => return self.happened(EventKind::Throttled(telling)),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };
-        let stray = Unconnected { listener: to, refused, waits: None, replies_to: None, ticket: None };
+        let stray = UnmatchedDocument { listener: to, refused, waits: None, replies_to: None, ticket: None };
         self.happened(EventKind::Stray(stray));
         if let Some(ticket) = ticket {
             self.follows(Effect::Refused { ticket, refusal: Box::new(refusal) });

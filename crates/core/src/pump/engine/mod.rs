@@ -15,20 +15,21 @@ mod viewing;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-pub use commit::{Recorded, Written};
-pub use input::Input;
-pub use looked_up::{Answered, Lookup};
+pub use commit::{Recorded, WriteReport};
+pub use input::PumpInput;
+pub use looked_up::{LogAnswer, Lookup};
 pub use lookup::answer;
 
 use super::dispatch_queue::DispatchQueue;
-use super::event::{Decision, Effect, Event, EventKind, Work};
-use super::replies::Replied;
-use super::state::State;
-use super::wake::Recovered;
+use super::event::{Decision, Effect, Event, EventKind, ReadyTurn};
+use super::replies::RepliedDelivery;
+use super::state::PumpState;
+use super::wake::RecoveredLog;
 use super::wheel::{Timers, Wheel};
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::ports::{
-    Askers, Batch, Carrier, Clock, Document, GivenUp, Leases, Position, Seeds, Step, Steps, Tokens,
+    Carrier, Clock, Leases, LogBatch, LostRange, Position, PumpStep, Seeds, StepObserver, StoredDocument,
+    TokenMaker, WaitingSenders,
 };
 use crate::types::record::Record;
 use crate::types::time::Millis;
@@ -40,20 +41,20 @@ pub struct Ports {
     /// Randomness.
     pub seeds: Arc<dyn Seeds>,
     /// Delivery tokens.
-    pub tokens: Arc<dyn Tokens>,
+    pub tokens: Arc<dyn TokenMaker>,
     /// The live table of leases.
     pub leases: Arc<dyn Leases>,
     /// Delivers to listeners.
     pub carrier: Arc<dyn Carrier>,
     /// Where askers wait.
-    pub askers: Arc<dyn Askers>,
+    pub askers: Arc<dyn WaitingSenders>,
     /// Observes steps.
-    pub steps: Arc<dyn Steps>,
+    pub steps: Arc<dyn StepObserver>,
 }
 
 /// The pump's memory and its unfinished work.
 pub struct Engine {
-    state: State,
+    state: PumpState,
     dispatch_queue: DispatchQueue,
     timers: Timers,
     ports: Ports,
@@ -80,12 +81,12 @@ pub struct Engine {
     /// Requests to a person, until they expire.
     expiries: Wheel<holding::Overdue>,
     /// Work of threads that are paused.
-    aside: Vec<Work>,
+    aside: Vec<ReadyTurn>,
     /// Threads that may continue once the order is on disk; a thread is listed once per order.
     resuming: Vec<ThreadId>,
     /// Inputs that wait for the log's answer about their tree, by the tree's stem, in order. Each input has its own
     /// question, and questions are answered in the order in which they were asked.
-    parked: HashMap<ThreadId, VecDeque<Input>>,
+    parked: HashMap<ThreadId, VecDeque<PumpInput>>,
     lookups: VecDeque<Lookup>,
     /// Questions to the log that the reader has not answered yet.
     looking: usize,
@@ -101,14 +102,14 @@ pub struct Engine {
     ended: bool,
     broken: Option<String>,
     /// Positions that the log continues without, until that is recorded in `sys`.
-    given_up: Option<GivenUp>,
+    given_up: Option<LostRange>,
 }
 
 impl Engine {
     /// An engine that continues from what was recovered.
-    pub fn new(recovered: Recovered, ports: Ports, last: Position) -> Engine {
-        let Recovered { mut state, since_checkpoint, was_drained, replied } = recovered;
-        for Replied { listener, thread, call, turn, attempt } in replied {
+    pub fn new(recovered: RecoveredLog, ports: Ports, last: Position) -> Engine {
+        let RecoveredLog { mut state, since_checkpoint, was_drained, replied } = recovered;
+        for RepliedDelivery { listener, thread, call, turn, attempt } in replied {
             state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener, None);
         }
         let mut engine = Engine {
@@ -153,7 +154,7 @@ impl Engine {
 
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was
     /// out after them, so the log's statement that nothing was out does not count.
-    pub fn without(self, given_up: Option<GivenUp>) -> Engine {
+    pub fn without(self, given_up: Option<LostRange>) -> Engine {
         let was_drained = self.was_drained && given_up.is_none();
         Engine { given_up, was_drained, unannounced: was_drained, ..self }
     }
@@ -167,7 +168,7 @@ impl Engine {
             listeners.push(listener.name.clone());
         }
         if let Some(page) = current {
-            self.filling.document(Document { hash: page.hash, bytes: page.source.clone() });
+            self.filling.document(StoredDocument { hash: page.hash, bytes: page.source.clone() });
         }
         if let Some(given_up) = self.given_up.take() {
             self.happened(EventKind::GaveUp(given_up));
@@ -183,7 +184,7 @@ impl Engine {
     fn happened(&mut self, what: EventKind) {
         let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
         let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
-        self.ports.steps.passed(Step::Decided);
+        self.ports.steps.passed(PumpStep::Decided);
         self.take(decision);
     }
 
@@ -254,7 +255,7 @@ impl Engine {
     }
 
     /// The state, for reading only.
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &PumpState {
         &self.state
     }
 
@@ -318,7 +319,7 @@ impl Engine {
     }
 
     /// The batch for the writer, if it is idle and there is something to write.
-    pub fn next_batch(&mut self) -> Option<Batch> {
+    pub fn next_batch(&mut self) -> Option<LogBatch> {
         self.swap_batch()
     }
 }

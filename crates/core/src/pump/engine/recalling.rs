@@ -4,12 +4,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use systole_wire::journal::{Entry, Outcome, Past, Recalled};
+use systole_wire::journal::{EarlierEntries, EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
-use systole_wire::told::Answer;
+use systole_wire::told::PumpAnswer;
 
 use super::{Engine, Lookup};
-use crate::pump::event::Recall;
+use crate::pump::event::JournalRecall;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::limits;
@@ -19,10 +19,11 @@ use crate::types::refusal::Refusal;
 
 impl Engine {
     /// Answers the request, or asks the log first.
-    pub(super) fn recall(&mut self, recall: Recall) {
+    pub(super) fn recall(&mut self, recall: JournalRecall) {
         let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.thread, *seq)?));
         let records = recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>();
-        let nowhere = |outcome: Outcome| Ok(Some(outcome).filter(|outcome| outcome.blobs.is_empty()));
+        let nowhere =
+            |outcome: ModelCallOutcome| Ok(Some(outcome).filter(|outcome| outcome.blobs.is_empty()));
         // Words that are kept as documents must be read from the log.
         match records.map(|records| page(&recall, &records, nowhere)) {
             Some(Ok(Some(past))) => self.recalled(&recall, Some(past)),
@@ -31,7 +32,7 @@ impl Engine {
     }
 
     /// Answers with these entries; `None` means that they cannot be read.
-    pub(super) fn recalled(&mut self, recall: &Recall, past: Option<Past>) {
+    pub(super) fn recalled(&mut self, recall: &JournalRecall, past: Option<EarlierEntries>) {
         match past {
             Some(past) => self.answer(recall, past.payload()),
             None => self.unrecalled(recall, Code::DamagedThread, "a record of the journal cannot be read"),
@@ -40,7 +41,7 @@ impl Engine {
 
     /// Answers that the request cannot be answered. This is recorded in `sys` as well, because the asker
     /// is not at fault.
-    pub(super) fn unrecalled(&mut self, recall: &Recall, code: Code, words: &str) {
+    pub(super) fn unrecalled(&mut self, recall: &JournalRecall, code: Code, words: &str) {
         let refusal = Refusal::new(code, words.to_owned());
         if let Ok(payload) = Payload::trusted(core_payload::system_error(&refusal)) {
             self.answer(recall, payload);
@@ -48,9 +49,9 @@ impl Engine {
         self.tell_sys(refusal);
     }
 
-    fn answer(&self, recall: &Recall, payload: Payload) {
+    fn answer(&self, recall: &JournalRecall, payload: Payload) {
         let delivery = recall.lease.token.0.to_string();
-        let answer = Answer { delivery, id: recall.id, payload: Some(payload) };
+        let answer = PumpAnswer { delivery, id: recall.id, payload: Some(payload) };
         self.ports.carrier.answer(&recall.lease.listener, answer);
     }
 }
@@ -58,19 +59,19 @@ impl Engine {
 /// As many entries as fit into one answer, at least one. Returns `None` if a record is missing or is no
 /// entry.
 pub(super) fn page(
-    recall: &Recall,
+    recall: &JournalRecall,
     records: &HashMap<u64, Arc<Record>>,
-    with_words: impl Fn(Outcome) -> Result<Option<Outcome>, LogFault>,
-) -> Result<Option<Past>, LogFault> {
-    let (mut past, mut bytes) = (Past::default(), 0);
+    with_words: impl Fn(ModelCallOutcome) -> Result<Option<ModelCallOutcome>, LogFault>,
+) -> Result<Option<EarlierEntries>, LogFault> {
+    let (mut past, mut bytes) = (EarlierEntries::default(), 0);
     for (number, seq) in (recall.from..).zip(&recall.seqs) {
-        let Some(Ok(mut recalled)) = records.get(seq).map(|record| Recalled::read(&record.body)) else {
+        let Some(Ok(mut recalled)) = records.get(seq).map(|record| EarlierEntry::read(&record.body)) else {
             return Ok(None);
         };
-        if let Entry::Result(outcome) = recalled.entry {
+        if let JournalEntry::Result(outcome) = recalled.entry {
             let Some(outcome) = with_words(outcome)? else { return Ok(None) };
             bytes += outcome.text.len();
-            recalled.entry = Entry::Result(outcome);
+            recalled.entry = JournalEntry::Result(outcome);
         }
         if bytes > limits::PAGE_BYTES && !past.entries.is_empty() {
             past.next = Some(number);

@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use super::lookup::AGAIN_MS;
-use super::{Engine, Input, Lookup};
+use super::{Engine, Lookup, PumpInput};
 use crate::pump::event::EventKind;
-use crate::pump::wheel::{Ripe, Until};
+use crate::pump::wheel::{DueTimer, TimerDue};
 use crate::pump::{timers, wall};
 use crate::types::codes::Code;
 use crate::types::ids::{ThreadId, TimerId};
@@ -16,7 +16,7 @@ use crate::types::refusal::Refusal;
 
 impl Engine {
     /// Starts to wait for a timer, or stops.
-    pub(super) fn wait_for(&mut self, thread: ThreadId, timer: TimerId, until: Option<Until>) {
+    pub(super) fn wait_for(&mut self, thread: ThreadId, timer: TimerId, until: Option<TimerDue>) {
         let (wall, now) = (self.now(), self.ticks());
         self.timers.put(thread, timer, until, wall, now);
     }
@@ -62,7 +62,7 @@ impl Engine {
                 Some(set) if is_awake && is_first => self.fire(ripe, set),
                 _ => {
                     let lookup = Lookup::Timer { thread: ripe.thread.clone(), set: ripe.set };
-                    self.park(lookup, Input::Ripe(ripe));
+                    self.park(lookup, PumpInput::Ripe(ripe));
                 }
             }
         }
@@ -71,9 +71,9 @@ impl Engine {
     /// Fires the timer that waited for this answer from the log.
     pub(super) fn fire_parked(&mut self, stem: &ThreadId, set: Option<Arc<Record>>) {
         match (self.first_parked(stem), set) {
-            (Some(Input::Ripe(_)), _) if self.stopping => {}
-            (Some(Input::Ripe(ripe)), Some(set)) => self.fire(ripe, set),
-            (Some(Input::Ripe(ripe)), None) => {
+            (Some(PumpInput::Ripe(_)), _) if self.stopping => {}
+            (Some(PumpInput::Ripe(ripe)), Some(set)) => self.fire(ripe, set),
+            (Some(PumpInput::Ripe(ripe)), None) => {
                 let words = "the record that set a timer is not in the log".to_owned();
                 self.misfired(ripe, Refusal::new(Code::DamagedThread, words));
             }
@@ -81,14 +81,14 @@ impl Engine {
         }
     }
 
-    fn fire(&mut self, ripe: Ripe, set: Arc<Record>) {
-        let Ripe { thread, timer, late_ms, .. } = ripe;
+    fn fire(&mut self, ripe: DueTimer, set: Arc<Record>) {
+        let DueTimer { thread, timer, late_ms, .. } = ripe;
         self.happened(EventKind::Due { thread, timer, set, late_ms });
     }
 
     /// The log could not be read for a timer: this is recorded in `sys`, and the timer is tried again
     /// if that may help.
-    pub(super) fn misfired(&mut self, ripe: Ripe, refusal: Refusal) {
+    pub(super) fn misfired(&mut self, ripe: DueTimer, refusal: Refusal) {
         if refusal.code != Code::DamagedThread {
             let at = self.ticks().plus(AGAIN_MS);
             self.timers.again(ripe.thread, ripe.timer, at);

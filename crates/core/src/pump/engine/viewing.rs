@@ -2,53 +2,58 @@
 //! log as of the moment when the turn became due. Everything else continues during the read; a reply or question
 //! whose call has ended by then is late.
 
-use systole_wire::ask::Question;
+use systole_wire::ask::PumpQuestion;
 
-use super::{Engine, Input, Lookup};
+use super::{Engine, Lookup, PumpInput};
 use crate::pump::event::EventKind;
-use crate::pump::view::{Page, ReadRequest, Seen, Wanted, Whose};
+use crate::pump::view::{ReadRequest, ReadRequests, ReadResults, ViewOwner, ViewPage};
 use crate::pump::{children, primitives};
-use crate::types::composition::Sees;
-use crate::types::flow::{Item, Judged, Said};
+use crate::types::composition::ViewScope;
+use crate::types::flow::{JudgedContent, JudgedDocument, JudgedItem};
 use crate::types::ids::{Digest, ThreadId};
-use crate::types::ports::{CallMark, Token};
+use crate::types::ports::{CallMark, LeaseToken};
 use crate::types::refusal::Refusal;
 
 impl Engine {
     /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
-    pub(super) fn view_wanted(&self, judged: &Judged) -> Option<Lookup> {
+    pub(super) fn view_wanted(&self, judged: &JudgedDocument) -> Option<Lookup> {
         let lease = &judged.lease;
         let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
         let wanted = match &judged.said {
-            Said::Items(items) => of_items(items, |id| call.may_have_ended(&lease.thread, id)),
-            Said::Ask { question: Ok(question), .. } => {
+            JudgedContent::Items(items) => of_items(items, |id| call.may_have_ended(&lease.thread, id)),
+            JudgedContent::Ask { question: Ok(question), .. } => {
                 let mark = || self.ports.tokens.mark(&lease.thread, &lease.call);
                 of_question(question, call.cleared, mark)
             }
-            _ => Wanted::new(),
+            _ => ReadRequests::new(),
         };
         if wanted.is_empty() {
             return None;
         }
-        let whose = call.is_due(lease.turn, lease.attempt).then(|| Whose {
+        let whose = call.is_due(lease.turn, lease.attempt).then(|| ViewOwner {
             thread: lease.thread.clone(),
             call: lease.call.clone(),
             listener: call.listener.clone(),
-            sees: self.state.book.listener(call.config, &call.listener).map_or(Sees::Call, |own| own.sees),
+            sees: self
+                .state
+                .book
+                .listener(call.config, &call.listener)
+                .map_or(ViewScope::Call, |own| own.sees),
             up_to: call.ready_seq,
         })?;
         Some(Lookup::View { whose, wanted })
     }
 
     /// Whether a document of that delivery already waits for the log.
-    pub(super) fn has_parked_word(&self, stem: &ThreadId, token: &Token) -> bool {
-        let waits = |input: &Input| matches!(input, Input::Judged(judged) if judged.lease.token == *token);
+    pub(super) fn has_parked_word(&self, stem: &ThreadId, token: &LeaseToken) -> bool {
+        let waits =
+            |input: &PumpInput| matches!(input, PumpInput::Judged(judged) if judged.lease.token == *token);
         !self.parked.is_empty() && self.parked.get(stem).is_some_and(|queue| queue.iter().any(waits))
     }
 
     /// Continues with the document that waited for this view, or for the answer that the view cannot be read.
-    pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<Seen, Refusal>) {
-        if let Some(Input::Judged(judged)) = self.first_parked(stem) {
+    pub(super) fn looked(&mut self, stem: &ThreadId, seen: Result<ReadResults, Refusal>) {
+        if let Some(PumpInput::Judged(judged)) = self.first_parked(stem) {
             if let Some(next) = seen.as_ref().ok().and_then(|seen| seen.next) {
                 self.dispatch_queue.read_on(&judged.lease.token, next);
             }
@@ -59,11 +64,11 @@ impl Engine {
 
 /// What the items of a reply need from the log; nothing if no item asks for the view or names a thread that may
 /// have been a child.
-fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wanted {
+fn of_items(items: &[JudgedItem], may_have_ended: impl Fn(&ThreadId) -> bool) -> ReadRequests {
     let named = children::named(items).into_iter().filter(may_have_ended);
-    let mut wanted: Wanted = named.map(|id| (0, ReadRequest::Child(id))).collect();
+    let mut wanted: ReadRequests = named.map(|id| (0, ReadRequest::Child(id))).collect();
     for (ordinal, item) in (0u32..).zip(items) {
-        let Item::Admitted(admitted) = item else { continue };
+        let JudgedItem::Admitted(admitted) = item else { continue };
         if let Some(one) = primitives::of(admitted) {
             wanted.extend((one.wants)(admitted.bytes()).into_iter().map(|pending| (ordinal, pending)));
         }
@@ -72,17 +77,19 @@ fn of_items(items: &[Item], may_have_ended: impl Fn(&ThreadId) -> bool) -> Wante
 }
 
 /// What a question needs of a view that is cleared up to that message.
-fn of_question(question: &Question, cleared: u64, mark: impl FnOnce() -> CallMark) -> Wanted {
+fn of_question(question: &PumpQuestion, cleared: u64, mark: impl FnOnce() -> CallMark) -> ReadRequests {
     let pending = match question {
-        Question::View { from_seq, words, items } => {
+        PumpQuestion::View { from_seq, words, items } => {
             let (words, items) = (*words, *items);
-            ReadRequest::Page(Page { from: *from_seq, cleared, words, items, mark: mark() })
+            ReadRequest::Page(ViewPage { from: *from_seq, cleared, words, items, mark: mark() })
         }
-        Question::Blob { hash, from } => ReadRequest::Blob { hash: Digest::parse(hash).ok(), from: *from },
-        Question::Schema { .. }
-        | Question::PutBlob { .. }
-        | Question::Journal { .. }
-        | Question::Configuration { .. } => return Wanted::new(),
+        PumpQuestion::Blob { hash, from } => {
+            ReadRequest::Blob { hash: Digest::parse(hash).ok(), from: *from }
+        }
+        PumpQuestion::Schema { .. }
+        | PumpQuestion::PutBlob { .. }
+        | PumpQuestion::Journal { .. }
+        | PumpQuestion::Configuration { .. } => return ReadRequests::new(),
     };
     vec![(0, pending)]
 }

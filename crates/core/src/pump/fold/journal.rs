@@ -3,47 +3,48 @@
 //! The reservation of a start counts as used, and so does one that stays because the outcome is unknown. A
 //! result replaces the reservation.
 
-use systole_wire::journal::{Entry as Word, Outcome, Recalled};
+use systole_wire::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 
-use crate::pump::state::{Call, Entered, Entry, Thread};
-use crate::types::budget::{Spent, Use};
+use crate::pump::state::{AttemptEntry, Call, EntryKind, Thread};
+use crate::types::budget::{MoneySpent, UsedAmounts};
 use crate::types::ids::{CallPath, Digest};
 use crate::types::record::Record;
 
 /// Takes an entry.
 pub(super) fn entry(thread: &mut Thread, record: &Record) {
     let h = &record.header;
-    let (Some(path), Ok(Recalled { id, entry, .. })) = (&h.call, Recalled::read(&record.body)) else {
+    let (Some(path), Ok(EarlierEntry { id, entry, .. })) = (&h.call, EarlierEntry::read(&record.body)) else {
         return;
     };
     let sort = match entry {
-        Word::Started(started) => {
+        JournalEntry::Started(started) => {
             let tokens = started.reserve_tokens.unwrap_or(0);
-            let kept = Use { tokens, spent: Spent::of(started.reserve_money), ..Use::NOTHING };
+            let kept =
+                UsedAmounts { tokens, spent: MoneySpent::of(started.reserve_money), ..UsedAmounts::NOTHING };
             thread.charge(path, kept);
-            Entered::Open(kept)
+            EntryKind::Open(kept)
         }
-        Word::Result(outcome) => {
+        JournalEntry::Result(outcome) => {
             result(thread, path, &outcome);
-            Entered::Result
+            EntryKind::Result
         }
     };
     if let Some(call) = thread.calls.get_mut(path) {
-        call.journal.own.push(Entry { seq: h.seq, id, body: Digest::of(&record.body), sort });
+        call.journal.own.push(AttemptEntry { seq: h.seq, id, body: Digest::of(&record.body), sort });
     }
 }
 
 /// Takes the result of a model call. If its use is not fully known, the reservation counts for the unknown
 /// part.
-fn result(thread: &mut Thread, path: &CallPath, outcome: &Outcome) {
+fn result(thread: &mut Thread, path: &CallPath, outcome: &ModelCallOutcome) {
     let call = thread.calls.get_mut(path);
     let Some(start) = call.and_then(|call| call.journal.own.iter_mut().find(|e| e.id == outcome.of)) else {
         return;
     };
-    let Entered::Open(kept) = std::mem::replace(&mut start.sort, Entered::Answered) else { return };
+    let EntryKind::Open(kept) = std::mem::replace(&mut start.sort, EntryKind::Answered) else { return };
     let tokens = outcome.tokens().unwrap_or(kept.tokens);
-    let spent = outcome.money.map_or(kept.spent, |money| Spent::of(Some(money)));
-    thread.settle(path, kept, Use { tokens, spent, ..Use::NOTHING });
+    let spent = outcome.money.map_or(kept.spent, |money| MoneySpent::of(Some(money)));
+    thread.settle(path, kept, UsedAmounts { tokens, spent, ..UsedAmounts::NOTHING });
 }
 
 /// A further attempt begins: it can ask for what the previous attempt wrote.

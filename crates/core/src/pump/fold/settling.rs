@@ -1,7 +1,7 @@
 //! Folding an item of a reply: its call takes it, and the first item of a new turn settles that turn.
 
 use super::timers;
-use crate::pump::state::{Answer, Call, Item, Journal, PendingItem, Steps, Thread};
+use crate::pump::state::{Call, ItemAnswer, ItemState, Journal, PendingItem, StepCount, Thread};
 use crate::rules::todo;
 use crate::types::ids::{CallPath, Digest, MessageId};
 use crate::types::record::{Header, Record};
@@ -9,17 +9,17 @@ use crate::types::time::Millis;
 
 /// Takes an item that waits for its answer.
 pub(in crate::pump) fn unanswered(thread: &mut Thread, record: &Record) {
-    settle(thread, &record.header, Answer::Open);
+    settle(thread, &record.header, ItemAnswer::Open);
 }
 
 /// Takes an item whose record is its answer, with the todo lists in it.
 pub(in crate::pump) fn kept(thread: &mut Thread, record: &Record) {
-    settle(thread, &record.header, Answer::Recorded);
+    settle(thread, &record.header, ItemAnswer::Recorded);
     todos(thread, record);
 }
 
 /// Takes an item of a reply, which its record names by call, turn and ordinal.
-pub(super) fn settle(thread: &mut Thread, h: &Header, answer: Answer) {
+pub(super) fn settle(thread: &mut Thread, h: &Header, answer: ItemAnswer) {
     if let (Some(path), Some(turn), Some(ordinal)) = (&h.call, h.turn, h.ordinal) {
         settle_item(thread, (path, turn, ordinal), h, answer);
     }
@@ -30,7 +30,7 @@ pub(super) fn settle_item(
     thread: &mut Thread,
     (path, turn, ordinal): (&CallPath, u32, u32),
     h: &Header,
-    answer: Answer,
+    answer: ItemAnswer,
 ) {
     let Some(call) = thread.calls.get_mut(path) else { return };
     // The first turn shows only the request, even if more arrived while the request waited for a person.
@@ -45,7 +45,7 @@ pub(super) fn settle_item(
         call.journal = Journal::default();
         call.items.clear();
     }
-    call.items.push(Item {
+    call.items.push(ItemState {
         ordinal,
         seq: h.seq,
         id: h.id,
@@ -74,7 +74,7 @@ fn todos(thread: &mut Thread, record: &Record) {
     for list in lists {
         let done = list.steps.iter().filter(|step| step.is_done).count() as u64;
         let total = list.steps.len() as u64;
-        let steps = Steps { open: total - done, total };
+        let steps = StepCount { open: total - done, total };
         call.todos.insert(Digest::of(list.condition.as_bytes()), steps);
     }
 }

@@ -3,11 +3,11 @@
 
 use super::settling::settle_item;
 use super::{open, purse_of};
-use crate::pump::state::{Answer, Item, OpenedBy, PendingItem, Takers, Thread};
+use crate::pump::state::{ItemAnswer, ItemState, OpenedBy, PendingItem, TakerState, Thread};
 use crate::rules::core_payload;
-use crate::types::budget::Use;
+use crate::types::budget::UsedAmounts;
 use crate::types::ids::CallPath;
-use crate::types::record::{Kind, Mark, Record};
+use crate::types::record::{Record, RecordCode, RecordKind};
 
 /// Opens the call to one of the takers of an item. The first such record counts as the item's own record.
 pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool) {
@@ -16,15 +16,15 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     let Some(call) = thread.calls.get(&path) else { return };
     let is_begun = call.settled == turn && call.items.last().is_some_and(|item| item.ordinal == ordinal);
     if !is_begun {
-        settle_item(thread, (&path, turn, ordinal), h, Answer::Open);
+        settle_item(thread, (&path, turn, ordinal), h, ItemAnswer::Open);
     }
     open(thread, h, h.call.clone(), OpenedBy::Request, false, purse_of(thread, Some(&path)));
-    thread.charge(&path, Use::CALL);
+    thread.charge(&path, UsedAmounts::CALL);
     let Some(call) = thread.calls.get_mut(&path) else { return };
     if let Some(item) = call.items.last_mut() {
         match &mut item.pending {
             PendingItem::Takers(takers) => takers.answers.push(None),
-            pending => *pending = PendingItem::Takers(Takers { first_is_enough, answers: vec![None] }),
+            pending => *pending = PendingItem::Takers(TakerState { first_is_enough, answers: vec![None] }),
         }
     }
     if let Some(to) = &h.to {
@@ -33,23 +33,23 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
 }
 
 /// Takes the answer of one taker.
-pub(super) fn answered(item: &mut Item, number: u32, record: &Record) {
+pub(super) fn answered(item: &mut ItemState, number: u32, record: &Record) {
     let PendingItem::Takers(takers) = &mut item.pending else { return };
     let h = &record.header;
     let place = usize::try_from(number).ok().and_then(|number| takers.answers.get_mut(number));
     place.into_iter().for_each(|answer| *answer = Some(h.seq));
     if takers.first_is_enough && !is_failure(h.kind, h.code, &record.body) {
-        item.answer = Answer::Seq(h.seq);
+        item.answer = ItemAnswer::Seq(h.seq);
     } else if takers.answers.iter().all(Option::is_some) {
-        item.answer = Answer::Each;
+        item.answer = ItemAnswer::Each;
     }
 }
 
 /// Whether the outcome of a call gives its caller nothing to continue with.
-pub(in crate::pump) fn is_failure(kind: Kind, code: Option<Mark>, body: &[u8]) -> bool {
+pub(in crate::pump) fn is_failure(kind: RecordKind, code: Option<RecordCode>, body: &[u8]) -> bool {
     match (kind, code) {
-        (Kind::Message, _) => core_payload::is_failed_report(body),
-        (_, Some(Mark::Handled)) => false,
+        (RecordKind::Message, _) => core_payload::is_failed_report(body),
+        (_, Some(RecordCode::Handled)) => false,
         _ => true,
     }
 }

@@ -1,38 +1,40 @@
 //! Folding timers. Each function takes one record into its thread, and decides nothing.
 
 use super::{call_of, open};
-use crate::pump::state::{Arrival, Fired, Firing, OpenedBy, PendingItem, Sort, Thread, Timer};
+use crate::pump::state::{
+    FiringTarget, InboxMessage, OpenedBy, PendingItem, Sort, Thread, Timer, TimerFiring,
+};
 use crate::rules::{budget_payload, core_payload};
 use crate::types::ids::{CallPath, TimerId};
 use crate::types::limits;
-use crate::types::record::{Record, Timing};
+use crate::types::record::{Record, TimerEffect};
 
 /// Takes a record of kind `timer`.
-pub(super) fn timer(thread: &mut Thread, record: &Record, timing: Timing) {
+pub(super) fn timer(thread: &mut Thread, record: &Record, timing: TimerEffect) {
     let h = &record.header;
     match timing {
-        Timing::Set | Timing::Cancel => super::item(thread, record),
-        Timing::Fired => {
+        TimerEffect::Set | TimerEffect::Cancel => super::item(thread, record),
+        TimerEffect::Fired => {
             if let Some(call) = call_of(thread, h) {
-                call.inbox.push(Arrival { seq: h.seq, sort: Sort::Timer });
+                call.inbox.push(InboxMessage { seq: h.seq, sort: Sort::Timer });
             }
-            fired(thread, record, Firing::Told(h.seq));
+            fired(thread, record, FiringTarget::Told(h.seq));
         }
-        Timing::Opens => {
+        TimerEffect::Opens => {
             thread.top_calls += 1;
             let held = !thread.calls.is_empty();
             let id = core_payload::read_timer_fired(&record.body).map(|(id, _)| id);
             let budget_use =
                 id.as_ref().and_then(|id| thread.timers.get(id)).map_or(0, |timer| timer.budget_use);
-            let opener = id.map(|id| Fired { id, note: note(&record.body) });
+            let opener = id.map(|id| TimerFiring { id, note: note(&record.body) });
             let opened_by = opener.map_or(OpenedBy::Request, OpenedBy::Timer);
             open(thread, h, h.call.clone(), opened_by, held, budget_use);
             if let Some(call) = h.call.clone() {
-                fired(thread, record, Firing::Opened(call));
+                fired(thread, record, FiringTarget::Opened(call));
             }
         }
-        Timing::Cancelled => cancelled(thread, record),
-        Timing::Wall => {
+        TimerEffect::Cancelled => cancelled(thread, record),
+        TimerEffect::Wall => {
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             let clocked = budget_payload::read_time(&record.body);
             if let (Some(budget_use), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
@@ -53,12 +55,12 @@ fn note(fired: &[u8]) -> String {
 
 /// Notes a firing. A timer that fires once is removed when it has opened a call. A firing in an inbox
 /// may still be lost with its call, so there the timer stays until a turn has shown the firing.
-fn fired(thread: &mut Thread, record: &Record, firing: Firing) {
+fn fired(thread: &mut Thread, record: &Record, firing: FiringTarget) {
     let Some((id, missed)) = core_payload::read_timer_fired(&record.body) else { return };
     let Some(timer) = thread.timers.get_mut(&id) else { return };
     if timer.pace.repeats {
         timer.due = timer.due_after(record.header.time, missed);
-    } else if matches!(firing, Firing::Opened(_)) {
+    } else if matches!(firing, FiringTarget::Opened(_)) {
         thread.timers.remove(&id);
         return;
     }
@@ -89,7 +91,7 @@ fn cancelled(thread: &mut Thread, record: &Record) {
 /// Removes one-time timers whose firing a settled turn of their call has shown.
 pub(super) fn shown(thread: &mut Thread, path: &CallPath, up_to: u64) {
     let is_shown = |timer: &Timer| {
-        let seen = matches!(timer.fired, Some(Firing::Told(seq)) if seq <= up_to);
+        let seen = matches!(timer.fired, Some(FiringTarget::Told(seq)) if seq <= up_to);
         seen && !timer.pace.repeats && timer.call == *path
     };
     thread.timers.retain(|_: &TimerId, timer| !is_shown(timer));

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 
-use systole_wire::Limits;
+use systole_wire::DocumentLimits;
 use systole_wire::gate::Gate;
 
 use super::recall::seen;
-use super::{Decided, Field, Primitive, Told, Turns, item};
+use super::{Decided, FieldValue, Primitive, ShownItem, Turns, item};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::requests::{self, Asking};
 use crate::pump::turn::Turn;
@@ -23,7 +23,7 @@ use crate::types::flow::Admitted;
 use crate::types::ids::Name;
 use crate::types::limits;
 use crate::types::person::{QuestionRequest, ShownMessage};
-use crate::types::record::{Approving, Kind, Mark, Role};
+use crate::types::record::{ApprovalEffect, MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 use crate::types::time::stretch_ms;
 
@@ -34,7 +34,7 @@ pub(super) static ROW: Primitive = Primitive {
     turns: Turns::Another,
     ..item(
         "ask-person",
-        Mark::Role(Role::AskPerson),
+        RecordCode::Role(MessageRole::AskPerson),
         "asks a person, item",
         Reading::Plain(|body| read(body).map(drop)),
         decide,
@@ -47,7 +47,7 @@ struct AskPerson {
     /// The question.
     words: String,
     /// The messages that are shown with it. They may not exist.
-    shows: Vec<Show>,
+    shows: Vec<ShowRequest>,
     /// The possible answers. If there are none, the note is the answer.
     choices: Vec<String>,
     /// How long it waits.
@@ -56,7 +56,7 @@ struct AskPerson {
 
 /// A message of the sender's view that is shown to a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Show {
+struct ShowRequest {
     /// Its number, counted from 1.
     number: u64,
     /// Its label.
@@ -67,7 +67,7 @@ fn read(body: &[u8]) -> Result<AskPerson, Refusal> {
     let [expires] = attributes(body, "ask-person", ["expires"]).unwrap_or_default();
     let expires_ms = expires_of(expires.as_deref())?;
     let mut asks = AskPerson { expires_ms, ..AskPerson::default() };
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     let fault = |fault: systole_wire::Fault| refusal_of(&fault);
     gate.step().map_err(fault)?;
     while let Some(tag) = gate.child().map_err(fault)? {
@@ -75,7 +75,7 @@ fn read(body: &[u8]) -> Result<AskPerson, Refusal> {
         let words = gate.text_inside().map_err(fault)?.trim().to_owned();
         match tag.local {
             "question" => asks.words = words,
-            "show" => asks.shows.push(Show { number: number.unwrap_or(0), label: words }),
+            "show" => asks.shows.push(ShowRequest { number: number.unwrap_or(0), label: words }),
             _ => asks.choices.push(words),
         }
     }
@@ -175,7 +175,12 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     let wanted = read(admitted.bytes())?;
     let shows = (1..).zip(&wanted.shows).map(|(nth, show)| shown(turn, nth, show));
     let shows = shows.collect::<Result<Vec<_>, _>>()?;
-    let mut fact = turn.item(ordinal, Kind::Message, Mark::Role(Role::AskPerson), admitted.bytes().clone());
+    let mut fact = turn.item(
+        ordinal,
+        RecordKind::Message,
+        RecordCode::Role(MessageRole::AskPerson),
+        admitted.bytes().clone(),
+    );
     fact.from = turn.sender.clone();
     let (_, cause) = d.record(turn.thread, fact.to(&Name::person()));
     let (id, place) = (requests::next_id(d), turn.path.item(turn.number, ordinal));
@@ -194,7 +199,7 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
         thread: turn.thread,
         call: turn.path,
         place: &place,
-        what: Approving::Asked,
+        what: ApprovalEffect::Asked,
         config: turn.config,
         cause,
         rule: turn.listener.map_or(&by_default, |listener| &listener.approval),
@@ -207,8 +212,8 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
 }
 
 /// A message of the view, with the hash of its bytes.
-fn shown(turn: &Turn<'_>, nth: usize, show: &Show) -> Result<ShownMessage, Refusal> {
-    let Show { number, label } = show;
+fn shown(turn: &Turn<'_>, nth: usize, show: &ShowRequest) -> Result<ShownMessage, Refusal> {
+    let ShowRequest { number, label } = show;
     let seen = seen(turn)?;
     let view = seen.view.as_ref();
     let message = view.and_then(|view| view.range(*number, *number).next()).filter(|_| *number > 0);
@@ -228,15 +233,17 @@ fn shown(turn: &Turn<'_>, nth: usize, show: &Show) -> Result<ShownMessage, Refus
     Ok(ShownMessage { number: *number, record: message.seq, hash: *hash, label: label.clone() })
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let Some(said) = answer.and_then(question::read_said) else {
-        return Told::of("asked a person").with("asked", Field::True).with("said", Field::Null);
+        return ShownItem::of("asked a person")
+            .with("asked", FieldValue::True)
+            .with("said", FieldValue::Null);
     };
     let PersonSaid { outcome, choice, by, note } = said;
     let words = match &by {
-        None => Told::of("asked a person, who did not answer in time"),
+        None => ShownItem::of("asked a person, who did not answer in time"),
         Some(by) => {
-            let words = Told::of("asked a person, ").quoted(by);
+            let words = ShownItem::of("asked a person, ").quoted(by);
             let words = match &choice {
                 Some(choice) => words.words(" chose ").quoted(choice),
                 None => words.words(" answered"),
@@ -245,12 +252,12 @@ fn shows(answer: Option<&[u8]>) -> Told {
         }
     };
     let fields = vec![
-        ("outcome", Field::Text(outcome)),
+        ("outcome", FieldValue::Text(outcome)),
         ("choice", choice.into()),
         ("by", by.into()),
-        ("note", Field::Text(note)),
+        ("note", FieldValue::Text(note)),
     ];
-    words.with("asked", Field::True).with("said", Field::Fields(fields))
+    words.with("asked", FieldValue::True).with("said", FieldValue::Fields(fields))
 }
 
 #[cfg(test)]
@@ -269,7 +276,7 @@ mod tests {
         let asks =
             written("expires=\"1d\"", "<question> Go?\n</question><show seq=\"3\">the plan</show>").unwrap();
         assert_eq!((asks.words.as_str(), asks.expires_ms), ("Go?", 86_400_000));
-        assert_eq!(asks.shows, [Show { number: 3, label: "the plan".to_owned() }]);
+        assert_eq!(asks.shows, [ShowRequest { number: 3, label: "the plan".to_owned() }]);
         assert_eq!(written("expires=\"1s\"", GO).unwrap().choices, ["go", "stop"]);
     }
 

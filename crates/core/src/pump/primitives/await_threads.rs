@@ -1,15 +1,15 @@
 //! `<await-threads>`: its sender waits for children. The item stays open until enough of them have finished, or until
 //! something arrives that must wake its sender. `pump::awaiting` answers it then.
 
-use systole_wire::Limits;
-use systole_wire::gate::{Gate, Step};
+use systole_wire::DocumentLimits;
+use systole_wire::gate::{Gate, GateStep};
 
-use super::{Decided, Primitive, Told, Turns, item, taken};
+use super::{Decided, Primitive, ShownItem, Turns, item, taken};
 use crate::pump::awaiting;
 use crate::pump::children::{Kinship, kinship};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::fold::settling::unanswered;
-use crate::pump::state::{Awaited, PendingItem, Thread};
+use crate::pump::state::{AwaitedChildren, PendingItem, Thread};
 use crate::pump::turn::{Turn, no_thread};
 use crate::rules::admit::Reading;
 use crate::rules::core_payload;
@@ -17,7 +17,7 @@ use crate::rules::refusing::refusal_of;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::ThreadId;
-use crate::types::record::{Mark, Record, Role};
+use crate::types::record::{MessageRole, Record, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
@@ -28,7 +28,7 @@ pub(super) static ROW: Primitive = Primitive {
     fold,
     ..item(
         "await-threads",
-        Mark::Role(Role::Await),
+        RecordCode::Role(MessageRole::Await),
         "waits, item",
         Reading::Plain(|body| read(body).map(drop)),
         decide,
@@ -39,14 +39,14 @@ pub(super) static ROW: Primitive = Primitive {
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Await {
     /// How many of the threads must have finished.
-    mode: Mode,
+    mode: AwaitMode,
     /// The threads it names, each once. If empty, it waits for all open children.
     threads: Vec<ThreadId>,
 }
 
 /// How many of the awaited threads must have finished.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mode {
+enum AwaitMode {
     /// Every one.
     All,
     /// One.
@@ -55,13 +55,13 @@ enum Mode {
     Count(u32),
 }
 
-impl Mode {
+impl AwaitMode {
     /// How many of `threads` threads must have finished.
     fn of(self, threads: usize) -> usize {
         match self {
-            Mode::All => threads,
-            Mode::Any => threads.min(1),
-            Mode::Count(count) => threads.min(usize::try_from(count).unwrap_or(usize::MAX)),
+            AwaitMode::All => threads,
+            AwaitMode::Any => threads.min(1),
+            AwaitMode::Count(count) => threads.min(usize::try_from(count).unwrap_or(usize::MAX)),
         }
     }
 }
@@ -69,14 +69,14 @@ impl Mode {
 fn read(body: &[u8]) -> Result<Await, Refusal> {
     let mut mode = None;
     let mut threads = Vec::new();
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     loop {
         match gate.step().map_err(|fault| refusal_of(&fault))? {
-            Step::Open(_) if mode.is_none() => {
+            GateStep::Open(_) if mode.is_none() => {
                 let written = gate.attribute("mode").unwrap_or_default();
                 mode = Some(read_mode(&written)?);
             }
-            Step::Open(_) => {
+            GateStep::Open(_) => {
                 let written = gate.attribute("id").unwrap_or_default();
                 let id = ThreadId::parse(&written)
                     .map_err(|words| Refusal::new(Code::Invalid, words.to_string()))?;
@@ -84,19 +84,19 @@ fn read(body: &[u8]) -> Result<Await, Refusal> {
                     threads.push(id);
                 }
             }
-            Step::Done => break,
+            GateStep::Done => break,
             _ => {}
         }
     }
-    Ok(Await { mode: mode.unwrap_or(Mode::All), threads })
+    Ok(Await { mode: mode.unwrap_or(AwaitMode::All), threads })
 }
 
-fn read_mode(written: &str) -> Result<Mode, Refusal> {
+fn read_mode(written: &str) -> Result<AwaitMode, Refusal> {
     match written {
-        "all" => Ok(Mode::All),
-        "any" => Ok(Mode::Any),
+        "all" => Ok(AwaitMode::All),
+        "any" => Ok(AwaitMode::Any),
         number => match number.parse() {
-            Ok(count) if count > 0 => Ok(Mode::Count(count)),
+            Ok(count) if count > 0 => Ok(AwaitMode::Count(count)),
             _ => Err(Refusal::new(Code::Invalid, "mode: a wait needs at least one thread")
                 .expecting("all, any, or a whole number from 1")
                 .receiving(number)),
@@ -131,15 +131,15 @@ fn fold(thread: &mut Thread, record: &Record) {
     };
     let enough = wanted.mode.of(threads.len());
     if let Some(item) = call.items.last_mut() {
-        item.pending = PendingItem::Threads(Awaited { threads, enough });
+        item.pending = PendingItem::Threads(AwaitedChildren { threads, enough });
     }
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let reason = answer.and_then(core_payload::await_reason);
     let words = match &reason {
         None => "waits for its threads".to_owned(),
         Some(reason) => format!("waited for its threads, until {reason}"),
     };
-    Told::of(words).with("await", reason)
+    ShownItem::of(words).with("await", reason)
 }

@@ -1,7 +1,7 @@
 //! `<cancel-thread>`: a call ends one of its children and everything below it, in one commit with the answer. The
 //! child's end reaches the inbox like any other end.
 
-use super::{Decided, Primitive, Told, answered, item, taken};
+use super::{Decided, Primitive, ShownItem, answered, item, taken};
 use crate::pump::children::{Kinship, kinship};
 use crate::pump::closing::end_thread;
 use crate::pump::decision_builder::DecisionBuilder;
@@ -11,7 +11,7 @@ use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::ThreadId;
-use crate::types::record::{Mark, Role};
+use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
@@ -20,7 +20,7 @@ pub(super) static ROW: Primitive = Primitive {
     shows: Some(shows),
     ..item(
         "cancel-thread",
-        Mark::Role(Role::CancelThread),
+        RecordCode::Role(MessageRole::CancelThread),
         "cancels a thread, item",
         Reading::Plain(|body| read(body).map(drop)),
         decide,
@@ -49,8 +49,8 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     Ok(None)
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let id = answer.and_then(core_payload::cancelled_thread);
     let whom = id.as_ref().map_or("a thread", ThreadId::as_str);
-    Told::of(format!("cancelled {whom}")).with("cancelled", id.as_ref().map(ThreadId::as_str))
+    ShownItem::of(format!("cancelled {whom}")).with("cancelled", id.as_ref().map(ThreadId::as_str))
 }

@@ -1,7 +1,7 @@
 //! `<cancel-timer>`: a timer of its sender will not fire again.
 
 use super::set_timer::timer_id;
-use super::{Decided, Primitive, Told, item, told};
+use super::{Decided, Primitive, ShownItem, item, told};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::timers::standing;
 use crate::pump::turn::Turn;
@@ -10,15 +10,15 @@ use crate::rules::core_payload;
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::TimerId;
-use crate::types::record::{Kind, Mark, Timing};
+use crate::types::record::{RecordCode, RecordKind, TimerEffect};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
-    kind: Kind::Timer,
+    kind: RecordKind::Timer,
     shows: Some(shows),
     ..item(
         "cancel-timer",
-        Mark::Timing(Timing::Cancel),
+        RecordCode::Timing(TimerEffect::Cancel),
         "cancels a timer, item",
         Reading::Plain(|body| read(body).map(drop)),
         decide,
@@ -50,8 +50,8 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     Ok(None)
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let id = answer.and_then(core_payload::cancelled_timer);
     let id = id.as_ref().map(TimerId::as_str);
-    Told::of(format!("cancelled timer {}", id.unwrap_or("?"))).with("cancelled", id)
+    ShownItem::of(format!("cancelled timer {}", id.unwrap_or("?"))).with("cancelled", id)
 }

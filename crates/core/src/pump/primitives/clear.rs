@@ -9,9 +9,9 @@ use crate::pump::turn::Turn;
 use crate::pump::view::{ReadRequest, View};
 use crate::rules::admit::Reading;
 use crate::rules::core_payload;
-use crate::rules::view_payload::{self, Cleared};
+use crate::rules::view_payload::{self, ClearedView};
 use crate::types::flow::Admitted;
-use crate::types::record::{Mark, Role};
+use crate::types::record::{MessageRole, RecordCode};
 
 pub(super) static ROW: Primitive = Primitive {
     wants: |_| vec![ReadRequest::Whole],
@@ -19,7 +19,7 @@ pub(super) static ROW: Primitive = Primitive {
     turns: Turns::Several,
     ..item(
         "clear-context",
-        Mark::Role(Role::Clear),
+        RecordCode::Role(MessageRole::Clear),
         "clears its view, item",
         Reading::Plain(|_| Ok(())),
         decide,
@@ -45,7 +45,7 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
 /// The range that is cleared when everything up to `before` is cleared already. Only whole turns are
 /// cleared, so more may be kept than was asked for, never less. The request stays; if it is at an end of
 /// the range, the range excludes it.
-fn cleared(view: &View, keep: u64, before: u64) -> Cleared {
+fn cleared(view: &View, keep: u64, before: u64) -> ClearedView {
     let (count, request) = (view.count(), view.request());
     let most = count.saturating_sub(keep);
     // The kept part begins with a turn, unless nothing is kept.
@@ -57,5 +57,5 @@ fn cleared(view: &View, keep: u64, before: u64) -> Cleared {
     let kept = count - dropped(1, to.max(before)).count() as u64;
     let digest = view_payload::digest(dropped(from, to).map(|(_, message)| message.leaf));
     let range = if from <= to { (from, to) } else { (0, 0) };
-    Cleared { kept, range, digest }
+    ClearedView { kept, range, digest }
 }

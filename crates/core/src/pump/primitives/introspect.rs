@@ -12,8 +12,8 @@ use crate::pump::turn::Turn;
 use crate::rules::admit::{Door, Reading, bare};
 use crate::rules::introspection;
 use crate::types::composition::{Composition, Listener, SchemaId};
-use crate::types::flow::{Admitted, Found, Refused, What};
-use crate::types::record::{Mark, Role};
+use crate::types::flow::{Admitted, Found, PayloadKind, Refused};
+use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static DESCRIBE: Primitive = question("describe", Reading::Own(describe));
@@ -27,7 +27,13 @@ const fn question(element: &'static str, reading: Reading) -> Primitive {
     Primitive {
         namespace: namespaces::META,
         turns: Turns::Several,
-        ..item(element, Mark::Role(Role::Introspect), "asks about payloads, item", reading, decide)
+        ..item(
+            element,
+            RecordCode::Role(MessageRole::Introspect),
+            "asks about payloads, item",
+            reading,
+            decide,
+        )
     }
 }
 
@@ -49,12 +55,12 @@ fn admit(
     let verdict = door.judge(SchemaId::META, payload)?;
     let answer =
         answer(door.composition, door.sender).map_err(|refusal| bare(refusal.of_element(element)))?;
-    Ok(Admitted::new(What::Primitive(Found::Answer(answer)), verdict))
+    Ok(Admitted::new(PayloadKind::Primitive(Found::Answer(answer)), verdict))
 }
 
 /// Answers with what the door has found.
 fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let What::Primitive(Found::Answer(answer)) = admitted.what() else { return Err(unread()) };
+    let PayloadKind::Primitive(Found::Answer(answer)) = admitted.what() else { return Err(unread()) };
     told(d, turn, ordinal, &DESCRIBE, admitted.bytes(), answer.clone());
     Ok(None)
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use systole_wire::{QName, namespaces};
 
-pub use told::{Field, Piece, Told};
+pub use told::{FieldValue, ShownItem, ShownPiece};
 
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::fold::settling;
@@ -26,9 +26,9 @@ use super::turn::{Turn, no_turn_left, refuse_item};
 use super::view::ReadRequest;
 use crate::rules::admit::Reading;
 use crate::types::codes::Code;
-use crate::types::flow::{Admitted, What};
+use crate::types::flow::{Admitted, PayloadKind};
 use crate::types::ids::{MessageId, ThreadId};
-use crate::types::record::{Header, Kind, Mark, Record, Role};
+use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
 /// What became of an item: `Ok(None)` if it is taken, `Ok(Some)` if its refusal is recorded, `Err` if its refusal is
@@ -36,6 +36,9 @@ use crate::types::refusal::Refusal;
 type Decided = Result<Option<Refusal>, Refusal>;
 
 type Decide = fn(&mut DecisionBuilder<'_>, &Turn<'_>, u32, &Admitted) -> Decided;
+
+/// How a tree shows an item, given the core's answer if there is one.
+pub type Shows = fn(Option<&[u8]>) -> ShownItem;
 
 /// How many turns the call of an item must still have.
 #[derive(Clone, Copy)]
@@ -56,13 +59,13 @@ pub struct Primitive {
     /// The namespace of its element.
     pub namespace: &'static str,
     /// The kind of its record.
-    pub kind: Kind,
+    pub kind: RecordKind,
     /// The code of its record.
-    pub mark: Mark,
+    pub mark: RecordCode,
     /// The words for its record in the log.
     pub says: &'static str,
-    /// How a tree shows it, given the core's answer if there is one. Without this it is shown as a note.
-    pub shows: Option<fn(Option<&[u8]>) -> Told>,
+    /// How a tree shows it. Without this it is shown as a note.
+    pub shows: Option<Shows>,
     /// Whether a person answers it.
     pub is_for_person: bool,
     /// The threads that it names as children of its sender.
@@ -85,7 +88,7 @@ pub struct Primitive {
 /// A primitive with the parts that every one has. The others keep their defaults.
 const fn item(
     element: &'static str,
-    mark: Mark,
+    mark: RecordCode,
     says: &'static str,
     reading: Reading,
     decide: Decide,
@@ -93,7 +96,7 @@ const fn item(
     Primitive {
         element,
         namespace: namespaces::CORE,
-        kind: Kind::Message,
+        kind: RecordKind::Message,
         mark,
         says,
         shows: None,
@@ -142,7 +145,7 @@ pub fn named(element: &str) -> Option<&'static Primitive> {
 
 /// The primitive of an admitted payload.
 pub fn of(admitted: &Admitted) -> Option<&'static Primitive> {
-    if matches!(admitted.what(), What::Primitive(_)) { named(admitted.element()) } else { None }
+    if matches!(admitted.what(), PayloadKind::Primitive(_)) { named(admitted.element()) } else { None }
 }
 
 /// Answers an item, now or later; returns the refusal if there is one.
@@ -180,7 +183,7 @@ fn taken(
 
 /// Records the core's answer to an item.
 fn answered(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, cause: MessageId, answer: Arc<[u8]>) {
-    let fact = Fact::core(Kind::Message, Mark::Role(Role::Answer), answer)
+    let fact = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Answer), answer)
         .to(&turn.sender)
         .on(&turn.path.item(turn.number, ordinal))
         .because(cause)
@@ -207,13 +210,13 @@ mod tests {
 
     #[test]
     fn every_role_is_folded_by_name_or_by_the_table() {
-        use Role::{
+        use MessageRole::{
             Answer, Begin, Call, Final, Inbox, Note, Request, Steer, Tell, ToAll, ToFirst, Told, WrapUp,
         };
         let by_name =
             [Request, Begin, Call, ToAll, ToFirst, Note, Steer, Final, Answer, Inbox, WrapUp, Told, Tell];
-        for role in Role::ALL {
-            let in_table = TABLE.iter().any(|one| one.mark == Mark::Role(*role));
+        for role in MessageRole::ALL {
+            let in_table = TABLE.iter().any(|one| one.mark == RecordCode::Role(*role));
             assert_ne!(by_name.contains(role), in_table, "{role:?}");
         }
     }

@@ -3,16 +3,16 @@
 
 use std::sync::Arc;
 
-use super::{Decided, Field, Primitive, Told, Turns, item, told, unread};
+use super::{Decided, FieldValue, Primitive, ShownItem, Turns, item, told, unread};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::turn::Turn;
-use crate::pump::view::{ReadRequest, Seen};
+use crate::pump::view::{ReadRequest, ReadResults};
 use crate::rules::admit::Reading;
 use crate::rules::{core_payload, view_payload};
 use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::primitive::Recall;
-use crate::types::record::{Mark, Role};
+use crate::types::record::{MessageRole, RecordCode};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
@@ -21,7 +21,7 @@ pub(super) static ROW: Primitive = Primitive {
     turns: Turns::Several,
     ..item(
         "recall",
-        Mark::Role(Role::Recall),
+        RecordCode::Role(MessageRole::Recall),
         "reads its view again, item",
         Reading::Plain(|_| Ok(())),
         decide,
@@ -64,7 +64,7 @@ pub(in crate::pump) fn answer_of(turn: &Turn<'_>, ordinal: u32) -> Result<Arc<[u
 }
 
 /// What was looked up for this reply. It is missing if the caller of `decide` did no look-up.
-pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s Seen, Refusal> {
+pub(super) fn seen<'s>(turn: &Turn<'s>) -> Result<&'s ReadResults, Refusal> {
     let unseen = || Err(Refusal::new(Code::IngressUnavailable, "the view of this call was not read"));
     turn.seen.map_or_else(unseen, |seen| seen.as_ref().map_err(Clone::clone))
 }
@@ -74,12 +74,12 @@ pub(super) fn shown(
     way: &'static str,
     answer: Option<&[u8]>,
     range: fn(&[u8]) -> Option<(u64, u64)>,
-) -> Told {
+) -> ShownItem {
     let range = answer.and_then(range);
     let words = match range {
         None => format!("{way} its view"),
         Some((_, 0)) => format!("{way} nothing of its view"),
         Some((from, to)) => format!("{way} messages {from} to {to} of its view"),
     };
-    Told::of(words).with(way, range.map_or(Field::Null, |(from, to)| Field::Range(from, to)))
+    ShownItem::of(words).with(way, range.map_or(FieldValue::Null, |(from, to)| FieldValue::Range(from, to)))
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Decided, Field, Primitive, Told, item, told};
+use super::{Decided, FieldValue, Primitive, ShownItem, item, told};
 use crate::pump::decision_builder::DecisionBuilder;
 use crate::pump::fold::settling::unanswered;
 use crate::pump::state::{PendingItem, Thread};
@@ -15,18 +15,18 @@ use crate::types::codes::Code;
 use crate::types::flow::Admitted;
 use crate::types::ids::TimerId;
 use crate::types::limits;
-use crate::types::primitive::Pace;
-use crate::types::record::{Kind, Mark, Record, Timing};
+use crate::types::primitive::TimerPace;
+use crate::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 use crate::types::refusal::Refusal;
 use crate::types::time::stretch_ms;
 
 pub(super) static ROW: Primitive = Primitive {
-    kind: Kind::Timer,
+    kind: RecordKind::Timer,
     shows: Some(shows),
     fold,
     ..item(
         "set-timer",
-        Mark::Timing(Timing::Set),
+        RecordCode::Timing(TimerEffect::Set),
         "sets a timer, item",
         Reading::Plain(|body| read(body).map(drop)),
         decide,
@@ -40,7 +40,7 @@ struct SetTimer {
     /// The requested id. `None` lets the pump choose.
     id: Option<TimerId>,
     /// When it fires.
-    pace: Pace,
+    pace: TimerPace,
 }
 
 fn read(body: &[u8]) -> Result<SetTimer, Refusal> {
@@ -66,7 +66,7 @@ fn read(body: &[u8]) -> Result<SetTimer, Refusal> {
         Some(ms) if ms > limits::TIMER_MOST_MS => {
             Err(wrong(" is more than 3650d, the longest allowed", "3650d"))
         }
-        Some(span_ms) => Ok(SetTimer { id, pace: Pace { span_ms, repeats } }),
+        Some(span_ms) => Ok(SetTimer { id, pace: TimerPace { span_ms, repeats } }),
     }
 }
 
@@ -117,11 +117,11 @@ fn fold(thread: &mut Thread, record: &Record) {
     }
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let Some((id, due)) = answer.and_then(core_payload::read_timer_set) else {
-        return Told::of("set a timer").with("timer", Field::Null).with("due", Field::Null);
+        return ShownItem::of("set a timer").with("timer", FieldValue::Null).with("due", FieldValue::Null);
     };
-    let words = Told::of(format!("set timer {}, due at ", id.as_str())).at(due);
+    let words = ShownItem::of(format!("set timer {}, due at ", id.as_str())).at(due);
     words.with("timer", Some(id.as_str())).with("due", Some(due))
 }
 

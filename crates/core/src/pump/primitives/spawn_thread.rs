@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
-use systole_wire::Limits;
-use systole_wire::gate::{Gate, Step};
+use systole_wire::DocumentLimits;
+use systole_wire::gate::{Gate, GateStep};
 use systole_wire::payload::Payload;
 
-use super::{Decided, Primitive, Told, Turns, answered, item, taken, unread};
+use super::{Decided, Primitive, ShownItem, Turns, answered, item, taken, unread};
 use crate::pump::approving::hold_if_due;
 use crate::pump::budget_use;
 use crate::pump::decision_builder::{DecisionBuilder, Fact};
@@ -15,19 +15,19 @@ use crate::pump::turn::{Turn, record_refusal};
 use crate::rules::admit::{Door, Reading, bare};
 use crate::rules::refusing::refusal_of;
 use crate::rules::{classify, core_payload, labels};
-use crate::types::budget::Use;
+use crate::types::budget::UsedAmounts;
 use crate::types::codes::Code;
 use crate::types::composition::SchemaId;
-use crate::types::flow::{Admitted, Found, Refused, What};
+use crate::types::flow::{Admitted, Found, PayloadKind, Refused};
 use crate::types::ids::{CallPath, is_label};
 use crate::types::limits;
-use crate::types::record::{Kind, Mark, Role, head_zero};
+use crate::types::record::{MessageRole, RecordCode, RecordKind, head_zero};
 use crate::types::refusal::Refusal;
 
 pub(super) static ROW: Primitive = Primitive {
     shows: Some(shows),
     turns: Turns::Several,
-    ..item("spawn-thread", Mark::Role(Role::Spawn), "spawns, item", Reading::Own(admit), decide)
+    ..item("spawn-thread", RecordCode::Role(MessageRole::Spawn), "spawns, item", Reading::Own(admit), decide)
 };
 
 /// The core's schema judges it; the addressee's schema judges its initial payload.
@@ -58,13 +58,13 @@ fn admit(door: &mut Door<'_>, payload: Payload) -> Result<Admitted, Refused> {
 
 /// The addressee of the `<initial-payload>` in it. `None` if it names none.
 fn addressee(body: &[u8]) -> Option<String> {
-    let mut gate = Gate::strict(body, &Limits::FROM_PUMP).ok()?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let mut depth = 0;
     loop {
         match gate.step().ok()? {
-            Step::Open(_) if depth == 1 => return gate.attribute("to").map(Cow::into_owned),
-            Step::Open(_) => depth += 1,
-            Step::Close | Step::Done => return None,
+            GateStep::Open(_) if depth == 1 => return gate.attribute("to").map(Cow::into_owned),
+            GateStep::Open(_) => depth += 1,
+            GateStep::Close | GateStep::Done => return None,
             _ => {}
         }
     }
@@ -72,9 +72,11 @@ fn addressee(body: &[u8]) -> Option<String> {
 
 /// Opens the child, if budget and limits allow it.
 fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: &Admitted) -> Decided {
-    let What::Primitive(Found::Child { label, to, initial }) = admitted.what() else { return Err(unread()) };
+    let PayloadKind::Primitive(Found::Child { label, to, initial }) = admitted.what() else {
+        return Err(unread());
+    };
     let item = admitted.bytes();
-    if let Some(refusal) = budget_use::refusal(d, turn.thread, turn.path, Use::SPAWN) {
+    if let Some(refusal) = budget_use::refusal(d, turn.thread, turn.path, UsedAmounts::SPAWN) {
         return Err(refusal);
     }
     let over = budget_use::over(d, turn.thread, turn.path);
@@ -94,7 +96,7 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
         }
     };
     let spawned_by = taken(d, turn, ordinal, &ROW, item);
-    let mut begin = Fact::core(Kind::Message, Mark::Role(Role::Begin), initial.clone())
+    let mut begin = Fact::core(RecordKind::Message, RecordCode::Role(MessageRole::Begin), initial.clone())
         .to(to)
         .on(&CallPath::top(1))
         .because(spawned_by)
@@ -105,13 +107,13 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     let head = d.thread(&child).map_or_else(|| head_zero(&child), |t| t.head);
     // This comes before the answer, because the answer makes the sender's next turn ready, and that
     // turn shows the warning.
-    budget_use::warn(d, &over, Use::SPAWN);
+    budget_use::warn(d, &over, UsedAmounts::SPAWN);
     let share_percent = d.listener(turn.config, to).map_or(0, |listener| listener.share_percent);
     let ceiling = budget_use::ceiling(&over, share_percent.into()).within(core_payload::wanted_ceiling(item));
     let body = core_payload::thread_spawned(&child, turn.thread, head, &ceiling);
     answered(d, turn, ordinal, spawned_by, body);
     // This comes after the answer: a child gets no further record before its parent knows of it.
-    budget_use::warn_child(d, &over, Use::SPAWN, &child);
+    budget_use::warn_child(d, &over, UsedAmounts::SPAWN, &child);
     // Judged payloads begin with an element.
     let element =
         Payload::trusted(initial.clone()).map_or_else(|_| String::new(), |p| p.name().local.to_string());
@@ -119,10 +121,10 @@ fn decide(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, ordinal: u32, admitted: 
     Ok(None)
 }
 
-fn shows(answer: Option<&[u8]>) -> Told {
+fn shows(answer: Option<&[u8]>) -> ShownItem {
     let Some(child) = answer.and_then(core_payload::spawned_child) else {
-        return Told::of("spawned a thread");
+        return ShownItem::of("spawned a thread");
     };
-    let told = Told::of(format!("spawned {child}")).with("spawned", Some(&child));
-    Told { child: Some(child), ..told }
+    let told = ShownItem::of(format!("spawned {child}")).with("spawned", Some(&child));
+    ShownItem { child: Some(child), ..told }
 }

@@ -6,16 +6,16 @@ use crate::pump::fold::settling;
 use crate::pump::todos;
 use crate::rules::admit::Reading;
 use crate::rules::todo;
-use crate::types::record::{Mark, Role};
+use crate::types::record::{MessageRole, RecordCode};
 
 pub(super) static ROW: Primitive = Primitive {
     is_kept: true,
     fold: settling::kept,
     ..item(
         "todo-until",
-        Mark::Role(Role::Todo),
+        RecordCode::Role(MessageRole::Todo),
         "todo list",
         Reading::Plain(|body| todo::read(body).map(drop)),
-        |d, turn, ordinal, admitted| Ok(todos::keep(d, turn, ordinal, Role::Todo, admitted.bytes())),
+        |d, turn, ordinal, admitted| Ok(todos::keep(d, turn, ordinal, MessageRole::Todo, admitted.bytes())),
     )
 };

@@ -6,18 +6,18 @@ use crate::types::time::Millis;
 
 /// What readers show of an item.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Told {
+pub struct ShownItem {
     /// For people, in pieces.
-    pub words: Vec<Piece>,
+    pub words: Vec<ShownPiece>,
     /// For programs.
-    pub fields: Vec<(&'static str, Field)>,
+    pub fields: Vec<(&'static str, FieldValue)>,
     /// The thread that it opened.
     pub child: Option<ThreadId>,
 }
 
 /// A piece of what people read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub enum ShownPiece {
     /// Words of the core.
     Words(String),
     /// Words of others, which may not be safe to print.
@@ -28,7 +28,7 @@ pub enum Piece {
 
 /// The value of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Field {
+pub enum FieldValue {
     /// Not known, or there is none.
     Null,
     /// True.
@@ -38,36 +38,36 @@ pub enum Field {
     /// A first and a last number.
     Range(u64, u64),
     /// Fields of its own.
-    Fields(Vec<(&'static str, Field)>),
+    Fields(Vec<(&'static str, FieldValue)>),
 }
 
-impl<T: ToString> From<Option<T>> for Field {
-    fn from(value: Option<T>) -> Field {
-        value.map_or(Field::Null, |value| Field::Text(value.to_string()))
+impl<T: ToString> From<Option<T>> for FieldValue {
+    fn from(value: Option<T>) -> FieldValue {
+        value.map_or(FieldValue::Null, |value| FieldValue::Text(value.to_string()))
     }
 }
 
-impl Told {
-    pub(super) fn of(words: impl Into<String>) -> Told {
-        Told { words: vec![Piece::Words(words.into())], ..Told::default() }
+impl ShownItem {
+    pub(super) fn of(words: impl Into<String>) -> ShownItem {
+        ShownItem { words: vec![ShownPiece::Words(words.into())], ..ShownItem::default() }
     }
 
-    pub(super) fn words(mut self, words: impl Into<String>) -> Told {
-        self.words.push(Piece::Words(words.into()));
+    pub(super) fn words(mut self, words: impl Into<String>) -> ShownItem {
+        self.words.push(ShownPiece::Words(words.into()));
         self
     }
 
-    pub(super) fn quoted(mut self, words: impl Into<String>) -> Told {
-        self.words.push(Piece::Quoted(words.into()));
+    pub(super) fn quoted(mut self, words: impl Into<String>) -> ShownItem {
+        self.words.push(ShownPiece::Quoted(words.into()));
         self
     }
 
-    pub(super) fn at(mut self, moment: Millis) -> Told {
-        self.words.push(Piece::At(moment));
+    pub(super) fn at(mut self, moment: Millis) -> ShownItem {
+        self.words.push(ShownPiece::At(moment));
         self
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<Field>) -> Told {
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<FieldValue>) -> ShownItem {
         self.fields.push((name, value.into()));
         self
     }

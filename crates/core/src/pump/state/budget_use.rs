@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Call, Thread};
-use crate::types::budget::{Clocked, Measure, Use};
+use crate::types::budget::{Measure, RecordedTime, UsedAmounts};
 use crate::types::ids::{CallPath, Digest, ThreadId};
 use crate::types::time::Millis;
 
@@ -15,7 +15,7 @@ pub struct BudgetUse {
     /// The configuration that the message began with; its limits apply.
     pub config: Digest,
     /// What was used in this thread and by children of it that have ended.
-    pub used: Use,
+    pub used: UsedAmounts,
     /// How long it was worked on, in milliseconds, up to the last record about that. Only for a root.
     pub ran_ms: u64,
     /// Since when it is worked on; `None` while it waits only for persons and timers.
@@ -29,11 +29,18 @@ pub struct BudgetUse {
 impl BudgetUse {
     /// A budget use that a message opens. Its time runs from `runs` on, or does not run at first.
     pub fn new(config: Digest, runs: Option<Millis>) -> BudgetUse {
-        BudgetUse { config, used: Use::default(), ran_ms: 0, runs, is_over: false, warned: Vec::new() }
+        BudgetUse {
+            config,
+            used: UsedAmounts::default(),
+            ran_ms: 0,
+            runs,
+            is_over: false,
+            warned: Vec::new(),
+        }
     }
 
     /// Takes a record about its time, made at that moment.
-    pub fn clocked(&mut self, clocked: &Clocked, at: Millis) {
+    pub fn clocked(&mut self, clocked: &RecordedTime, at: Millis) {
         self.ran_ms = clocked.used_ms;
         self.runs = clocked.runs.then_some(at);
         self.is_over = clocked.used_ms >= clocked.limit_ms;
@@ -55,8 +62,8 @@ pub fn used_under<'t>(
     of: &impl Fn(&ThreadId) -> Option<&'t Thread>,
     thread: &'t Thread,
     budget_use: u32,
-) -> Use {
-    let own = thread.purses.get(&budget_use).map_or_else(Use::default, |budget_use| budget_use.used);
+) -> UsedAmounts {
+    let own = thread.purses.get(&budget_use).map_or_else(UsedAmounts::default, |budget_use| budget_use.used);
     let calls = thread.calls.values().filter(|call| call.budget_use == budget_use);
     let children = calls.flat_map(|call| call.running()).filter_map(of);
     // A child has one request, so it has one budget use.
@@ -68,7 +75,7 @@ pub const CHILD: u32 = 1;
 
 impl Thread {
     /// Counts what a call has begun.
-    pub fn charge(&mut self, call: &CallPath, used: Use) {
+    pub fn charge(&mut self, call: &CallPath, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) = self.purses.get_mut(&number) {
             budget_use.used = budget_use.used.and(used);
@@ -76,7 +83,7 @@ impl Thread {
     }
 
     /// Replaces the reservation of a model call with its result.
-    pub fn settle(&mut self, call: &CallPath, kept: Use, used: Use) {
+    pub fn settle(&mut self, call: &CallPath, kept: UsedAmounts, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) = self.purses.get_mut(&number) {
             budget_use.used = budget_use.used.without(kept).and(used);

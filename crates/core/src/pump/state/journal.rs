@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::types::budget::Use;
+use crate::types::budget::UsedAmounts;
 use crate::types::ids::Digest;
 
 /// The journal of the due turn.
@@ -12,12 +12,12 @@ pub struct Journal {
     /// The records that earlier attempts at the turn made.
     pub past: Vec<u64>,
     /// The entries of the due attempt.
-    pub own: Vec<Entry>,
+    pub own: Vec<AttemptEntry>,
 }
 
 /// An entry of the due attempt.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct AttemptEntry {
     /// Its record.
     pub seq: u64,
     /// Its number.
@@ -25,14 +25,14 @@ pub struct Entry {
     /// The hash of its record's body: the same number with other bytes is a different entry.
     pub body: Digest,
     /// What kind of entry it is.
-    pub sort: Entered,
+    pub sort: EntryKind,
 }
 
 /// The kinds of entry.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Entered {
+pub enum EntryKind {
     /// A model call without a result so far, and its reservation.
-    Open(Use),
+    Open(UsedAmounts),
     /// A model call that has its result.
     Answered,
     /// A result.
@@ -41,12 +41,12 @@ pub enum Entered {
 
 impl Journal {
     /// The entry of the due attempt with that number.
-    pub fn entry(&self, id: u64) -> Option<&Entry> {
+    pub fn entry(&self, id: u64) -> Option<&AttemptEntry> {
         self.own.iter().find(|entry| entry.id == id)
     }
 
     /// The model calls of the due attempt without a result.
-    pub fn open(&self) -> impl Iterator<Item = &Entry> {
-        self.own.iter().filter(|entry| matches!(entry.sort, Entered::Open(_)))
+    pub fn open(&self) -> impl Iterator<Item = &AttemptEntry> {
+        self.own.iter().filter(|entry| matches!(entry.sort, EntryKind::Open(_)))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Call, Item, PendingItem, Thread};
+use super::{Call, ItemAnswer, ItemState, PendingItem, Thread};
 use crate::types::ids::{CallPath, Digest};
 use crate::types::person::PersonRequestId;
 use crate::types::time::Millis;
@@ -80,8 +80,8 @@ impl PersonRequest<'_> {
 
 impl Call {
     /// Its questions that have no answer, each with its item.
-    pub fn questions(&self) -> impl Iterator<Item = (&Item, &Question)> {
-        let open = self.items.iter().filter(|item| item.answer == Answer::Open);
+    pub fn questions(&self) -> impl Iterator<Item = (&ItemState, &Question)> {
+        let open = self.items.iter().filter(|item| item.answer == ItemAnswer::Open);
         open.filter_map(|item| match &item.pending {
             PendingItem::Person(question) => Some((item, question)),
             _ => None,
@@ -95,7 +95,7 @@ impl Thread {
     pub fn person_requests(&self) -> impl Iterator<Item = (CallPath, PersonRequest<'_>)> {
         self.calls.iter().flat_map(|(path, call)| {
             let approval = call.approval.iter().map(|one| (path.clone(), PersonRequest::Approval(one)));
-            let place = |item: &Item| path.item(call.settled, item.ordinal);
+            let place = |item: &ItemState| path.item(call.settled, item.ordinal);
             let questions =
                 call.questions().map(move |(item, one)| (place(item), PersonRequest::Question(one)));
             approval.chain(questions)

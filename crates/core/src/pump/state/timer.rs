@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Thread;
 use crate::types::ids::{CallPath, Name, TimerId};
 use crate::types::limits;
-use crate::types::primitive::Pace;
+use crate::types::primitive::TimerPace;
 use crate::types::time::Millis;
 
 /// A timer that is set.
@@ -24,14 +24,14 @@ pub struct Timer {
     /// When it fires next, on the wall clock.
     pub due: Millis,
     /// After how long it fires, and whether it repeats.
-    pub pace: Pace,
+    pub pace: TimerPace,
     /// Its last firing, until a turn has shown it.
-    pub fired: Option<Firing>,
+    pub fired: Option<FiringTarget>,
 }
 
 /// The destination of a firing.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub enum Firing {
+pub enum FiringTarget {
     /// Into the inbox of the call that set the timer, as that record.
     Told(u64),
     /// It opened that top call.
@@ -40,7 +40,7 @@ pub enum Firing {
 
 /// The firing that opened a call, as the outcome of that call names it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Fired {
+pub struct TimerFiring {
     /// The timer.
     pub id: TimerId,
     /// Its note, cut to the length that an outcome repeats.
@@ -66,10 +66,10 @@ impl Thread {
         let setter = self.calls.get(&timer.call);
         let is_shown = match &timer.fired {
             None => true,
-            Some(Firing::Told(seq)) => {
+            Some(FiringTarget::Told(seq)) => {
                 !setter.is_some_and(|call| call.inbox.iter().any(|arrival| arrival.seq == *seq))
             }
-            Some(Firing::Opened(call)) => !self.calls.contains_key(call),
+            Some(FiringTarget::Opened(call)) => !self.calls.contains_key(call),
         };
         is_shown && (setter.is_some() || self.has_room())
     }
@@ -79,8 +79,7 @@ impl Thread {
     /// not find it either.
     pub fn is_spent(&self, path: &CallPath, turn: u32, timer: &Timer) -> bool {
         let Some(call) = self.calls.get(path).filter(|call| turn > call.settled) else { return false };
-        let is_shown =
-            matches!(timer.fired, Some(Firing::Told(seq)) if call.shown_inbox().any(|shown| shown == seq));
+        let is_shown = matches!(timer.fired, Some(FiringTarget::Told(seq)) if call.shown_inbox().any(|shown| shown == seq));
         is_shown && !timer.pace.repeats && timer.call == *path
     }
 

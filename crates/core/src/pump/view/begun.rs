@@ -6,30 +6,30 @@
 
 use std::collections::VecDeque;
 
-use super::{Reading, Whose};
+use super::{ViewOwner, ViewReading};
 
 /// How many views are kept. Any other view is read from the beginning when it is looked at again.
 const KEPT: usize = 64;
 
 /// Views that were begun.
 #[derive(Default)]
-pub struct Begun {
-    kept: VecDeque<Reading>,
+pub struct BegunViews {
+    kept: VecDeque<ViewReading>,
 }
 
-impl Begun {
+impl BegunViews {
     /// Removes and returns the view of that call as far as it was read, so that it can be read on.
-    pub(super) fn take(&mut self, whose: &Whose) -> Reading {
-        let goes_on = |reading: &Reading| reading.is_before(whose);
+    pub(super) fn take(&mut self, whose: &ViewOwner) -> ViewReading {
+        let goes_on = |reading: &ViewReading| reading.is_before(whose);
         let found = self.kept.iter().position(goes_on).and_then(|at| self.kept.remove(at));
         match found {
             Some(reading) => reading.up_to(whose.up_to),
-            None => Reading::of(whose.clone()),
+            None => ViewReading::of(whose.clone()),
         }
     }
 
     /// Keeps a view if it is likely to be read on.
-    pub(super) fn keep(&mut self, reading: Reading) {
+    pub(super) fn keep(&mut self, reading: ViewReading) {
         if reading.is_read_on {
             self.kept.push_back(reading);
             while self.kept.len() > KEPT {

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use systole_wire::ask::Spot;
+use systole_wire::ask::MessageSpot;
 
 use super::order::Placed;
 use super::spoken::Placing;
-use super::{Message, Noted, Told, Turn, View};
+use super::{Noted, Told, Turn, View, ViewMessage};
 
 /// A view as far as it is laid out.
 #[derive(Default)]
@@ -95,16 +95,26 @@ impl View {
     fn put(&mut self, placing: &mut Placing, placed: &Placed<'_>, noted: &Noted) {
         let Placed { seq, spot, shown, begins, told, is_whose } = *placed;
         let number = self.messages.len() as u64 + 1;
-        if is_whose && spot == Spot::Request {
+        if is_whose && spot == MessageSpot::Request {
             self.request = number;
         }
         // If a person amended a request, it is still its caller's.
-        let from = if spot == Spot::Request { &told.caller } else { &noted.from }.clone();
+        let from = if spot == MessageSpot::Request { &told.caller } else { &noted.from }.clone();
         // A listener may not read the bytes of others just because the core named those bytes to them.
         let (to, names) =
             if told.is_own { (None, noted.names) } else { (Some(told.whom(spot, noted.to.as_ref())), None) };
         let Noted { leaf, characters, is_note, .. } = *noted;
-        self.messages.push(Message { seq, from, to, spot: shown, leaf, characters, is_note, names, begins });
+        self.messages.push(ViewMessage {
+            seq,
+            from,
+            to,
+            spot: shown,
+            leaf,
+            characters,
+            is_note,
+            names,
+            begins,
+        });
         placing.message(number, shown, told, &mut self.spoken);
     }
 

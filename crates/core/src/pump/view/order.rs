@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use systole_wire::ask::Spot;
+use systole_wire::ask::MessageSpot;
 
-use super::{Key, Told, Turn, Whose, turn_before};
+use super::{Key, Told, Turn, ViewOwner, turn_before};
 use crate::pump::state::Thread;
 use crate::types::ids::CallPath;
 
@@ -19,9 +19,9 @@ pub(super) struct Placed<'t> {
     /// The record.
     pub(super) seq: u64,
     /// Its place in its call.
-    pub(super) spot: Spot,
+    pub(super) spot: MessageSpot,
     /// Its place for the listener whose view it is.
-    pub(super) shown: Spot,
+    pub(super) shown: MessageSpot,
     /// Whether a turn begins with it.
     pub(super) begins: bool,
     /// Its call.
@@ -35,7 +35,11 @@ pub(super) struct Placed<'t> {
 pub(super) type Open = HashMap<CallPath, Turn>;
 
 /// What the open calls add; `None` if one of them is no longer open.
-pub(super) fn open(thread: &Thread, whose: &Whose, is_watched: impl Fn(&CallPath) -> bool) -> Option<Open> {
+pub(super) fn open(
+    thread: &Thread,
+    whose: &ViewOwner,
+    is_watched: impl Fn(&CallPath) -> bool,
+) -> Option<Open> {
     let own = thread.calls.get(&whose.call)?;
     let mut open = HashMap::from([(whose.call.clone(), turn_before(own, true))]);
     let mut inner = whose.call.clone();
@@ -43,8 +47,8 @@ pub(super) fn open(thread: &Thread, whose: &Whose, is_watched: impl Fn(&CallPath
         let request = thread.calls.get(&inner)?.request;
         let said = turn_before(thread.calls.get(&path)?, false).into_iter();
         // Later items are recorded later, and so are the answers to earlier items.
-        let before = |(spot, seq): &(Spot, u64)| match spot {
-            Spot::Said { ordinal, .. } => *ordinal != asked && *seq < request,
+        let before = |(spot, seq): &(MessageSpot, u64)| match spot {
+            MessageSpot::Said { ordinal, .. } => *ordinal != asked && *seq < request,
             _ => false,
         };
         open.insert(path.clone(), said.filter(before).collect());
@@ -110,17 +114,19 @@ impl<'t> Order<'t> {
         for (number, turn) in (0u32..).zip(told.turns.iter().chain(last)) {
             // An earlier request belongs to the turn that answered it.
             let mut begins = if told.is_own { is_whose || number != 1 } else { within.is_none() };
-            let said =
-                turn.iter().take_while(|(spot, _)| matches!(spot, Spot::Said { .. } | Spot::Request)).count();
+            let said = turn
+                .iter()
+                .take_while(|(spot, _)| matches!(spot, MessageSpot::Said { .. } | MessageSpot::Request))
+                .count();
             let (said, since) = turn.split_at(said);
             for (spot, seq) in said {
-                let is_elsewhere = matches!(spot, Spot::Said { turn, ordinal }
+                let is_elsewhere = matches!(spot, MessageSpot::Said { turn, ordinal }
                     if self.own.contains(&(path.clone(), *turn, *ordinal)));
                 if !is_elsewhere {
                     self.place(told, (*spot, *seq), within, later, &mut begins);
                 }
             }
-            let answers = since.iter().filter(|(spot, _)| matches!(spot, Spot::Answer { .. }));
+            let answers = since.iter().filter(|(spot, _)| matches!(spot, MessageSpot::Answer { .. }));
             let answers: HashSet<u64> = answers.map(|(_, seq)| *seq).collect();
             let inside = if told.is_own { Some(number) } else { within };
             for inner in self.inside.remove(&(path.clone(), number)).unwrap_or_default() {
@@ -135,7 +141,7 @@ impl<'t> Order<'t> {
     fn place(
         &mut self,
         told: &'t Told,
-        (spot, seq): (Spot, u64),
+        (spot, seq): (MessageSpot, u64),
         within: Option<u32>,
         later: &HashSet<u64>,
         begins: &mut bool,
@@ -145,7 +151,7 @@ impl<'t> Order<'t> {
             return;
         }
         self.done.insert(seq);
-        let shown = if told.is_own { spot } else { Spot::Thread { turn: within } };
+        let shown = if told.is_own { spot } else { MessageSpot::Thread { turn: within } };
         let is_whose = told.path == *self.whose;
         let begins = std::mem::take(begins);
         self.placed.push(Placed { seq, spot, shown, begins, told, is_whose });

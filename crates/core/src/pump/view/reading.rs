@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
-use systole_wire::ask::{self as asking, Kept, Shown, Spot, Viewed, Words};
-use systole_wire::journal::{Entry, Outcome, Recalled};
+use systole_wire::ask::{self as asking, BytePage, MessageSpot, ModelWords, ViewEntry, ViewedPage};
+use systole_wire::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_wire::payload::Payload;
 
 use super::text;
-use super::{Begun, Message, Page, ReadRequest, Reading, Seen, Spoken, View, Wanted, Whose};
-use crate::rules::view_payload::{self, Part};
+use super::{
+    BegunViews, PrecedingWords, ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewOwner,
+    ViewPage, ViewReading,
+};
+use crate::rules::view_payload::{self, RecallPart};
 use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LogFault, LogReader, Position};
@@ -22,11 +25,11 @@ const PAGE: usize = 64;
 /// Reads what is wanted.
 pub fn look(
     reader: &dyn LogReader,
-    begun: &mut Begun,
-    whose: &Whose,
-    wanted: &Wanted,
-) -> Result<Seen, LogFault> {
-    let mut seen = Seen::default();
+    begun: &mut BegunViews,
+    whose: &ViewOwner,
+    wanted: &ReadRequests,
+) -> Result<ReadResults, LogFault> {
+    let mut seen = ReadResults::default();
     let mut needs_view = false;
     for (_, wish) in wanted {
         match wish {
@@ -39,7 +42,7 @@ pub fn look(
     }
     let mut reading = read(reader, begun, whose)?;
     reading.is_read_on |=
-        wanted.iter().any(|(_, wish)| matches!(wish, ReadRequest::Page(Page { from: 2.., .. })));
+        wanted.iter().any(|(_, wish)| matches!(wish, ReadRequest::Page(ViewPage { from: 2.., .. })));
     let view = reading.lay_out().ok_or_else(|| gone(whose))?;
     for (ordinal, wish) in wanted {
         let answer = match wish {
@@ -70,7 +73,7 @@ pub fn look(
 
 /// Whether that thread is a child of this call. The first record of a child comes directly after the record of the
 /// item that spawned it.
-fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<bool, LogFault> {
+fn was_child(reader: &dyn LogReader, whose: &ViewOwner, id: &ThreadId) -> Result<bool, LogFault> {
     let Some((position, first)) = reader.of_thread(id, 1, 1)?.pop() else { return Ok(false) };
     let spawn = reader.after(Position(position.0.saturating_sub(2)), 1)?.pop();
     Ok(spawn.is_some_and(|(_, spawn)| {
@@ -82,7 +85,7 @@ fn was_child(reader: &dyn LogReader, whose: &Whose, id: &ThreadId) -> Result<boo
 /// An answer, or why there is none.
 type Told = Result<Arc<[u8]>, Refusal>;
 
-fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Reading, LogFault> {
+fn read(reader: &dyn LogReader, begun: &mut BegunViews, whose: &ViewOwner) -> Result<ViewReading, LogFault> {
     let mut reading = begun.take(whose);
     while let Some(next) = reading.next() {
         let page = reader.of_thread(&whose.thread, next, PAGE)?;
@@ -99,7 +102,7 @@ fn read(reader: &dyn LogReader, begun: &mut Begun, whose: &Whose) -> Result<Read
 }
 
 /// The body of a record that was there a moment ago.
-fn body(reader: &dyn LogReader, whose: &Whose, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+fn body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>, LogFault> {
     let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
     match found.filter(|(_, record)| record.header.seq == seq) {
         Some((_, record)) => Ok(record.body),
@@ -107,7 +110,12 @@ fn body(reader: &dyn LogReader, whose: &Whose, seq: u64) -> Result<Arc<[u8]>, Lo
     }
 }
 
-fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall) -> Result<Told, LogFault> {
+fn recalled(
+    reader: &dyn LogReader,
+    whose: &ViewOwner,
+    view: &View,
+    wanted: &Recall,
+) -> Result<Told, LogFault> {
     let cut = match text::cut(view, wanted) {
         Ok(cut) => cut,
         Err(refusal) => return Ok(Err(refusal)),
@@ -119,20 +127,25 @@ fn recalled(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Recall)
         messages.push((piece.number, piece.message.from.clone(), piece.of(&String::from_utf8_lossy(&body))));
     }
     let range = (wanted.from, wanted.to);
-    let part = Part { range, total: cut.total, offset: wanted.offset, next: cut.next, messages };
+    let part = RecallPart { range, total: cut.total, offset: wanted.offset, next: cut.next, messages };
     Ok(Ok(view_payload::recalled(&part)))
 }
 
 /// The kept messages from a number on: as many as a page holds, and at least one. What a model said is on the page
 /// of the message that follows it.
-fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Result<Viewed, LogFault> {
-    let Page { from, cleared, words, items, mark } = *wanted;
-    let is_kept = |number: u64, message: &Message| {
-        let is_shown = items || message.is_note || !matches!(message.spot, Spot::Said { .. });
+fn page(
+    reader: &dyn LogReader,
+    whose: &ViewOwner,
+    view: &View,
+    wanted: &ViewPage,
+) -> Result<ViewedPage, LogFault> {
+    let ViewPage { from, cleared, words, items, mark } = *wanted;
+    let is_kept = |number: u64, message: &ViewMessage| {
+        let is_shown = items || message.is_note || !matches!(message.spot, MessageSpot::Said { .. });
         is_shown && (number > cleared || number == view.request())
     };
     let (mark, began) = (mark.to_string(), view.began().date());
-    let mut page = Viewed { count: view.count(), mark, began, ..Viewed::default() };
+    let mut page = ViewedPage { count: view.count(), mark, began, ..ViewedPage::default() };
     let mut bytes = 0;
     for (number, message) in view.range(from, u64::MAX).filter(|(number, message)| is_kept(*number, message))
     {
@@ -144,29 +157,36 @@ fn page(reader: &dyn LogReader, whose: &Whose, view: &View, wanted: &Page) -> Re
             page.next = Some(number);
             break;
         }
-        page.shown.extend(said.map(Shown::Words));
+        page.shown.extend(said.map(ViewEntry::Words));
         let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
         let (from, to) = (message.from.to_string(), message.to.as_ref().map(Name::to_string));
         let spot = message.spot;
-        page.shown.push(Shown::Message(asking::Message { seq: number, from, to, spot, payload }));
+        page.shown.push(ViewEntry::Message(asking::ViewedMessage { seq: number, from, to, spot, payload }));
     }
     Ok(page)
 }
 
 /// What a model said, from the journal.
-fn model_words(reader: &dyn LogReader, whose: &Whose, spoken: Spoken) -> Result<Words, LogFault> {
-    match Recalled::read(&body(reader, whose, spoken.seq)?) {
-        Ok(Recalled { entry: Entry::Result(outcome), .. }) => {
+fn model_words(
+    reader: &dyn LogReader,
+    whose: &ViewOwner,
+    spoken: PrecedingWords,
+) -> Result<ModelWords, LogFault> {
+    match EarlierEntry::read(&body(reader, whose, spoken.seq)?) {
+        Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) => {
             let outcome = with_words(reader, outcome)?.ok_or_else(|| gone(whose))?;
-            let Outcome { stop, tokens_in, tokens_out, text, .. } = outcome;
-            Ok(Words { turn: spoken.turn, stop, tokens_in, tokens_out, text })
+            let ModelCallOutcome { stop, tokens_in, tokens_out, text, .. } = outcome;
+            Ok(ModelWords { turn: spoken.turn, stop, tokens_in, tokens_out, text })
         }
         _ => Err(gone(whose)),
     }
 }
 
 /// The same outcome with its words, which may be stored as documents; `None` if one of these is missing.
-pub fn with_words(reader: &dyn LogReader, mut outcome: Outcome) -> Result<Option<Outcome>, LogFault> {
+pub fn with_words(
+    reader: &dyn LogReader,
+    mut outcome: ModelCallOutcome,
+) -> Result<Option<ModelCallOutcome>, LogFault> {
     for hash in std::mem::take(&mut outcome.blobs) {
         let bytes = match Digest::parse(&hash) {
             Ok(hash) => reader.document(hash)?,
@@ -188,13 +208,13 @@ fn blob(reader: &dyn LogReader, view: &View, hash: Option<Digest>, from: u64) ->
         None => None,
     };
     let Some((hash, bytes)) = stored else { return Ok(Err(view_payload::no_such_blob())) };
-    Ok(match Kept::page(&bytes, from, limits::ANSWER_BYTES) {
-        Some(page) => Ok(page.payload(asking::Whose::Blob(&hash.to_string())).bytes().clone()),
+    Ok(match BytePage::page(&bytes, from, limits::ANSWER_BYTES) {
+        Some(page) => Ok(page.payload(asking::ByteSource::Blob(&hash.to_string())).bytes().clone()),
         None => Err(view_payload::past_the_end(from, bytes.len())),
     })
 }
 
-fn gone(whose: &Whose) -> LogFault {
+fn gone(whose: &ViewOwner) -> LogFault {
     let why = format!("the records of call {} are not all there", whose.call.as_str());
     LogFault::Damaged { path: "the log".into(), position: Position::default(), why }
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_wire::ask::Spot;
+use systole_wire::ask::MessageSpot;
 
-use super::spoken::Spoken;
+use super::spoken::PrecedingWords;
 use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::ports::CallMark;
 use crate::types::primitive::Recall;
@@ -14,7 +14,7 @@ use crate::types::time::Millis;
 
 /// One message of a view.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Message {
+pub struct ViewMessage {
     /// Its record.
     pub seq: u64,
     /// The sender.
@@ -22,7 +22,7 @@ pub struct Message {
     /// The receiver, if it was said between others.
     pub to: Option<Name>,
     /// Its place in its call.
-    pub spot: Spot,
+    pub spot: MessageSpot,
     /// The leaf of that record.
     pub leaf: Digest,
     /// Characters of its text.
@@ -38,18 +38,18 @@ pub struct Message {
 /// The messages of a view, in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct View {
-    pub(super) messages: Vec<Message>,
+    pub(super) messages: Vec<ViewMessage>,
     /// The number of the request of the call itself.
     pub(super) request: u64,
     /// What models said, by the number of the message that follows.
-    pub(super) spoken: BTreeMap<u64, Spoken>,
+    pub(super) spoken: BTreeMap<u64, PrecedingWords>,
     /// When the thread began.
     pub(super) began: Millis,
 }
 
 impl View {
     /// All of them; the first has number 1.
-    pub fn messages(&self) -> &[Message] {
+    pub fn messages(&self) -> &[ViewMessage] {
         &self.messages
     }
 
@@ -64,7 +64,7 @@ impl View {
     }
 
     /// What a model said before that message.
-    pub fn spoken_before(&self, number: u64) -> Option<Spoken> {
+    pub fn spoken_before(&self, number: u64) -> Option<PrecedingWords> {
         self.spoken.get(&number).copied()
     }
 
@@ -74,7 +74,7 @@ impl View {
     }
 
     /// The messages from one number to another, with their numbers.
-    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &Message)> {
+    pub fn range(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, &ViewMessage)> {
         let skipped = usize::try_from(from.saturating_sub(1)).unwrap_or(usize::MAX);
         let rest = self.messages.get(skipped..).unwrap_or_default();
         (from.max(1)..).zip(rest).take_while(move |(number, _)| *number <= to)
@@ -82,7 +82,7 @@ impl View {
 }
 
 /// What is wanted from the log: by items of a reply, each under its ordinal, or by a question, under 0.
-pub type Wanted = Vec<(u32, ReadRequest)>;
+pub type ReadRequests = Vec<(u32, ReadRequest)>;
 
 /// One thing that is wanted.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ pub enum ReadRequest {
     /// The hash of the bytes of that message.
     Hash(u64),
     /// A page of the messages that are kept.
-    Page(Page),
+    Page(ViewPage),
     /// A document that it names.
     Blob {
         /// The hash, if what was written is one.
@@ -108,7 +108,7 @@ pub enum ReadRequest {
 
 /// A page of a view.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Page {
+pub struct ViewPage {
     /// The first message.
     pub from: u64,
     /// The last message that was cleared.
@@ -123,7 +123,7 @@ pub struct Page {
 
 /// What was read.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Seen {
+pub struct ReadResults {
     /// The view, if the view itself is wanted.
     pub view: Option<View>,
     /// The answer to each wish, or why there is none.

@@ -6,16 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use systole_wire::ask::Spot;
+use systole_wire::ask::MessageSpot;
 
 use super::Told;
-use crate::pump::state::{Call, Entered};
+use crate::pump::state::{Call, EntryKind};
 use crate::types::ids::CallPath;
-use crate::types::record::{Header, Journaling, Kind, Mark};
+use crate::types::record::{Header, JournalEffect, RecordCode, RecordKind};
 
 /// Words of a model that come before a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spoken {
+pub struct PrecedingWords {
     /// The turn whose reply used them.
     pub turn: u32,
     /// The record of the result.
@@ -41,8 +41,10 @@ impl Bought {
     pub(super) fn take(&mut self, call: &Call, h: &Header, turn: Option<u32>) {
         let is_new = |turn: &u32| *turn > call.settled;
         match (h.kind, h.code) {
-            (Kind::Journal, Some(Mark::Journaling(Journaling::Result))) => self.newest = Some(h.seq),
-            (Kind::Outcome, Some(Mark::Handled)) => {
+            (RecordKind::Journal, Some(RecordCode::Journaling(JournalEffect::Result))) => {
+                self.newest = Some(h.seq)
+            }
+            (RecordKind::Outcome, Some(RecordCode::Handled)) => {
                 self.last = h.turn.filter(is_new).zip(self.used(call));
             }
             _ => {
@@ -58,7 +60,7 @@ impl Bought {
     /// The result that the due attempt uses.
     fn used(&self, call: &Call) -> Option<u64> {
         let own = &call.journal.own;
-        let is_result = |sort: &Entered| *sort == Entered::Result;
+        let is_result = |sort: &EntryKind| *sort == EntryKind::Result;
         let bought = || own.iter().rev().find(|entry| is_result(&entry.sort)).map(|entry| entry.seq);
         if own.is_empty() { self.newest } else { bought() }
     }
@@ -80,17 +82,17 @@ impl Placing {
     pub(super) fn message(
         &mut self,
         number: u64,
-        spot: Spot,
+        spot: MessageSpot,
         told: &Told,
-        placed: &mut BTreeMap<u64, Spoken>,
+        placed: &mut BTreeMap<u64, PrecedingWords>,
     ) {
         let bought = &told.bought;
         if self.call.as_ref().is_some_and(|call| *call != told.path)
-            && !matches!(spot, Spot::Thread { turn: Some(_) })
+            && !matches!(spot, MessageSpot::Thread { turn: Some(_) })
         {
             let with = number.saturating_sub(1);
             let last = self.last.take();
-            placed.extend(last.map(|(turn, seq)| (number, Spoken { turn, seq, with })));
+            placed.extend(last.map(|(turn, seq)| (number, PrecedingWords { turn, seq, with })));
             self.call = None;
         }
         if told.is_own {
@@ -98,13 +100,16 @@ impl Placing {
             self.last = bought.last;
         }
         match spot {
-            Spot::Request => self.turn = 0,
-            Spot::Said { turn, .. } | Spot::Answer { turn, .. } if turn > self.turn => {
+            MessageSpot::Request => self.turn = 0,
+            MessageSpot::Said { turn, .. } | MessageSpot::Answer { turn, .. } if turn > self.turn => {
                 self.turn = turn;
                 let taken = bought.taken.get(&turn);
-                placed.extend(taken.map(|seq| (number, Spoken { turn, seq: *seq, with: number })));
+                placed.extend(taken.map(|seq| (number, PrecedingWords { turn, seq: *seq, with: number })));
             }
-            Spot::Said { .. } | Spot::Answer { .. } | Spot::Inbox { .. } | Spot::Thread { .. } => {}
+            MessageSpot::Said { .. }
+            | MessageSpot::Answer { .. }
+            | MessageSpot::Inbox { .. }
+            | MessageSpot::Thread { .. } => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 //! split, and their sizes are known before a body is read. A view and a wish come in; a part, or the
 //! reason why there is none, goes out.
 
-use super::{Message, View};
+use super::{View, ViewMessage};
 use crate::types::codes::Code;
 use crate::types::limits;
 use crate::types::primitive::Recall;
@@ -21,7 +21,7 @@ pub(super) struct Cut<'v> {
 /// A piece of the text of one message.
 pub(super) struct Piece<'v> {
     pub(super) number: u64,
-    pub(super) message: &'v Message,
+    pub(super) message: &'v ViewMessage,
     /// How many characters are skipped.
     pub(super) skip: u64,
     /// How many characters are taken after those.

@@ -11,7 +11,7 @@ use crate::types::time::Millis;
 
 /// A message from outside whose time runs: the root, and one of its purses.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Runs {
+pub struct RunningBudget {
     /// The root.
     pub thread: ThreadId,
     /// The budget use.
@@ -20,7 +20,7 @@ pub struct Runs {
 
 /// The time since the last record, and the time that is left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Left {
+pub struct TimeLeft {
     /// How long it has run since the last record.
     pub ran_ms: u64,
     /// How long it may still run until the next mark.
@@ -29,9 +29,9 @@ pub struct Left {
 
 /// The running time budgets.
 #[derive(Default, Debug)]
-pub struct Running {
-    entries: HashMap<Runs, Entry>,
-    wheel: Wheel<Runs>,
+pub struct RunningBudgets {
+    entries: HashMap<RunningBudget, Entry>,
+    wheel: Wheel<RunningBudget>,
 }
 
 #[derive(Debug)]
@@ -44,26 +44,26 @@ struct Entry {
     until: Millis,
 }
 
-impl Running {
+impl RunningBudgets {
     /// Starts to measure a budget from this tick on, or stops.
-    pub fn put(&mut self, runs: Runs, left: Option<Left>, tick: Millis) {
+    pub fn put(&mut self, runs: RunningBudget, left: Option<TimeLeft>, tick: Millis) {
         if let Some(known) = self.entries.remove(&runs) {
             self.wheel.remove(known.until, runs.clone());
         }
-        let Some(Left { ran_ms, until_ms }) = left else { return };
+        let Some(TimeLeft { ran_ms, until_ms }) = left else { return };
         let until = tick.plus(until_ms);
         self.wheel.put(until, runs.clone());
         self.entries.insert(runs, Entry { from: tick, before_ms: ran_ms, until });
     }
 
     /// How long it has run since the last record; `None` if ticks did not measure it.
-    pub fn ran_ms(&self, runs: &Runs, tick: Millis) -> Option<u64> {
+    pub fn ran_ms(&self, runs: &RunningBudget, tick: Millis) -> Option<u64> {
         let entry = self.entries.get(runs)?;
         Some(entry.before_ms.saturating_add(tick.since(entry.from)))
     }
 
     /// The next budget that has reached its mark. Each is returned once, until it is put here again.
-    pub fn due(&mut self, tick: Millis) -> Option<Runs> {
+    pub fn due(&mut self, tick: Millis) -> Option<RunningBudget> {
         self.wheel.due(tick).map(|(_, runs)| runs)
     }
 

@@ -14,7 +14,7 @@ use crate::model::halves::{Half, Halved};
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
-use crate::model::{Fault, FaultKind, Stop};
+use crate::model::{ModelFault, ModelFaultKind, StopReason};
 
 #[derive(Deserialize)]
 struct Kind<'e> {
@@ -272,7 +272,7 @@ impl Answering {
         Ok(Step::Content)
     }
 
-    fn end(&mut self, partial: &mut PartialAnswer) -> Result<(), Fault> {
+    fn end(&mut self, partial: &mut PartialAnswer) -> Result<(), ModelFault> {
         match self.open.take() {
             None => Ok(()),
             Some(Open::Text) => partial.part_ends(),
@@ -293,15 +293,15 @@ impl Answering {
     }
 }
 
-fn stop(reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
+fn stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
-        "end_turn" | "stop_sequence" => Stop::End,
-        "max_tokens" | "model_context_window_exceeded" => Stop::Length,
-        "tool_use" => Stop::Tool,
-        "refusal" => Stop::Filtered,
+        "end_turn" | "stop_sequence" => StopReason::End,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::Length,
+        "tool_use" => StopReason::Tool,
+        "refusal" => StopReason::Filtered,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

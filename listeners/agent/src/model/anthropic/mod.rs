@@ -6,10 +6,10 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
-use super::Request;
+use super::ModelRequest;
 use super::form::{Form, Reading};
 use super::http::Framing;
-use super::key::Key;
+use super::key::ModelKey;
 use crate::spec;
 
 pub(super) use request::object;
@@ -31,11 +31,11 @@ impl Form for Anthropic {
         "https://api.anthropic.com"
     }
 
-    fn path(&self, base: &str, _model: &spec::Model) -> String {
+    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         format!("{}/v1/messages", base.strip_suffix("/v1").unwrap_or(base))
     }
 
-    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static(VERSION));
         if let Some(value) = key.and_then(|key| key.header("")) {
@@ -48,7 +48,7 @@ impl Form for Anthropic {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
         Ok(request::body(model, request))
     }
 

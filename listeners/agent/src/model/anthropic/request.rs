@@ -3,10 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
+use crate::model::{
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+};
 use crate::spec;
 
-pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("max_tokens".to_owned(), json!(request.max_output.min(model.max_output)));
@@ -34,18 +36,18 @@ fn tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.parameters})
 }
 
-fn chosen(choice: &Choice) -> Value {
+fn chosen(choice: &RequestToolChoice) -> Value {
     match choice {
-        Choice::Auto => json!({"type": "auto"}),
-        Choice::Required => json!({"type": "any"}),
-        Choice::None => json!({"type": "none"}),
-        Choice::Tool(name) => json!({"type": "tool", "name": name}),
+        RequestToolChoice::Auto => json!({"type": "auto"}),
+        RequestToolChoice::Required => json!({"type": "any"}),
+        RequestToolChoice::None => json!({"type": "none"}),
+        RequestToolChoice::Tool(name) => json!({"type": "tool", "name": name}),
     }
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn messages(request: &Request) -> Vec<Value> {
-    let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
+fn messages(request: &ModelRequest) -> Vec<Value> {
+    let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for message in &request.messages {
         let blocks: Vec<Value> = blocks(message);
         match joined.last_mut() {
@@ -56,7 +58,7 @@ fn messages(request: &Request) -> Vec<Value> {
     }
     let last_but_one = joined.len().checked_sub(2);
     for (at, (role, blocks)) in joined.iter_mut().enumerate() {
-        if *role == Role::User {
+        if *role == MessageAuthor::User {
             blocks.sort_by_key(|block| block.get("type") != Some(&json!("tool_result")));
         }
         if Some(at) == last_but_one
@@ -65,7 +67,7 @@ fn messages(request: &Request) -> Vec<Value> {
             cached(last);
         }
     }
-    let role = |role| if role == Role::User { "user" } else { "assistant" };
+    let role = |role| if role == MessageAuthor::User { "user" } else { "assistant" };
     joined.into_iter().map(|(who, blocks)| json!({"role": role(who), "content": blocks})).collect()
 }
 
@@ -79,28 +81,28 @@ fn cached(block: &mut Value) {
     }
 }
 
-fn blocks(message: &Message) -> Vec<Value> {
+fn blocks(message: &PromptMessage) -> Vec<Value> {
     message.parts.iter().filter_map(block).collect()
 }
 
-fn block(part: &Part) -> Option<Value> {
+fn block(part: &MessagePart) -> Option<Value> {
     match part {
         // The provider refuses text without a visible character.
-        Part::Text(text) => (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text})),
-        Part::Call(call) => Some(json!({
+        MessagePart::Text(text) => (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text})),
+        MessagePart::Call(call) => Some(json!({
             "type": "tool_use",
             "id": id(&call.id),
             "name": call.name,
             "input": object(&call.arguments),
         })),
-        Part::Result { id: of, text, is_error, .. } => {
+        MessagePart::Result { id: of, text, is_error, .. } => {
             let mut result = json!({"type": "tool_result", "tool_use_id": id(of), "content": text});
             if let (true, Some(result)) = (*is_error, result.as_object_mut()) {
                 result.insert("is_error".to_owned(), json!(true));
             }
             Some(result)
         }
-        Part::Reasoning(kept) => reasoning::block(super::NAME, kept).cloned(),
+        MessagePart::Reasoning(kept) => reasoning::block(super::NAME, kept).cloned(),
     }
 }
 

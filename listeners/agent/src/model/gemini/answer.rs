@@ -16,7 +16,7 @@ use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
-use crate::model::{Fault, FaultKind, Stop};
+use crate::model::{ModelFault, ModelFaultKind, StopReason};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -111,10 +111,10 @@ impl Reading for Answering {
         if let Some(reason) = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason.as_deref()) {
             let said = chunk.prompt_feedback.as_ref().and_then(|said| said.block_reason_message.as_deref());
             let said = said.map(|said| format!(": {said}")).unwrap_or_default();
-            let fault =
-                partial.fault(FaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
+            let fault = partial
+                .fault(ModelFaultKind::Refused, format!("would not answer this prompt ({reason}){said}"));
             let may_be_paid = partial.usage.tokens_in.is_some_and(|tokens| tokens > 0);
-            return Err(Wrong::Fault(Fault { may_be_paid, ..fault }));
+            return Err(Wrong::Fault(ModelFault { may_be_paid, ..fault }));
         }
         for candidate in chunk.candidates.into_iter().flatten().filter(|candidate| candidate.index == 0) {
             for raw in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
@@ -183,17 +183,17 @@ fn part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
     Ok(partial.block(NAME, made!({"at": "text", "thoughtSignature": signature}), bytes)?)
 }
 
-fn stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<Stop, Wrong> {
+fn stop(reason: &str, said: Option<&str>, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_uppercase().as_str() {
-        "STOP" if partial.has_calls() => Stop::Tool,
-        "STOP" => Stop::End,
-        "MAX_TOKENS" => Stop::Length,
+        "STOP" if partial.has_calls() => StopReason::Tool,
+        "STOP" => StopReason::End,
+        "MAX_TOKENS" => StopReason::Length,
         "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII"
-        | "IMAGE_SAFETY" => Stop::Filtered,
+        | "IMAGE_SAFETY" => StopReason::Filtered,
         _ => {
             let said = said.map(|said| format!(" ({said})")).unwrap_or_default();
             let words = format!("ended its answer for an unknown reason: {reason}{said}");
-            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

@@ -7,10 +7,10 @@ mod request;
 use hyper::header::{HeaderMap, HeaderName};
 use serde_json::{Map, Value};
 
-use super::Request;
+use super::ModelRequest;
 use super::form::{Form, Reading};
 use super::http::Framing;
-use super::key::Key;
+use super::key::ModelKey;
 use crate::spec;
 
 /// The form's name. Its reasoning has the same name.
@@ -28,7 +28,7 @@ impl Form for Gemini {
         "https://generativelanguage.googleapis.com"
     }
 
-    fn path(&self, base: &str, model: &spec::Model) -> String {
+    fn path(&self, base: &str, model: &spec::ModelSpec) -> String {
         let has_version = base.ends_with("/v1beta") || base.ends_with("/v1");
         let version = if has_version { "" } else { "/v1beta" };
         // A tuned model has its own folder. Every other model is below `models`.
@@ -37,7 +37,7 @@ impl Form for Gemini {
         format!("{base}{version}/{folder}{}:{how}", escaped(&model.model))
     }
 
-    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         let name = HeaderName::from_static("x-goog-api-key");
         key.and_then(|key| key.header("")).map(|value| (name, value)).into_iter().collect()
     }
@@ -46,7 +46,7 @@ impl Form for Gemini {
         &["model", "contents", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
         Ok(request::body(model, request))
     }
 

@@ -5,10 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::object;
 use crate::model::partial_answer::is_drawn;
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
+use crate::model::{
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+};
 use crate::spec;
 
-pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     if !request.system.is_empty() {
@@ -18,7 +20,7 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value>
     let mut config = Map::from_iter([("maxOutputTokens".to_owned(), json!(most))]);
     // A schema together with tools is refused, even if no tool may be called. And earlier calls need their tools.
     let parts = || request.messages.iter().flat_map(|message| &message.parts);
-    let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, Part::Call(_)));
+    let needs_tools = !request.tools.is_empty() && parts().any(|part| matches!(part, MessagePart::Call(_)));
     let schema = structured::of(request, false).filter(|_| !needs_tools);
     if let Some(schema) = schema {
         config.insert("responseMimeType".to_owned(), json!("application/json"));
@@ -39,18 +41,18 @@ fn tool(tool: &Tool) -> Value {
     json!({"name": tool.name, "description": tool.description, "parametersJsonSchema": tool.parameters})
 }
 
-fn chosen(choice: &Choice) -> Value {
+fn chosen(choice: &RequestToolChoice) -> Value {
     match choice {
-        Choice::Auto => json!({"mode": "AUTO"}),
-        Choice::Required => json!({"mode": "ANY"}),
-        Choice::None => json!({"mode": "NONE"}),
-        Choice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
+        RequestToolChoice::Auto => json!({"mode": "AUTO"}),
+        RequestToolChoice::Required => json!({"mode": "ANY"}),
+        RequestToolChoice::None => json!({"mode": "NONE"}),
+        RequestToolChoice::Tool(name) => json!({"mode": "ANY", "allowedFunctionNames": [name]}),
     }
 }
 
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
-fn contents(request: &Request) -> Vec<Value> {
-    let mut joined: Vec<(Role, Vec<Value>)> = Vec::new();
+fn contents(request: &ModelRequest) -> Vec<Value> {
+    let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
     for message in &request.messages {
         let parts = parts(message);
         match joined.last_mut() {
@@ -60,23 +62,23 @@ fn contents(request: &Request) -> Vec<Value> {
         }
     }
     for (role, parts) in &mut joined {
-        if *role == Role::User {
+        if *role == MessageAuthor::User {
             parts.sort_by_key(|part| part.get("functionResponse").is_none());
         }
     }
-    let role = |role| if role == Role::User { "user" } else { "model" };
+    let role = |role| if role == MessageAuthor::User { "user" } else { "model" };
     joined.into_iter().map(|(who, parts)| json!({"role": role(who), "parts": parts})).collect()
 }
 
-fn parts(message: &Message) -> Vec<Value> {
+fn parts(message: &PromptMessage) -> Vec<Value> {
     let mut parts: Vec<Value> = Vec::new();
     // A signature that waits for its call.
     let mut waiting: Option<Value> = None;
     for part in &message.parts {
         match part {
-            Part::Text(text) if text.is_empty() => {}
-            Part::Text(text) => parts.push(json!({"text": text})),
-            Part::Call(call) => {
+            MessagePart::Text(text) if text.is_empty() => {}
+            MessagePart::Text(text) => parts.push(json!({"text": text})),
+            MessagePart::Call(call) => {
                 let mut function = json!({"name": call.name, "args": object(&call.arguments)});
                 named(&mut function, &call.id);
                 let mut part = json!({"functionCall": function});
@@ -85,13 +87,13 @@ fn parts(message: &Message) -> Vec<Value> {
                 }
                 parts.push(part);
             }
-            Part::Result { id, name, text, is_error } => {
+            MessagePart::Result { id, name, text, is_error } => {
                 let response = if *is_error { json!({"error": text}) } else { json!({"result": text}) };
                 let mut function = json!({"name": name, "response": response});
                 named(&mut function, id);
                 parts.push(json!({"functionResponse": function}));
             }
-            Part::Reasoning(kept) => {
+            MessagePart::Reasoning(kept) => {
                 let Some(block) = reasoning::block(super::NAME, kept) else { continue };
                 reasoned(block, &mut parts, &mut waiting);
             }

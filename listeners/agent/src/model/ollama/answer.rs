@@ -12,7 +12,7 @@ use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::Count;
 use crate::model::partial_answer::PartialAnswer;
-use crate::model::{FaultKind, Stop};
+use crate::model::{ModelFaultKind, StopReason};
 
 #[derive(Deserialize)]
 struct Chunk<'e> {
@@ -94,14 +94,14 @@ impl Reading for Answering {
     }
 }
 
-fn stop(reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
+fn stop(reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
     Ok(match reason.to_ascii_lowercase().as_str() {
-        "stop" if partial.has_calls() => Stop::Tool,
-        "stop" => Stop::End,
-        "length" => Stop::Length,
+        "stop" if partial.has_calls() => StopReason::Tool,
+        "stop" => StopReason::End,
+        "length" => StopReason::Length,
         _ => {
             let words = format!("ended its answer for an unknown reason: {reason}");
-            return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
+            return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
         }
     })
 }

@@ -7,10 +7,10 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::Request;
+use super::ModelRequest;
 use super::form::{Form, Reading};
 use super::http::Framing;
-use super::key::Key;
+use super::key::ModelKey;
 use crate::spec;
 
 /// The form's name. Its reasoning has the same name.
@@ -28,11 +28,11 @@ impl Form for Ollama {
         "http://127.0.0.1:11434"
     }
 
-    fn path(&self, base: &str, _model: &spec::Model) -> String {
+    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         format!("{}/api/chat", base.strip_suffix("/api").unwrap_or(base))
     }
 
-    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
     }
 
@@ -40,7 +40,7 @@ impl Form for Ollama {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
         request::body(model, request)
     }
 

@@ -5,10 +5,12 @@ use serde_json::{Map, Value, json};
 
 use crate::model::anthropic::object;
 use crate::model::openai::{tool, words};
-use crate::model::{Choice, Message, Part, Request, Role, reasoning, structured};
+use crate::model::{
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, reasoning, structured,
+};
 use crate::spec;
 
-pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
     let most = request.max_output.min(model.max_output);
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
@@ -20,9 +22,9 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String,
     }
     let named = match &request.choice {
         _ if request.tools.is_empty() => return Ok(body),
-        Some(Choice::None) => return Ok(body),
-        None | Some(Choice::Auto) => true,
-        Some(Choice::Required | Choice::Tool(_)) => false,
+        Some(RequestToolChoice::None) => return Ok(body),
+        None | Some(RequestToolChoice::Auto) => true,
+        Some(RequestToolChoice::Required | RequestToolChoice::Tool(_)) => false,
     };
     if !named {
         return Err(format!(
@@ -35,23 +37,23 @@ pub(super) fn body(model: &spec::Model, request: &Request) -> Result<Map<String,
     Ok(body)
 }
 
-fn messages(request: &Request) -> Vec<Value> {
+fn messages(request: &ModelRequest) -> Vec<Value> {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
     }
     for message in &request.messages {
         match message.role {
-            Role::User => said(message, &mut messages),
-            Role::Assistant => messages.extend(answered(message)),
+            MessageAuthor::User => said(message, &mut messages),
+            MessageAuthor::Assistant => messages.extend(answered(message)),
         }
     }
     messages
 }
 
-fn said(message: &Message, messages: &mut Vec<Value>) {
+fn said(message: &PromptMessage, messages: &mut Vec<Value>) {
     for part in &message.parts {
-        if let Part::Result { id, name, text, .. } = part {
+        if let MessagePart::Result { id, name, text, .. } = part {
             messages.push(json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text}));
         }
     }
@@ -60,9 +62,9 @@ fn said(message: &Message, messages: &mut Vec<Value>) {
     }
 }
 
-fn answered(message: &Message) -> Option<Value> {
+fn answered(message: &PromptMessage) -> Option<Value> {
     let calls = message.parts.iter().filter_map(|part| match part {
-        Part::Call(call) => Some(json!({
+        MessagePart::Call(call) => Some(json!({
             "id": call.id,
             "function": {"name": call.name, "arguments": object(&call.arguments)},
         })),
@@ -78,7 +80,7 @@ fn answered(message: &Message) -> Option<Value> {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
         // The model's thoughts before its calls are sent back with the calls.
         let thought = message.parts.iter().filter_map(|part| match part {
-            Part::Reasoning(kept) => reasoning::block(super::NAME, kept)?.get("thinking")?.as_str(),
+            MessagePart::Reasoning(kept) => reasoning::block(super::NAME, kept)?.get("thinking")?.as_str(),
             _ => None,
         });
         let thought: String = thought.collect();

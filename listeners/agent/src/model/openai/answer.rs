@@ -12,7 +12,7 @@ use crate::model::halves::Halved;
 use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
-use crate::model::{FaultKind, Stop};
+use crate::model::{ModelFaultKind, StopReason};
 
 #[derive(Deserialize)]
 struct Chunk<'e> {
@@ -183,23 +183,23 @@ impl Answering {
         Ok(partial.arguments(slot, &arguments)?)
     }
 
-    fn stop(&self, reason: &str, partial: &PartialAnswer) -> Result<Stop, Wrong> {
+    fn stop(&self, reason: &str, partial: &PartialAnswer) -> Result<StopReason, Wrong> {
         Ok(match reason.to_ascii_lowercase().as_str() {
-            _ if self.refused => Stop::Filtered,
-            "tool_calls" | "function_call" => Stop::Tool,
+            _ if self.refused => StopReason::Filtered,
+            "tool_calls" | "function_call" => StopReason::Tool,
             // Some servers give this reason for an answer that calls tools.
             "stop" | "end_turn" | "eos" | "eos_token" | "stop_sequence" => {
                 if partial.has_calls() {
-                    Stop::Tool
+                    StopReason::Tool
                 } else {
-                    Stop::End
+                    StopReason::End
                 }
             }
-            "length" | "max_tokens" | "model_length" => Stop::Length,
-            "content_filter" => Stop::Filtered,
+            "length" | "max_tokens" | "model_length" => StopReason::Length,
+            "content_filter" => StopReason::Filtered,
             _ => {
                 let words = format!("ended its answer for an unknown reason: {reason}");
-                return Err(Wrong::Fault(partial.fault(FaultKind::Truncated, words)));
+                return Err(Wrong::Fault(partial.fault(ModelFaultKind::Truncated, words)));
             }
         })
     }

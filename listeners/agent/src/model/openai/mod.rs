@@ -7,10 +7,10 @@ mod request;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use serde_json::{Map, Value};
 
-use super::Request;
+use super::ModelRequest;
 use super::form::{Form, Reading};
 use super::http::Framing;
-use super::key::Key;
+use super::key::ModelKey;
 use crate::spec;
 
 pub(super) use request::{tool, words};
@@ -30,12 +30,12 @@ impl Form for OpenAi {
         "https://api.openai.com/v1"
     }
 
-    fn path(&self, base: &str, _model: &spec::Model) -> String {
+    fn path(&self, base: &str, _model: &spec::ModelSpec) -> String {
         let base = if base.is_empty() { "/v1" } else { base };
         format!("{base}/chat/completions")
     }
 
-    fn headers(&self, key: Option<&Key>) -> HeaderMap {
+    fn headers(&self, key: Option<&ModelKey>) -> HeaderMap {
         key.and_then(|key| key.header("Bearer ")).map(|value| (AUTHORIZATION, value)).into_iter().collect()
     }
 
@@ -43,7 +43,7 @@ impl Form for OpenAi {
         &["model", "messages", "tools", "stream"]
     }
 
-    fn body(&self, model: &spec::Model, request: &Request) -> Result<Map<String, Value>, String> {
+    fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String> {
         Ok(request::body(model, request))
     }
 

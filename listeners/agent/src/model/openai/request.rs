@@ -3,10 +3,12 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::model::{Choice, Message, Part, Request, Role, Tool, reasoning, structured};
+use crate::model::{
+    MessageAuthor, MessagePart, ModelRequest, PromptMessage, RequestToolChoice, Tool, reasoning, structured,
+};
 use crate::spec;
 
-pub(super) fn body(model: &spec::Model, request: &Request) -> Map<String, Value> {
+pub(super) fn body(model: &spec::ModelSpec, request: &ModelRequest) -> Map<String, Value> {
     let mut body = Map::new();
     body.insert("model".to_owned(), json!(model.model));
     body.insert("messages".to_owned(), Value::Array(messages(request)));
@@ -43,33 +45,33 @@ pub(in crate::model) fn tool(tool: &Tool) -> Value {
     })
 }
 
-fn chosen(choice: &Choice) -> Value {
+fn chosen(choice: &RequestToolChoice) -> Value {
     match choice {
-        Choice::Auto => json!("auto"),
-        Choice::Required => json!("required"),
-        Choice::None => json!("none"),
-        Choice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
+        RequestToolChoice::Auto => json!("auto"),
+        RequestToolChoice::Required => json!("required"),
+        RequestToolChoice::None => json!("none"),
+        RequestToolChoice::Tool(name) => json!({"type": "function", "function": {"name": name}}),
     }
 }
 
-fn messages(request: &Request) -> Vec<Value> {
+fn messages(request: &ModelRequest) -> Vec<Value> {
     let mut messages = Vec::new();
     if !request.system.is_empty() {
         messages.push(json!({"role": "system", "content": request.system}));
     }
     for message in &request.messages {
         match message.role {
-            Role::User => said(message, &mut messages),
-            Role::Assistant => messages.extend(answered(message)),
+            MessageAuthor::User => said(message, &mut messages),
+            MessageAuthor::Assistant => messages.extend(answered(message)),
         }
     }
     messages
 }
 
 /// The results come first: nothing may separate them from their calls.
-fn said(message: &Message, messages: &mut Vec<Value>) {
+fn said(message: &PromptMessage, messages: &mut Vec<Value>) {
     for part in &message.parts {
-        if let Part::Result { id, text, .. } = part {
+        if let MessagePart::Result { id, text, .. } = part {
             messages.push(json!({"role": "tool", "tool_call_id": id, "content": text}));
         }
     }
@@ -78,7 +80,7 @@ fn said(message: &Message, messages: &mut Vec<Value>) {
     }
 }
 
-fn answered(message: &Message) -> Option<Value> {
+fn answered(message: &PromptMessage) -> Option<Value> {
     let mut answer = Map::new();
     let calls: Vec<Value> = message.parts.iter().filter_map(called).collect();
     let text = words(message);
@@ -91,7 +93,7 @@ fn answered(message: &Message) -> Option<Value> {
         answer.insert("tool_calls".to_owned(), Value::Array(calls));
         // Providers that show their reasoning require it back with calls, and some refuse it anywhere else.
         for part in &message.parts {
-            let Part::Reasoning(kept) = part else { continue };
+            let MessagePart::Reasoning(kept) = part else { continue };
             let block = reasoning::block(super::NAME, kept).and_then(Value::as_object);
             for (field, value) in block.into_iter().flatten() {
                 match (answer.get_mut(field), value) {
@@ -106,8 +108,8 @@ fn answered(message: &Message) -> Option<Value> {
     Some(Value::Object(answer))
 }
 
-fn called(part: &Part) -> Option<Value> {
-    let Part::Call(call) = part else { return None };
+fn called(part: &MessagePart) -> Option<Value> {
+    let MessagePart::Call(call) = part else { return None };
     // Some servers parse the arguments before the model sees them, and an empty text is not JSON.
     let arguments = if call.arguments.is_empty() { "{}" } else { &call.arguments };
     Some(json!({
@@ -118,9 +120,9 @@ fn called(part: &Part) -> Option<Value> {
 }
 
 /// The text of a message. `None` if it has none. Separate texts stay separate.
-pub(in crate::model) fn words(message: &Message) -> Option<String> {
+pub(in crate::model) fn words(message: &PromptMessage) -> Option<String> {
     let texts = message.parts.iter().filter_map(|part| match part {
-        Part::Text(text) if !text.is_empty() => Some(text.as_str()),
+        MessagePart::Text(text) if !text.is_empty() => Some(text.as_str()),
         _ => None,
     });
     let texts: Vec<&str> = texts.collect();

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::super::{Course, Part};
+use super::super::{CallHistory, MessagePart};
 use super::Reply;
 
 /// The most calls that are remembered. For a forgotten call, the use is worked out again.
@@ -26,7 +26,7 @@ pub(super) struct Used {
 impl Calls {
     /// The use of a call. Within a delivery it is counted here. A new delivery works it out again from the call's
     /// history, since an answer that never reached the journal counts as not given.
-    pub(super) fn of(&mut self, list: &[Reply], course: &Course) -> &mut Used {
+    pub(super) fn of(&mut self, list: &[Reply], course: &CallHistory) -> &mut Used {
         if self.0.len() >= CALLS {
             self.0.retain(|call, _| *call == course.call);
         }
@@ -39,7 +39,7 @@ impl Calls {
 }
 
 impl Used {
-    fn by(list: &[Reply], course: &Course) -> Used {
+    fn by(list: &[Reply], course: &CallHistory) -> Used {
         let mut used = Used { delivery: course.delivery.clone(), times: vec![0; list.len()] };
         let mut is_found = false;
         for said in &course.said {
@@ -63,7 +63,7 @@ impl Used {
 
     /// Counts the answer that the model gave. Earlier answers without a condition must have been used up, or they
     /// would have been given.
-    fn said(&mut self, list: &[Reply], parts: &[Part]) -> bool {
+    fn said(&mut self, list: &[Reply], parts: &[MessagePart]) -> bool {
         let left = || list.iter().enumerate().filter(|(at, reply)| self.is_left(*at, reply));
         let whole = left().find(|(_, reply)| is_answer(reply, parts));
         let Some((at, _)) = whole.or_else(|| left().find(|(_, reply)| is_begun(reply, parts))) else {
@@ -107,24 +107,26 @@ impl Used {
 }
 
 /// Whether the model's answer is exactly this one.
-fn is_answer(reply: &Reply, said: &[Part]) -> bool {
+fn is_answer(reply: &Reply, said: &[MessagePart]) -> bool {
     !said.is_empty() && said.iter().map(words).eq(reply.parts.iter().map(words))
 }
 
 /// Whether the model's answer is the beginning of this one: the rest of a cut answer was not read.
-fn is_begun(reply: &Reply, said: &[Part]) -> bool {
+fn is_begun(reply: &Reply, said: &[MessagePart]) -> bool {
     match (said, reply.parts.first()) {
-        ([Part::Text(text)], Some(Part::Text(whole))) => !text.is_empty() && whole.starts_with(text.as_str()),
+        ([MessagePart::Text(text)], Some(MessagePart::Text(whole))) => {
+            !text.is_empty() && whole.starts_with(text.as_str())
+        }
         _ => false,
     }
 }
 
 /// The content of a part. The ids of calls are left out, since each display generates new ones.
-fn words(part: &Part) -> (&str, &str) {
+fn words(part: &MessagePart) -> (&str, &str) {
     match part {
-        Part::Text(text) => ("", text),
-        Part::Call(call) => (&call.name, &call.arguments),
-        Part::Result { .. } | Part::Reasoning(_) => ("", ""),
+        MessagePart::Text(text) => ("", text),
+        MessagePart::Call(call) => (&call.name, &call.arguments),
+        MessagePart::Result { .. } | MessagePart::Reasoning(_) => ("", ""),
     }
 }
 
@@ -138,12 +140,13 @@ mod tests {
         script.agents.remove("a").unwrap()
     }
 
-    fn said(texts: &[&str]) -> Course {
-        let said: Vec<_> = texts.iter().map(|text| Some(vec![Part::Text((*text).to_owned())])).collect();
-        Course { turns: said.len(), said, ..Course::default() }
+    fn said(texts: &[&str]) -> CallHistory {
+        let said: Vec<_> =
+            texts.iter().map(|text| Some(vec![MessagePart::Text((*text).to_owned())])).collect();
+        CallHistory { turns: said.len(), said, ..CallHistory::default() }
     }
 
-    fn next(list: &[Reply], course: &Course, shown: &str) -> Option<usize> {
+    fn next(list: &[Reply], course: &CallHistory, shown: &str) -> Option<usize> {
         Calls::default().of(list, course).next(list, shown)
     }
 
@@ -156,7 +159,7 @@ mod tests {
             (said(&["one", "two"]), Some(1)),
             (said(&["one", "two", "two"]), Some(2)),
             (said(&["three"]), None),
-            (Course { turns: 1, ..Course::default() }, Some(1)),
+            (CallHistory { turns: 1, ..CallHistory::default() }, Some(1)),
         ] {
             assert_eq!(next(&list, &course, ""), wanted, "{course:?}");
         }
@@ -174,7 +177,7 @@ mod tests {
     fn calls_do_not_use_up_one_anothers_answers_and_failures_count_within_a_turn() {
         let list = list("  - error: {status: 429}\n  - say: one\n");
         let mut calls = Calls::default();
-        let course = |call: &str| Course { call: call.to_owned(), ..Course::default() };
+        let course = |call: &str| CallHistory { call: call.to_owned(), ..CallHistory::default() };
         for call in ["1/1.0", "1/1.1"] {
             for wanted in [0, 1] {
                 let used = calls.of(&list, &course(call));
@@ -182,17 +185,20 @@ mod tests {
                 used.take(wanted);
             }
         }
-        let again = Course { failed: 1, delivery: "d2".to_owned(), ..course("1/1.0") };
+        let again = CallHistory { failed: 1, delivery: "d2".to_owned(), ..course("1/1.0") };
         assert_eq!(calls.of(&list, &again).next(&list, ""), Some(1));
     }
 
     #[test]
     fn a_cut_answer_and_one_that_was_enough_are_known_again() {
         let list = list("  - {say: half, cut: true}\n  - say: <go/> and more\n  - say: end\n");
-        let cut = Course { turns: 1, said: vec![None], ..Course::default() };
+        let cut = CallHistory { turns: 1, said: vec![None], ..CallHistory::default() };
         assert_eq!(next(&list, &cut, ""), Some(1));
-        let enough =
-            Course { turns: 2, said: vec![None, said(&["<go/>"]).said[0].clone()], ..Course::default() };
+        let enough = CallHistory {
+            turns: 2,
+            said: vec![None, said(&["<go/>"]).said[0].clone()],
+            ..CallHistory::default()
+        };
         assert_eq!(next(&list, &enough, ""), Some(2));
     }
 }

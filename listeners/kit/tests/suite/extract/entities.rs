@@ -1,8 +1,8 @@
 //! Values come out of an answer byte for byte as intended.
 
 use proptest::prelude::*;
-use systole_kit::extract::Event;
-use systole_kit::writer::Writer;
+use systole_kit::extract::ExtractEvent;
+use systole_kit::writer::XmlWriter;
 
 use super::{SEARCH, whole};
 
@@ -10,14 +10,14 @@ use super::{SEARCH, whole};
 fn query(answer: &str) -> String {
     let events = whole(answer);
     let found = events.iter().find_map(|event| match event {
-        Event::Action(action) => Some(action.payload.text_of("query").expect("a query")),
+        ExtractEvent::Action(action) => Some(action.payload.text_of("query").expect("a query")),
         _ => None,
     });
     found.unwrap_or_else(|| panic!("no action in {answer:?}: {events:?}"))
 }
 
 fn written(text: &str) -> String {
-    let mut writer = Writer::new();
+    let mut writer = XmlWriter::new();
     writer.open("search").xmlns(SEARCH).content(|inside| inside.open("query").text(text));
     String::from_utf8(writer.finish()).expect("text")
 }

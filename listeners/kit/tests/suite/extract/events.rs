@@ -1,12 +1,14 @@
 //! The mapping from a payload back to the model's text, and the open element at the end.
 
-use systole_kit::extract::{Action, Event, Extractor, Known, Names, Role, Slug, Stop};
-use systole_kit::{Limits, Place};
+use systole_kit::extract::{
+    ElementRole, ExtractEvent, ExtractedAction, Extractor, KnownElement, KnownNames, ProblemSlug, StreamEnd,
+};
+use systole_kit::{DocumentLimits, Place};
 
 use super::{extracted, names, whole};
 
-fn actions(events: Vec<Event>) -> Vec<Action> {
-    let action = |event| if let Event::Action(action) = event { Some(*action) } else { None };
+fn actions(events: Vec<ExtractEvent>) -> Vec<ExtractedAction> {
+    let action = |event| if let ExtractEvent::Action(action) = event { Some(*action) } else { None };
     events.into_iter().filter_map(action).collect()
 }
 
@@ -54,13 +56,16 @@ fn e3_places_in_a_later_block_count_from_the_start_of_the_whole_text() {
     // Long enough that the settled text has been forgotten.
     let filler = "Prose without end, ä and ö.\n".repeat(20_000);
     let text = format!("{filler}<search><query>x</query></search>\n{filler}  <shell>a < b &amp; c</shell>\n");
-    let (events, _) = extracted(text.as_bytes().chunks(1000), Stop::End);
+    let (events, _) = extracted(text.as_bytes().chunks(1000), StreamEnd::End);
     let problem = events.iter().find_map(|event| match event {
-        Event::Problem(problem) => Some(problem),
+        ExtractEvent::Problem(problem) => Some(problem),
         _ => None,
     });
     let problem = problem.expect("a problem");
-    assert_eq!((problem.slug, problem.place.line, problem.place.column), (Slug::Malformed, 40_002, 12));
+    assert_eq!(
+        (problem.slug, problem.place.line, problem.place.column),
+        (ProblemSlug::Malformed, 40_002, 12)
+    );
     assert!(from(&text, problem.place).starts_with("< b"));
     let [action] = &actions(events)[..] else { panic!("one action") };
     assert_eq!((action.span.start.line, action.span.start.column), (20_001, 1));
@@ -69,41 +74,42 @@ fn e3_places_in_a_later_block_count_from_the_start_of_the_whole_text() {
 
 #[test]
 fn e1_an_extractor_starts_empty_and_tells_what_is_left() {
-    let (first, left) = extracted([b"<search><query>".as_slice()], Stop::Length);
+    let (first, left) = extracted([b"<search><query>".as_slice()], StreamEnd::Length);
     assert_eq!(actions(first), []);
     let left = left.expect("a block is open");
     assert_eq!((left.element.as_str(), left.span.start, left.span.end), ("search", Place::START, 15));
-    let (second, left) = extracted([b"x</query></search>".as_slice()], Stop::End);
+    let (second, left) = extracted([b"x</query></search>".as_slice()], StreamEnd::End);
     assert_eq!((actions(second), left), (vec![], None));
 }
 
 #[test]
 fn e3_a_payload_over_a_limit_is_refused_with_its_place() {
-    let limits = Limits { message_bytes: 100, ..Limits::default() };
+    let limits = DocumentLimits { message_bytes: 100, ..DocumentLimits::default() };
     let mut extractor = Extractor::new(names(), limits);
     let mut events = Vec::new();
     let text = format!("x\n<shell>{}</shell>\n<shell>ls</shell>", "a".repeat(100));
     extractor.push(text.as_bytes(), &mut events);
-    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    extractor.finish(StreamEnd::End, &mut |_| false, &mut events);
     let told = events.iter().find_map(|event| match event {
-        Event::Problem(problem) => Some((problem.slug, problem.place.line)),
+        ExtractEvent::Problem(problem) => Some((problem.slug, problem.place.line)),
         _ => None,
     });
-    assert_eq!(told, Some((Slug::ToolPayloadInvalid, 2)));
+    assert_eq!(told, Some((ProblemSlug::ToolPayloadInvalid, 2)));
     assert_eq!(actions(events).len(), 1, "the other one is taken");
 }
 
 #[test]
 fn e3_names_are_those_that_the_caller_gives() {
     let text = b"<search><query>x</query></search><fetch><url>y</url></fetch>";
-    let taken = |names: Names| {
-        let mut extractor = Extractor::new(names.into(), Limits::default());
+    let taken = |names: KnownNames| {
+        let mut extractor = Extractor::new(names.into(), DocumentLimits::default());
         let mut events = Vec::new();
         extractor.push(text, &mut events);
-        extractor.finish(Stop::End, &mut |_| false, &mut events);
+        extractor.finish(StreamEnd::End, &mut |_| false, &mut events);
         actions(events).iter().map(|action| action.payload.name().to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(taken(Names::new()), Vec::<String>::new());
-    let fetch = Names::new().with(Known::new(Role::Peer, "urn:web", "fetch").taken_by("web"));
+    assert_eq!(taken(KnownNames::new()), Vec::<String>::new());
+    let fetch =
+        KnownNames::new().with(KnownElement::new(ElementRole::Peer, "urn:web", "fetch").taken_by("web"));
     assert_eq!(taken(fetch), ["{urn:web}fetch"]);
 }

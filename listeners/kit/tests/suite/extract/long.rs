@@ -2,8 +2,8 @@
 
 use std::hint::black_box;
 
-use systole_kit::Limits;
-use systole_kit::extract::{Extractor, Stop};
+use systole_kit::DocumentLimits;
+use systole_kit::extract::{Extractor, StreamEnd};
 
 use super::names;
 
@@ -21,13 +21,13 @@ fn seconds(part: &str, length: usize) -> f64 {
 
 fn worked_on(text: &str) -> f64 {
     let began = worked();
-    let mut extractor = Extractor::new(names(), Limits::default());
+    let mut extractor = Extractor::new(names(), DocumentLimits::default());
     let mut events = Vec::new();
     for chunk in text.as_bytes().chunks(4) {
         extractor.push(chunk, &mut events);
         events.clear();
     }
-    extractor.finish(Stop::End, &mut |_| false, &mut events);
+    extractor.finish(StreamEnd::End, &mut |_| false, &mut events);
     black_box(events);
     worked() - began
 }

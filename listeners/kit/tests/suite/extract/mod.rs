@@ -13,9 +13,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-use systole_kit::extract::{Action, Event, Extractor, Known, Left, Live, Names, Role, Span, Stop};
-use systole_kit::schema::{Model, Texts};
-use systole_kit::{Limits, Place};
+use systole_kit::extract::{
+    ElementRole, ExtractEvent, ExtractedAction, Extractor, KnownElement, KnownNames, LiveRead, OpenElement,
+    StreamEnd, TextSpan,
+};
+use systole_kit::schema::{SchemaModel, TextElements};
+use systole_kit::{DocumentLimits, Place};
 
 const SEARCH: &str = "https://xml-pipeline.org/ns/search/v1";
 const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
@@ -24,23 +27,23 @@ const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 const OWN: &str = "https://xml-pipeline.org/ns/researcher/v1";
 
 /// The names that the agent of the corpus may write: it is called `researcher` and answers with `<answer>`.
-fn names() -> Arc<Names> {
-    static NAMES: LazyLock<Arc<Names>> = LazyLock::new(|| {
+fn names() -> Arc<KnownNames> {
+    static NAMES: LazyLock<Arc<KnownNames>> = LazyLock::new(|| {
         let texts = |ns: &str, local: &str| {
             MODELS.iter().find(|model| model.declares(ns, local)).and_then(|model| model.texts(local))
         };
         let peer = |ns: &str, local: &str, peer: &str| {
-            Known::new(Role::Peer, ns, local).taken_by(peer).with_texts(texts(ns, local))
+            KnownElement::new(ElementRole::Peer, ns, local).taken_by(peer).with_texts(texts(ns, local))
         };
         let primitive = |local: &str| {
             let texts = match local {
-                "set-timer" => Texts::text(),
-                _ => Texts::holding("initial-payload", Texts::payload()),
+                "set-timer" => TextElements::text(),
+                _ => TextElements::holding("initial-payload", TextElements::payload()),
             };
-            Known::new(Role::Primitive, CORE, local).with_texts(Some(texts))
+            KnownElement::new(ElementRole::Primitive, CORE, local).with_texts(Some(texts))
         };
-        Names::new()
-            .with(Known::new(Role::Own, OWN, "researcher"))
+        KnownNames::new()
+            .with(KnownElement::new(ElementRole::Own, OWN, "researcher"))
             .with(peer(SEARCH, "search", "finder"))
             .with(peer(TALK, "ask", "critic"))
             .with(peer(TALK, "ask", "planner"))
@@ -51,7 +54,7 @@ fn names() -> Arc<Names> {
             .with(peer("urn:words", "lookup", "dictionary"))
             .with(peer("urn:mail", "send-mail", "post").with_own_to())
             .with(peer("urn:old", "old-order", "shop").unqualified())
-            .with(Known::new(Role::Returns, TALK, "answer").with_texts(texts(TALK, "answer")))
+            .with(KnownElement::new(ElementRole::Returns, TALK, "answer").with_texts(texts(TALK, "answer")))
             .with(primitive("spawn-thread"))
             .with(primitive("set-timer"))
             .with_text_result()
@@ -61,19 +64,19 @@ fn names() -> Arc<Names> {
 }
 
 /// The schemas of the elements. They also decide about a missing end tag.
-static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| {
+static MODELS: LazyLock<Vec<SchemaModel>> = LazyLock::new(|| {
     ["search", "talk", "commands"]
         .map(|name| {
             let path = folder().join("schemas").join(name).with_extension("xsd");
-            Model::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
+            SchemaModel::read(&std::fs::read(path).expect("the schema is there")).expect("the schema is fit")
         })
         .into()
 });
 
-fn is_valid(event: &Event) -> bool {
+fn is_valid(event: &ExtractEvent) -> bool {
     let payload = match event {
-        Event::Action(action) | Event::Plan(action) => &action.payload,
-        Event::Completion(completion) => return completion.text.is_some(),
+        ExtractEvent::Action(action) | ExtractEvent::Plan(action) => &action.payload,
+        ExtractEvent::Completion(completion) => return completion.text.is_some(),
         _ => return false,
     };
     let name = payload.name();
@@ -89,7 +92,7 @@ fn folder() -> PathBuf {
 struct Answer {
     name: String,
     text: Vec<u8>,
-    stop: Stop,
+    stop: StreamEnd,
 }
 
 /// The answers in the order of their names. If the name ends with `-length`, the answer reached its output
@@ -98,9 +101,9 @@ fn answers() -> Vec<Answer> {
     let read = |path: PathBuf| {
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
         let stop = match name.rsplit('-').next() {
-            Some("length") => Stop::Length,
-            Some("broken") => Stop::Broken,
-            _ => Stop::End,
+            Some("length") => StreamEnd::Length,
+            Some("broken") => StreamEnd::Broken,
+            _ => StreamEnd::End,
         };
         Answer { text: std::fs::read(&path).expect("the answer can be read"), name, stop }
     };
@@ -113,8 +116,11 @@ fn answers() -> Vec<Answer> {
 }
 
 /// The events of a text that comes in these chunks, and the open element.
-fn extracted<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, stop: Stop) -> (Vec<Event>, Option<Left>) {
-    let mut extractor = Extractor::new(names(), Limits::default());
+fn extracted<'c>(
+    chunks: impl IntoIterator<Item = &'c [u8]>,
+    stop: StreamEnd,
+) -> (Vec<ExtractEvent>, Option<OpenElement>) {
+    let mut extractor = Extractor::new(names(), DocumentLimits::default());
     let mut events = Vec::new();
     for chunk in chunks {
         extractor.push(chunk, &mut events);
@@ -124,25 +130,25 @@ fn extracted<'c>(chunks: impl IntoIterator<Item = &'c [u8]>, stop: Stop) -> (Vec
 }
 
 /// The events of a text that comes in one chunk and ends normally.
-fn whole(text: &str) -> Vec<Event> {
-    settled(extracted([text.as_bytes()], Stop::End).0)
+fn whole(text: &str) -> Vec<ExtractEvent> {
+    settled(extracted([text.as_bytes()], StreamEnd::End).0)
 }
 
 /// The events that do not depend on how the text was split.
-fn settled(events: Vec<Event>) -> Vec<Event> {
-    events.into_iter().filter(|event| !matches!(event, Event::Live(_))).collect()
+fn settled(events: Vec<ExtractEvent>) -> Vec<ExtractEvent> {
+    events.into_iter().filter(|event| !matches!(event, ExtractEvent::Live(_))).collect()
 }
 
 /// The thinking that was shown live, and whether its beginning and end were reported.
-fn shown(text: &[u8], events: &[Event]) -> String {
+fn shown(text: &[u8], events: &[ExtractEvent]) -> String {
     let mut shown = String::new();
     for event in events {
         match event {
-            Event::Live(Live::Begun(_)) => shown.push('('),
-            Event::Live(Live::Piece(range)) => {
+            ExtractEvent::Live(LiveRead::Begun(_)) => shown.push('('),
+            ExtractEvent::Live(LiveRead::Piece(range)) => {
                 shown.push_str(std::str::from_utf8(&text[range.clone()]).expect("whole characters"));
             }
-            Event::Live(Live::Ended) => shown.push(')'),
+            ExtractEvent::Live(LiveRead::Ended) => shown.push(')'),
             _ => {}
         }
     }
@@ -153,25 +159,27 @@ fn at(place: Place) -> String {
     format!("{}:{}", place.line, place.column)
 }
 
-fn quoted(text: &[u8], span: Span) -> String {
+fn quoted(text: &[u8], span: TextSpan) -> String {
     let part = text.get(span.start.offset..span.end).unwrap_or_else(|| panic!("{span:?} is in the text"));
     format!("{:?}", String::from_utf8_lossy(part))
 }
 
 /// Events in a form for people.
-fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
+fn written(text: &[u8], events: &[ExtractEvent], left: Option<&OpenElement>) -> String {
     let mut out = String::new();
     for event in events {
         match event {
-            Event::Live(_) => Ok(()),
-            Event::Thinking(span) => writeln!(out, "thinking {} {}", at(span.start), quoted(text, *span)),
-            Event::Prose(span) => writeln!(out, "prose {} {}", at(span.start), quoted(text, *span)),
-            Event::Thought(thought) => {
+            ExtractEvent::Live(_) => Ok(()),
+            ExtractEvent::Thinking(span) => {
+                writeln!(out, "thinking {} {}", at(span.start), quoted(text, *span))
+            }
+            ExtractEvent::Prose(span) => writeln!(out, "prose {} {}", at(span.start), quoted(text, *span)),
+            ExtractEvent::Thought(thought) => {
                 writeln!(out, "thought {} {:?}", at(thought.span.start), thought.text)
             }
-            Event::Plan(action) => writeln!(out, "plan {}", action_words(text, action)),
-            Event::Action(action) => writeln!(out, "action {}", action_words(text, action)),
-            Event::Completion(it) => {
+            ExtractEvent::Plan(action) => writeln!(out, "plan {}", action_words(text, action)),
+            ExtractEvent::Action(action) => writeln!(out, "action {}", action_words(text, action)),
+            ExtractEvent::Completion(it) => {
                 let span = quoted(text, it.span);
                 assert!(
                     span.starts_with("\"<")
@@ -184,10 +192,10 @@ fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
                     words.0, words.1, it.markup, it.text
                 )
             }
-            Event::Repair(it) => {
+            ExtractEvent::Repair(it) => {
                 writeln!(out, "repair {:?} {} {:?} -> {:?}", it.repair, at(it.place), it.written, it.meant)
             }
-            Event::Problem(it) => {
+            ExtractEvent::Problem(it) => {
                 let element = it.element.as_deref().map(|name| format!(" <{name}>")).unwrap_or_default();
                 let mut words = format!("problem {} {}{element}: {}", it.slug, at(it.place), it.message);
                 let mut add = |what: &str, words_of: &Option<String>| {
@@ -211,7 +219,7 @@ fn written(text: &[u8], events: &[Event], left: Option<&Left>) -> String {
     out
 }
 
-fn action_words(text: &[u8], action: &Action) -> String {
+fn action_words(text: &[u8], action: &ExtractedAction) -> String {
     let part = &text[action.span.start.offset..action.span.end];
     assert_eq!(part, action.raw.as_bytes(), "the raw markup is what stands at its span");
     let said = |what: &str, who: &Option<String>| {

@@ -1,18 +1,18 @@
 //! The extractor's fixes and no others, each recorded, and a problem wherever nothing is
 //! accepted.
 
-use systole_kit::extract::{Event, RepairKind, Slug};
+use systole_kit::extract::{ExtractEvent, ProblemSlug, RepairKind};
 
 use super::{answers, extracted, settled, whole};
 
 /// The fixes, problems and actions of an answer.
-fn counted(answer: &str) -> (Vec<RepairKind>, Vec<Slug>, usize) {
+fn counted(answer: &str) -> (Vec<RepairKind>, Vec<ProblemSlug>, usize) {
     let (mut repairs, mut problems, mut taken) = (Vec::new(), Vec::new(), 0);
     for event in whole(answer) {
         match event {
-            Event::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
-            Event::Problem(it) => problems.push(it.slug),
-            Event::Action(_) | Event::Completion(_) | Event::Plan(_) => taken += 1,
+            ExtractEvent::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
+            ExtractEvent::Problem(it) => problems.push(it.slug),
+            ExtractEvent::Action(_) | ExtractEvent::Completion(_) | ExtractEvent::Plan(_) => taken += 1,
             _ => {}
         }
     }
@@ -35,8 +35,7 @@ fn e4_each_repair_is_made_and_recorded() {
         assert_eq!(counted(&answer), (vec![repair], vec![], 1), "{answer}");
     }
     let namespaces = |answer: &str| {
-        let is_one =
-            |event: &&Event| matches!(event, Event::Repair(it) if it.repair == RepairKind::Namespace);
+        let is_one = |event: &&ExtractEvent| matches!(event, ExtractEvent::Repair(it) if it.repair == RepairKind::Namespace);
         whole(answer).iter().filter(is_one).count()
     };
     assert_eq!(namespaces(action), 1);
@@ -50,22 +49,22 @@ fn e4_each_repair_is_made_and_recorded() {
 fn e4_what_is_near_a_repair_and_is_none_is_feedback() {
     let action = "<search><query>x</query></search>";
     for (answer, slug) in [
-        (format!("`{action}`"), Slug::ActionInQuotedText),
-        (format!("So:\n```\n{action}\n```"), Slug::ActionInQuotedText),
-        (format!("```\n{action}{action}\n```"), Slug::ActionInQuotedText),
-        (format!("<tool_call>{action}{action}</tool_call>"), Slug::WrapperAsTool),
-        (format!("<tool_call>a {action}</tool_call>"), Slug::WrapperAsTool),
-        (format!("<tool_use>{action}</tool_use>"), Slug::UnknownAction),
-        (action.replace("search", "saerch"), Slug::UnknownAction),
-        (action.replace("</query>", ""), Slug::Malformed),
-        (action.replace("</query></search>", ""), Slug::MissingClosingTag),
-        (action.replace("x</query></search>", "a < b</query>"), Slug::Malformed),
-        ("<search><limit>1</limit>".to_owned(), Slug::MissingClosingTag),
-        (action.replace('x', "a & b &amp; c"), Slug::Malformed),
-        (action.replace("search", "lookup"), Slug::AmbiguousAction),
-        ("<ask>who?</ask>".to_owned(), Slug::AmbiguousAction),
-        ("<attempt_completion>done</attempt_completion>".to_owned(), Slug::ContentMissing),
-        ("<message>hello</message>".to_owned(), Slug::ToolPayloadInvalid),
+        (format!("`{action}`"), ProblemSlug::ActionInQuotedText),
+        (format!("So:\n```\n{action}\n```"), ProblemSlug::ActionInQuotedText),
+        (format!("```\n{action}{action}\n```"), ProblemSlug::ActionInQuotedText),
+        (format!("<tool_call>{action}{action}</tool_call>"), ProblemSlug::WrapperAsTool),
+        (format!("<tool_call>a {action}</tool_call>"), ProblemSlug::WrapperAsTool),
+        (format!("<tool_use>{action}</tool_use>"), ProblemSlug::UnknownAction),
+        (action.replace("search", "saerch"), ProblemSlug::UnknownAction),
+        (action.replace("</query>", ""), ProblemSlug::Malformed),
+        (action.replace("</query></search>", ""), ProblemSlug::MissingClosingTag),
+        (action.replace("x</query></search>", "a < b</query>"), ProblemSlug::Malformed),
+        ("<search><limit>1</limit>".to_owned(), ProblemSlug::MissingClosingTag),
+        (action.replace('x', "a & b &amp; c"), ProblemSlug::Malformed),
+        (action.replace("search", "lookup"), ProblemSlug::AmbiguousAction),
+        ("<ask>who?</ask>".to_owned(), ProblemSlug::AmbiguousAction),
+        ("<attempt_completion>done</attempt_completion>".to_owned(), ProblemSlug::ContentMissing),
+        ("<message>hello</message>".to_owned(), ProblemSlug::ToolPayloadInvalid),
     ] {
         let (repairs, problems, taken) = counted(&answer);
         assert_eq!((repairs, taken), (vec![], 0), "{answer}");
@@ -78,13 +77,17 @@ fn e4_what_is_near_a_repair_and_is_none_is_feedback() {
 fn e4_an_answer_from_which_nothing_is_taken_says_why() {
     for answer in &answers() {
         let events = settled(extracted([answer.text.as_slice()], answer.stop).0);
-        let says = |event: &Event| {
-            let is_taken = matches!(event, Event::Action(_) | Event::Completion(_));
-            is_taken || matches!(event, Event::Plan(_) | Event::Thought(_) | Event::Problem(_))
+        let says = |event: &ExtractEvent| {
+            let is_taken = matches!(event, ExtractEvent::Action(_) | ExtractEvent::Completion(_));
+            is_taken
+                || matches!(
+                    event,
+                    ExtractEvent::Plan(_) | ExtractEvent::Thought(_) | ExtractEvent::Problem(_)
+                )
         };
         assert!(events.iter().any(says), "{}: {events:?}", answer.name);
         let problems = events.iter().filter_map(|event| match event {
-            Event::Problem(problem) => Some(problem),
+            ExtractEvent::Problem(problem) => Some(problem),
             _ => None,
         });
         for problem in problems {
@@ -111,7 +114,7 @@ fn e3_indented_code_and_quotations_are_shown_and_not_executed() {
     ] {
         let (repairs, problems, taken) = counted(&shown);
         assert_eq!((repairs, taken), (vec![], 0), "{shown}");
-        assert!(problems.contains(&Slug::ActionInQuotedText), "{shown}: {problems:?}");
+        assert!(problems.contains(&ProblemSlug::ActionInQuotedText), "{shown}: {problems:?}");
     }
     // These are neither code nor a quotation.
     for run in [

@@ -1,7 +1,7 @@
 //! Properties of every answer of the corpus, for any split and any cut.
 
 use proptest::prelude::*;
-use systole_kit::extract::{Event, Stop};
+use systole_kit::extract::{ExtractEvent, StreamEnd};
 
 use super::{Answer, answers, extracted, settled, shown, written};
 
@@ -45,8 +45,10 @@ fn e1_byte_by_byte_and_in_fours_gives_the_events_of_the_whole() {
 }
 
 /// The actions, without their positions in the list.
-fn actions(events: &[Event]) -> Vec<&Event> {
-    let is_taken = |event: &&Event| matches!(event, Event::Action(_) | Event::Plan(_) | Event::Completion(_));
+fn actions(events: &[ExtractEvent]) -> Vec<&ExtractEvent> {
+    let is_taken = |event: &&ExtractEvent| {
+        matches!(event, ExtractEvent::Action(_) | ExtractEvent::Plan(_) | ExtractEvent::Completion(_))
+    };
     events.iter().filter(is_taken).collect()
 }
 
@@ -54,20 +56,20 @@ fn actions(events: &[Event]) -> Vec<&Event> {
 fn e3_no_prefix_of_an_answer_holds_an_action_that_the_whole_does_not_hold() {
     for answer in &answers() {
         // The events of a whole answer that ends normally. An added end tag is in no prefix.
-        let all = settled(extracted([answer.text.as_slice()], Stop::End).0);
+        let all = settled(extracted([answer.text.as_slice()], StreamEnd::End).0);
         let all = actions(&all);
-        for stop in [Stop::Length, Stop::Broken] {
+        for stop in [StreamEnd::Length, StreamEnd::Broken] {
             for at in 0..=answer.text.len() {
                 let (prefix, _) = answer.text.split_at(at);
                 let cut = settled(extracted([prefix], stop).0);
                 for action in actions(&cut) {
                     let whole = all.contains(&action);
                     assert!(whole, "{} cut at {at}: {action:?} is none of {all:?}", answer.name);
-                    let (Event::Action(taken) | Event::Plan(taken)) = action else { continue };
+                    let (ExtractEvent::Action(taken) | ExtractEvent::Plan(taken)) = action else { continue };
                     assert!(taken.span.end <= at && taken.raw.ends_with('>'), "{}: {taken:?}", answer.name);
                 }
                 let repairs = cut.iter().filter(
-                    |event| matches!(event, Event::Repair(it) if it.repair == systole_kit::extract::RepairKind::EndTag),
+                    |event| matches!(event, ExtractEvent::Repair(it) if it.repair == systole_kit::extract::RepairKind::EndTag),
                 );
                 assert_eq!(repairs.count(), 0, "{} cut at {at}", answer.name);
             }
@@ -80,9 +82,8 @@ fn e3_no_prefix_of_an_answer_holds_an_action_that_the_whole_does_not_hold() {
 fn e4_a_prefix_that_was_cut_off_always_says_so() {
     for answer in &answers() {
         for at in 0..=answer.text.len() {
-            let (events, _) = extracted([&answer.text[..at]], Stop::Length);
-            let says =
-                |event: &Event| matches!(event, Event::Problem(it) if it.slug.as_str() == "output-truncated");
+            let (events, _) = extracted([&answer.text[..at]], StreamEnd::Length);
+            let says = |event: &ExtractEvent| matches!(event, ExtractEvent::Problem(it) if it.slug.as_str() == "output-truncated");
             assert!(events.iter().any(says), "{} cut at {at}", answer.name);
         }
     }
@@ -168,8 +169,8 @@ fn parts() -> impl Strategy<Value = String> {
     prop::collection::vec(prop::sample::select(PARTS), 0..40).prop_map(|parts| parts.concat())
 }
 
-fn stops() -> impl Strategy<Value = Stop> {
-    prop::sample::select(vec![Stop::End, Stop::Length, Stop::Broken])
+fn stops() -> impl Strategy<Value = StreamEnd> {
+    prop::sample::select(vec![StreamEnd::End, StreamEnd::Length, StreamEnd::Broken])
 }
 
 proptest! {
@@ -196,9 +197,9 @@ proptest! {
         cut in any::<prop::sample::Index>(),
     ) {
         let text = text.into_bytes();
-        let all = settled(extracted([text.as_slice()], Stop::End).0);
+        let all = settled(extracted([text.as_slice()], StreamEnd::End).0);
         let prefix = &text[..cut.index(text.len() + 1)];
-        let cut = settled(extracted([prefix], Stop::Length).0);
+        let cut = settled(extracted([prefix], StreamEnd::Length).0);
         for action in actions(&cut) {
             prop_assert!(actions(&all).contains(&action), "{action:?}");
         }

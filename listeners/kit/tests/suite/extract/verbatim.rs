@@ -1,18 +1,18 @@
 //! Text that a model did not escape: it is taken as written if its end is certain, and refused otherwise.
 
 use proptest::prelude::*;
-use systole_kit::extract::{Action, Event, RepairKind, Slug, Stop};
+use systole_kit::extract::{ExtractEvent, ExtractedAction, ProblemSlug, RepairKind, StreamEnd};
 
 use super::{extracted, settled, whole};
 
 /// The actions of an answer, the fixes except for namespaces, and the problems.
-fn found(answer: &str) -> (Vec<Action>, Vec<RepairKind>, Vec<Slug>) {
+fn found(answer: &str) -> (Vec<ExtractedAction>, Vec<RepairKind>, Vec<ProblemSlug>) {
     let (mut actions, mut repairs, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for event in whole(answer) {
         match event {
-            Event::Action(action) | Event::Plan(action) => actions.push(*action),
-            Event::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
-            Event::Problem(it) => problems.push(it.slug),
+            ExtractEvent::Action(action) | ExtractEvent::Plan(action) => actions.push(*action),
+            ExtractEvent::Repair(it) if it.repair != RepairKind::Namespace => repairs.push(it.repair),
+            ExtractEvent::Problem(it) => problems.push(it.slug),
             _ => {}
         }
     }
@@ -76,7 +76,7 @@ fn e21_a_result_is_taken_as_written() {
     let events =
         whole("<attempt_completion><result>Run a && b, then <b>c</b>.</result></attempt_completion>");
     let text = events.iter().find_map(|event| match event {
-        Event::Completion(it) => it.text.clone(),
+        ExtractEvent::Completion(it) => it.text.clone(),
         _ => None,
     });
     assert_eq!(text.as_deref(), Some("Run a && b, then <b>c</b>."));
@@ -85,7 +85,7 @@ fn e21_a_result_is_taken_as_written() {
     assert!(
         events
             .iter()
-            .any(|event| matches!(event, Event::Completion(it) if it.markup == "Fish &amp; <b>c</b>"))
+            .any(|event| matches!(event, ExtractEvent::Completion(it) if it.markup == "Fish &amp; <b>c</b>"))
     );
 }
 
@@ -144,7 +144,7 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
         let (actions, repairs, problems) = found(&answer);
         assert_eq!((actions.len(), &*actions[0].written), (1, "shell"), "{answer}");
         assert_eq!(
-            (repairs, problems.contains(&Slug::TooManyActions)),
+            (repairs, problems.contains(&ProblemSlug::TooManyActions)),
             (vec![RepairKind::Verbatim], true),
             "{answer}"
         );
@@ -170,21 +170,24 @@ fn e21_nothing_after_text_that_was_not_escaped_is_executed() {
 #[test]
 fn e21_nothing_runs_before_the_stream_ends_and_nothing_of_a_cut_one() {
     let answer = "<shell>a && b</shell>\nThat is all.";
-    for stop in [Stop::Length, Stop::Broken] {
+    for stop in [StreamEnd::Length, StreamEnd::Broken] {
         for at in 0..=answer.len() {
             let events = settled(extracted([&answer.as_bytes()[..at]], stop).0);
             assert!(
-                !events.iter().any(|event| matches!(event, Event::Action(_) | Event::Repair(_))),
+                !events
+                    .iter()
+                    .any(|event| matches!(event, ExtractEvent::Action(_) | ExtractEvent::Repair(_))),
                 "{events:?}"
             );
         }
     }
-    let mut extractor = systole_kit::extract::Extractor::new(super::names(), systole_kit::Limits::default());
+    let mut extractor =
+        systole_kit::extract::Extractor::new(super::names(), systole_kit::DocumentLimits::default());
     let mut events = Vec::new();
     extractor.push(answer.as_bytes(), &mut events);
     assert!(events.is_empty(), "{events:?}");
-    assert!(extractor.finish(Stop::End, &mut |_| false, &mut events).is_none());
-    assert!(events.iter().any(|event| matches!(event, Event::Action(_))));
+    assert!(extractor.finish(StreamEnd::End, &mut |_| false, &mut events).is_none());
+    assert!(events.iter().any(|event| matches!(event, ExtractEvent::Action(_))));
 }
 
 #[test]
@@ -343,7 +346,7 @@ proptest! {
     ) {
         for root in ["shell", "search", "researcher", "attempt_completion"] {
             let answer = format!("<{root}>{}</{root}>{}", inside.concat(), after.concat());
-            let parts = settled(extracted(answer.as_bytes().chunks(size), Stop::End).0);
+            let parts = settled(extracted(answer.as_bytes().chunks(size), StreamEnd::End).0);
             prop_assert_eq!(parts, whole(&answer), "{}", answer);
         }
     }

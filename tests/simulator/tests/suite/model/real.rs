@@ -9,27 +9,30 @@ use std::sync::Arc;
 use systole_core::pump::children;
 use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, Lost, Pause};
+use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
 use systole_core::pump::fold::apply;
 use systole_core::pump::pausing::halted;
-use systole_core::pump::state::{Book, Call, Life, Stand, State, used_under};
-use systole_core::pump::view::Seen;
-use systole_core::pump::wall::{Running, Runs, running_of};
-use systole_core::types::budget::{Budgets, Loops, Use};
+use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
+use systole_core::pump::view::ReadResults;
+use systole_core::pump::wall::{RunningBudget, RunningBudgets, running_of};
+use systole_core::types::budget::{Budgets, LoopLimits, UsedAmounts};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
-    ApprovalRule, Composition, Describe, Element, Listener, OnUnknown, Reach, Retry, SchemaId, Sees,
+    ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, Listener, OnUnknown, Reach,
+    SchemaId, ViewScope,
 };
-use systole_core::types::flow::{Admitted, Asked, Judged, Said, Ticket, Verdict, What};
+use systole_core::types::flow::{
+    Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Ticket, Verdict,
+};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
-use systole_core::types::person::{Ruling, Says};
-use systole_core::types::ports::{Lease, Seed, Token};
-use systole_core::types::record::{Kind, Mark, Record, Role};
+use systole_core::types::person::{PersonDecision, Ruling};
+use systole_core::types::ports::{Lease, LeaseToken, Seed};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
-use systole_kit::ask::Question;
+use systole_kit::ask::PumpQuestion;
 use systole_kit::money::{Currency, Money};
 use systole_kit::namespaces::CORE;
-use systole_kit::{Limits, Payload, QName};
+use systole_kit::{DocumentLimits, Payload, QName};
 
 use super::naive::{self, ATTEMPTS, DOLLAR, Party, Payer, SHARE_PERCENT, Thrown, Unknown, Written};
 use super::shown;
@@ -46,7 +49,7 @@ pub(crate) const LOSSES: [(Code, Option<bool>); 5] = [
 
 /// The real pump.
 pub(crate) struct Real {
-    state: State,
+    state: PumpState,
     records: BTreeMap<(ThreadId, u64), Arc<Record>>,
     events: u64,
     /// On the monotonic clock, and on the wall clock.
@@ -58,7 +61,7 @@ pub(crate) struct Real {
 }
 
 fn listener(party: &Party, peers: &[Party]) -> Listener {
-    let element = |local: &str| Element { name: QName::new("urn:walked", local), schema: SchemaId(2) };
+    let element = |local: &str| ElementSchema { name: QName::new("urn:walked", local), schema: SchemaId(2) };
     Listener {
         approval: ApprovalRule { always: party.asks_a_person, ..ApprovalRule::default() },
         timer_tell: party.tells.map(|to| Name::parse(to.name).unwrap()).into_iter().collect(),
@@ -69,26 +72,29 @@ fn listener(party: &Party, peers: &[Party]) -> Listener {
         note: Some(SchemaId(2)),
         peers: peers.iter().map(|peer| Name::parse(peer.name).unwrap()).collect(),
         turns: party.turns,
-        sees: Sees::Call,
+        sees: ViewScope::Call,
         share_percent: u32::try_from(SHARE_PERCENT).unwrap(),
         in_flight: 1,
         timeout_ms: 30_000,
         idle_ms: None,
-        retry: Retry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
+        retry: DeliveryRetry { attempts: ATTEMPTS, first_ms: 1_000, longest_ms: 30_000 },
         on_unknown: match party.unknown {
             Unknown::Repeats => OnUnknown::Retry,
             Unknown::Fails => OnUnknown::Fail,
             Unknown::AsksAPerson => OnUnknown::Ask,
         },
         entry: true,
-        describe: Describe::Peers,
+        describe: DescribeScope::Peers,
     }
 }
 
 impl Real {
     pub(crate) fn new(parties: &[Party], limits: Option<naive::Limits>, loops: Option<naive::Loops>) -> Real {
-        let loops =
-            loops.map(|loops| Loops { told: loops.told, refused: loops.refused, ping_pong: loops.rounds });
+        let loops = loops.map(|loops| LoopLimits {
+            told: loops.told,
+            refused: loops.refused,
+            ping_pong: loops.rounds,
+        });
         let budgets = limits.map(|limits| Budgets {
             messages: limits.messages,
             depth: limits.depth,
@@ -116,7 +122,10 @@ impl Real {
             sections: BTreeMap::new(),
         };
         let mut real = Real {
-            state: State { book: Book::open_at(Arc::new(composition)), ..State::default() },
+            state: PumpState {
+                book: CompositionBook::open_at(Arc::new(composition)),
+                ..PumpState::default()
+            },
             records: BTreeMap::new(),
             events: 0,
             now: (Millis(1_000_000), Millis(1_000_000)),
@@ -178,7 +187,7 @@ impl Real {
     fn lease(&self, thread: &str, path: &str) -> Arc<Lease> {
         let call = self.call(thread, path).unwrap();
         Arc::new(Lease {
-            token: Token("token".into()),
+            token: LeaseToken("token".into()),
             listener: call.listener.clone(),
             thread: ThreadId::parse(thread).unwrap(),
             call: CallPath::parse(path).unwrap(),
@@ -194,7 +203,7 @@ impl Real {
     }
 
     pub(crate) fn asks(&mut self, thread: Option<&str>, key: &str, party: Party, number: u64) {
-        let what = What::For(Name::parse(party.name).unwrap());
+        let what = PayloadKind::For(Name::parse(party.name).unwrap());
         self.hears(thread, key, Admitted::new(what, Verdict::sworn(payload(party.name, number))));
     }
 
@@ -203,13 +212,13 @@ impl Real {
         let inside = payload(party.name, number);
         let inner = String::from_utf8_lossy(inside.bytes()).into_owned();
         let document = format!("<steer xmlns=\"{CORE}\">{inner}</steer>");
-        let document = Payload::read(document.as_bytes(), &Limits::default()).unwrap();
+        let document = Payload::read(document.as_bytes(), &DocumentLimits::default()).unwrap();
         let to = Name::parse(party.name).unwrap();
         self.hears(Some(thread), key, Admitted::steer(to, Verdict::sworn(inside), Verdict::sworn(document)));
     }
 
     fn hears(&mut self, thread: Option<&str>, key: &str, admitted: Admitted) {
-        let asked = Asked {
+        let asked = DoorMessage {
             ticket: Ticket(1),
             client: Name::operator(),
             key: Key::parse(key).unwrap(),
@@ -228,7 +237,7 @@ impl Real {
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
         let (ticket, by, note) = (Ticket(1), Name::operator(), None);
-        self.happens(EventKind::Pause(Pause { ticket, by, thread, halts, note }));
+        self.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts, note }));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {
@@ -239,16 +248,17 @@ impl Real {
         self.told.as_deref()
     }
 
-    fn says(&mut self, lease: Arc<Lease>, said: Said) {
-        self.happens(EventKind::Replied(Judged { lease, said, claimed: None, ticket: None }));
+    fn says(&mut self, lease: Arc<Lease>, said: JudgedContent) {
+        self.happens(EventKind::Replied(JudgedDocument { lease, said, claimed: None, ticket: None }));
     }
 
     /// A reply; `claimed` is a false sender name.
     pub(crate) fn replies(&mut self, thread: &str, path: &str, thrown: &[Thrown], claimed: Option<&str>) {
-        let (lease, said) = (self.lease(thread, path), Said::Items(thrown.iter().map(item).collect()));
+        let (lease, said) =
+            (self.lease(thread, path), JudgedContent::Items(thrown.iter().map(item).collect()));
         let claimed = claimed.map(str::to_owned);
         let seen = self.looked_up(&lease, &said);
-        let judged = Judged { lease, said, claimed, ticket: None };
+        let judged = JudgedDocument { lease, said, claimed, ticket: None };
         self.happens(match seen {
             Some(seen) => EventKind::Looked { judged, seen: Ok(seen) },
             None => EventKind::Replied(judged),
@@ -257,8 +267,8 @@ impl Real {
 
     /// The log's records of the threads that a reply names and that may have been children: the item that made
     /// each.
-    fn looked_up(&self, lease: &Lease, said: &Said) -> Option<Seen> {
-        let Said::Items(items) = said else { return None };
+    fn looked_up(&self, lease: &Lease, said: &JudgedContent) -> Option<ReadResults> {
+        let JudgedContent::Items(items) = said else { return None };
         let call = self.call(lease.thread.as_str(), lease.call.as_str())?;
         let asked = children::named(items).into_iter().filter(|id| call.may_have_ended(&lease.thread, id));
         let is_own = |id: &ThreadId| {
@@ -268,14 +278,14 @@ impl Real {
         };
         let was_child: BTreeMap<ThreadId, bool> =
             asked.map(|id| (id.clone(), is_own(&id) == Some(true))).collect();
-        (!was_child.is_empty()).then(|| Seen { was_child, ..Seen::default() })
+        (!was_child.is_empty()).then(|| ReadResults { was_child, ..ReadResults::default() })
     }
 
     /// A reply to another turn or attempt than the due one.
     pub(crate) fn replies_late(&mut self, thread: &str, path: &str, turns: bool) {
         let mut lease = (*self.lease(thread, path)).clone();
         *(if turns { &mut lease.turn } else { &mut lease.attempt }) += 1;
-        self.says(Arc::new(lease), Said::Items(vec![item(&Thrown::Final(0))]));
+        self.says(Arc::new(lease), JudgedContent::Items(vec![item(&Thrown::Final(0))]));
     }
 
     /// A journal entry; of another attempt than the due one, or not.
@@ -287,14 +297,14 @@ impl Real {
 
     /// Asks for the entries of earlier attempts.
     pub(crate) fn recalls(&mut self, thread: &str, path: &str, from: usize) {
-        let question = Ok(Question::Journal { from: from as u64 });
-        self.says(self.lease(thread, path), Said::Ask { id: 1, question });
+        let question = Ok(PumpQuestion::Journal { from: from as u64 });
+        self.says(self.lease(thread, path), JudgedContent::Ask { id: 1, question });
     }
 
     /// The pump checks the time of a message.
     pub(crate) fn elapses(&mut self, payer: &Payer) {
         let (thread, budget_use) = (ThreadId::parse(&payer.0).unwrap(), payer.1.parse().unwrap());
-        self.happens(EventKind::Elapsed(Runs { thread, budget_use }));
+        self.happens(EventKind::Elapsed(RunningBudget { thread, budget_use }));
     }
 
     /// The next message whose time has reached a mark.
@@ -312,7 +322,7 @@ impl Real {
     pub(crate) fn used(&self, payer: &Payer) -> Option<String> {
         let root = self.state.threads.get(payer.0.as_str())?;
         let budget_use = payer.1.parse().unwrap();
-        let Use { messages, children, tokens, spent } =
+        let UsedAmounts { messages, children, tokens, spent } =
             used_under(&|id| self.state.thread(id), root, budget_use);
         Some([messages, children, tokens, spent.micros].map(|of| of.to_string()).join("/"))
     }
@@ -325,24 +335,24 @@ impl Real {
     /// The program restarts: what was only in memory is lost.
     pub(crate) fn starts_again(&mut self) {
         let (tick, at) = self.now;
-        self.state.running = Running::default();
+        self.state.running = RunningBudgets::default();
         for (runs, left) in running_of(&self.state, at) {
             self.state.running.put(runs, Some(left), tick);
         }
     }
 
     pub(crate) fn fails(&mut self, thread: &str, path: &str, retry: bool) {
-        let said = Said::Failure { code: "walked".into(), retry, words: "as drawn".into() };
+        let said = JudgedContent::Failure { code: "walked".into(), retry, words: "as drawn".into() };
         self.says(self.lease(thread, path), said);
     }
 
     pub(crate) fn again(&mut self, thread: &str, path: &str) {
-        let said = Said::Again { code: "walked".into(), words: "as drawn".into() };
+        let said = JudgedContent::Again { code: "walked".into(), words: "as drawn".into() };
         self.says(self.lease(thread, path), said);
     }
 
     pub(crate) fn notices(&mut self, thread: &str, path: &str) {
-        let said = Said::Notice { code: "walked".into(), words: "as drawn".into() };
+        let said = JudgedContent::Notice { code: "walked".into(), words: "as drawn".into() };
         self.says(self.lease(thread, path), said);
     }
 
@@ -351,7 +361,16 @@ impl Real {
         let words = "as drawn".into();
         let request = self.call(thread.as_str(), &call.to_string()).map(|call| call.request);
         let request = request.and_then(|seq| self.records.get(&(thread.clone(), seq)).cloned());
-        self.happens(EventKind::Lost(Lost { thread, call, turn, attempt, code, words, with_pump, request }));
+        self.happens(EventKind::Lost(LostAttempt {
+            thread,
+            call,
+            turn,
+            attempt,
+            code,
+            words,
+            with_pump,
+            request,
+        }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
@@ -369,11 +388,14 @@ impl Real {
         let call = self.call(thread, path).unwrap();
         let (request, listener) = (call.approval.as_ref().unwrap().id, call.listener.clone());
         let says = match verdict {
-            naive::Verdict::Approved => Says::Approve,
-            naive::Verdict::Rejected => Says::Reject,
+            naive::Verdict::Approved => PersonDecision::Approve,
+            naive::Verdict::Rejected => PersonDecision::Reject,
             naive::Verdict::Amended(number) => {
                 let other = payload(listener.as_str(), number);
-                Says::Amend(Box::new(Ok(Admitted::new(What::For(listener), Verdict::sworn(other)))))
+                PersonDecision::Amend(Box::new(Ok(Admitted::new(
+                    PayloadKind::For(listener),
+                    Verdict::sworn(other),
+                ))))
             }
             naive::Verdict::Expired => {
                 let (thread, place) = (ThreadId::parse(thread).unwrap(), CallPath::parse(path).unwrap());
@@ -397,7 +419,7 @@ impl Real {
             naive::Said::Chosen => "go",
             naive::Said::Wrong => "perhaps",
         };
-        let (says, by) = (Says::Choose(Some(choice.to_owned())), Name::operator());
+        let (says, by) = (PersonDecision::Choose(Some(choice.to_owned())), Name::operator());
         let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
         self.happens(EventKind::Ruled(ruling));
     }
@@ -432,14 +454,14 @@ impl Real {
 
     /// The state of each open call of a thread.
     pub(crate) fn stands(&self, thread: &str) -> Vec<(String, String)> {
-        let Some(thread) = self.state.threads.get(thread).filter(|t| t.life() != Life::Ended) else {
+        let Some(thread) = self.state.threads.get(thread).filter(|t| t.life() != ThreadState::Ended) else {
             return Vec::new();
         };
         let word = |call: &Call| match call.stand() {
-            Stand::Asking => "asking".to_owned(),
-            Stand::Held => "held".to_owned(),
-            Stand::Ready { turn, attempt } => format!("ready({turn}, {attempt})"),
-            Stand::Joining(open) => format!("joining({open})"),
+            CallState::Asking => "asking".to_owned(),
+            CallState::Held => "held".to_owned(),
+            CallState::Ready { turn, attempt } => format!("ready({turn}, {attempt})"),
+            CallState::Joining(open) => format!("joining({open})"),
         };
         thread.calls.iter().map(|(path, call)| (path.to_string(), word(call))).collect()
     }
@@ -467,15 +489,15 @@ impl Real {
 fn closing(record: &Record) -> Option<(String, String, String)> {
     let h = &record.header;
     let outcome = match (h.kind, h.code?) {
-        (Kind::Message, Mark::Role(Role::Final)) => "answered",
-        (Kind::Outcome, Mark::DeadLetter) => return None,
-        (Kind::Outcome, Mark::Handled) => "handled",
-        (Kind::Outcome, Mark::Code(_)) if is_report(record) => "budget",
-        (Kind::Terminal, Mark::Ended) => "over",
-        (Kind::Outcome | Kind::Terminal, Mark::Code(Code::CancelledThread)) => "cancelled",
-        (Kind::Outcome, Mark::Code(Code::RejectedApproval)) => "rejected",
-        (Kind::Outcome, Mark::Code(Code::ExpiredApproval)) => "expired",
-        (Kind::Outcome, _) => "failed",
+        (RecordKind::Message, RecordCode::Role(MessageRole::Final)) => "answered",
+        (RecordKind::Outcome, RecordCode::DeadLetter) => return None,
+        (RecordKind::Outcome, RecordCode::Handled) => "handled",
+        (RecordKind::Outcome, RecordCode::Code(_)) if is_report(record) => "budget",
+        (RecordKind::Terminal, RecordCode::Ended) => "over",
+        (RecordKind::Outcome | RecordKind::Terminal, RecordCode::Code(Code::CancelledThread)) => "cancelled",
+        (RecordKind::Outcome, RecordCode::Code(Code::RejectedApproval)) => "rejected",
+        (RecordKind::Outcome, RecordCode::Code(Code::ExpiredApproval)) => "expired",
+        (RecordKind::Outcome, _) => "failed",
         _ => return None,
     };
     let path = h.call.as_ref().map(ToString::to_string).unwrap_or_default();

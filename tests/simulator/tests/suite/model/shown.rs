@@ -1,11 +1,11 @@
 //! The content of a delivery, and what a record reports about time, in the words of the naive pump: read from
 //! the documents that the real pump writes.
 
-use systole_core::types::record::{Kind, Mark, Record, Timing};
+use systole_core::types::record::{Record, RecordCode, RecordKind, TimerEffect};
 use systole_kit::answers::Answers;
-use systole_kit::gate::{Gate, Step};
+use systole_kit::gate::{Gate, GateStep};
 use systole_kit::money::Money;
-use systole_kit::{Limits, Payload};
+use systole_kit::{DocumentLimits, Payload};
 
 /// The lines of a delivery's payload.
 pub(crate) fn lines(payload: &Payload) -> Vec<String> {
@@ -73,7 +73,7 @@ fn amount(told: &str) -> String {
 /// What a record reports about the time of a message, if that is its purpose.
 pub(crate) fn clocking(record: &Record) -> Option<String> {
     let h = &record.header;
-    let is_word = h.kind == Kind::Timer && h.code == Some(Mark::Timing(Timing::Wall));
+    let is_word = h.kind == RecordKind::Timer && h.code == Some(RecordCode::Timing(TimerEffect::Wall));
     let body = Payload::trusted(record.body.clone()).ok().filter(|_| is_word)?;
     let told = |name| amount(&body.attribute(name).unwrap_or_default());
     let top = h.call.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -82,8 +82,8 @@ pub(crate) fn clocking(record: &Record) -> Option<String> {
 
 /// The payload directly inside another.
 fn child(payload: &Payload) -> Option<Payload> {
-    let mut gate = Gate::strict(payload.bytes(), &Limits::FROM_PUMP).ok()?;
-    let Ok(Step::Open(_)) = gate.step() else { return None };
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let Ok(GateStep::Open(_)) = gate.step() else { return None };
     let tag = gate.child().ok()??;
     Payload::cut(&mut gate, tag).ok()
 }
