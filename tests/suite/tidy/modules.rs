@@ -184,27 +184,24 @@ impl Reader<'_> {
                     self.define(scope, after, Meaning::Item { file: self.modules[inside].file, is_type });
                     at += 2;
                 }
-                _ if is_name(here) && !["::", "."].contains(&before) => {
-                    let start = at;
-                    let mut path = vec![here.to_owned()];
-                    at += 1;
-                    while text(at) == "::" && is_name(text(at + 1)) {
-                        path.push(text(at + 1).to_owned());
-                        at += 2;
-                    }
-                    if path.len() > 1 {
-                        self.uses.push(Use {
-                            path,
-                            scope,
-                            at: tokens[start].at,
-                            alias: None,
-                            is_glob: false,
-                        });
-                    }
-                }
+                _ if is_name(here) && !["::", "."].contains(&before) => at = self.path(tokens, at, scope),
                 _ => at += 1,
             }
         }
+    }
+
+    /// Reads a path that begins at a name. Returns where it ends.
+    fn path(&mut self, tokens: &[Token<'_>], start: usize, scope: usize) -> usize {
+        let text = |at: usize| tokens.get(at).map_or("", |token| token.text);
+        let (mut path, mut at) = (vec![text(start).to_owned()], start + 1);
+        while text(at) == "::" && is_name(text(at + 1)) {
+            path.push(text(at + 1).to_owned());
+            at += 2;
+        }
+        if path.len() > 1 {
+            self.uses.push(Use { path, scope, at: tokens[start].at, alias: None, is_glob: false });
+        }
+        at
     }
 
     fn child(&mut self, parent: usize, name: &str) -> Option<usize> {
