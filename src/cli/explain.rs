@@ -83,7 +83,7 @@ fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> CommandExit {
 
 fn as_json(code: Code) -> serde_json::Value {
     json!({"code": code.as_str(), "meaning": code.meaning(), "again": code.retry_allowed(),
-           "warning": code.is_warning(), "repair": code.fix(), "example": code.example()})
+           "warning": code.is_warning(), "fix": code.fix(), "example": code.example()})
 }
 
 fn unknown(screen: Screen, typed: &str) -> CommandExit {

@@ -147,7 +147,7 @@ fn as_json_each_mistake_is_a_line_with_its_places() {
     assert_eq!((&first["file"], &first["second"]), (&path.into(), &Value::Null));
     assert_eq!([&first["line"], &first["column"], &first["end"]], [&Value::from(7), &15.into(), &21.into()]);
     assert_eq!(first["text"], "    returns: [search]");
-    assert_eq!(first["repair"], "another element, or another name for the listener");
+    assert_eq!(first["fix"], "another element, or another name for the listener");
     let other = &second["second"];
     assert_eq!([&other["line"], &other["column"], &other["end"]], [&Value::from(13), &15.into(), &21.into()]);
     assert_eq!((&other["words"], &other["file"]), (&"accepted here".into(), &path.into()));

@@ -359,6 +359,6 @@ fn an_answer_of_a_script_serves_a_number_of_times_or_always() {
     }
     for wrong in ["0", "-1", "often", "1.5", "[1]"] {
         let words = read(wrong).expect_err(wrong).words;
-        assert_eq!(words, "line 2, column 20: `times` is a number from 1 up, or always", "{wrong}");
+        assert_eq!(words, "line 2, column 21: `times` is a number from 1 up, or always", "{wrong}");
     }
 }
