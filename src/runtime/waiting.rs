@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
+    async fn a_caller_that_waits_when_the_pump_ends_or_comes_later_waits_for_nothing() {
         let room = WaitingRoom::default();
         let (_, before) = room.draw();
         room.close();

@@ -51,7 +51,7 @@ struct WrittenAnswer {
     times: usize,
 }
 
-const MEND: &str = "a list of answers, as [{answer: {ELEMENT: TEXT}}]";
+const FIX: &str = "a list of answers, as [{answer: {ELEMENT: TEXT}}]";
 
 /// Reads the section.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
@@ -59,7 +59,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
     let mut found = Vec::new();
     for entry in entries {
         let path = format!("{path}.{}", entry.key);
-        let items = super::list(diagnostics, &entry.value, &path, MEND);
+        let items = super::list(diagnostics, &entry.value, &path, FIX);
         let answers = items.iter().filter_map(|item| answer(diagnostics, item, &path, folder)).collect();
         found.push(Written { listener: At { at: entry.at, value: entry.key.clone() }, answers });
     }

@@ -13,7 +13,7 @@ use systole_core::rules::introspection::model_of;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, ElementSchema, SchemaId};
 
-const MEND: &str =
+const FIX: &str =
     "{ELEMENT: TEXT}, {ELEMENT: {FIELD: VALUE}}, ELEMENT alone, XML, or the path of an .xml file";
 
 /// An unresolved payload.
@@ -63,7 +63,7 @@ pub(super) fn read(
             Ok(bytes) => Written::Xml(bytes),
             Err(error) => {
                 let told = format!("{path}: {text}: {}", crate::edges::system::told(&error));
-                diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(MEND));
+                diagnostics.report(Code::ConfigUnreadable, node.span, &told, Some(FIX));
                 return None;
             }
         },
@@ -84,7 +84,7 @@ pub(super) fn read(
                 Code::ConfigKind,
                 node.span,
                 &format!("{path}: this is not a payload"),
-                Some(MEND),
+                Some(FIX),
             );
             return None;
         }

@@ -38,7 +38,7 @@ impl Case {
     }
 }
 
-const MENDED: [Case; 14] = [
+const REPAIRED: [Case; 14] = [
     Case::of(
         "a cut stream",
         (r#"{say: "A part of", cut: true}"#, r#"{say: "<thinking>A part of", cut: true}"#),
@@ -164,7 +164,7 @@ fn repaired(form: &str, dialect: &str, case: &Case) {
 }
 
 fn all_repaired(form: &str) {
-    for case in &MENDED {
+    for case in &REPAIRED {
         repaired(form, "native", case);
         repaired(form, "xml", case);
     }

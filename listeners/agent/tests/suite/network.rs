@@ -31,10 +31,10 @@ fn e13_an_unreachable_address_is_named_in_the_error() {
             assert!(refused.words.contains(words), "{words:?} in {refused:?}");
         }
     }
-    let unknown = fault(Provider::OpenAi, "http://nobody.invalid", limits());
+    let unknown = fault(Provider::OpenAi, "http://absent.invalid", limits());
     assert_eq!((unknown.kind, unknown.may_be_paid), (ModelFaultKind::Unavailable, false));
     assert!(
-        unknown.words.contains("nobody.invalid:80 cannot be reached: no address is known"),
+        unknown.words.contains("absent.invalid:80 cannot be reached: no address is known"),
         "{unknown:?}"
     );
 }
