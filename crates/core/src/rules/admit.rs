@@ -332,6 +332,7 @@ pub fn message(
         }
     };
     let claimed = letter.from.filter(|from| from != client.as_str());
+    let claimed = claimed.map(|from| bounded(from, limits::NAME_BYTES));
     let named = letter.thread.as_deref().or(thread).filter(|t| *t != "new");
     let thread = match named.map(ThreadId::parse).transpose() {
         Ok(thread) => thread,

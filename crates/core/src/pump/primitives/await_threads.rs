@@ -1,6 +1,8 @@
 //! `<await-threads>`: its sender waits for children. The item stays open until enough of them have finished, or until
 //! something arrives that must wake its sender. `pump::awaiting` answers it then.
 
+use std::collections::BTreeSet;
+
 use systole_wire::DocumentLimits;
 use systole_wire::gate::{Gate, GateStep};
 
@@ -68,7 +70,7 @@ impl AwaitMode {
 
 fn read(body: &[u8]) -> Result<Await, Refusal> {
     let mut mode = None;
-    let mut threads = Vec::new();
+    let (mut threads, mut known) = (Vec::new(), BTreeSet::new());
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).map_err(|fault| refusal_of(&fault))?;
     loop {
         match gate.step().map_err(|fault| refusal_of(&fault))? {
@@ -80,7 +82,7 @@ fn read(body: &[u8]) -> Result<Await, Refusal> {
                 let written = gate.attribute("id").unwrap_or_default();
                 let id = ThreadId::parse(&written)
                     .map_err(|words| Refusal::new(Code::Invalid, words.to_string()))?;
-                if !threads.contains(&id) {
+                if known.insert(id.clone()) {
                     threads.push(id);
                 }
             }
@@ -142,4 +144,20 @@ fn shows(answer: Option<&[u8]>) -> ShownItem {
         Some(reason) => format!("waited for its threads, until {reason}"),
     };
     ShownItem::of(words).with("await", reason)
+}
+
+#[cfg(test)]
+mod tests {
+    /// As many threads as fit into a payload. A list would be searched for each of them.
+    #[test]
+    fn thirty_thousand_threads_are_read_in_their_order_and_each_once() {
+        let id = |n: u32| format!("sess-{n:012x}");
+        let threads: String =
+            (0..30_000).rev().map(|n| format!("<thread id=\"{}\"/>", id(n % 29_999))).collect();
+        let core = systole_wire::namespaces::CORE;
+        let body = format!("<await-threads xmlns=\"{core}\" mode=\"all\">{threads}</await-threads>");
+        let wanted = super::read(body.as_bytes()).unwrap().threads;
+        assert_eq!(wanted.len(), 29_999);
+        assert_eq!((wanted[0].as_str(), wanted[1].as_str()), (&*id(0), &*id(29_998)));
+    }
 }

@@ -207,6 +207,7 @@ fn told(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::record::TimerEffect;
 
     #[test]
     fn every_role_is_folded_by_name_or_by_the_table() {
@@ -218,6 +219,22 @@ mod tests {
         for role in MessageRole::ALL {
             let in_table = TABLE.iter().any(|one| one.mark == RecordCode::Role(*role));
             assert_ne!(by_name.contains(role), in_table, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn every_record_leads_back_to_its_row() {
+        for one in TABLE {
+            let of_role = matches!(one.mark, RecordCode::Role(_));
+            let kind = if of_role { RecordKind::Message } else { RecordKind::Timer };
+            assert_eq!(one.kind, kind, "{}", one.element);
+            let same = TABLE.iter().filter(|other| other.mark == one.mark).count();
+            // Both questions about the composition have the same record.
+            let is_introspection = one.mark == RecordCode::Role(MessageRole::Introspect);
+            assert_eq!(same, if is_introspection { 2 } else { 1 }, "{}", one.element);
+        }
+        for effect in [TimerEffect::Set, TimerEffect::Cancel] {
+            assert!(TABLE.iter().any(|one| one.mark == RecordCode::Timing(effect)), "{effect:?}");
         }
     }
 
