@@ -1,11 +1,12 @@
 //! A log in NATS on a cluster of three real brokers, each with its own store. Nodes are killed, suspended and
 //! restarted, one at a time and two at once, while an organism works over them.
 
+use std::path::Path;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, stream};
 use rustix::process::Signal;
-use systole::edges::log::nats::{NatsLogFault, TakeOverMode};
+use systole::edges::log::nats::{NatsLogFault, OpenNatsLog, TakeOverMode};
 use systole_core::types::ports::{Commit, LogFault, LogWriter as _, Position};
 use systole_soak::dice::SeededDice;
 use systole_soak::life::{self, LifeSettings};
@@ -16,7 +17,7 @@ use crate::far;
 use crate::kills::Trial;
 use crate::log_records::{Author, Folder, batch, root};
 use crate::ports;
-use crate::program::{PATIENCE, Running, systole};
+use crate::program::{PATIENCE, Running, systole, systole_in_time};
 use crate::pumps;
 
 /// The number of nodes in a cluster.
@@ -201,13 +202,19 @@ fn machine(cluster: &Cluster, urls: &str) -> tempfile::TempDir {
     pumps::machine_at(urls, "durability: relaxed, replicas: 3")
 }
 
+/// A question is answered. On a busy machine a cluster may elect its leader for longer than a command waits.
+fn is_heard(folder: &Path) {
+    let asked = systole_in_time(folder, &["ask", "hello"]);
+    assert_eq!(asked.stdout, "heard\n", "{asked:?}");
+}
+
 #[test]
 fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     let mut cluster = Cluster::start();
     let urls = cluster.urls();
     let folder = machine(&cluster, &urls);
     // While all nodes are there: two of three nodes cannot create a stream of three copies.
-    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    is_heard(folder.path());
     for stream in ["SYSTOLE_shop_LOG", "SYSTOLE_shop_BUS", "OBJ_SYSTOLE_shop_BLOBS"] {
         assert_eq!(cluster.copies(stream), 3, "{stream}");
     }
@@ -215,20 +222,13 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     cluster.leader(1, "SYSTOLE_shop_LOG");
     cluster.leader(1, "SYSTOLE_shop_BUS");
     // Until the others have elected a leader, no node answers requests to all.
-    let end = Instant::now() + PATIENCE;
-    let asked = loop {
-        let asked = systole(folder.path(), &["ask", "hello"]);
-        if asked.code != Some(5) || Instant::now() > end {
-            break asked;
-        }
-    };
-    assert_eq!(asked.stdout, "heard\n", "{asked:?}");
+    is_heard(folder.path());
     // While the organism runs, the reports of one node about the others are enough.
     cluster.node(0).start_again();
     let one = cluster.node(1).url();
     let folder = machine(&cluster, &one);
     let running = Running::organism(folder.path());
-    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    is_heard(folder.path());
     cluster.node(1).kill();
     pumps::until_taken(folder.path(), "k-1");
     running.signal(Signal::TERM);
@@ -240,7 +240,7 @@ fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     let mut cluster = Cluster::start();
     let folder = machine(&cluster, &cluster.urls());
     let running = Running::organism(folder.path());
-    assert_eq!(pumps::question(folder.path(), "k-1").status, 202);
+    pumps::until_taken(folder.path(), "k-1");
     cluster.node(1).kill();
     cluster.node(2).kill();
     let refused = pumps::question(folder.path(), "k-2");
@@ -254,7 +254,7 @@ fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     let started = systole(other.path(), &["ask", "hello"]);
     assert_eq!(started.code, Some(5), "{started:?}");
     assert!(
-        started.stderr.contains("no answer within") || started.stderr.contains("unavailable"),
+        ["bus.unreachable", "unavailable"].iter().any(|words| started.stderr.contains(words)),
         "{started:?}"
     );
     cluster.node(1).start_again();
@@ -263,7 +263,7 @@ fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     let taken = pumps::until_taken(folder.path(), "k-2");
     let again = pumps::question(folder.path(), "k-2");
     assert_eq!((&again.json["id"], &again.json["repeated"]), (&taken, &true.into()));
-    assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
+    is_heard(folder.path());
     running.signal(Signal::TERM);
     assert_eq!(running.end().code, Some(0));
 }
@@ -273,7 +273,7 @@ fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node()
     let mut cluster = Cluster::start();
     let (first, second) = (machine(&cluster, &cluster.urls()), machine(&cluster, &cluster.urls()));
     let one = Running::organism(first.path());
-    assert_eq!(systole(first.path(), &["ask", "hello"]).stdout, "heard\n");
+    is_heard(first.path());
     let mut two = Running::start(second.path(), &["run"]);
     two.says("stands by: ");
     let leader = cluster.leader(0, "SYSTOLE_shop_LOG");
@@ -281,7 +281,7 @@ fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node()
     one.signal(Signal::KILL);
     one.end();
     two.says("listens on");
-    assert_eq!(systole(second.path(), &["ask", "hello"]).stdout, "heard\n");
+    is_heard(second.path());
     two.signal(Signal::TERM);
     assert_eq!(two.end().code, Some(0));
 }
@@ -293,18 +293,35 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
     let urls = cluster.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",");
     let (folder, mut author) = (Folder::new(), Author::default());
     let open = || far::open_copies(runtime.handle(), &urls, &folder.log(), TakeOverMode::AtOnce, 3);
-    let mut log = open().unwrap();
+    let end = Instant::now() + PATIENCE;
+    // On a busy machine a cluster may elect its leader for longer than an answer may take.
+    let opened = |open: &dyn Fn() -> Result<OpenNatsLog, NatsLogFault>| loop {
+        match open() {
+            Err(NatsLogFault::Broker(_)) if Instant::now() < end => {}
+            other => break other,
+        }
+    };
+    let mut log = opened(&open).unwrap();
     let mut next = || batch([author.note(&root(1), 10)]);
-    assert_eq!(log.writer.commit(&next()), Commit::Committed(Position(1)));
+    let first = next();
+    let stored = std::iter::repeat_with(|| log.writer.commit(&first))
+        .find(|stored| !matches!(stored, Commit::NotNow(_)) || Instant::now() > end);
+    assert_eq!(stored, Some(Commit::Committed(Position(1))));
     // The state of a node that was left behind: without later messages.
     runtime.block_on(async {
-        let jetstream = jetstream::new(cluster.nodes.first().unwrap().client().await);
+        let mut jetstream = jetstream::new(cluster.nodes.first().unwrap().client().await);
+        jetstream.set_timeout(PATIENCE);
         let config = jetstream.get_stream("SYSTOLE_shop_LOG").await.unwrap().cached_info().config.clone();
-        jetstream.delete_stream("SYSTOLE_shop_LOG").await.unwrap();
-        jetstream.create_stream(config).await.unwrap();
+        loop {
+            // Either may be refused while a leader is elected.
+            let _deleted = jetstream.delete_stream("SYSTOLE_shop_LOG").await;
+            match jetstream.create_stream(config.clone()).await {
+                Ok(stream) if stream.cached_info().state.messages == 0 => break,
+                other => assert!(Instant::now() < end, "{other:?}"),
+            }
+        }
     });
     let waits = next();
-    let end = Instant::now() + PATIENCE;
     loop {
         let Commit::NotNow(words) = log.writer.commit(&waits) else { panic!("it was believed at once") };
         if words.contains("has lost what was stored at ") {
@@ -325,7 +342,7 @@ fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() 
         "{lost:?}"
     );
     drop(log);
-    let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = open().map(drop) else {
+    let Err(NatsLogFault::Log(LogFault::Apart { why, .. })) = opened(&open).map(drop) else {
         panic!("it was taken")
     };
     assert!(why.starts_with("it does not hold the bundle that the copy"), "{why}");

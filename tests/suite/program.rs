@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use systole::runtime::runfile::RunFile;
@@ -19,6 +19,14 @@ pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Whether it gave up since the brokers were too slow, or chose a leader; both happen on a busy machine.
+    fn met_a_slow_broker(&self) -> bool {
+        let signs = ["bus.unreachable", "temporarily unavailable", "ingress.unavailable"];
+        self.code == Some(5) && signs.iter().any(|sign| self.stderr.contains(sign))
+    }
 }
 
 fn command(folder: &Path, arguments: &[&str]) -> Command {
@@ -35,6 +43,17 @@ fn command(folder: &Path, arguments: &[&str]) -> Command {
 /// Runs a command to its end.
 pub(crate) fn systole(folder: &Path, arguments: &[&str]) -> Ran {
     Running::of(command(folder, arguments).spawn().unwrap()).end()
+}
+
+/// The same, until the broker is quick enough for it.
+pub(crate) fn systole_in_time(folder: &Path, arguments: &[&str]) -> Ran {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let ran = systole(folder, arguments);
+        if !ran.met_a_slow_broker() || Instant::now() > end {
+            return ran;
+        }
+    }
 }
 
 /// The same with these variables in its environment.
@@ -110,10 +129,27 @@ impl Running {
 
     /// The same with these options, such as `--set`.
     pub(crate) fn organism_set(folder: &Path, options: &[&str], variables: &[(&str, &str)]) -> Running {
-        let mut command = command(folder, &[&["run"], options].concat());
-        let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
-        running.says("its log is");
-        running
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let mut command = command(folder, &[&["run"], options].concat());
+            let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
+            if running.will_say("its log is") {
+                return running;
+            }
+            let ran = running.end();
+            assert!(ran.met_a_slow_broker() && Instant::now() < end, "it does not start: {ran:?}");
+        }
+    }
+
+    /// Waits for a line on stderr that contains this, or for the end of stderr.
+    fn will_say(&mut self, wanted: &str) -> bool {
+        while let Ok(line) = self.stderr.recv_timeout(PATIENCE) {
+            self.heard.1.push_str(&line);
+            if line.contains(wanted) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Waits for a line on stderr that contains this.
