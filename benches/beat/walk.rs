@@ -259,7 +259,7 @@ pub(crate) fn message(key: &str, document: Vec<u8>, thread: Option<&ThreadId>) -
 
 /// Sends a message and waits for its receipt.
 pub(crate) async fn ask(organism: &Organism, message: ClientMessage) {
-    let reply = organism.ask(message).await;
+    let reply = organism.front().ask(message).await;
     assert!(matches!(reply, Some(SenderReply::Receipt(..))), "a message is taken: {reply:?}");
 }
 

@@ -158,7 +158,7 @@ fn configured(
     let known = known.collect();
     let pump = parties.first().map_or("_pump", |party| party.key.as_str());
     let seed = keyfiles::seed(&keyfiles::path(&folder.keys(), pump)).map_err(keyless)?;
-    Ok((known, Credentials::Nkey(seed)))
+    Ok((known, Credentials::nkey(seed)))
 }
 
 fn keyless(keyless: KeyFilesFault) -> BrokerStartFault {

@@ -92,13 +92,8 @@ pub struct RestChannels {
     pub look: Arc<Notify>,
 }
 
-/// Runs until it is asked to stop or the log breaks.
-pub async fn run(engine: Engine, lines: LoopChannels) -> LoopEnd {
-    run_with(engine, lines, None).await
-}
-
-/// Like `run`, for a test that skips time.
-pub async fn run_with(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
+/// Runs until it is asked to stop or the log breaks. `rests` are the channels of a test that skips time.
+pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<RestChannels>) -> LoopEnd {
     engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {

@@ -18,7 +18,7 @@ use super::skipping::RehearsalParts;
 use super::spoken::Voice;
 use super::tail::LogTail;
 use super::validators::{CompositionPages, Raw, TellsOfItsFall, ValidatorQueue, Validators};
-use super::waiting::{SenderReply, WaitingRoom};
+use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
@@ -38,7 +38,6 @@ use systole_core::pump::wake::{self, RecoveredLog};
 use systole_core::rules::admit;
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::UnmatchedDocument;
-use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{
     CarrierReport, Clock, Leases, LogBatch, LogReader, LogWriter, Position, StepObserver,
 };
@@ -250,16 +249,6 @@ impl Organism {
         &self.front
     }
 
-    /// Sends in a message from outside and waits for its receipt.
-    pub async fn ask(&self, message: ClientMessage) -> Option<SenderReply> {
-        self.front.ask(message).await
-    }
-
-    /// Ends a thread.
-    pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
-        self.front.cancel(by, thread).await
-    }
-
     /// The running composition.
     pub fn composition(&self) -> &Arc<Composition> {
         self.front.composition()
@@ -410,7 +399,7 @@ fn start_pump(
     let to_close = room.clone();
     let work = async move {
         // The code that stops the organism receives this result. If no one does, the process is ending.
-        drop(end.send(pump_loop::run_with(engine, lines, rests).await));
+        drop(end.send(pump_loop::run(engine, lines, rests).await));
         room.close();
     };
     // Everyone still waiting for a receipt learns that no answer will come.
@@ -438,7 +427,7 @@ fn start_sorter(
                 }
                 CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
                 CarrierReport::Joined { listener } => pump.send(PumpInput::Joined(listener)).await.is_ok(),
-                CarrierReport::Left { listener, words, .. } => {
+                CarrierReport::Left { listener, words } => {
                     pump.send(PumpInput::Left { listener, words }).await.is_ok()
                 }
             };

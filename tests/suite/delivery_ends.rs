@@ -77,7 +77,7 @@ async fn after_five_deaths_in_a_row_a_listener_is_down_until_it_stays_up() {
         stage.expect("left: exited 3", "last words on stderr: no here").await;
     }
     stage.expect("joined", "").await;
-    stage.expect("down: exited 3", "last words on stderr: no here").await;
+    stage.expect("left: exited 3", "last words on stderr: no here").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: exited 3", "no here").await;
     // Two more failed tries change nothing for the pump, so they are not reported.
@@ -110,7 +110,7 @@ async fn a_program_that_is_not_there_is_down_at_once() {
         ("./etc", "cannot start ./etc", " from /: this user may not run it"),
     ] {
         let mut stage = cast(Reach::Process(program(&[run], "/".into()))).start();
-        stage.expect(&format!("down: {tried}"), why).await;
+        stage.expect(&format!("left: {tried}"), why).await;
         stage.hand("d1");
         stage.expect(&format!("gone d1 listener.down: {tried}"), "").await;
     }

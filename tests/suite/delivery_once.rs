@@ -129,7 +129,7 @@ async fn a_program_that_is_not_there_is_down_until_it_is() {
     let folder = folder("not_there_yet");
     let reach = program(&["./answer.sh"], folder.clone());
     let mut stage = cast(Reach::Process(ListenerProgram { stays: false, ..reach })).start();
-    stage.expect("down: cannot start ./answer.sh from /", ": there is no such program").await;
+    stage.expect("left: cannot start ./answer.sh from /", ": there is no such program").await;
     stage.hand("d1");
     stage.expect("gone d1 listener.down: cannot start ./answer.sh", "").await;
     // A link to a program that no process has open for writing.

@@ -84,13 +84,13 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
     leads.hand("of the second");
     lie(&server, &mut leads, &["of the second"]).await;
     ousted.expect("gone of the first listener.lost", "another pump has taken the log over").await;
-    ousted.expect("down", "another pump has taken the log over").await;
+    ousted.expect("left: ", "another pump has taken the log over").await;
     assert_eq!(lying(&server).await, ["of the second"]);
     // It also sends nothing more.
     ousted.hand("too late");
     // By then it may have found out again that it is down, from the consumer that the other carrier made.
     let mut said = ousted.report().await;
-    while said.starts_with("down: ") {
+    while said.starts_with("left: ") {
         said = ousted.report().await;
     }
     // It may see the consumer while it puts a new fence for this delivery. Then it reports the delivery as lost, although

@@ -179,7 +179,7 @@ impl Stage {
         self.carriers.call_back(&token(delivery), why);
     }
 
-    /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`, `down: …`.
+    /// The next report, as a line: `joined`, `said …`, `gone TOKEN CODE: …`, `left: …`.
     pub(crate) async fn report(&mut self) -> String {
         line(self.next().await)
     }
@@ -234,8 +234,7 @@ fn line(report: CarrierReport) -> String {
         CarrierReport::Gone { token, code, words } => format!("gone {} {}: {words}", token.0, code.as_str()),
         CarrierReport::NotNow { token, words } => format!("not now {}: {words}", token.0),
         CarrierReport::Joined { .. } => "joined".to_owned(),
-        CarrierReport::Left { words, down: false, .. } => format!("left: {words}"),
-        CarrierReport::Left { words, down: true, .. } => format!("down: {words}"),
+        CarrierReport::Left { words, .. } => format!("left: {words}"),
     }
 }
 

@@ -11,7 +11,9 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::json::{self, Value};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
 use crate::record::{RecordHash, RecordId};
 
 /// The history of one client.
@@ -22,13 +24,14 @@ pub struct ClientHistory {
 }
 
 /// One sending of a message.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct SentMessage {
     /// The client's name.
     pub client: String,
     /// The message's key.
     pub key: String,
     /// The hash of its bytes.
+    #[serde(deserialize_with = "hash")]
     pub sha256: RecordHash,
     /// The receipt; none if none came.
     pub acked: Option<HistoryReceipt>,
@@ -41,24 +44,26 @@ pub struct SentMessage {
 }
 
 /// The pump's receipt.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct HistoryReceipt {
     /// The thread.
     pub thread: String,
     /// The record of the thread.
     pub seq: u64,
     /// The record's id.
+    #[serde(deserialize_with = "id")]
     pub id: RecordId,
     /// Its place in the log.
     pub position: u64,
 }
 
 /// An answer as a client saw it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 pub struct SeenAnswer {
     /// The record of the thread.
     pub seq: u64,
     /// The hash of its payload.
+    #[serde(deserialize_with = "hash")]
     pub sha256: RecordHash,
 }
 
@@ -93,47 +98,20 @@ impl ClientHistory {
     pub fn parse(text: &str) -> Result<ClientHistory, HistoryFault> {
         let mut sent = Vec::new();
         for (number, line) in text.split_inclusive('\n').enumerate() {
-            match json::parse(line).as_ref().and_then(SentMessage::of) {
-                Some(line) => sent.push(line),
-                None if line.trim().is_empty() || !line.ends_with('\n') => {}
-                None => return Err(HistoryFault::Line(number + 1)),
+            match serde_json::from_str(line) {
+                Ok(line) => sent.push(line),
+                Err(_) if line.trim().is_empty() || !line.ends_with('\n') => {}
+                Err(_) => return Err(HistoryFault::Line(number + 1)),
             }
         }
         Ok(ClientHistory { sent })
     }
 }
 
-impl SentMessage {
-    fn of(line: &Value) -> Option<SentMessage> {
-        Some(SentMessage {
-            client: line.get("client")?.text()?.to_owned(),
-            key: line.get("key")?.text()?.to_owned(),
-            sha256: hash(line)?,
-            acked: some(line.get("acked"), |acked| {
-                Some(HistoryReceipt {
-                    thread: acked.get("thread")?.text()?.to_owned(),
-                    seq: acked.get("seq")?.number()?,
-                    id: RecordId::parse(acked.get("id")?.text()?)?,
-                    position: acked.get("position")?.number()?,
-                })
-            })?,
-            refused: some(line.get("refused"), |code| code.text().map(str::to_owned))?,
-            answer: some(line.get("answer"), |answer| {
-                Some(SeenAnswer { seq: answer.get("seq")?.number()?, sha256: hash(answer)? })
-            })?,
-            token: some(line.get("token"), |token| token.text().map(str::to_owned))?,
-        })
-    }
+fn hash<'d, D: Deserializer<'d>>(text: D) -> Result<RecordHash, D::Error> {
+    RecordHash::parse(&String::deserialize(text)?).ok_or_else(|| D::Error::custom("no hash"))
 }
 
-fn hash(of: &Value) -> Option<RecordHash> {
-    RecordHash::parse(of.get("sha256")?.text()?)
-}
-
-/// A value that may be absent, but must not have another form.
-fn some<T>(value: Option<&Value>, read: impl Fn(&Value) -> Option<T>) -> Option<Option<T>> {
-    match value {
-        None => Some(None),
-        Some(value) => read(value).map(Some),
-    }
+fn id<'d, D: Deserializer<'d>>(text: D) -> Result<RecordId, D::Error> {
+    RecordId::parse(&String::deserialize(text)?).ok_or_else(|| D::Error::custom("no id"))
 }

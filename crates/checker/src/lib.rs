@@ -14,7 +14,6 @@ pub mod log;
 pub mod record;
 pub mod report;
 
-mod json;
 mod ledger;
 mod meaning;
 mod path;

@@ -79,7 +79,7 @@ impl Way<'_> {
     /// Ends a thread and everything below it.
     pub(super) async fn cancel(&self, thread: &ThreadId) -> Decided<()> {
         match self {
-            Way::Here(organism) => match organism.cancel(Name::operator(), thread.clone()).await {
+            Way::Here(organism) => match organism.front().cancel(Name::operator(), thread.clone()).await {
                 Some(SenderReply::Done | SenderReply::Receipt(..)) => Decided::Done(()),
                 Some(SenderReply::Refused(refusal)) => {
                     Decided::Refused(Box::new(ApiRefusal::from(&*refusal)))

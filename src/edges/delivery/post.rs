@@ -89,9 +89,8 @@ impl Post {
     }
 
     /// The listener's program ended.
-    pub(super) async fn left(&self, words: &str, down: bool) {
-        self.report(CarrierReport::Left { listener: self.listener.clone(), words: words.to_owned(), down })
-            .await;
+    pub(super) async fn left(&self, words: &str) {
+        self.report(CarrierReport::Left { listener: self.listener.clone(), words: words.to_owned() }).await;
     }
 
     /// Nothing that waits on the mailbox will be delivered.
@@ -113,7 +112,7 @@ impl Post {
     /// The listener's task panicked: the fault is ours, and everyone who waits for the task gets an answer.
     pub(super) async fn fallen(self, panicked: PanicMessage) {
         let words = format!("the carrier panicked: {}", panicked.0);
-        self.left(&words, true).await;
+        self.left(&words).await;
         self.close(Code::ListenerLost, &words).await;
     }
 

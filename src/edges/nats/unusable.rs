@@ -16,8 +16,8 @@ pub enum BrokerFault {
     #[error("the broker's address {why}")]
     Address { why: String },
     /// Nothing can be signed with the credentials.
-    #[error("the broker's credentials are not {what}")]
-    Credentials { what: &'static str, fix: &'static str },
+    #[error("the broker's credentials are not the seed of an nkey")]
+    Credentials,
     /// No server answers, or the connection broke.
     #[error("the broker at {address} cannot be reached: {why}")]
     Unreachable { address: String, why: String },
@@ -25,8 +25,8 @@ pub enum BrokerFault {
     #[error("the broker at {address} gave no answer within {} ms when {what}", patience.as_millis())]
     Silent { address: String, what: String, patience: Duration },
     /// It does not know these credentials.
-    #[error("the broker at {address} does not let in {who}")]
-    Unauthorized { address: String, who: String },
+    #[error("the broker at {address} does not let in a client {}", if *shows_key { "with this nkey" } else { "without credentials" })]
+    Unauthorized { address: String, shows_key: bool },
     /// It lets the pump or an auditor in, and does not let it do its work.
     #[error("the broker at {address} forbids the {who} what it needs: {what}")]
     Forbidden { address: String, who: &'static str, what: String },
@@ -69,7 +69,7 @@ impl BrokerFault {
     /// The code in the table.
     pub fn code(&self) -> Code {
         match self {
-            BrokerFault::Address { .. } | BrokerFault::Credentials { .. } => Code::ConfigValue,
+            BrokerFault::Address { .. } | BrokerFault::Credentials => Code::ConfigValue,
             BrokerFault::Unreachable { .. } | BrokerFault::Silent { .. } | BrokerFault::Unseen { .. } => {
                 Code::BusUnreachable
             }
@@ -101,7 +101,7 @@ impl BrokerFault {
             BrokerFault::Address { .. } => {
                 "nats://HOST:PORT, or tls://HOST:PORT, with the credentials beside it"
             }
-            BrokerFault::Credentials { fix, .. } => fix,
+            BrokerFault::Credentials => "the seed of a user, which begins with SU",
             BrokerFault::Unreachable { .. } => "start nats-server there, or the address where it listens",
             BrokerFault::Silent { .. } => {
                 "check that this is a nats-server, and whether load or its disk slows it down; see its log"

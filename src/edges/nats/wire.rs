@@ -158,19 +158,19 @@ impl Wire {
                 std::future::ready(())
             });
         let options = match credentials {
-            Some(credentials) => credentials.show(options)?,
+            Some(credentials) => credentials.show(options),
             None => options,
         };
+        let shows_key = credentials.is_some();
         let client = match timeout(patience, options.connect(servers)).await {
             Ok(Ok(client)) => client,
-            Ok(Err(error)) => return Err(not_in(address, credentials, &error, patience)),
+            Ok(Err(error)) => return Err(not_in(address, shows_key, &error, patience)),
             Err(_) => {
                 return Err(BrokerFault::Silent { address, what: "it was called".to_owned(), patience });
             }
         };
         let mut jetstream = caller.jetstream(organism, client.clone());
         jetstream.set_timeout(patience);
-        let shows_key = credentials.is_some();
         Ok(Wire { client, jetstream, address, patience, caller, shows_key, forbidden, link })
     }
 
@@ -337,21 +337,14 @@ fn address(server: &ServerAddr) -> String {
 }
 
 /// Why the connection was not made.
-fn not_in(
-    address: String,
-    credentials: Option<&Credentials>,
-    error: &ConnectError,
-    patience: Duration,
-) -> BrokerFault {
-    match (error.kind(), credentials) {
-        (ConnectErrorKind::AuthorizationViolation, _) => {
-            BrokerFault::Unauthorized { address, who: Credentials::who(credentials) }
-        }
-        (ConnectErrorKind::Authentication, Some(credentials)) => credentials.unreadable(),
-        (ConnectErrorKind::TimedOut, _) => {
+fn not_in(address: String, shows_key: bool, error: &ConnectError, patience: Duration) -> BrokerFault {
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation => BrokerFault::Unauthorized { address, shows_key },
+        ConnectErrorKind::Authentication if shows_key => BrokerFault::Credentials,
+        ConnectErrorKind::TimedOut => {
             BrokerFault::Silent { address, what: "it was called".to_owned(), patience }
         }
-        (ConnectErrorKind::Dns, _) => {
+        ConnectErrorKind::Dns => {
             BrokerFault::Unreachable { address, why: "the name of the machine is not known".to_owned() }
         }
         _ => {

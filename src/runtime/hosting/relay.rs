@@ -112,9 +112,7 @@ impl Relays {
                 }
                 CarrierReport::NotNow { token, .. } => self.goes(&token.0, Report::NotNow).await,
                 CarrierReport::Joined { .. } => {}
-                CarrierReport::Left { listener, words, .. } => {
-                    (self.tell)(&listener, &HostEvent::Fell(words))
-                }
+                CarrierReport::Left { listener, words } => (self.tell)(&listener, &HostEvent::Fell(words)),
             }
         }
     }

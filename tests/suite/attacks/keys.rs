@@ -87,7 +87,7 @@ async fn row_29_a_key_that_another_client_used_is_still_free() {
             to: None,
             thread: None,
         };
-        match organism.ask(message).await.unwrap() {
+        match organism.front().ask(message).await.unwrap() {
             SenderReply::Receipt(receipt, _) => receipt,
             other => panic!("{other:?}"),
         }

@@ -47,7 +47,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
         {}
     };
     stop.send(Duration::from_millis(100)).unwrap();
-    let all = async { tokio::join!(run(engine, lines), talking).0 };
+    let all = async { tokio::join!(run(engine, lines, None), talking).0 };
     let ended = tokio::time::timeout(PATIENCE, all).await;
     assert_eq!(ended.expect("the end never came"), LoopEnd::Drained(1));
 }
@@ -82,7 +82,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     };
     let taken = tokio::select! {
         taken = flood => taken,
-        ended = run(engine, lines) => panic!("{ended:?}"),
+        ended = run(engine, lines, None) => panic!("{ended:?}"),
     };
     assert!((60..80).contains(&taken), "{taken}");
 }
@@ -99,7 +99,7 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     drop(settled);
     let batches = Box::new(|_, _| BatchHandover::Over);
     let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock: outside };
-    assert_eq!(run(engine, lines).await, LoopEnd::Broken("the writer of the log is gone".to_owned()));
+    assert_eq!(run(engine, lines, None).await, LoopEnd::Broken("the writer of the log is gone".to_owned()));
 }
 
 /// No other input may come for a long time: an input that waits for the log must not wait for another
@@ -150,7 +150,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     };
     let is_answered = tokio::select! {
         answered = answered => answered,
-        ended = run(engine, lines) => panic!("{ended:?}"),
+        ended = run(engine, lines, None) => panic!("{ended:?}"),
     };
     assert!(is_answered, "the question waits for something else to come");
 }

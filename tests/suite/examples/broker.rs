@@ -10,7 +10,7 @@ use systole_core::types::record::Record;
 
 use super::outside::records;
 use super::{Book, words};
-use crate::broker::Server;
+use crate::broker::{KEY, Server};
 use crate::broker_fitness::pretender;
 use crate::managed::{client, house, start};
 use crate::program::PATIENCE;
@@ -19,8 +19,8 @@ use crate::stage::name;
 pub(super) async fn show(book: &mut Book) {
     let mut server = Server::with("authorization { users: [{user: pump, password: right}] }");
     let url = server.url();
-    let wrong = Credentials::User { name: "pump".into(), password: "wrong".into() };
-    write(book, Code::BusForbidden, "a password that the broker does not know", &url, Some(&wrong)).await;
+    let unknown = Credentials::nkey(KEY.0);
+    write(book, Code::BusForbidden, "a key that the broker does not know", &url, Some(&unknown)).await;
     server.stop();
     write(book, Code::BusUnreachable, "a broker that does not run", &url, None).await;
     let old = format!("nats://{}", pretender("2.9.10"));

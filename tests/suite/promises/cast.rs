@@ -194,7 +194,13 @@ impl House {
         to: Option<&str>,
         thread: Option<&str>,
     ) -> Result<Receipt, String> {
-        match self.organism.ask(House::message(key, document, to, thread)).await.expect("the pump answers") {
+        match self
+            .organism
+            .front()
+            .ask(House::message(key, document, to, thread))
+            .await
+            .expect("the pump answers")
+        {
             SenderReply::Receipt(receipt, _) => Ok(receipt),
             SenderReply::Refused(refusal) => Err(refusal.code.as_str().to_owned()),
             SenderReply::Done => panic!("a message is not an order"),

@@ -165,7 +165,7 @@ async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
     let plan = "[[spawn(say('boss', \"[[spawn(say('sloth', ''), 'grandchild'), say('sloth', '')]]\"), 'child'), say('sloth', '')]]";
     let receipt = house.send("k", &say("boss", plan), None, None).await.unwrap();
     house.until("the grandchild begins", |r| r.header.thread.as_str().ends_with(".child.grandchild")).await;
-    let done = house.organism.cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
+    let done = house.organism.front().cancel(Name::operator(), receipt.thread.clone()).await.unwrap();
     assert!(matches!(done, SenderReply::Done), "{done:?}");
     let ended: Vec<String> = house
         .records()

@@ -382,8 +382,6 @@ pub enum CarrierReport {
         listener: Name,
         /// The details.
         words: String,
-        /// Whether its waiting calls should fail: the program is not restarted before a pause.
-        down: bool,
     },
 }
 

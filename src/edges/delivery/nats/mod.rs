@@ -79,7 +79,7 @@ async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
             Err(words) => (false, words),
         };
         if !is_down {
-            post.left(&words, true).await;
+            post.left(&words).await;
             is_down = true;
         }
         let lost = post.mailbox.settle_all();
@@ -278,7 +278,7 @@ impl Line {
         // Each of them would wait as long for the same answer.
         post.refuse_waiting(words).await;
         if !std::mem::replace(&mut self.is_cut, true) {
-            post.left(words, true).await;
+            post.left(words).await;
         }
     }
 

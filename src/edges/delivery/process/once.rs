@@ -40,7 +40,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     let mut missing = program::missing(&place.program, &place.badge, &place.around);
     match &missing {
         None => post.joined().await,
-        Some(words) => post.left(words, true).await,
+        Some(words) => post.left(words).await,
     }
     let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
     look_again.reset();
@@ -64,7 +64,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
                 missing = program::missing(&place.program, &place.badge, &place.around);
                 match &missing {
                     None if was_missing => post.joined().await,
-                    Some(words) if !was_missing => post.left(words, true).await,
+                    Some(words) if !was_missing => post.left(words).await,
                     _ => {}
                 }
             }
@@ -140,7 +140,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
             Err(Unstarted::Never(words)) => return Outcome::Gone(Code::ListenerDown, words),
             Err(Unstarted::NotNow(words)) => {
                 if !short.swap(true, Ordering::Relaxed) {
-                    post.left(&words, false).await;
+                    post.left(&words).await;
                 }
                 return Outcome::NotNow(words);
             }

@@ -55,7 +55,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
             // Without its words: a program's words may hold secrets, and belong in the thread.
             tracing::warn!(listener = %post.listener, "still down");
         } else {
-            post.left(&end.words, down).await;
+            post.left(&end.words).await;
         }
         if pause(&post, deaths, down, &end.words).await.is_break() {
             return post.close(Code::ListenerDown, &end.words).await;
@@ -74,7 +74,7 @@ async fn begin(post: &Post, place: &Workplace) -> std::ops::ControlFlow<String, 
             Err(Unstarted::NotNow(words)) => words,
         };
         if tries == 0 {
-            post.left(&words, false).await;
+            post.left(&words).await;
         }
         tries = LONGEST_TRIES.min(tries + 1);
         let mut over = pin!(tokio::time::sleep(Duration::from_millis(post.pace.pause_ms(tries))));
