@@ -156,7 +156,7 @@ fn outcome(record: &Record) -> Option<String> {
     match (h.kind, h.code) {
         (RecordKind::Terminal, _) => {
             let how = if h.code == Some(RecordCode::Ended) { "ended by " } else { "cancelled by " };
-            Some([how, h.to.as_ref().map_or("core", |by| by.as_str())].concat())
+            Some(format!("{how}{}", h.to.as_ref().map_or("core", |by| by.as_str())))
         }
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) if is_top => {
             let seen = glance(&record.body);
@@ -187,7 +187,7 @@ impl ThreadEntry {
             if self.paused.is_some() { paint(TextTone::Held, self.state()) } else { self.state().to_owned() };
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
-            [text, &" ".repeat(blanks)].concat()
+            format!("{text}{}", " ".repeat(blanks))
         };
         let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
         let (room, run, words) = (layout::columns(), self.run(), self.told());

@@ -176,8 +176,8 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
     if let LogFault::InUse { path, pid } = fault
         && let Some(StandbyStatus { pid, leader }) = StandbyStatus::of(Path::new(path), *pid)
     {
-        let who = ["process ", &pid.to_string(), " stands by on ", path, ": ", &leader, " has the log"];
-        let exit = screen.fail(CommandExit::Unavailable, who.concat());
+        let who = format!("process {pid} stands by on {path}: {leader} has the log");
+        let exit = screen.fail(CommandExit::Unavailable, who);
         screen.say("  try: the same there; the reading commands work here as well");
         return exit;
     }

@@ -176,11 +176,11 @@ impl Words {
 /// Puts a reason into words.
 pub(super) fn words(reason: &WaitReason, now: Millis) -> Words {
     let attempt = attempt_of(reason);
-    let told = |brief: &[&str]| Words::of(reason, brief.concat());
+    let told = |brief: String| Words::of(reason, brief);
     match &reason.cause {
         CallWait::Held { behind } => {
             let wait = format!("for call {} of the same thread, which came first", behind.as_str());
-            told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
+            told(format!("is held until call {} is over", behind.as_str())).waiting(wait)
         }
         CallWait::Person { id, element, until, unknown, .. } => {
             for_person(reason, (*id, element, *until), unknown.as_deref(), now)
@@ -193,33 +193,32 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> Words {
             };
             let command = format!("systole resume {which}");
             let wait = format!("for a person who resumes {whose}");
-            let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
+            let words = told(format!("waits while {whose} is paused, {attempt}")).waiting(wait);
             words.ending(command.clone()).by(command)
         }
         CallWait::Joining { answered, items } => {
             let calls = if *items == 1 { " item" } else { " items" };
-            told(&[&answered.to_string(), " of ", &items.to_string(), calls, " answered"])
+            told(format!("{answered} of {items}{calls} answered"))
         }
         CallWait::Awaiting { finished, enough, timer } => {
             awaiting(reason, *finished, *enough, timer.as_ref(), now)
         }
         CallWait::BackOff { until } => {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
-            told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
+            told(format!("{attempt} in back-off for {}", spoken(until.since(now)))).ending(ends)
         }
         CallWait::Queued { place, slots } => {
-            let (place, listener) = (place.to_string(), reason.listener.as_str());
+            let listener = reason.listener.as_str();
             let ends =
                 format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
-            told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
-                .ending(ends)
+            told(format!("{attempt} waits for a slot, number {place} behind {slots} out")).ending(ends)
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            told(&[&attempt, " out for ", &spoken(now.since(reason.since))]).ending(ends)
+            told(format!("{attempt} out for {}", spoken(now.since(reason.since)))).ending(ends)
         }
-        CallWait::Stopped => told(&["waits for the organism to run, ", &attempt]),
-        CallWait::Unknown { why } => told(&["its configuration cannot be read"])
+        CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
+        CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
             .ending(format!("nothing, as it stands: {}", plain(why))),
     }
 }

@@ -158,12 +158,11 @@ fn unserved(
 }
 
 fn not_amended(approval: &Approval) -> Refusal {
-    let words = [
-        "approval ",
-        &approval.id.to_string(),
-        " asks for one more attempt; its listener has seen the payload already, so it cannot be changed",
-    ];
-    Refusal::new(Code::MismatchedApproval, words.concat()).fixed_by("approve or reject it")
+    let words = format!(
+        "approval {} asks for one more attempt; its listener has seen the payload already, so it cannot be changed",
+        approval.id
+    );
+    Refusal::new(Code::MismatchedApproval, words).fixed_by("approve or reject it")
 }
 
 /// Records the payload that goes out in place of the one that waits.

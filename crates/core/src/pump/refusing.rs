@@ -67,13 +67,12 @@ pub(super) fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> Thre
 
 /// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
 fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Refusal {
-    let words = [
-        "too many of your messages were refused; this one was only counted. ",
+    let words = format!(
+        "too many of your messages were refused; this one was only counted. {}: {}",
         refusal.code.as_str(),
-        ": ",
-        &refusal.message,
-    ];
-    Refusal { code: throttled_code(d, to), message: words.concat().into(), hash: None, ..refusal }
+        refusal.message
+    );
+    Refusal { code: throttled_code(d, to), message: words.into(), hash: None, ..refusal }
 }
 
 pub(super) fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {

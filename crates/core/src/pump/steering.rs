@@ -115,8 +115,9 @@ pub(super) fn room(d: &DecisionBuilder<'_>, thread: &ThreadId, word: &Word<'_>) 
     let path = d.thread(thread).and_then(first_top_call).ok_or_else(resting)?;
     let call = d.call(thread, &path).ok_or_else(resting)?;
     if word.to.is_some_and(|to| *to != call.listener) {
-        let words = ["the thread works on a call to ", call.listener.as_str(), ", which does not take this"];
-        return Err(Refusal::new(Code::NotAPeer, words.concat()));
+        let words =
+            format!("the thread works on a call to {}, which does not take this", call.listener.as_str());
+        return Err(Refusal::new(Code::NotAPeer, words));
     }
     let listener = d.listener(call.config, &call.listener);
     if word.is_dangerous || listener.is_some_and(|l| l.approval.always) {

@@ -160,10 +160,11 @@ impl Outbox {
         let document = delivery.document();
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
-            let (bytes, most) = (document.len().to_string(), most.to_string());
-            let words =
-                ["the delivery has ", &bytes, " bytes, and the broker takes ", &most, " with their headers"];
-            return Sent::Refused(words.concat());
+            let words = format!(
+                "the delivery has {} bytes, and the broker takes {most} with their headers",
+                document.len()
+            );
+            return Sent::Refused(words);
         }
         let token = &delivery.lease.token;
         for _ in 0..fence::ROUNDS {

@@ -249,8 +249,8 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, N
                         continue;
                     }
                     if let Some(lost) = held.upgrade() {
-                        let words = ["the log ", stream.name(), " was taken over by ", &sign.to_string()];
-                        LogOwnership { lost }.lose(&words.concat());
+                        let words = format!("the log {} was taken over by {sign}", stream.name());
+                        LogOwnership { lost }.lose(&words);
                     }
                 }
                 // Lost, or the lead was dropped.
