@@ -106,7 +106,7 @@ pub fn named(
     let mut found = None;
     for thread in &threads {
         if found.is_none() {
-            found = halved(reader, thread, id)?.map(|seq| (thread.clone(), seq));
+            found = by_bisection(reader, thread, id)?.map(|seq| (thread.clone(), seq));
         }
     }
     if found.is_none() {
@@ -144,7 +144,7 @@ fn made(id: MessageId) -> Millis {
 }
 
 /// The number of the record with that id, if the thread's times are in order.
-fn halved(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
+fn by_bisection(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
     let moment = made(id);
     let mut low = first_after(|seq| {
         let page = reader.of_thread(thread, seq, 1)?;

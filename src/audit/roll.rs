@@ -107,9 +107,11 @@ fn entry(
         (thread.touched, words)
     };
     let at_work = |id: &ThreadId| whole.at_work(id);
-    let purses =
-        thread.purses.keys().filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
-    let used = purses
+    let budget_uses = thread
+        .budget_uses
+        .keys()
+        .filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
+    let used = budget_uses
         .fold(UsedAmounts::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();

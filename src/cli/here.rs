@@ -80,13 +80,13 @@ pub(super) async fn start_or_stand_by(
 }
 
 /// Starts it for one order: it sends nothing.
-pub(super) async fn start_still(
+pub(super) async fn start_without_deliveries(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
     let plan = plan(screen, place, file, true)?;
-    let started = Organism::start_still(plan).await;
+    let started = Organism::start_without_deliveries(plan).await;
     started.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 

@@ -61,7 +61,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let prompt = StoredLink::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     // Failed requests are known as well, and may be repeated.
-    while let PriorCall::Known(outcome) = past.standing(&prompt.hash) {
+    while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }

@@ -26,10 +26,10 @@ pub(super) fn refuse_outside_calls(
     let place = living(d, thread);
     let Refused { mut refusal, kept } = refused;
     if !d.has_room(to) {
-        d.toll(to, Some(place));
+        d.charge_refusal(to, Some(place));
         return throttled_refusal(d, to, refusal);
     }
-    d.toll(to, None);
+    d.charge_refusal(to, None);
     if let Some(bytes) = &kept {
         // Whichever check refused it: if bytes have no place in a call, at most an excerpt is kept.
         let fits = bytes.len() <= limits::EXCERPT_BYTES;

@@ -141,10 +141,10 @@ async fn attempt(
     bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
     let nothing = LogBatch::default();
     let sealed = bundle_writer.seal(&nothing, Stands::Owned);
-    let quill = bundle_writer.quill();
-    let written = match quill.write(&sealed, false).await {
+    let upload = bundle_writer.upload();
+    let written = match upload.write(&sealed, false).await {
         // It may be stored all the same.
-        Written::NotYet(_) => quill.write(&sealed, true).await,
+        Written::NotYet(_) => upload.write(&sealed, true).await,
         written => written,
     };
     match written {
