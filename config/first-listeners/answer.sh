@@ -1,5 +1,5 @@
 #!/bin/sh
-# The request comes on stdin; what this prints is the answer; exit 0 says that it is one.
+# The request comes on stdin. The output is the answer. Exit 0 means success.
 words=$(sed -n 's/.*<ask[^>]*>\([^<]*\)<.*/\1/p')
 [ -n "$words" ] || { echo "no question" >&2; exit 1; }
 printf '<answer xmlns="https://xml-pipeline.org/ns/talk/v1">You asked: %s</answer>\n' "$words"

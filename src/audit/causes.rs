@@ -25,8 +25,8 @@ const ONE_COMMIT: u64 = 256;
 /// A record, and its position in the log.
 pub type PlacedRecord = (Position, Record);
 
-fn damaged(position: Position, why: &[&str]) -> LogFault {
-    LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
+fn damaged(position: Position, why: String) -> LogFault {
+    LogFault::Damaged { path: "the log".to_owned(), position, why }
 }
 
 /// A record by its number, checked against the record before it; `None` if the thread has no such record.
@@ -37,20 +37,16 @@ pub fn at(reader: &dyn LogReader, thread: &ThreadId, seq: u64) -> Result<Option<
     if record.header.seq < seq {
         return Ok(None);
     }
-    let number = seq.to_string();
     let before = match page.pop() {
         Some((_, before)) => before.head,
         None if seq == 1 => head_zero(thread),
         None => {
-            return Err(damaged(
-                position,
-                &["the record before #", &number, " of ", thread.as_str(), " is missing"],
-            ));
+            return Err(damaged(position, format!("the record before #{seq} of {thread} is missing")));
         }
     };
     if !record.verifies(before) {
-        let why = ["record ", &number, " of thread ", thread.as_str(), " does not follow the one before it"];
-        return Err(damaged(position, &why));
+        let why = format!("record {seq} of thread {thread} does not follow the one before it");
+        return Err(damaged(position, why));
     }
     Ok(Some((position, record)))
 }
@@ -110,7 +106,7 @@ pub fn named(
     let mut found = None;
     for thread in &threads {
         if found.is_none() {
-            found = halved(reader, thread, id)?.map(|seq| (thread.clone(), seq));
+            found = by_bisection(reader, thread, id)?.map(|seq| (thread.clone(), seq));
         }
     }
     if found.is_none() {
@@ -120,9 +116,8 @@ pub fn named(
         Some((thread, seq)) => at(reader, thread, *seq)?.filter(|(before, _)| before < position),
         None => None,
     };
-    let seq = h.seq.to_string();
-    let why = ["the cause of #", &seq, " of thread ", h.thread.as_str(), " is not an earlier record"];
-    cause.map(Some).ok_or_else(|| damaged(*position, &why))
+    let why = || format!("the cause of #{} of thread {} is not an earlier record", h.seq, h.thread);
+    cause.map(Some).ok_or_else(|| damaged(*position, why()))
 }
 
 /// Threads that may hold the cause of a record, likeliest first.
@@ -149,7 +144,7 @@ fn made(id: MessageId) -> Millis {
 }
 
 /// The number of the record with that id, if the thread's times are in order.
-fn halved(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
+fn by_bisection(reader: &dyn LogReader, thread: &ThreadId, id: MessageId) -> Result<Option<u64>, LogFault> {
     let moment = made(id);
     let mut low = first_after(|seq| {
         let page = reader.of_thread(thread, seq, 1)?;

@@ -54,7 +54,8 @@ pub fn cut(text: &str, columns: usize) -> String {
         return text.to_owned();
     }
     let kept = beginning(text, columns.saturating_sub(1));
-    [kept, if columns > 0 { "…" } else { "" }, if kept.contains(ESCAPE) { PLAIN } else { "" }].concat()
+    let (mark, end) = (if columns > 0 { "…" } else { "" }, if kept.contains(ESCAPE) { PLAIN } else { "" });
+    format!("{kept}{mark}{end}")
 }
 
 /// The text, or its longest beginning that fits, followed by the number of missing characters.

@@ -117,9 +117,8 @@ impl CostRow {
 
     fn words(&self) -> String {
         let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown);
-        let mut words =
-            [self.requests.to_string().as_str(), if self.requests == 1 { " request" } else { " requests" }]
-                .concat();
+        let request = if self.requests == 1 { "request" } else { "requests" };
+        let mut words = format!("{} {request}", self.requests);
         if is_counted || self.tokens_in + self.tokens_out > 0 {
             let (tokens_in, tokens_out) = (self.tokens_in.to_string(), self.tokens_out.to_string());
             words.extend([", ", &tokens_in, " tokens in, ", &tokens_out, " out"]);

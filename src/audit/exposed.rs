@@ -12,7 +12,7 @@ use systole_kit::writer::visible;
 pub type MarkedCharacters = BTreeMap<char, &'static str>;
 
 /// The text with every such character written as `\u{…}`. Line feeds stay.
-pub fn exposed(text: &str, marked: &mut MarkedCharacters) -> String {
+pub fn escape_unusual(text: &str, marked: &mut MarkedCharacters) -> String {
     for c in text.chars().filter(|c| *c != '\n' && is_hidden(*c)) {
         marked.insert(c, why_hidden(c));
     }
@@ -138,7 +138,7 @@ mod tests {
 
     fn shown(text: &str) -> (String, Vec<String>) {
         let mut marked = MarkedCharacters::new();
-        let shown = exposed(text, &mut marked);
+        let shown = escape_unusual(text, &mut marked);
         (shown, told(&marked))
     }
 

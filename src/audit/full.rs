@@ -8,7 +8,7 @@ use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::columns::width;
-use super::exposed::{self, MarkedCharacters, exposed};
+use super::exposed::{self, MarkedCharacters, escape_unusual};
 use super::layout;
 
 /// The start of a line, and of a line that continues the one above.
@@ -26,10 +26,10 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
             written(&root, 0, &mut text);
             text
         }
-        None => exposed(&String::from_utf8_lossy(body), &mut marked),
+        None => escape_unusual(&String::from_utf8_lossy(body), &mut marked),
     };
-    let mut lines = barred(&text, indent);
-    lines.extend(closely(&marked, indent));
+    let mut lines = with_bars(&text, indent);
+    lines.extend(look_closely(&marked, indent));
     if body.windows(4).any(|four| four == b"<!--") {
         let blanks = " ".repeat(indent);
         lines.push(format!("{blanks}comments are not shown: nothing reads them; systole log --raw has them"));
@@ -40,17 +40,17 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
 /// The lines of a text that is not a payload.
 pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
     let mut marked = MarkedCharacters::new();
-    let mut lines = barred(&exposed(text, &mut marked), indent);
-    lines.extend(closely(&marked, indent));
+    let mut lines = with_bars(&escape_unusual(text, &mut marked), indent);
+    lines.extend(look_closely(&marked, indent));
     lines
 }
 
-fn closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
+fn look_closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     exposed::told(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
 }
 
-fn barred(text: &str, indent: usize) -> Vec<String> {
+fn with_bars(text: &str, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -116,7 +116,7 @@ fn opened(
     ns: Option<Option<&str>>,
     marked: &mut MarkedCharacters,
 ) -> Element {
-    let name = exposed(tag.local, marked);
+    let name = escape_unusual(tag.local, marked);
     let mut text = format!("<{name}");
     // Every reader knows the core's own namespace.
     if let Some(ns) = ns.filter(|ns| *ns != Some(namespaces::CORE)) {
@@ -127,13 +127,17 @@ fn opened(
             "" => attribute.local.to_owned(),
             prefix => format!("{prefix}:{}", attribute.local),
         };
-        text.push_str(&format!(" {}=\"{}\"", exposed(&name, marked), value(&attribute.value(), marked)));
+        text.push_str(&format!(
+            " {}=\"{}\"",
+            escape_unusual(&name, marked),
+            value(&attribute.value(), marked)
+        ));
     }
     Element { tag: text, name, inside: Vec::new() }
 }
 
 fn value(text: &str, marked: &mut MarkedCharacters) -> String {
-    exposed(&escaped(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
+    escape_unusual(&escaped(text).replace('"', "&quot;").replace('\n', "&#10;"), marked)
 }
 
 fn escaped(text: &str) -> String {
@@ -149,7 +153,7 @@ fn settle(element: &mut Element, marked: &mut MarkedCharacters) {
     });
     for inside in &mut element.inside {
         if let Inside::Text(text) = inside {
-            *text = exposed(&escaped(text), marked);
+            *text = escape_unusual(&escaped(text), marked);
         }
     }
 }

@@ -118,7 +118,7 @@ fn message(lead: &str, record: &Record) -> Vec<String> {
 fn journal(lead: &str, record: &Record) -> Vec<String> {
     let h = &record.header;
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
-    let head = [parties(h), call].concat();
+    let head = format!("{}{call}", parties(h));
     let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else {
         return wrapped(lead, INDENT, &format!("{head}  a journal entry that cannot be read"));
     };
@@ -180,7 +180,7 @@ fn refusal(lead: &str, record: &Record) -> Vec<String> {
         &format!(" {}{whom}: {}{own}{item}", paint(TextTone::Bad, "refused"), paint(TextTone::Bad, code)),
     );
     let mut part = |label: &str, text: &str| {
-        let lead = [" ".repeat(INDENT).as_str(), label].concat();
+        let lead = format!("{}{label}", " ".repeat(INDENT));
         lines.extend(at_most(PART_LINES, wrapped(&lead, 2 * INDENT, text)));
     };
     part("", &told.message);
@@ -233,9 +233,9 @@ fn approval(lead: &str, record: &Record) -> Vec<String> {
         let what = format!(" ({}, {})", name(&request.element), name(request.to.as_str()));
         let until = format!(", expires at {}", layout::clock(request.expires));
         let waits = paint(TextTone::Held, &format!("waits for a person: approval {}", request.id));
-        let head = [" ", &waits, &what, &until, &path];
+        let head = format!(" {waits}{what}{until}{path}");
         let unknown = request.unknown.map(|words| format!("unknown: {}", plain(&words)));
-        return with_words(lead, &head.concat(), &unknown.unwrap_or_default());
+        return with_words(lead, &head, &unknown.unwrap_or_default());
     }
     if let Some(question) = question::read_asked(&record.body) {
         let waits = paint(TextTone::Held, &format!("waits for a person: question {}", question.id));

@@ -102,6 +102,6 @@ impl DueCalls {
 /// A delivery goes out when it is due, the organism runs, and a slot is free; with one slot that is
 /// when the previous delivery was over.
 fn out_since(whole: &LogState, listener: &Name, due: Millis, slots: usize) -> Millis {
-    let freed = whole.freed(listener).filter(|_| slots == 1);
-    due.max(whole.booted().unwrap_or_default()).max(freed.unwrap_or_default())
+    let freed = whole.last_delivery_ended(listener).filter(|_| slots == 1);
+    due.max(whole.last_start().unwrap_or_default()).max(freed.unwrap_or_default())
 }

@@ -107,9 +107,11 @@ fn entry(
         (thread.touched, words)
     };
     let at_work = |id: &ThreadId| whole.at_work(id);
-    let purses =
-        thread.purses.keys().filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
-    let used = purses
+    let budget_uses = thread
+        .budget_uses
+        .keys()
+        .filter(|budget_use| thread.calls.values().any(|c| c.budget_use == **budget_use));
+    let used = budget_uses
         .fold(UsedAmounts::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
@@ -156,7 +158,7 @@ fn outcome(record: &Record) -> Option<String> {
     match (h.kind, h.code) {
         (RecordKind::Terminal, _) => {
             let how = if h.code == Some(RecordCode::Ended) { "ended by " } else { "cancelled by " };
-            Some([how, h.to.as_ref().map_or("core", |by| by.as_str())].concat())
+            Some(format!("{how}{}", h.to.as_ref().map_or("core", |by| by.as_str())))
         }
         (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) if is_top => {
             let seen = glance(&record.body);
@@ -187,7 +189,7 @@ impl ThreadEntry {
             if self.paused.is_some() { paint(TextTone::Held, self.state()) } else { self.state().to_owned() };
         let pad = |text: &str, columns: usize| {
             let blanks = columns.saturating_sub(columns::width(text));
-            [text, &" ".repeat(blanks)].concat()
+            format!("{text}{}", " ".repeat(blanks))
         };
         let head = [pad(&id, id_columns), pad(&state, STATE_COLUMNS), pad(&since, SINCE_COLUMNS)].join("  ");
         let (room, run, words) = (layout::columns(), self.run(), self.told());

@@ -186,8 +186,8 @@ pub fn search(
     Ok(search.found)
 }
 
-fn damaged(position: Position, why: &[&str]) -> LogFault {
-    LogFault::Damaged { path: "the log".to_owned(), position, why: why.concat() }
+fn damaged(position: Position, why: String) -> LogFault {
+    LogFault::Damaged { path: "the log".to_owned(), position, why }
 }
 
 impl Search<'_> {
@@ -196,10 +196,8 @@ impl Search<'_> {
         let zero = || (0, head_zero(&h.thread));
         let (seq, head) = self.heads.get(&h.thread).copied().unwrap_or_else(zero);
         if h.seq != seq + 1 || !record.verifies(head) {
-            let number = h.seq.to_string();
-            let why =
-                ["record ", &number, " of thread ", h.thread.as_str(), " does not follow the one before it"];
-            return Err(damaged(position, &why));
+            let why = format!("record {} of thread {} does not follow the one before it", h.seq, h.thread);
+            return Err(damaged(position, why));
         }
         self.heads.insert(h.thread.clone(), (h.seq, record.head));
         let Some(how) = self.how(position, &record)? else { return Ok(()) };
@@ -293,10 +291,7 @@ impl Search<'_> {
         match &bytes {
             None => self.found.missing += 1,
             Some(bytes) if Digest::of(bytes) != hash => {
-                return Err(damaged(
-                    position,
-                    &["the document ", &hash.to_string(), " does not match its hash"],
-                ));
+                return Err(damaged(position, format!("the document {hash} does not match its hash")));
             }
             Some(_) => {}
         }

@@ -173,11 +173,10 @@ fn read_within(
             *left -= 1;
             // A tree of altered records would be a lie.
             if record.header.seq != tree.seq + 1 || !record.verifies(head) {
-                let number = record.header.seq.to_string();
-                let why =
-                    ["record ", &number, " of thread ", id.as_str(), " does not follow the one before it"];
+                let seq = record.header.seq;
+                let why = format!("record {seq} of thread {id} does not follow the one before it");
                 let path = "the log".to_owned();
-                return Err(LogFault::Damaged { path, position: *position, why: why.concat() });
+                return Err(LogFault::Damaged { path, position: *position, why });
             }
             head = record.head;
             tree.take(record);

@@ -163,7 +163,7 @@ impl LogState {
     }
 
     /// When the organism started last, if that is among the newest records.
-    pub(super) fn booted(&self) -> Option<Millis> {
+    pub(super) fn last_start(&self) -> Option<Millis> {
         self.signs.booted.map(|(at, _)| at)
     }
 
@@ -178,7 +178,7 @@ impl LogState {
     }
 
     /// When the last delivery to that listener ended, if that is among the newest records.
-    pub(super) fn freed(&self, listener: &Name) -> Option<Millis> {
+    pub(super) fn last_delivery_ended(&self, listener: &Name) -> Option<Millis> {
         self.signs.freed.get(listener).copied()
     }
 }

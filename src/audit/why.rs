@@ -433,13 +433,13 @@ fn root_of<'a>(whole: &'a LogState, thread: &'a Thread) -> Option<&'a Thread> {
 }
 
 /// The budgets of the open messages from outside in a thread's tree.
-fn open_purses<'a>(
+fn open_budget_uses<'a>(
     whole: &'a LogState,
     thread: &'a Thread,
 ) -> impl Iterator<Item = (&'a u32, &'a BudgetUse)> {
     root_of(whole, thread).into_iter().flat_map(|root| {
         let is_open = |number: u32| root.calls.values().any(|call| call.budget_use == number);
-        root.purses.iter().filter(move |(number, _)| is_open(**number))
+        root.budget_uses.iter().filter(move |(number, _)| is_open(**number))
     })
 }
 
@@ -447,7 +447,7 @@ fn open_purses<'a>(
 fn models(whole: &LogState, thread: &Thread) -> Vec<ModelUse> {
     let Some(root) = root_of(whole, thread) else { return Vec::new() };
     let at_work = |id: &ThreadId| whole.at_work(id);
-    let bought = open_purses(whole, thread).map(|(number, budget_use)| {
+    let bought = open_budget_uses(whole, thread).map(|(number, budget_use)| {
         let (tokens, money) = whole.limits_of_models(budget_use.config);
         ModelUse { call: CallPath::top(*number), used: used_under(&at_work, root, *number), tokens, money }
     });
@@ -459,7 +459,7 @@ fn models(whole: &LogState, thread: &Thread) -> Vec<ModelUse> {
 
 /// The time of the open messages from outside in a thread's tree.
 fn times(whole: &LogState, thread: &Thread) -> Vec<WorkingTime> {
-    let timed = open_purses(whole, thread).filter_map(|(number, budget_use)| {
+    let timed = open_budget_uses(whole, thread).filter_map(|(number, budget_use)| {
         let limit_ms = whole.wall_ms(budget_use.config)?;
         Some(WorkingTime {
             call: CallPath::top(*number),

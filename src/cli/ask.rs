@@ -176,9 +176,8 @@ impl Asker {
         let Some((at, character)) = first_illegal(question) else { return Ok(()) };
         let place = question.get(..at).map_or(0, |before| before.chars().count()).saturating_add(1);
         let name = format!("U+{:04X}", u32::from(character));
-        let words =
-            ["the question holds ", &name, " as character ", &place.to_string(), ", which XML cannot carry"];
-        let exit = self.screen.fail(CommandExit::Payload, words.concat());
+        let words = format!("the question holds {name} as character {place}, which XML cannot carry");
+        let exit = self.screen.fail(CommandExit::Payload, words);
         self.screen.say("  try: the question without it");
         Err(exit)
     }

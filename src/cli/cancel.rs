@@ -72,7 +72,7 @@ impl Order {
 
     async fn in_process(&self, screen: Screen, thread: ThreadId) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
-        let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
+        let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
         let (front, by) = (organism.front(), Name::operator());
         let reply = match self.is_gentle {
             true => front.end(by, thread.clone()).await,

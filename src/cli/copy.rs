@@ -47,9 +47,8 @@ impl Copy {
         let file = self.place.organism(screen)?;
         let organism = &file.composition.organism;
         let Some(url) = file.bus.as_deref().filter(|_| file.log_kept.is_some()) else {
-            let log = file.log.display().to_string();
-            let words = ["the log of ", organism.as_str(), " is in ", &log, ", not in NATS"];
-            let exit = screen.fail(CommandExit::Usage, words.concat());
+            let words = format!("the log of {organism} is in {}, not in NATS", file.log.display());
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: the commands that only read, which find it there; or log: {nats: ADDRESS}");
             return Err(exit);
         };
@@ -182,9 +181,9 @@ fn shown(screen: Screen, organism: &str, copy: &std::path::Path, brought: &Curre
     };
     let exit = screen.fail(CommandExit::Log, format!("the old copy differs{place}: {}", difference.why));
     if let Some(kept) = &again.kept {
-        let from = difference.position.0.max(1).to_string();
-        let look = ["systole log --log ", &quoted(kept), " --from ", &from];
-        screen.say(format!("  try: {}, where it is kept", look.concat()));
+        let from = difference.position.0.max(1);
+        let kept = quoted(kept);
+        screen.say(format!("  try: systole log --log {kept} --from {from}, where it is kept"));
     }
     exit
 }

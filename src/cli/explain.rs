@@ -75,7 +75,7 @@ fn list(screen: Screen, codes: impl Iterator<Item = Code>) -> CommandExit {
             screen.drawn("");
         }
         family = code.family();
-        let lead = [code.as_str(), &" ".repeat(29_usize.saturating_sub(code.as_str().len()))].concat();
+        let lead = format!("{:<29}", code.as_str());
         wrapped(&lead, 29, code.meaning()).iter().for_each(|line| screen.drawn(line));
     }
     CommandExit::Done

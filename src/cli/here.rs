@@ -80,13 +80,13 @@ pub(super) async fn start_or_stand_by(
 }
 
 /// Starts it for one order: it sends nothing.
-pub(super) async fn start_still(
+pub(super) async fn start_without_deliveries(
     screen: Screen,
     place: &Place,
     file: OrganismFile,
 ) -> Result<Organism, CommandExit> {
     let plan = plan(screen, place, file, true)?;
-    let started = Organism::start_still(plan).await;
+    let started = Organism::start_without_deliveries(plan).await;
     started.map(|it| noted(screen, it)).map_err(|fault| start_fault(screen, &fault))
 }
 
@@ -176,8 +176,8 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
     if let LogFault::InUse { path, pid } = fault
         && let Some(StandbyStatus { pid, leader }) = StandbyStatus::of(Path::new(path), *pid)
     {
-        let who = ["process ", &pid.to_string(), " stands by on ", path, ": ", &leader, " has the log"];
-        let exit = screen.fail(CommandExit::Unavailable, who.concat());
+        let who = format!("process {pid} stands by on {path}: {leader} has the log");
+        let exit = screen.fail(CommandExit::Unavailable, who);
         screen.say("  try: the same there; the reading commands work here as well");
         return exit;
     }

@@ -107,8 +107,8 @@ impl Part {
         };
         if here().next().is_none() {
             let organism = file.composition.organism.as_str();
-            let words = ["no listener of ", organism, " has a program or a model that could run here"];
-            return Err(refuse(&words.concat(), "`run` or `model` at a listener, in place of nats: true"));
+            let words = format!("no listener of {organism} has a program or a model that could run here");
+            return Err(refuse(&words, "`run` or `model` at a listener, in place of nats: true"));
         }
         if self.only.is_empty() {
             return Ok(here().collect());
@@ -121,9 +121,8 @@ impl Part {
             match found {
                 Some(name) if known.contains(&name) => chosen.insert(name),
                 Some(name) => {
-                    let words =
-                        ["--only: ", name.as_str(), " has no program here: it has nats: true in the file"];
-                    return Err(refuse(&words.concat(), &format!("one of {}", fix())));
+                    let words = format!("--only: {name} has no program here: it has nats: true in the file");
+                    return Err(refuse(&words, &format!("one of {}", fix())));
                 }
                 None => {
                     let words = format!("--only: no listener is called `{wanted}`");
@@ -172,8 +171,8 @@ pub(super) fn pump(screen: Screen, file: OrganismFile) -> Result<OrganismFile, C
 }
 
 fn no_broker(screen: Screen, role: &str) -> CommandExit {
-    let words = ["--role ", role, ": the file names no broker to connect them"];
-    let exit = screen.fail(CommandExit::Usage, words.concat());
+    let words = format!("--role {role}: the file names no broker to connect them");
+    let exit = screen.fail(CommandExit::Usage, words);
     screen.say("  try: bus: {nats: nats://127.0.0.1:4222} at the top of the file");
     exit
 }
@@ -197,8 +196,8 @@ fn address(screen: Screen, place: &Place, file: &Path) -> Result<String, Command
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(text.trim().to_owned()),
         Err(error) => {
-            let words = ["the organism's own broker is not known: ", &quoted(file), ": ", &error.to_string()];
-            let exit = screen.fail(CommandExit::Unavailable, words.concat());
+            let words = format!("the organism's own broker is not known: {}: {error}", quoted(file));
+            let exit = screen.fail(CommandExit::Unavailable, words);
             screen.say(format!("  try: {} --role pump on this machine first", place.run_command()));
             Err(exit)
         }

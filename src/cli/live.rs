@@ -76,9 +76,9 @@ impl Live {
         let depth =
             record.call.as_deref().and_then(|call| CallPath::parse(call).ok()).map_or(0, |c| c.depth());
         let indent = "  ".repeat(1 + depth.min(12));
-        let lead = [&layout::clock(at), indent.as_str()].concat();
+        let lead = format!("{}{indent}", layout::clock(at));
         let words = cut_counted(&plain(&what.words), columns.saturating_sub(width(&lead)));
-        lines.push([&lead, self.coloured(&words, what.colour).as_str()].concat());
+        lines.push(format!("{lead}{}", self.coloured(&words, what.colour)));
         lines
     }
 

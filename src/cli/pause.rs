@@ -95,7 +95,7 @@ impl Which {
         note: Option<&str>,
     ) -> Result<CommandExit, CommandExit> {
         let file = self.place.organism(screen)?;
-        let organism = Box::pin(here::start_still(screen, &self.place, file)).await?;
+        let organism = Box::pin(here::start_without_deliveries(screen, &self.place, file)).await?;
         let (by, note) = (Name::operator(), note.map(str::to_owned));
         let exit = match organism.front().pause(by, thread.clone(), halts, note).await {
             Some(SenderReply::Refused(refusal)) => not_done(screen, &ApiRefusal::from(&*refusal)),

@@ -72,7 +72,7 @@ fn lines(screen: Screen, link: &ParsedLink<'_>) {
                 let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
                 for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
                     let (kind, words) = words(said);
-                    part(screen, &[role, kind].concat(), &words);
+                    part(screen, &format!("{role}{kind}"), &words);
                 }
             }
         }
@@ -85,13 +85,10 @@ fn words(part: &Value) -> (&'static str, String) {
     let text =
         |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     if let Some(call) = part.get("call") {
-        return (" calls", [text(call, "name"), " ".to_owned(), text(call, "arguments")].concat());
+        return (" calls", format!("{} {}", text(call, "name"), text(call, "arguments")));
     }
     if let Some(result) = part.get("result") {
-        return (
-            ": result of a call",
-            [text(result, "name"), "\n".to_owned(), text(result, "text")].concat(),
-        );
+        return (": result of a call", format!("{}\n{}", text(result, "name"), text(result, "text")));
     }
     if let Some(kept) = part.get("reasoning") {
         return (" reasons, in the provider's form", kept.to_string());

@@ -124,8 +124,8 @@ impl Run {
         let file = self.part.of(screen, self.place.organism(screen)?)?;
         if !file.warnings.is_empty() && !was_here {
             // It is a message on stderr; programs that read JSON read stdout.
-            let shown = [&counted(&file.warnings), ": ", &self.place.command("check"), " shows them"];
-            screen.say(shown.concat());
+            let check = self.place.command("check");
+            screen.say(format!("{}: {check} shows them", counted(&file.warnings)));
         }
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;

@@ -110,9 +110,10 @@ impl Of {
         let schemas = Schemas::of(&self.place, screen)?;
         let Declared { model, local, .. } = schemas.declaring(screen, &self.element)?;
         let Some(example) = model.example(&local) else {
-            let told =
-                [&local, " has no example: no value is known for one of its patterns, or it contains itself"];
-            return Err(screen.fail(CommandExit::Failed, told.concat()));
+            let told = format!(
+                "{local} has no example: no value is known for one of its patterns, or it contains itself"
+            );
+            return Err(screen.fail(CommandExit::Failed, told));
         };
         let text = String::from_utf8_lossy(&example);
         if screen.json {

@@ -205,8 +205,10 @@ fn one_currency(diagnostics: &mut Diagnostics, declared: &Declared) {
     let Some(first) = budget.or_else(|| priced.first().map(|(_, currency)| *currency)) else { return };
     for (one, currency) in priced.iter().filter(|(_, currency)| currency.value != first.value) {
         let (own, other) = (currency.value.as_str(), first.value.as_str());
-        let message = ["models.", &one.key.value, ".price.currency: `", own, "` is not `", other];
-        let message = format!("{}`, and an organism counts in one currency", message.concat());
+        let key = &one.key.value;
+        let message = format!(
+            "models.{key}.price.currency: `{own}` is not `{other}`, and an organism counts in one currency"
+        );
         let fix = format!("currency: {other}, with its amounts in that");
         let second = (first.at, if budget.is_some() { "the budget" } else { "the first one" });
         diagnostics.report_beside(Code::ConfigValue, currency.at, &message, Some(&fix), second);

@@ -82,9 +82,9 @@ pub(super) fn resolve(
             }
         } else if !several.iter().any(|(_, takers)| all.iter().any(|one| addresses_two(one, takers))) {
             let message =
-                ["broadcast: no listener may send `", &named.value, "` to two of those that accept it"];
+                format!("broadcast: no listener may send `{}` to two of those that accept it", named.value);
             let fix = "two or more of them under `peers` of its sender, or leave it out";
-            diagnostics.report(Code::ConfigValue, named.at, &message.concat(), Some(fix));
+            diagnostics.report(Code::ConfigValue, named.at, &message, Some(fix));
         }
         broadcasts.extend(several.into_iter().map(|(element, takers)| Broadcast {
             element: element.clone(),

@@ -85,13 +85,8 @@ pub(super) fn money(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> O
         Money::parse(&found.value).filter(|money| (1..=limits::BUDGET_MICROS).contains(&money.micros));
     if money.is_none() {
         let message =
-            [path, ": `", &found.value, "` is not an amount of money up to 1000000 with its currency"];
-        diagnostics.report(
-            Code::ConfigValue,
-            found.at,
-            &message.concat(),
-            Some("2 USD, or 0.000001 USD at least"),
-        );
+            format!("{path}: `{}` is not an amount of money up to 1000000 with its currency", found.value);
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("2 USD, or 0.000001 USD at least"));
     }
     money
 }
@@ -110,9 +105,11 @@ pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> L
         match ends {
             Some((warned, refused)) => (loops.told, loops.refused) = (warned, refused),
             None => {
-                let message =
-                    [&path, ": `", &found.value, "` is not two numbers from 1 to 1000, the first smaller"];
-                diagnostics.report(Code::ConfigValue, found.at, &message.concat(), Some("3..5"));
+                let message = format!(
+                    "{path}: `{}` is not two numbers from 1 to {MOST_ROUNDS}, the first smaller",
+                    found.value
+                );
+                diagnostics.report(Code::ConfigValue, found.at, &message, Some("3..5"));
             }
         }
     }

@@ -66,7 +66,7 @@ pub(super) fn compose(
             if of_talk {
                 return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
             }
-            lookup.elements(diagnostics, party, named, &[&path, key].concat())
+            lookup.elements(diagnostics, party, named, &format!("{path}{key}"))
         };
         let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
         let returns = elements(diagnostics, gives_talk, &party.returns, ".returns");

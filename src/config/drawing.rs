@@ -36,9 +36,10 @@ pub fn page(all: &[Diagnostic], colour: bool) -> String {
         page.extend([drawn(one, colour), "\n".to_owned()]);
     }
     for (code, count) in warned.into_iter().filter(|(_, count)| *count > WARNINGS) {
-        let more = (count - WARNINGS).to_string();
-        let words = [&more, " more with ", code.as_str(), " are not shown; `check --json` has them all\n"];
-        page.push_str(&words.concat());
+        let more = count - WARNINGS;
+        let words =
+            format!("{more} more with {} are not shown; `check --json` has them all\n", code.as_str());
+        page.push_str(&words);
     }
     page.push_str(&counted(all));
     page.push('\n');
@@ -125,7 +126,7 @@ fn excerpt(out: &mut String, pen: &Pen, place: &FilePlace, digits: usize, mark: 
     let spot = format!("{file}:{number}:{}", place.column);
     let bar = pen.draw(Ink::Frame, "|");
     let excerpt = Excerpt::of(place);
-    let shown_number = [" ".repeat(digits.saturating_sub(number.len())), number].concat();
+    let shown_number = format!("{number:>digits$}");
     out.push_str(&format!("{gutter}{} {spot}\n", pen.draw(Ink::Frame, mark.lead)));
     out.push_str(&format!("{gutter} {bar}\n"));
     out.push_str(&format!("{} {bar} {}\n", pen.draw(Ink::Frame, &shown_number), excerpt.text));
@@ -175,7 +176,7 @@ impl Pen {
             Ink::Frame => "34",
             Ink::RepairKind => "32",
         };
-        ["\u{1b}[", code, "m", words, "\u{1b}[0m"].concat()
+        format!("\u{1b}[{code}m{words}\u{1b}[0m")
     }
 }
 

@@ -185,9 +185,9 @@ fn added(text: &str, schemas: &Node, name: &str, end_of_line: &str) -> Option<(R
     let end = line_end(text, last.span.end);
     let is_last_line = !text.get(..end)?.ends_with('\n');
     let entry = if is_last_line {
-        [end_of_line, before, name].concat()
+        format!("{end_of_line}{before}{name}")
     } else {
-        [before, name, end_of_line].concat()
+        format!("{before}{name}{end_of_line}")
     };
     Some((end..end, entry))
 }

@@ -32,7 +32,7 @@ fn put(text: &str, map: &Node, entry: &str) -> Option<String> {
         let follows = !entries.is_empty() && !before.trim_end().ends_with(',');
         // On its own line, because the text before it may end in a comment.
         let comma = if follows { "\n , " } else { "\n " };
-        return after.starts_with('}').then(|| [before, comma, entry, after].concat());
+        return after.starts_with('}').then(|| format!("{before}{comma}{entry}{after}"));
     }
     let Entry { at, .. } = entries.first()?;
     let start = text.get(..at.start)?.rfind('\n').map_or(0, |at| at + 1);

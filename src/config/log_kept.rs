@@ -56,9 +56,10 @@ pub(super) fn read(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Optio
         bus::key_beside(diagnostics, section);
         let given: Vec<&str> = OF_A_BROKER.into_iter().filter(|key| section.get(key).is_some()).collect();
         if !given.is_empty() {
-            let message = [&section.path, " has no `nats`, which is required for ", &given.join(", ")];
+            let message =
+                format!("{} has no `nats`, which is required for {}", section.path, given.join(", "));
             let fix = "nats: nats://127.0.0.1:4222 beside it, or leave it out";
-            diagnostics.report(Code::ConfigMissing, section.at, &message.concat(), Some(fix));
+            diagnostics.report(Code::ConfigMissing, section.at, &message, Some(fix));
         }
         return None;
     };
@@ -85,10 +86,12 @@ fn durability(
             None
         }
         (Word::Always, None) => {
-            let message =
-                [&section.path, " has no `monitor`, and only that page shows whether the broker syncs"];
+            let message = format!(
+                "{} has no `monitor`, and only that page shows whether the broker syncs",
+                section.path
+            );
             let fix = format!("{MONITOR}, its monitoring page, or durability: relaxed");
-            diagnostics.report(Code::ConfigMissing, at, &message.concat(), Some(&fix));
+            diagnostics.report(Code::ConfigMissing, at, &message, Some(&fix));
             None
         }
     }

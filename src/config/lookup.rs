@@ -179,14 +179,10 @@ impl Lookup {
         if let Some((file, outline)) = self.declarer(party, &tag) {
             let file = if file == PAYLOADS { "payloads" } else { file };
             let message =
-                [&party.path(), ": `", &tag.local, "` of ", file, " is the root tag of its own notes"];
+                format!("{}: `{}` of {file} is the root tag of its own notes", party.path(), tag.local);
             let fix = "another name for the element, another namespace, or another name for the party";
-            let message = Diagnostic::new(
-                Code::ConfigOverlap,
-                diagnostics.place(party.key.at),
-                &message.concat(),
-                Some(fix),
-            );
+            let message =
+                Diagnostic::new(Code::ConfigOverlap, diagnostics.place(party.key.at), &message, Some(fix));
             let place = outline.declared(&tag.local).cloned();
             let message =
                 place.into_iter().fold(message, |message, place| message.seeing(place, "declared here"));

@@ -175,11 +175,15 @@ impl<'a> Warnings<'a> {
             let name = party.key.value.as_str();
             let told_only = !called.contains(name) && self.is_told(name, called);
             if let Some(first) = party.returns.first().filter(|_| told_only) {
-                let words = [&*party.path(), ".returns: it only gets word of approvals, so no one reads `"];
+                let words = format!(
+                    "{}.returns: it only gets word of approvals, so no one reads `{}`",
+                    party.path(),
+                    first.value.as_str()
+                );
                 self.warn(Warning {
                     code: Code::ConfigUnreadAnswer,
                     at: first.at,
-                    words: format!("{}{}`", words.concat(), first.value.as_str()),
+                    words,
                     fix: "leave `returns` out, or its name under `peers` of its caller",
                     second: None,
                 });
@@ -215,12 +219,12 @@ impl<'a> Warnings<'a> {
                     let lead = format!("{}.peers: `{}", party.path(), peer.value);
                     let words = format!("{lead}` and `{}` both take `{local}`", first.value);
                     let fix =
-                        ["`broadcast: {", local, ": all}`, or <to> in every item that is a `", local, "`"];
+                        format!("`broadcast: {{{local}: all}}`, or <to> in every item that is a `{local}`");
                     self.warn(Warning {
                         code: Code::ConfigSeveralTakers,
                         at: peer.at,
                         words,
-                        fix: &fix.concat(),
+                        fix: &fix,
                         second: Some((first.at, "it takes it too")),
                     });
                 }
@@ -303,11 +307,11 @@ impl<'a> Warnings<'a> {
             message.extend(names.iter().copied());
             let (Some(first), Some(last)) = (circle.first(), circle.last()) else { continue };
             let way = format!("{name} -> {}", names.join(" -> "));
-            let words = [&*party.path(), ".peers: a circle, ", &way, ", and no `budgets` end it"];
+            let words = format!("{}.peers: a circle, {way}, and no `budgets` end it", party.path());
             self.warn(Warning {
                 code: Code::ConfigCircle,
                 at: first.at,
-                words: words.concat(),
+                words,
                 fix: "budgets: {messages: 500, depth: 6}, with the numbers that you mean",
                 second: (circle.len() > 1).then_some((last.at, "back again")),
             });

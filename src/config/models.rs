@@ -167,10 +167,10 @@ fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec) 
     model.max_output = output.as_ref().map_or(MAX_OUTPUT, |output| output.value);
     let Some(said) = output.as_ref().or(window.as_ref()) else { return };
     if model.max_output.saturating_add(SPARE) >= model.window {
-        let (most, least) = (model.max_output.to_string(), model.window.to_string());
-        let message =
-            [&own.path, ": an answer of ", &most, " tokens leaves no room for a request in a window of "];
-        let message = [message.concat(), least].concat();
+        let message = format!(
+            "{}: an answer of {} tokens leaves no room for a request in a window of {}",
+            own.path, model.max_output, model.window
+        );
         let fix = "a larger `window`, or a smaller `max_output`: 256 tokens beside it are kept free";
         diagnostics.report(Code::ConfigValue, said.at, &message, Some(fix));
     }

@@ -55,16 +55,16 @@ impl Section {
         let organism = organism?;
         let namespace = Listener::namespace_of(organism);
         if belongs_to_house(&namespace) {
-            let message = ["payloads: their namespace would be ", &namespace, ", which belongs to Systole"];
-            diagnostics.report(Code::ConfigValue, self.at, &message.concat(), Some("another organism.name"));
+            let message = format!("payloads: their namespace would be {namespace}, which belongs to Systole");
+            diagnostics.report(Code::ConfigValue, self.at, &message, Some("another organism.name"));
         }
         let xsd = compact::xsd(&namespace, &payloads);
         if xsd.len() > SCHEMA_BYTES {
-            let message = ["payloads: their schema has ", &xsd.len().to_string(), " bytes, 1 MiB at most"];
+            let message = format!("payloads: their schema has {} bytes, 1 MiB at most", xsd.len());
             diagnostics.report(
                 Code::ConfigValue,
                 self.at,
-                &message.concat(),
+                &message,
                 Some("fewer payloads, or schemas of their own"),
             );
         }
@@ -211,10 +211,11 @@ impl Reading<'_> {
         let dangerous =
             value::flag(self.diagnostics, &entry.value, &format!("{path}.dangerous")).unwrap_or(false);
         if dangerous && stands != Stands::Alone {
-            let message =
-                [path, ": a part of a payload is marked as dangerous; a person approves whole payloads"];
+            let message = format!(
+                "{path}: a part of a payload is marked as dangerous; a person approves whole payloads"
+            );
             let fix = "put .dangerous on the payload that this is part of";
-            self.diagnostics.report(Code::ConfigValue, entry.at, &message.concat(), Some(fix));
+            self.diagnostics.report(Code::ConfigValue, entry.at, &message, Some(fix));
         }
         dangerous
     }
@@ -250,7 +251,7 @@ impl Reading<'_> {
         let place = self.diagnostics.place(entry.at);
         let before: String = place.text.chars().take(place.column.saturating_sub(1)).collect();
         let behind = place.text.get(before.len() + entry.key.len()..).unwrap_or_default();
-        [&before, &first.key, behind].concat()
+        format!("{before}{}{behind}", first.key)
     }
 
     fn list(&mut self, node: &Node, items: &[Node], path: &str) -> Option<ItemList> {

@@ -185,9 +185,9 @@ impl Lint<'_> {
         let text = line.value.as_str();
         for sign in markup {
             if let Some(at) = text.find(sign) {
-                let words = [path, ": `", sign, "` is markup by which house and model know what is what"];
+                let words = format!("{path}: `{sign}` is markup by which house and model know what is what");
                 let fix = "the thing in words; the agent explains its markup itself";
-                self.warn(self.within(line, &(at..at + sign.len())), &words.concat(), fix);
+                self.warn(self.within(line, &(at..at + sign.len())), &words, fix);
             }
         }
         let control = |c: char| c.is_control() && !matches!(c, '\n' | '\t');

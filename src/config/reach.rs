@@ -86,8 +86,8 @@ pub(super) fn url(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Opt
     let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
     if host.is_none() || !is_port {
         let message =
-            [path, ": `", written, "` is not the address of a host, with a port and a path if needed"];
-        diagnostics.report(Code::ConfigValue, found.at, &message.concat(), Some("http://127.0.0.1:8080/v1"));
+            format!("{path}: `{written}` is not the address of a host, with a port and a path if needed");
+        diagnostics.report(Code::ConfigValue, found.at, &message, Some("http://127.0.0.1:8080/v1"));
         return None;
     }
     Some(found.value)

@@ -184,7 +184,7 @@ fn lost(diagnostics: &mut Diagnostics, entries: &[Entry], step: &Step<'_>, key: 
     };
     let after = step.rest.get(key.len()..).unwrap_or_default();
     let fix = match nearest(key, known.iter().copied()) {
-        Some(name) => [&joined(&step.shown, name), after].concat(),
+        Some(name) => format!("{}{after}", joined(&step.shown, name)),
         None if known.is_empty() => format!("a whole one: {}={{…}}", joined(&step.shown, key)),
         None => format!("one of {}", known.join(", ")),
     };

@@ -173,8 +173,8 @@ pub(super) fn in_broken(diagnostics: &mut Diagnostics, from: usize, at: usize) -
             if let Some(colon) = words.find(": ").or_else(|| words.trim_end().strip_suffix(':').map(str::len))
             {
                 let message =
-                    ["`: ` behind ", sign.shown, " begins a key for YAML, so the words end before it"];
-                diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message.concat(), Some(sign.quoted));
+                    format!("`: ` behind {} begins a key for YAML, so the words end before it", sign.shown);
+                diagnostics.report(Code::ConfigSyntax, place(colon, 1), &message, Some(sign.quoted));
                 return true;
             }
         }

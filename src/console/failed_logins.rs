@@ -28,7 +28,7 @@ pub(super) type Telling = (IpAddr, u64);
 
 impl FailedLogins {
     /// Counts one failed login, and returns the report to record, if one is due.
-    pub(super) fn knock(&mut self, source: IpAddr, now: Millis) -> Option<Telling> {
+    pub(super) fn record_failure(&mut self, source: IpAddr, now: Millis) -> Option<Telling> {
         let source = source.to_canonical();
         if self.sources.len() >= SOURCES && !self.sources.contains_key(&source) {
             self.sources.retain(|_, known| known.untold > 0 || now.since(known.told) < QUIET_MS);
@@ -65,26 +65,30 @@ mod tests {
     #[test]
     fn a_source_is_told_at_once_then_once_a_minute_with_its_count() {
         let mut failed_logins = FailedLogins::default();
-        assert_eq!(failed_logins.knock(address(1), Millis(0)), Some((address(1), 1)));
+        assert_eq!(failed_logins.record_failure(address(1), Millis(0)), Some((address(1), 1)));
         for n in 1..60 {
-            assert_eq!(failed_logins.knock(address(1), Millis(n * 1_000)), None);
+            assert_eq!(failed_logins.record_failure(address(1), Millis(n * 1_000)), None);
         }
         assert_eq!(
-            failed_logins.knock(address(2), Millis(59_000)),
+            failed_logins.record_failure(address(2), Millis(59_000)),
             Some((address(2), 1)),
             "sources are apart"
         );
-        assert_eq!(failed_logins.knock(address(1), Millis(60_000)), Some((address(1), 60)));
-        assert_eq!(failed_logins.knock(address(1), Millis(60_001)), None);
+        assert_eq!(failed_logins.record_failure(address(1), Millis(60_000)), Some((address(1), 60)));
+        assert_eq!(failed_logins.record_failure(address(1), Millis(60_001)), None);
         assert_eq!(failed_logins.rest(), [(address(1), 1)]);
     }
 
     #[test]
     fn any_number_of_sources_takes_bounded_room_and_bounded_lines() {
         let mut failed_logins = FailedLogins::default();
-        let told = (0..10_000).filter_map(|n| failed_logins.knock(address(n), Millis(1))).count();
+        let told = (0..10_000).filter_map(|n| failed_logins.record_failure(address(n), Millis(1))).count();
         assert!(told <= SOURCES + 1 && failed_logins.sources.len() <= SOURCES + 1, "{told}");
         let later = Millis(QUIET_MS + 2);
-        assert_eq!(failed_logins.knock(address(20_000), later), Some((address(20_000), 1)), "room again");
+        assert_eq!(
+            failed_logins.record_failure(address(20_000), later),
+            Some((address(20_000), 1)),
+            "room again"
+        );
     }
 }

@@ -157,7 +157,7 @@ async fn guard(
         .failed_logins
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .knock(visitor.address.ip(), WallClock.now());
+        .record_failure(visitor.address.ip(), WallClock.now());
     if let Some((source, count)) = told {
         state.front.knocked(source, count).await;
     }

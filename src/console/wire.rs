@@ -182,7 +182,7 @@ async fn taken(
     let Some(back) = back else { return Ok(()) };
     say(back, &receipt, None).await;
     if let Some(wait) = wait {
-        let came = came_of(state, &receipt, wait).await;
+        let came = outcome_within(state, &receipt, wait).await;
         tell(back, came).await;
     }
     Ok(())
@@ -198,7 +198,7 @@ fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
 }
 
 /// The outcome of a message within that time.
-async fn came_of(
+async fn outcome_within(
     state: &WireState,
     receipt: &api_types::ApiReceipt,
     wait: Duration,

@@ -69,7 +69,7 @@ impl EventTally {
                 (many, None) => format!(", {many} times"),
                 (many, Some(_)) => format!(", {many} times since this was last reported"),
             };
-            if tell(*code, [what.as_str(), &times, &count.example].concat()) {
+            if tell(*code, format!("{what}{times}{}", count.example)) {
                 *count = Count { told: Some(now), untold: 0, example: String::new() };
             }
         }

@@ -20,14 +20,17 @@ use systole_core::types::codes::Code;
 const ORDERS: usize = 1;
 
 /// Receives the broker's reports.
-pub(super) struct Ear {
+pub(super) struct BrokerReports {
     orders: mpsc::Sender<oneshot::Sender<()>>,
     task: RunningTask,
 }
 
-impl Ear {
+impl BrokerReports {
     /// Starts to receive them. `None` if this broker reports none.
-    pub(super) async fn open(broker: Option<&Arc<Broker>>, pump: &mpsc::Sender<PumpInput>) -> Option<Ear> {
+    pub(super) async fn open(
+        broker: Option<&Arc<Broker>>,
+        pump: &mpsc::Sender<PumpInput>,
+    ) -> Option<BrokerReports> {
         let refusals = match broker?.refusals().await {
             Ok(refusals) => refusals?,
             Err(words) => {
@@ -37,7 +40,7 @@ impl Ear {
         };
         let (orders, ordered) = mpsc::channel(ORDERS);
         let task = tasks::start(TaskKind::Pump, hear(refusals, ordered, telling(pump)), async |_| ());
-        Some(Ear { orders, task })
+        Some(BrokerReports { orders, task })
     }
 
     /// Reports all refusals that were only counted so far.

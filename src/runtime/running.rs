@@ -13,7 +13,7 @@ use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
 use super::front::{OrganismHandle, ReaderToken, Ways};
 use super::keeping;
-use super::refusals::Ear;
+use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
 use super::spoken::Voice;
 use super::tail::LogTail;
@@ -75,7 +75,7 @@ pub struct Organism {
     /// The organism's own broker.
     own: Option<Own>,
     /// Receives the refused connections of another broker.
-    refusals: Option<Ear>,
+    refusals: Option<BrokerReports>,
     /// Open calls that no listener of this composition serves.
     orphans: Vec<Orphan>,
 }
@@ -102,7 +102,7 @@ fn pages(
     let mut all = HashMap::from([(current.hash, current.clone())]);
     for thread in state.threads.values() {
         let begun = thread.calls.values().map(|call| call.config);
-        for config in begun.chain(thread.purses.values().map(|budget_use| budget_use.config)) {
+        for config in begun.chain(thread.budget_uses.values().map(|budget_use| budget_use.config)) {
             if all.contains_key(&config) {
                 continue;
             }
@@ -153,7 +153,7 @@ impl Organism {
     }
 
     /// Starts it for one order only. No deliveries go out, so stopping it loses nothing.
-    pub async fn start_still(plan: RunPlan) -> Result<Organism, StartFault> {
+    pub async fn start_without_deliveries(plan: RunPlan) -> Result<Organism, StartFault> {
         Box::pin(Organism::begin(plan, true, None)).await
     }
 
@@ -178,7 +178,7 @@ impl Organism {
         let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
         let own = Box::pin(own).await?;
         let others = broker.filter(|_| own.is_none() && !still);
-        let refusals = Ear::open(others.as_ref(), &pump).await;
+        let refusals = BrokerReports::open(others.as_ref(), &pump).await;
         let broker = own.as_ref().map(Own::broker).or(others);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
@@ -200,7 +200,7 @@ impl Organism {
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let engine = Engine::new(recovered, ports, last).kept_still(still).without(plan.given_up);
+        let engine = Engine::new(recovered, ports, last).hold_deliveries(still).without(plan.given_up);
         let (tail_of_log, reads) = LogTail::of(log.reader.clone(), followed.clone());
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];

@@ -109,7 +109,7 @@ impl Drop for TellsOfItsFall {
 }
 
 /// The data that each thread works with.
-struct Desk {
+struct ValidatorThread {
     pages: Arc<CompositionPages>,
     leases: Arc<dyn Leases>,
     steps: Arc<dyn StepObserver>,
@@ -130,7 +130,7 @@ impl Validators {
         let mut validators = Validators { doors: Vec::new(), threads: Vec::new() };
         for n in 0..count.max(1) {
             let (door, raws) = mpsc::channel(WAITING);
-            let desk = Desk {
+            let validator = ValidatorThread {
                 pages: pages.clone(),
                 leases: leases.clone(),
                 steps: steps.clone(),
@@ -141,8 +141,8 @@ impl Validators {
             let thread = thread::Builder::new()
                 .name(format!("validator-{n}"))
                 .spawn(move || {
-                    let _tells = TellsOfItsFall(desk.pump.clone());
-                    desk.work(raws, &ready);
+                    let _tells = TellsOfItsFall(validator.pump.clone());
+                    validator.work(raws, &ready);
                 })
                 .map_err(|e| e.to_string())?;
             is_ready
@@ -194,7 +194,7 @@ impl ValidatorQueue {
     }
 }
 
-impl Desk {
+impl ValidatorThread {
     fn work(
         self,
         mut raws: mpsc::Receiver<Raw>,

@@ -254,7 +254,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::final_report("synthetic", "partial", odd, odd),
         bare,
         core_payload::system_error(&refusal),
-        core_payload::said_of_itself("upstream-down", &refusal),
+        core_payload::listener_error("upstream-down", &refusal),
         core_payload::attempt(&attempt(1, None)),
         core_payload::attempt(&attempt(2, Some(Code::ListenerLost))),
     ]

@@ -177,6 +177,6 @@ async fn d6_the_written_rights_suffice_for_what_is_much_too_large_for_a_message(
     let stream = LogStream::find_or_make(broker.into(), &shop, 1).await.unwrap();
     let bytes: Vec<u8> = (0..60_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     let hash = Digest::of(&bytes);
-    stream.put_apart(hash, &bytes).await.unwrap();
-    assert!(stream.get_apart(hash).await.unwrap() == bytes, "other bytes came back");
+    stream.put_large(hash, &bytes).await.unwrap();
+    assert!(stream.get_large(hash).await.unwrap() == bytes, "other bytes came back");
 }

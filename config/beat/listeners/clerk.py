@@ -1,8 +1,8 @@
-"""Takes orders: has the stock set goods aside, sends the courier off in a thread of its own, and has the till
-charge the customer. What it has to do stands in a list that everybody can read in the log.
+"""Takes orders: tells the stock to set goods aside, sends the courier off in its own thread, and tells the till
+to charge the customer. Its to-do list is in the log.
 
-When a request is refused, the clerk reads the repair out of the refusal and asks again. It does not know
-the stock's rules; it can only read. A large sum it marks as dangerous: then a person has to approve it.
+If a request is refused, the clerk reads the fix in the refusal and asks again. It does not know the
+stock's rules. It marks a large sum as dangerous, so that a person must approve it.
 """
 import re
 import sys
@@ -24,14 +24,14 @@ def element(parent, name, text=None, **attributes):
 
 
 def plan(reply, done):
-    """Writes down what is done and what is not. The newest list with the same condition stands."""
+    """Writes a to-do list. A newer list with the same condition replaces it."""
     todo = element(reply, CORE + "todo-until", condition="the order is settled")
     for step in STEPS:
         element(todo, CORE + "step", step, done=str(step in done).lower())
 
 
 def start(desk, order, reply):
-    """The first turn: two things at once."""
+    """The first turn: two calls at once."""
     plan(reply, ())
     spawn = element(reply, CORE + "spawn-thread", suggested_sub_id="delivery")
     ship = element(element(spawn, CORE + "initial-payload"), COURIER + "ship")
@@ -42,14 +42,14 @@ def start(desk, order, reply):
 
 
 def repair(desk, refusal, reply):
-    """Puts what the refusal says to try in the place of what was refused."""
+    """Replaces the refused payload by what the refusal says to try."""
     name, text = re.search(r"<(?:\w+:)?(\w+)>([^<]*)</", refusal.findtext(CORE + "try")).groups()
     desk["asked"].find(STOCK + name).text = text
     reply.append(desk["asked"])
 
 
 def charge(desk, reply):
-    """The goods are there. A large sum waits for a person, and so as not to wait in silence a timer is set."""
+    """The goods are there. A large sum waits for a person; a timer ends the silence."""
     total = int(desk["goods"].findtext(STOCK + "total"))
     bill = element(reply, TILL + "charge")
     element(bill, TILL + "total", str(total))
@@ -59,7 +59,7 @@ def charge(desk, reply):
 
 
 def finish(desk, reply):
-    """The answer. One that comes while a step is open is questioned once, and then taken."""
+    """The answer. The pump questions a final with open steps once, then takes it."""
     invoice = element(reply, CLERK + "invoice")
     for name in ("item", "quantity", "total"):
         element(invoice, CLERK + name, desk["goods"].findtext(STOCK + name))
@@ -68,7 +68,7 @@ def finish(desk, reply):
 
 
 def go_on(desk, answers, reply):
-    """A later turn: what came is taken in, and what follows from it is done."""
+    """A later turn: reads what came and does what follows."""
     for name, tag in (("goods", STOCK + "reserved"), ("parcel", COURIER + "shipped")):
         found = answers.find(f".//{tag}")
         desk[name] = desk.get(name) if found is None else found

@@ -1,5 +1,5 @@
-# Runs errands. Each way of an errand is one use of what the pump answers itself, or one mistake in it; what
-# came of it stands in the documents, and the errand goes on whatever that was.
+# Runs errands. Each errand uses one primitive, or makes one mistake with it. The documents show the result,
+# and the errand goes on in any case.
 . listeners/reading.sh
 
 spawn() { echo "<spawn-thread $core><initial-payload>$1</initial-payload></spawn-thread>"; }
@@ -25,7 +25,7 @@ child_in() {
   child=${child%%\"*}
 }
 
-# What it asked while at work is answered: first its own view, then the schema of nobody, which is refused.
+# Its questions: first its own view, then a schema that does not exist, which is refused.
 go_on() {
   delivery=${1#*delivery=\"} delivery=${delivery%%\"*}
   read -r token count < "memory/asked/$delivery"

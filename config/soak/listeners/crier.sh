@@ -1,5 +1,5 @@
-# Answers, or fails, or says nothing until somebody else has answered: what it does follows from the way that
-# all are asked in, and from its own name.
+# Answers, fails, or stays silent until the other has answered, depending on the request and on its own
+# name.
 . listeners/reading.sh
 
 while IFS= read -r line; do

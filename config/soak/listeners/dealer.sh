@@ -1,7 +1,6 @@
-# Pays on the word of its journal: that it is about to, then the payment, then what came of it. Each is
-# answered before the next, other deliveries come in between, and what a delivery is about is written down
-# under its name: so the line that comes says what is next. The book shows what was paid: a line for each
-# time, with the key of the work and the attempt.
+# Pays as its journal says: intent, payment, result, each answered before the next. Other deliveries come in
+# between, so it writes down under each delivery's name what is next. The book lists each payment with its
+# key and attempt.
 . listeners/reading.sh
 mkdir -p memory/deals
 
@@ -18,7 +17,7 @@ begin() {
 pay() {
   echo "$key $attempt" >> deals.book
   sync deals.book
-  case $way:$attempt in lost:1) kill -9 $$ ;; esac  # nobody will know
+  case $way:$attempt in lost:1) kill -9 $$ ;; esac  # the outcome stays unknown
   case $way in
     dear) used='in="3" out="1" money="0.30 USD"' ;;
     *) used='in="40" out="20" money="0.004 USD"' ;;

@@ -1,12 +1,12 @@
-# Has a job done by three others. What it was told stands in every document it is handed, so whichever
-# attempt or process this is, the next step follows from the document alone.
+# Has a job done by three others. Every document repeats what it needs, so any attempt or process can take the
+# next step.
 ns=https://xml-pipeline.org/ns
 stamp() { echo "<stamp xmlns=\"$ns/press/v1\"><token>$token</token><copies>$1</copies><mark>$2</mark></stamp>"; }
 while IFS= read -r line; do
   case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}
   token=${line#*<token>} token=${token%%<*}
-  case $line in *"<token>"*) ;; *)  # its time is over before anybody answered: it does not know for whom
+  case $line in *"<token>"*) ;; *)  # its time is over before any answer: it does not know the caller
     said='<failure code="no-answer" retry="false">no one answered in time</failure>'
     echo "<reply xmlns=\"urn:systole:listener:v1\" delivery=\"$delivery\">$said</reply>"
     continue ;;

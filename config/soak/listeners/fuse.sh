@@ -1,5 +1,5 @@
-# Fails as it is asked to. What it does depends on the turn and the attempt that the document names, so that
-# an attempt lost to somebody's death does not change what the others do.
+# Fails as requested. The turn and attempt in the document decide, so a lost attempt does not change the
+# others.
 . listeners/reading.sh
 
 while IFS= read -r line; do

@@ -1,4 +1,4 @@
-# Walks, in a child thread: at once, with a stamp, after a sleep, until somebody says go, never.
+# Works in a child thread: at once, with a stamp, after a sleep, after a signal, or never.
 . listeners/reading.sh
 
 while IFS= read -r line; do

@@ -1,6 +1,6 @@
-# What the scripts with several turns share: a document is read into variables, and what its call is about is
-# found again by whichever process has the next turn. The first document of a call alone says it, so it is
-# written down under the name of the call before that turn is answered. Equal calls write equal words.
+# Shared by scripts with several turns: reads a document into variables, and finds the subject of its call
+# again. Only the first document of a call names it, so it is written down under the call before that turn is
+# answered. Equal calls write equal words.
 ns=https://xml-pipeline.org/ns
 core="xmlns=\"$ns/core/v1\""
 root=$PWD

@@ -1,5 +1,5 @@
-# Takes payments. The book shows whether one was asked for twice: a line for each time, with the key of the
-# work, which is the same over all attempts at it.
+# Takes payments. The book has a line for each request, with the key of the work, which is the same for all
+# attempts.
 while IFS= read -r line; do
   case $line in "<cancel "*) continue ;; esac  # an answer is not wanted any more
   delivery=${line#*delivery=\"} delivery=${delivery%%\"*}

@@ -12,7 +12,7 @@ for line in sys.stdin:
         continue
     meta, pin = message
     stamp = meta.find(STAMP + "stamp")
-    # The key is that of the piece of work, in every attempt at it: so a second attempt pins nothing twice.
+    # Each attempt at the same work has the same key, so a second attempt pins nothing twice.
     name = os.path.join("board", stamp.get("key").replace("/", "-") + ".txt")
     os.makedirs("board", exist_ok=True)
     with open(name, "w", encoding="utf-8") as note:

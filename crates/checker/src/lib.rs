@@ -35,15 +35,15 @@ pub fn check(log: &LogSnapshot, histories: &[ClientHistory]) -> CheckReport {
 
 /// Judges the log of a run, and its clients' histories, under the given terms.
 pub fn check_under(log: &LogSnapshot, histories: &[ClientHistory], terms: &RunSettings) -> CheckReport {
-    let mut bench = Bench::new(histories, terms);
+    let mut log_check = LogCheck::new(histories, terms);
     let read = log.each(|read| match read {
-        Ok(record) => bench.take(&record),
-        Err(unread) => bench.pass_over(unread),
+        Ok(record) => log_check.take(&record),
+        Err(unread) => log_check.pass_over(unread),
     });
     if let Err(fault) = read {
-        bench.stop_at(&fault);
+        log_check.stop_at(&fault);
     }
-    bench.judge()
+    log_check.judge()
 }
 
 /// Judges records in memory, in order of position, as if they had been read from a file.
@@ -52,23 +52,23 @@ pub fn check_records(
     histories: &[ClientHistory],
     terms: &RunSettings,
 ) -> CheckReport {
-    let mut bench = Bench::new(histories, terms);
-    records.into_iter().for_each(|record| bench.take(&record));
-    bench.judge()
+    let mut log_check = LogCheck::new(histories, terms);
+    records.into_iter().for_each(|record| log_check.take(&record));
+    log_check.judge()
 }
 
 /// A check in progress: what was read so far, and what was found.
-struct Bench<'t> {
+struct LogCheck<'t> {
     terms: &'t RunSettings,
     ledger: Ledger,
     clients: Clients,
     report: CheckReport,
 }
 
-impl<'t> Bench<'t> {
-    fn new(histories: &[ClientHistory], terms: &'t RunSettings) -> Bench<'t> {
+impl<'t> LogCheck<'t> {
+    fn new(histories: &[ClientHistory], terms: &'t RunSettings) -> LogCheck<'t> {
         let clients = Clients::of(histories);
-        Bench { terms, ledger: Ledger::default(), clients, report: CheckReport::default() }
+        LogCheck { terms, ledger: Ledger::default(), clients, report: CheckReport::default() }
     }
 
     fn take(&mut self, record: &LogLine) {
@@ -103,7 +103,7 @@ impl<'t> Bench<'t> {
     }
 
     fn judge(self) -> CheckReport {
-        let Bench { terms, ledger, clients, mut report } = self;
+        let LogCheck { terms, ledger, clients, mut report } = self;
         for rule in rules::ON_END {
             rule(&ledger, terms).into_iter().for_each(|finding| report.add(finding));
         }

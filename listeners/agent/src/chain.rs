@@ -26,7 +26,7 @@ impl StoredLink {
     /// The base: the first link.
     #[must_use]
     pub fn base(system: &str, tools: &str) -> Self {
-        Self::of([&head(BASE, &[("system", system), ("tools", tools)]), system, tools].concat())
+        Self::of(format!("{}{system}{tools}", head(BASE, &[("system", system), ("tools", tools)])))
     }
 
     /// A segment after the link with that hash.

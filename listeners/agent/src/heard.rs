@@ -23,7 +23,7 @@ pub(crate) fn written(answer: &ModelAnswer) -> (String, String) {
         [MessagePart::Text(text)] => (stop.to_owned(), text.clone()),
         parts => {
             let parts: Vec<Value> = parts.iter().filter_map(as_json).collect();
-            ([stop, PARTS].concat(), Value::Array(parts).to_string())
+            (format!("{stop}{PARTS}"), Value::Array(parts).to_string())
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     let prompt = StoredLink::prompt(ask.conversation.last(), &header);
     let mut past = if has_past { line.past().await? } else { EarlierEntries::default() };
     // Failed requests are known as well, and may be repeated.
-    while let PriorCall::Known(outcome) = past.standing(&prompt.hash) {
+    while let PriorCall::Known(outcome) = past.prior_call(&prompt.hash) {
         if let Some(heard) = Heard::read(&outcome.stop, &outcome.text) {
             return Ok(Came::Heard(heard));
         }
@@ -250,8 +250,8 @@ fn expected(ask: &Ask<'_>) -> String {
             let before = if acts { "calls, or your final: " } else { "your final: " };
             let (nonce, format) = (&ask.conversation.nonce, prompt::format_name(spec.output.format));
             let open =
-                ["<systole-", nonce, "-FINAL format=\"", format, "\" status=\"success|partial|failure\">"];
-            format!("{before}{}…</systole-{nonce}-FINAL>", open.concat())
+                format!("<systole-{nonce}-FINAL format=\"{format}\" status=\"success|partial|failure\">");
+            format!("{before}{open}…</systole-{nonce}-FINAL>")
         }
         Dialect::Xml => {
             let thinking = if spec.thinking == ThinkingRule::Required { "<thinking>, then " } else { "" };
@@ -260,7 +260,7 @@ fn expected(ask: &Ask<'_>) -> String {
                 (true, ActionLimit::One) => "exactly one action, or your final.",
                 (true, ActionLimit::Many) => "one or several actions, or your final.",
             };
-            [thinking, what].concat()
+            format!("{thinking}{what}")
         }
     }
 }

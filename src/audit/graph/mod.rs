@@ -63,7 +63,7 @@ pub struct GraphNode {
 impl ListenerGraph {
     /// The graph of a composition.
     pub fn of(composition: &Composition) -> ListenerGraph {
-        let words = Words::of(composition);
+        let words = ElementNames::of(composition);
         let depths = depths(composition);
         let models: Vec<Option<SchemaModel>> =
             composition.schemas.iter().map(|schema| model_of(composition, &schema.text)).collect();
@@ -203,17 +203,17 @@ fn depths(composition: &Composition) -> BTreeMap<Name, usize> {
 }
 
 /// The names of elements: the local name, or both parts if two namespaces share it.
-struct Words {
+struct ElementNames {
     shared: BTreeSet<String>,
 }
 
-impl Words {
-    fn of(composition: &Composition) -> Words {
+impl ElementNames {
+    fn of(composition: &Composition) -> ElementNames {
         let all = composition.listeners.values().flat_map(|l| l.accepts.iter().chain(&l.returns));
         let all: BTreeSet<&QName> = all.map(|element| &element.name).collect();
         let mut seen = BTreeSet::new();
         let shared = all.into_iter().filter(|element| !seen.insert(element.local.clone()));
-        Words { shared: shared.map(|element| element.local.to_string()).collect() }
+        ElementNames { shared: shared.map(|element| element.local.to_string()).collect() }
     }
 
     fn of_element(&self, element: &QName) -> String {

@@ -78,7 +78,7 @@ fn cards(graph: &ListenerGraph) -> Vec<Card> {
 
 fn card(graph: &ListenerGraph, node: &GraphNode, last: usize) -> Card {
     let mut lines = vec![("name", visible(&node.name).into_owned())];
-    let list = |lead: &str, elements: &[String]| [lead, &visible(&tags(elements))].concat();
+    let list = |lead: &str, elements: &[String]| format!("{lead}{}", visible(&tags(elements)));
     lines.push(("small", list("takes   ", &node.takes)));
     let answers =
         if node.answers.is_empty() { "answers nothing".to_owned() } else { list("answers ", &node.answers) };

@@ -33,7 +33,7 @@ pub(super) fn draw(graph: &ListenerGraph) -> Vec<String> {
             (false, true) => ", a workflow",
             (false, false) => "",
         };
-        lines.extend(wrapped("", 2, &[&plain(&node.name), note].concat()));
+        lines.extend(wrapped("", 2, &format!("{}{note}", plain(&node.name))));
         lines.extend(block(&arrows));
     }
     lines
@@ -96,8 +96,8 @@ fn block(arrows: &[Arrow]) -> Vec<String> {
         let branch = if n + 1 == arrows.len() { "└─▶ " } else { "├─▶ " };
         if fits {
             let parts = [(&arrow.to, to), (&arrow.takes, takes), (&arrow.back, back), (&arrow.more, more)];
-            let columns = parts.map(|(text, column)| [text, &*" ".repeat(column - width(text))].concat());
-            lines.push([branch, &columns.join("  ")].concat().trim_end().to_owned());
+            let columns = parts.map(|(text, column)| format!("{text}{}", " ".repeat(column - width(text))));
+            lines.push(format!("{branch}{}", columns.join("  ")).trim_end().to_owned());
             continue;
         }
         let below = if n + 1 == arrows.len() { "    " } else { "│   " };

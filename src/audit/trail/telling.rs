@@ -52,7 +52,7 @@ impl LastShown {
         }
         let refused = record.header.kind == RecordKind::Refusal && matches!(link.why, CauseKind::Turn { .. });
         let of = if refused { "of an item " } else { "" };
-        lines.extend(wrapped("  ↑ ", INDENT, &[of, &reason(&link.why, link.turn.as_ref())].concat()));
+        lines.extend(wrapped("  ↑ ", INDENT, &format!("{of}{}", reason(&link.why, link.turn.as_ref()))));
         if let CauseKind::Door(door) = &link.why {
             lines.extend(credentials(door));
         }
@@ -74,7 +74,7 @@ fn beside(thread: &ThreadId, turn: &SenderTurn, why: &CauseKind) -> Vec<String> 
     if !turn.shown.is_empty() {
         let label =
             if matches!(why, CauseKind::Turn { .. }) { "also shown: " } else { "the other payload: " };
-        lines.extend(wrapped("    ", INDENT, &[label, &those(&turn.shown)].concat()));
+        lines.extend(wrapped("    ", INDENT, &format!("{label}{}", those(&turn.shown))));
     }
     lines
 }
@@ -88,7 +88,7 @@ fn those(shown: &[ShownRecord]) -> String {
     let left = shown.len().saturating_sub(NAMED);
     let named: Vec<String> = shown.iter().skip(left).map(one).collect();
     let more = if left == 0 { String::new() } else { format!("{left} earlier, ") };
-    [&more, named.join(", ").as_str()].concat()
+    format!("{more}{}", named.join(", "))
 }
 
 fn bought(asked: &AskedModel) -> String {

@@ -64,7 +64,7 @@ impl Drawing<'_> {
     fn twigs(&mut self, twigs: &[Twig<'_>], margin: &str) {
         for (index, twig) in twigs.iter().enumerate() {
             let last = index + 1 == twigs.len();
-            let fork = [margin, if last { "└─ " } else { "├─ " }].concat();
+            let fork = format!("{margin}{}", if last { "└─ " } else { "├─ " });
             let mut below = margin.to_owned();
             if columns::width(margin) < MARGIN {
                 below.push_str(if last { "   " } else { "│  " });
@@ -117,7 +117,7 @@ impl Drawing<'_> {
         let text = self.state(tree, path, branch, "");
         self.line(fork, &text);
         let bar = if branch.items.is_empty() { "   " } else { "│  " };
-        let lead = [below, bar].concat();
+        let lead = format!("{below}{bar}");
         let room = layout::columns().saturating_sub(columns::width(&lead));
         self.line(&lead, &branch.request.line(room));
     }
@@ -143,7 +143,7 @@ impl Drawing<'_> {
     }
 
     fn line(&mut self, fork: &str, text: &str) {
-        let line = [fork, text].concat();
+        let line = format!("{fork}{text}");
         self.lines.push(cut_counted(&line, layout::columns()));
     }
 

@@ -139,7 +139,7 @@ pub enum AfterAttempt {
 }
 
 /// A reason in words.
-pub(super) struct Words {
+pub(super) struct WaitWords {
     /// What the call waits for, without its listener's name.
     pub(super) brief: String,
     /// The same for a list of waits: `for …`.
@@ -150,37 +150,37 @@ pub(super) struct Words {
     pub(super) command: Option<String>,
 }
 
-impl Words {
+impl WaitWords {
     /// Words that name the listener in a list, without what ends the wait.
-    fn of(reason: &WaitReason, brief: String) -> Words {
+    fn of(reason: &WaitReason, brief: String) -> WaitWords {
         let wait = format!("for {}: {brief}", reason.listener.as_str());
-        Words { brief, wait, ends: None, command: None }
+        WaitWords { brief, wait, ends: None, command: None }
     }
 
-    fn waiting(mut self, wait: String) -> Words {
+    fn waiting(mut self, wait: String) -> WaitWords {
         self.wait = wait;
         self
     }
 
-    fn ending(mut self, ends: impl Into<Option<String>>) -> Words {
+    fn ending(mut self, ends: impl Into<Option<String>>) -> WaitWords {
         self.ends = ends.into();
         self
     }
 
-    fn by(mut self, command: String) -> Words {
+    fn by(mut self, command: String) -> WaitWords {
         self.command = Some(command);
         self
     }
 }
 
 /// Puts a reason into words.
-pub(super) fn words(reason: &WaitReason, now: Millis) -> Words {
+pub(super) fn words(reason: &WaitReason, now: Millis) -> WaitWords {
     let attempt = attempt_of(reason);
-    let told = |brief: &[&str]| Words::of(reason, brief.concat());
+    let told = |brief: String| WaitWords::of(reason, brief);
     match &reason.cause {
         CallWait::Held { behind } => {
             let wait = format!("for call {} of the same thread, which came first", behind.as_str());
-            told(&["is held until call ", behind.as_str(), " is over"]).waiting(wait)
+            told(format!("is held until call {} is over", behind.as_str())).waiting(wait)
         }
         CallWait::Person { id, element, until, unknown, .. } => {
             for_person(reason, (*id, element, *until), unknown.as_deref(), now)
@@ -193,33 +193,32 @@ pub(super) fn words(reason: &WaitReason, now: Millis) -> Words {
             };
             let command = format!("systole resume {which}");
             let wait = format!("for a person who resumes {whose}");
-            let words = told(&["waits while ", &whose, " is paused, ", &attempt]).waiting(wait);
+            let words = told(format!("waits while {whose} is paused, {attempt}")).waiting(wait);
             words.ending(command.clone()).by(command)
         }
         CallWait::Joining { answered, items } => {
             let calls = if *items == 1 { " item" } else { " items" };
-            told(&[&answered.to_string(), " of ", &items.to_string(), calls, " answered"])
+            told(format!("{answered} of {items}{calls} answered"))
         }
         CallWait::Awaiting { finished, enough, timer } => {
             awaiting(reason, *finished, *enough, timer.as_ref(), now)
         }
         CallWait::BackOff { until } => {
             let ends = format!("attempt {} at {}", reason.attempt, layout::moment(*until, now));
-            told(&[&attempt, " in back-off for ", &spoken(until.since(now))]).ending(ends)
+            told(format!("{attempt} in back-off for {}", spoken(until.since(now)))).ending(ends)
         }
         CallWait::Queued { place, slots } => {
-            let (place, listener) = (place.to_string(), reason.listener.as_str());
+            let listener = reason.listener.as_str();
             let ends =
                 format!("a free slot; a larger in_flight of {listener} allows more deliveries at once");
-            told(&[&attempt, " waits for a slot, number ", &place, " behind ", &slots.to_string(), " out"])
-                .ending(ends)
+            told(format!("{attempt} waits for a slot, number {place} behind {slots} out")).ending(ends)
         }
         CallWait::Out { deadline, idle_ms, then } => {
             let ends = deadline.map(|deadline| out_ends(deadline, *idle_ms, *then, now));
-            told(&[&attempt, " out for ", &spoken(now.since(reason.since))]).ending(ends)
+            told(format!("{attempt} out for {}", spoken(now.since(reason.since)))).ending(ends)
         }
-        CallWait::Stopped => told(&["waits for the organism to run, ", &attempt]),
-        CallWait::Unknown { why } => told(&["its configuration cannot be read"])
+        CallWait::Stopped => told(format!("waits for the organism to run, {attempt}")),
+        CallWait::Unknown { why } => told("its configuration cannot be read".to_owned())
             .ending(format!("nothing, as it stands: {}", plain(why))),
     }
 }
@@ -230,7 +229,7 @@ fn for_person(
     (id, element, until): (PersonRequestId, &str, Millis),
     unknown: Option<&str>,
     now: Millis,
-) -> Words {
+) -> WaitWords {
     let (id, listener) = (id.to_string(), reason.listener.as_str());
     let left = left_until(until, now);
     let unclear = unknown.map_or_else(String::new, |words| format!("; what is unknown: {}", plain(words)));
@@ -242,7 +241,7 @@ fn for_person(
     };
     let ends = format!("systole approve {id}{or} or reject {id}");
     let command = format!("systole approve {id}");
-    Words::of(reason, brief).waiting(wait).ending(ends).by(command)
+    WaitWords::of(reason, brief).waiting(wait).ending(ends).by(command)
 }
 
 /// `for a person: question a2 from planner, expires in 55 m`.
@@ -251,11 +250,11 @@ fn for_answer(
     id: PersonRequestId,
     (choices, until): (&[String], Millis),
     now: Millis,
-) -> Words {
+) -> WaitWords {
     let (from, left) = (&reason.listener, left_until(until, now));
     let wait = format!("for a person: question {id} from {from}{left}");
     let brief = format!("waits for a person: question {id}{left}");
-    Words::of(reason, brief)
+    WaitWords::of(reason, brief)
         .waiting(wait)
         .ending(question::commands(id, choices))
         .by(question::command(id, choices))
@@ -279,7 +278,7 @@ fn awaiting(
     enough: usize,
     timer: Option<&(TimerId, Millis)>,
     now: Millis,
-) -> Words {
+) -> WaitWords {
     let brief = match timer {
         Some((id, due)) if enough == 0 => {
             format!("awaits timer {}, due in {}", id.as_str(), spoken(due.since(now)))
@@ -293,7 +292,7 @@ fn awaiting(
         let or = if enough > 0 { ", if the threads below have not finished before" } else { "" };
         format!("timer {} at {}{or}", id.as_str(), layout::moment(*due, now))
     });
-    Words::of(reason, brief).ending(ends)
+    WaitWords::of(reason, brief).ending(ends)
 }
 
 fn out_ends(deadline: Millis, idle_ms: Option<u64>, then: AfterAttempt, now: Millis) -> String {

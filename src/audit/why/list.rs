@@ -44,12 +44,12 @@ pub fn waits(standings: &[ThreadWaits], now: Millis) -> Vec<ListedWait> {
         waits.extend(standing.leaves().into_iter().chain(held).map(|reason| wait(reason, now)));
         if let (true, Some(timer)) = (standing.reasons.is_empty(), standing.timers.first()) {
             let due = spoken(timer.due.since(now));
-            let what = ["for timer ", timer.id.as_str(), " of ", timer.listener.as_str(), ", due in ", &due];
+            let (id, listener) = (timer.id.as_str(), timer.listener.as_str());
             waits.push(ListedWait {
                 thread: standing.thread.clone(),
                 since: standing.touched,
                 cause: "timer",
-                what: what.concat(),
+                what: format!("for timer {id} of {listener}, due in {due}"),
                 command: format!("systole why {}", standing.thread.as_str()),
                 goal: None,
             });
@@ -98,7 +98,7 @@ pub fn broken(waits: &[ListedWait], now: Millis) -> Vec<String> {
             Some(last) if width(last) + INDENT + width(&wait.command) <= layout::columns() => {
                 last.extend([" ".repeat(INDENT).as_str(), &wait.command]);
             }
-            _ => entry.push(cut(&[" ".repeat(INDENT).as_str(), &wait.command].concat(), layout::columns())),
+            _ => entry.push(cut(&format!("{}{}", " ".repeat(INDENT), wait.command), layout::columns())),
         }
         lines.append(&mut entry);
     }
@@ -117,5 +117,5 @@ fn leads(waits: &[ListedWait], now: Millis) -> Vec<String> {
     let widest = |column: fn(&(String, String)) -> &String| rows.iter().map(|row| width(column(row))).max();
     let (ids, times) = (widest(|row| &row.0).unwrap_or(0), widest(|row| &row.1).unwrap_or(0));
     let pad = |text: &str, to: usize| format!("{text}{}   ", " ".repeat(to - width(text)));
-    rows.iter().map(|(thread, time)| [pad(thread, ids), pad(time, times)].concat()).collect()
+    rows.iter().map(|(thread, time)| format!("{}{}", pad(thread, ids), pad(time, times))).collect()
 }

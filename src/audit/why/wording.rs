@@ -75,8 +75,9 @@ pub fn report(standing: &ThreadWaits, asker: &Asker<'_>) -> Vec<String> {
     let said = Said { standing, next: &next, start: asker.start, now };
     for timer in &standing.timers {
         let due = format!(" at {}, in {}", layout::moment(timer.due, now), spoken(timer.due.since(now)));
-        let text = format!("timer {}{due} opens a call of ", timer.id.as_str());
-        lines.extend(wrapped("  ", 4, &[&text, cut(timer.listener.as_str(), 32).as_str()].concat()));
+        let listener = cut(timer.listener.as_str(), 32);
+        let text = format!("timer {}{due} opens a call of {listener}", timer.id.as_str());
+        lines.extend(wrapped("  ", 4, &text));
     }
     for bought in &standing.models {
         lines.extend(wrapped("  ", 4, &models(bought)));
@@ -194,7 +195,7 @@ impl Said<'_> {
         text.extend([" (call ", reason.call.as_str(), ")"]);
         lines.extend(wrapped(&lead, indent, &text));
         let note = |lines: &mut Vec<String>, lead: &str, text: &str| {
-            let lead = [" ".repeat(indent).as_str(), lead].concat();
+            let lead = format!("{}{lead}", " ".repeat(indent));
             lines.extend(at_most(FAILURE_LINES, wrapped(&lead, indent + 2, text)));
         };
         if let Some(goal) = &reason.goal {

@@ -64,7 +64,7 @@ async fn in_process(
     several: bool,
 ) -> Result<CommandExit, CommandExit> {
     let file = place.organism(screen)?;
-    let organism = Box::pin(here::start_still(screen, place, file)).await?;
+    let organism = Box::pin(here::start_without_deliveries(screen, place, file)).await?;
     let mut exit = CommandExit::Done;
     for order in orders {
         let (id, ruled) = (order.request, DecisionAccepted::of(order.request, &order.says));

@@ -73,8 +73,8 @@ impl New {
             return Err(exit);
         }
         if talks().any(|element| element == self.name.as_str()) {
-            let words = ["its payload <", self.name.as_str(), "> would replace talk's in this file"];
-            let exit = screen.fail(CommandExit::Usage, words.concat());
+            let words = format!("its payload <{}> would replace talk's in this file", self.name.as_str());
+            let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: another name");
             return Err(exit);
         }

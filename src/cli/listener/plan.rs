@@ -109,9 +109,8 @@ impl Words {
             Some(keys) => format!(" SYSTOLE_KEY_FILE={keys}/{}.nk", self.name),
             None => String::new(),
         };
-        let at =
-            ["SYSTOLE_NATS=", broker, " SYSTOLE_ORGANISM=", &self.organism, " SYSTOLE_LISTENER=", &self.name];
-        Some(format!("{}{key} {program}", at.concat()))
+        let own = format!("SYSTOLE_ORGANISM={} SYSTOLE_LISTENER={}", self.organism, self.name);
+        Some(format!("SYSTOLE_NATS={broker} {own}{key} {program}"))
     }
 
     pub(super) fn payloads(&self) -> Vec<String> {
@@ -123,7 +122,7 @@ impl Words {
     /// The entry under `bus`, if the file has none and needs one.
     pub(super) fn bus(&self) -> Option<String> {
         let broker = self.broker.as_ref().filter(|_| self.names_broker)?;
-        Some(["nats: \"", broker, "\""].concat())
+        Some(format!("nats: \"{broker}\""))
     }
 
     pub(super) fn listener(&self, plan: &Plan) -> Vec<String> {
@@ -187,7 +186,7 @@ pub(super) fn rust(words: &Words, kit: &str) -> Plan {
     };
     let manifest = words.filled(include_str!("templates/Cargo.toml.txt"));
     let manifest = manifest.replace("@FEATURES@", features).replace("@KIT@", kit);
-    let built = [&words.file("/target/release/"), &*words.krate].concat();
+    let built = format!("{}{}", words.file("/target/release/"), words.krate);
     Plan {
         files: vec![
             Fresh::new(words.file("/Cargo.toml"), manifest),

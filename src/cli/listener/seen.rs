@@ -118,8 +118,8 @@ fn wrapping(listener: &Listener, bare: &[u8]) -> [String; 2] {
     let item = if short { String::from_utf8_lossy(bare).into_owned() } else { "…".to_owned() };
     let namespace = namespaces::LISTENER;
     let reply = format!("<reply xmlns=\"{namespace}\" delivery=\"…\">{item}</reply>");
-    let once = ["`mode: once` at listeners.", listener.name.as_str(), ", or --once for a program"];
-    [once.concat(), format!("{reply}, with the delivery of the request's <stamp>")]
+    let once = format!("`mode: once` at listeners.{}, or --once for a program", listener.name.as_str());
+    [once, format!("{reply}, with the delivery of the request's <stamp>")]
 }
 
 /// Shows the result, and returns its exit.

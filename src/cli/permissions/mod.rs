@@ -193,7 +193,7 @@ fn shown(file: &OrganismFile, parties: &[Party]) -> Vec<String> {
         None if file.managed => ", over a broker of its own".to_owned(),
         None => String::new(),
     };
-    let mut lines = vec![[file.composition.organism.as_str(), &at].concat()];
+    let mut lines = vec![format!("{}{at}", file.composition.organism.as_str())];
     for party in parties {
         lines.extend([String::new(), party.shown.clone()]);
         for (what, rights) in [("  may publish", &party.publish), ("  may hear", &party.subscribe)] {

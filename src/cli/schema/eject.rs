@@ -44,8 +44,7 @@ impl Eject {
             return Ok(CommandExit::Done);
         }
         screen.say(format!("wrote {}, SHA-256 {hash}, as before", schema.name));
-        let named = [&file.display().to_string(), " names it under schemas, in place of payloads"];
-        screen.say(named.concat());
+        screen.say(format!("{} names it under schemas, in place of payloads", file.display()));
         if !comments.is_empty() {
             screen.say("comments that were removed with the block:");
             comments.iter().for_each(|comment| screen.say(format!("  {comment}")));

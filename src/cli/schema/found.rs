@@ -109,7 +109,7 @@ impl Schemas {
             "" => "the name of the element is empty".to_owned(),
             _ => format!("no schema declares {element}"),
         };
-        screen.fail(CommandExit::Usage, [told, fix].concat())
+        screen.fail(CommandExit::Usage, format!("{told}{fix}"))
     }
 }
 

@@ -77,14 +77,14 @@ impl Tail {
             return;
         }
         let columns = columns();
-        let lead = cut(&visible(&[&spoken.listener, phrase.lead().as_str()].concat()), columns / 2);
+        let lead = cut(&visible(&format!("{}{}", spoken.listener, phrase.lead().as_str())), columns / 2);
         let text = plain(&phrase.text());
         let room = columns.saturating_sub(width(&lead));
         let text = match phrase.is_whole() || width(&text) <= room {
             true => cut(&text, room),
             false => format!("…{}", ending(&text, room.saturating_sub(1))),
         };
-        let line = [lead, text].concat();
+        let line = format!("{lead}{text}");
         (self.last, self.quiet) = (Some(place), 0);
         self.write(&line);
     }

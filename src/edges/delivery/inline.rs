@@ -19,7 +19,7 @@ use systole_kit::line::Line;
 use systole_kit::reply::{self, ReplyContent};
 use tokio::sync::mpsc;
 
-use super::mailbox::Errand;
+use super::mailbox::MailboxItem;
 use super::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
 use systole_core::types::codes::Code;
@@ -91,21 +91,21 @@ where
 pub(super) fn tend(post: &Post, listener: Arc<dyn InlineListener>) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
-    tasks::start(kind, attend(post.clone(), listener), |panicked| fallen.fallen(panicked))
+    tasks::start(kind, serve_listener(post.clone(), listener), |panicked| fallen.fallen(panicked))
 }
 
-async fn attend(post: Post, listener: Arc<dyn InlineListener>) {
+async fn serve_listener(post: Post, listener: Arc<dyn InlineListener>) {
     // Nothing is ever sent on this channel. It closes when the last delivery that holds an end of it is over.
     let (running, mut all_over) = mpsc::channel::<Infallible>(1);
     let board = Arc::new(Board::default());
     post.joined().await;
     loop {
-        while let Some(errand) = post.mailbox.next_now() {
-            match errand {
-                Errand::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
-                Errand::Answer(answer) => board.ring(answer),
+        while let Some(item) = post.mailbox.next_now() {
+            match item {
+                MailboxItem::Deliver(delivery) => bring(&delivery, &post, &listener, &board, &running).await,
+                MailboxItem::Answer(answer) => board.ring(answer),
                 // The delivery's own task already knows.
-                Errand::Cancel(_) => {}
+                MailboxItem::Cancel(_) => {}
             }
         }
         tokio::select! {

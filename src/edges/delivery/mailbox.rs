@@ -3,7 +3,7 @@
 //!
 //! The mailbox never reads a document and never reports anything. The caller that takes a token off the mailbox owes
 //! the pump the one report about it. Each token can be taken off only once, so there is only one report. In:
-//! deliveries, call-backs. Out: errands for the task, and tokens that are owed a report.
+//! deliveries, call-backs. Out: items for the task, and tokens that are owed a report.
 //!
 //! The mailbox holds a bounded number of deliveries, and everything else on it belongs to one of them.
 
@@ -21,7 +21,7 @@ use systole_core::types::ports::{CallBack, Delivery, LeaseToken};
 
 /// The next thing to bring to the listener.
 #[derive(Debug)]
-pub(super) enum Errand {
+pub(super) enum MailboxItem {
     /// A delivery. It is out from now on.
     Deliver(Delivery),
     /// A note that an answer is no longer wanted.
@@ -39,11 +39,11 @@ pub(super) enum Side {
     Answer(PumpAnswer),
 }
 
-impl From<Side> for Errand {
-    fn from(side: Side) -> Errand {
+impl From<Side> for MailboxItem {
+    fn from(side: Side) -> MailboxItem {
         match side {
-            Side::Cancel(token) => Errand::Cancel(token),
-            Side::Answer(answer) => Errand::Answer(answer),
+            Side::Cancel(token) => MailboxItem::Cancel(token),
+            Side::Answer(answer) => MailboxItem::Answer(answer),
         }
     }
 }
@@ -155,11 +155,11 @@ impl Mailbox {
         self.arrived.notify_one();
     }
 
-    /// The next errand; waits for one. May be dropped while it waits: nothing is lost. Only one task may wait.
-    pub(super) async fn next(&self) -> Errand {
+    /// The next item; waits for one. May be dropped while it waits: nothing is lost. Only one task may wait.
+    pub(super) async fn next(&self) -> MailboxItem {
         loop {
-            if let Some(errand) = self.next_now() {
-                return errand;
+            if let Some(item) = self.next_now() {
+                return item;
             }
             self.arrival().await;
         }
@@ -172,9 +172,9 @@ impl Mailbox {
         self.arrived.notified().await;
     }
 
-    /// The next errand that is already here.
-    pub(super) fn next_now(&self) -> Option<Errand> {
-        self.next_aside().map(Errand::from).or_else(|| self.next_delivery().map(Errand::Deliver))
+    /// The next item that is already here.
+    pub(super) fn next_now(&self) -> Option<MailboxItem> {
+        self.next_aside().map(MailboxItem::from).or_else(|| self.next_delivery().map(MailboxItem::Deliver))
     }
 
     /// The next thing already here that is no delivery.
@@ -323,7 +323,7 @@ mod tests {
             assert!(mailbox.hand(delivery(token)).is_ok());
         }
         for _ in 0..out {
-            assert!(matches!(mailbox.next_now(), Some(Errand::Deliver(_))));
+            assert!(matches!(mailbox.next_now(), Some(MailboxItem::Deliver(_))));
         }
         mailbox
     }
@@ -346,7 +346,7 @@ mod tests {
             mailbox.call_back(&LeaseToken(token.into()), CallBack::Cancelled);
         }
         assert!(mailbox.settle("a"));
-        assert!(matches!(mailbox.next_now(), Some(Errand::Cancel(token)) if &*token.0 == "b"));
+        assert!(matches!(mailbox.next_now(), Some(MailboxItem::Cancel(token)) if &*token.0 == "b"));
         assert!(mailbox.next_now().is_none());
     }
 
@@ -358,8 +358,8 @@ mod tests {
         assert_eq!(mailbox.settle_all(), [(LeaseToken("a".into()), None)]);
         mailbox.answer(answer("a"));
         mailbox.answer(answer("b"));
-        assert!(matches!(mailbox.next_now(), Some(Errand::Answer(answer)) if answer.delivery == "b"));
-        assert!(matches!(mailbox.next_now(), Some(Errand::Deliver(_))));
+        assert!(matches!(mailbox.next_now(), Some(MailboxItem::Answer(answer)) if answer.delivery == "b"));
+        assert!(matches!(mailbox.next_now(), Some(MailboxItem::Deliver(_))));
     }
 
     #[test]
@@ -403,6 +403,6 @@ mod tests {
         mailbox.call_back(&LeaseToken("a".into()), CallBack::TimedOut);
         assert_eq!(mailbox.recall_of(&LeaseToken("a".into())).await, CallBack::TimedOut);
         mailbox.overdue(Duration::ZERO).await;
-        assert!(matches!(mailbox.next().await, Errand::Cancel(_)));
+        assert!(matches!(mailbox.next().await, MailboxItem::Cancel(_)));
     }
 }

@@ -141,7 +141,7 @@ impl Carriers {
     }
 
     /// Reports on a delivery that no mailbox took, without waiting.
-    fn gone_apart(&self, delivery: &Delivery, code: Code, words: &str) {
+    fn report_gone(&self, delivery: &Delivery, code: Code, words: &str) {
         let lease = &delivery.lease;
         let gone = CarrierReport::Gone { token: lease.token.clone(), code, words: words.to_owned() };
         if let Err(mpsc::error::TrySendError::Full(gone)) = self.reports.try_send(gone) {
@@ -159,15 +159,15 @@ impl Carriers {
 impl Carrier for Carriers {
     fn hand(&self, delivery: Delivery) {
         let Some(post) = self.posts.get(&delivery.lease.listener) else {
-            return self.gone_apart(&delivery, Code::Unavailable, Code::Unavailable.meaning());
+            return self.report_gone(&delivery, Code::Unavailable, Code::Unavailable.meaning());
         };
         match post.mailbox.hand(delivery) {
             Ok(()) => {}
             Err((delivery, Refused::Closed)) => {
-                self.gone_apart(&delivery, Code::ListenerDown, "the listener was stopped");
+                self.report_gone(&delivery, Code::ListenerDown, "the listener was stopped");
             }
             Err((delivery, Refused::Full)) => {
-                self.gone_apart(&delivery, Code::ListenerThrottled, Code::ListenerThrottled.meaning());
+                self.report_gone(&delivery, Code::ListenerThrottled, Code::ListenerThrottled.meaning());
             }
         }
     }

@@ -45,7 +45,7 @@ pub enum BatchResult {
 }
 
 /// A batch, with the result of its first commit if that was made elsewhere.
-struct Errand {
+struct PendingBatch {
     batch: LogBatch,
     tried: Option<Commit>,
 }
@@ -71,7 +71,7 @@ impl Shared {
 
 /// The handle of the writer's thread.
 pub struct WriterHandle {
-    batches: SyncSender<Errand>,
+    batches: SyncSender<PendingBatch>,
     shared: Arc<Shared>,
     is_far: bool,
     // Nothing is ever sent: the drop is the signal, and waiting for it can serve as a pause.
@@ -90,15 +90,15 @@ impl WriterHandle {
         let (stop, stopped) = sync_channel(0);
         let is_far = log.is_far();
         let shared = Arc::new(Shared { log: Mutex::new(log), waiting: AtomicUsize::new(0) });
-        let mut desk = Desk { shared: shared.clone(), report, stopped };
-        let thread = thread::Builder::new().name("log-writer".into()).spawn(move || desk.work(waiting))?;
+        let mut writer = WriterThread { shared: shared.clone(), report, stopped };
+        let thread = thread::Builder::new().name("log-writer".into()).spawn(move || writer.work(waiting))?;
         Ok(WriterHandle { batches, shared, is_far, stop, thread })
     }
 
     /// Hands over the next batch, or gives it back: `Full` if two already wait, `Disconnected` if the log
     /// is broken. Never blocks.
     pub fn hand(&self, batch: LogBatch) -> Result<(), TrySendError<LogBatch>> {
-        self.send(Errand { batch, tried: None })
+        self.send(PendingBatch { batch, tried: None })
     }
 
     /// Commits on the caller's thread, which waits for the disk, and returns the position. Returns `None`
@@ -110,17 +110,17 @@ impl WriterHandle {
         }
         match self.shared.commit(&batch) {
             Commit::Committed(position) => Ok(Some(position)),
-            tried => self.send(Errand { batch, tried: Some(tried) }).map(|()| None),
+            tried => self.send(PendingBatch { batch, tried: Some(tried) }).map(|()| None),
         }
     }
 
-    fn send(&self, errand: Errand) -> Result<(), TrySendError<LogBatch>> {
+    fn send(&self, pending: PendingBatch) -> Result<(), TrySendError<LogBatch>> {
         self.shared.waiting.fetch_add(1, Ordering::AcqRel);
-        self.batches.try_send(errand).map_err(|refused| {
+        self.batches.try_send(pending).map_err(|refused| {
             self.shared.waiting.fetch_sub(1, Ordering::AcqRel);
             match refused {
-                TrySendError::Full(errand) => TrySendError::Full(errand.batch),
-                TrySendError::Disconnected(errand) => TrySendError::Disconnected(errand.batch),
+                TrySendError::Full(pending) => TrySendError::Full(pending.batch),
+                TrySendError::Disconnected(pending) => TrySendError::Disconnected(pending.batch),
             }
         })
     }
@@ -136,15 +136,15 @@ impl WriterHandle {
 }
 
 /// What the thread works with.
-struct Desk<R> {
+struct WriterThread<R> {
     shared: Arc<Shared>,
     report: R,
     stopped: Receiver<()>,
 }
 
-impl<R: Fn(BatchResult)> Desk<R> {
-    fn work(&mut self, waiting: Receiver<Errand>) {
-        for Errand { batch, tried } in &waiting {
+impl<R: Fn(BatchResult)> WriterThread<R> {
+    fn work(&mut self, waiting: Receiver<PendingBatch>) {
+        for PendingBatch { batch, tried } in &waiting {
             match self.settle(&batch, tried) {
                 Ok(position) => {
                     // This comes before the report: a caller that hears it may commit the next batch

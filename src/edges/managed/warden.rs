@@ -125,14 +125,14 @@ fn is_free(file: &File) -> std::io::Result<bool> {
 
 /// The process that holds the lock, if that is certain.
 fn holder(lock: &Path, file: &File) -> Option<(Pid, OwnedFd)> {
-    let pid = signer(lock).filter(|pid| has_open(*pid, file))?;
+    let pid = lock_holder(lock).filter(|pid| has_open(*pid, file))?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
     // The process id may have been reused between the check and the open handle.
     has_open(pid, file).then_some((pid, handle))
 }
 
 /// The process that the file names as the holder.
-fn signer(lock: &Path) -> Option<Pid> {
+fn lock_holder(lock: &Path) -> Option<Pid> {
     let mut text = String::new();
     File::open(lock).ok()?.take(MOST).read_to_string(&mut text).ok()?;
     Pid::from_raw(text.parse().ok()?)

@@ -35,10 +35,10 @@ struct Kept {
 impl LogSource {
     /// The object stored under that hash. An incomplete object is asked for again: a pump that does not know whether
     /// it had stored it may be storing it again just now, or a copy may lag behind.
-    pub async fn get_apart(&self, hash: Digest) -> Result<Vec<u8>, ObjectFault> {
+    pub async fn get_large(&self, hash: Digest) -> Result<Vec<u8>, ObjectFault> {
         let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
         loop {
-            let found = self.put_together(hash).await;
+            let found = self.assembled(hash).await;
             let why = match found.map_err(|unusable| ObjectFault::NotYet(unusable.to_string()))? {
                 Some(bytes) if Digest::of(&bytes) == hash => return Ok(bytes),
                 Some(_) => " has another hash",
@@ -53,9 +53,9 @@ impl LogSource {
     }
 
     /// The object stored under that hash; `None` if some of its parts are missing.
-    async fn put_together(&self, hash: Digest) -> Result<Option<Vec<u8>>, BrokerFault> {
+    async fn assembled(&self, hash: Digest) -> Result<Option<Vec<u8>>, BrokerFault> {
         let what = "what is large was looked for";
-        let asked = json!({ "last_by_subj": self.subjects.kept_as(&hash.to_string()) });
+        let asked = json!({ "last_by_subj": self.subjects.object_subject(&hash.to_string()) });
         let Some(said) = read(&self.wire, what, &self.apart, asked).await? else { return Ok(None) };
         let Ok(Kept { nuid, size, deleted: false }) = serde_json::from_slice(&said.bytes) else {
             return Ok(None);

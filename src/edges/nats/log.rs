@@ -105,7 +105,7 @@ impl LogStream {
     }
 
     /// Stores what is too large for a message, under its hash.
-    pub async fn put_apart(&self, hash: Digest, bytes: &[u8]) -> Result<(), String> {
+    pub async fn put_large(&self, hash: Digest, bytes: &[u8]) -> Result<(), String> {
         let name = hash.to_string();
         let put = async {
             if self.apart.info(&name).await.is_ok_and(|found| found.size == bytes.len()) {

@@ -107,7 +107,7 @@ impl BrokerSubjects {
     }
 
     /// The subject of the description of an object in that bucket.
-    pub(super) fn kept_as(&self, name: &str) -> String {
+    pub(super) fn object_subject(&self, name: &str) -> String {
         format!("$O.{}.M.{}", self.bucket(), base64url(name.as_bytes()))
     }
 

@@ -113,7 +113,7 @@ pub async fn host(hosting: HostPlan, mut stop: watch::Receiver<bool>) -> Result<
     let sorter = tasks::start(
         TaskKind::Host,
         async move {
-            tokio::select! { () = sorting.sorts(heard) => {} _ = left => {} }
+            tokio::select! { () = sorting.route_reports(heard) => {} _ = left => {} }
         },
         async |_| (),
     );

@@ -100,7 +100,7 @@ impl Relays {
     }
 
     /// Passes the carriers' reports to the relays of their deliveries.
-    pub(super) async fn sorts(self: Arc<Relays>, mut heard: mpsc::Receiver<CarrierReport>) {
+    pub(super) async fn route_reports(self: Arc<Relays>, mut heard: mpsc::Receiver<CarrierReport>) {
         while let Some(report) = heard.recv().await {
             match report {
                 CarrierReport::Said { listener, speech, .. }
@@ -132,10 +132,10 @@ impl Relays {
                 if let Err(mpsc::error::SendError(Report::Said(kind, document))) =
                     way.send(Report::Said(kind, document)).await
                 {
-                    self.strays(listener, kind, document).await;
+                    self.send_stray(listener, kind, document).await;
                 }
             }
-            None => self.strays(listener, kind, document).await,
+            None => self.send_stray(listener, kind, document).await,
         }
     }
 
@@ -168,7 +168,7 @@ impl Relays {
 
     /// A message that belongs to no delivery here. It goes to the pump through another delivery of the listener, and
     /// the pump refuses it.
-    async fn strays(&self, listener: Name, kind: DocumentKind, document: Vec<u8>) {
+    async fn send_stray(&self, listener: Name, kind: DocumentKind, document: Vec<u8>) {
         if matches!(kind, DocumentKind::Progress { .. }) {
             // Live progress is only useful during its delivery.
             return;

@@ -92,13 +92,13 @@ pub fn parties(composition: &Composition, has_log: bool) -> Vec<Party> {
 
 fn of_organism(organism: &Name) -> impl Fn(&[&str]) -> String {
     let begin = format!("o.{}.", token(organism));
-    move |rest| [&begin, &*rest.concat()].concat()
+    move |rest| format!("{begin}{}", rest.concat())
 }
 
 fn listener(organism: &Name, name: &Name) -> Party {
     let (subject, part) = (of_organism(organism), token(name));
     let at = format!("{}.{part}", BrokerSubjects::of(organism).bus_stream());
-    let own = |begin: &str, end: &str| [begin, &at, end].concat();
+    let own = |begin: &str, end: &str| format!("{begin}{at}{end}");
     let inbox = format!("_INBOX_{part}");
     let mut subscribe = vec![
         right(AccountCrossing::Own, format!("{inbox}.>"), "answers to what it asked, and its deliveries"),

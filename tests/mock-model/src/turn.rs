@@ -162,10 +162,10 @@ impl Turn {
         if after.is_empty() {
             let middle = before.floor_char_boundary(before.len() / 2);
             let (before, after) = before.split_at(middle);
-            return Box::new([Frame::body(before), Frame::end([after, behind].concat())].into_iter());
+            return Box::new([Frame::body(before), Frame::end(format!("{after}{behind}"))].into_iter());
         }
         let first = std::iter::once(Frame::body(before));
-        Box::new(first.chain(pieces).chain(std::iter::once(Frame::end([&after, behind].concat()))))
+        Box::new(first.chain(pieces).chain(std::iter::once(Frame::end(format!("{after}{behind}")))))
     }
 
     /// The id of a call on the wire.

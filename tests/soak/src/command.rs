@@ -293,7 +293,7 @@ fn tell(terminal: &mut Terminal<'_>, came: &Came<'_>) {
 /// A name and a count, in columns.
 fn line(terminal: &mut Terminal<'_>, indent: &str, name: &str, count: u64) {
     let room = " ".repeat(36_usize.saturating_sub(name.len()));
-    terminal.show(&[indent, name, &room, &count.to_string()].concat());
+    terminal.show(&format!("{indent}{name}{room}{count}"));
 }
 
 #[cfg(test)]

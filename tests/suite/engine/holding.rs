@@ -223,7 +223,7 @@ fn paused_a_thread_at_rest_is_woken_for_the_order() {
 fn still_it_takes_orders_and_sends_nothing() {
     let mut rig = held();
     let engine = std::mem::replace(&mut rig.engine, Rig::new().engine);
-    rig.engine = engine.kept_still(true);
+    rig.engine = engine.hold_deliveries(true);
     rig.approves(2, 1);
     rig.settle();
     assert_eq!(rig.seen(), ["2: done"]);

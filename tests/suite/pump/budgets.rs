@@ -144,7 +144,7 @@ fn b15_a_child_gets_half_of_the_rest_and_its_parent_is_charged_at_its_end() {
     let finished = body_of(&stage, "<thread-finished");
     let own = finished.iter().find(|f| f.starts_with(&format!("{} ", root()))).unwrap();
     assert!(own.contains("messages=\"2\" children=\"1\""), "{own}");
-    let budget_use = &stage.state.thread(&root()).unwrap().purses[&1];
+    let budget_use = &stage.state.thread(&root()).unwrap().budget_uses[&1];
     assert_eq!((budget_use.used.messages, budget_use.used.children), (3, 2));
 }
 
@@ -179,7 +179,7 @@ fn row_36_depth_counts_the_calls_above_a_spawn() {
 }
 
 #[test]
-fn each_message_from_outside_has_a_purse_of_its_own() {
+fn each_message_from_outside_has_its_own_budget_use() {
     let mut stage = messages(2);
     stage.asks("k2", "agent", Some(&root()));
     stage.replies("1", 1, calls(2));
@@ -187,7 +187,7 @@ fn each_message_from_outside_has_a_purse_of_its_own() {
     stage.replies("1", 2, vec![final_()]);
     let told = stage.replies("2", 1, calls(1));
     assert!(told[0].contains("message/call"), "{told:?}");
-    assert_eq!(stage.state.thread(&root()).unwrap().purses.keys().collect::<Vec<_>>(), [&2]);
+    assert_eq!(stage.state.thread(&root()).unwrap().budget_uses.keys().collect::<Vec<_>>(), [&2]);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn money(most: &str) -> Stage {
 }
 
 fn used(stage: &Stage) -> UsedAmounts {
-    stage.state.thread(&root()).unwrap().purses[&1].used
+    stage.state.thread(&root()).unwrap().budget_uses[&1].used
 }
 
 fn spent(stage: &Stage) -> Option<String> {

@@ -279,7 +279,7 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
     assert!(sizes.iter().all(|(children, _)| *children <= 11), "{sizes:?}");
     // There are 60 children between the two. Up to a number of them, their labels stay in memory, a few bytes each.
     assert!(sizes[1].1 < sizes[0].1 + 60 * 8, "{sizes:?}");
-    let budget_use = &stage.state.thread(&root()).unwrap().purses[&1];
+    let budget_use = &stage.state.thread(&root()).unwrap().budget_uses[&1];
     assert_eq!(budget_use.used.children, 120, "and every one is counted");
 }
 

@@ -123,7 +123,11 @@ fn b8_the_message_that_set_a_timer_pays_for_its_news() {
     let thread = stage.state.thread(&root()).unwrap();
     let calls = &thread.calls;
     assert_eq!((calls["3"].budget_use, calls["4"].budget_use), (1, 1));
-    assert_eq!(thread.purses.keys().copied().collect::<Vec<_>>(), [1], "no other budget is opened for it");
+    assert_eq!(
+        thread.budget_uses.keys().copied().collect::<Vec<_>>(),
+        [1],
+        "no other budget is opened for it"
+    );
 }
 
 #[test]

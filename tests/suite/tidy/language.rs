@@ -1,12 +1,18 @@
 //! Retired words: what a person reads is plain modern English.
 
+use std::fs;
+use std::path::PathBuf;
+
 use super::pages::pages;
-use super::{hold, sources};
+use super::{Source, hold, sources};
 
 /// Words that no page, comment, name or message has. Sentences with them have to be read twice.
 const RETIRED: [&str; 7] = ["whoever", "whomever", "thereof", "mend", "mends", "mended", "mending"];
 /// Words that no comment and no sentence of a page has. Test data may.
 const NOT_IN_PROSE: [&str; 2] = ["nobody", "somebody"];
+
+/// The endings of schemas, scripts and config files.
+const ENDINGS: [&str; 4] = ["py", "sh", "xsd", "yaml"];
 
 /// The words of a text, in small letters. Names are taken apart: `is_mended` has two.
 fn words(text: &str) -> impl Iterator<Item = String> + '_ {
@@ -28,6 +34,32 @@ fn retired(text: &str, mut prose: impl FnMut(&str) -> String) -> Vec<(usize, Str
 /// The comment of a line of Rust.
 fn comment(line: &str) -> String {
     line.split_once("//").map_or(String::new(), |(_, comment)| outside_code(comment))
+}
+
+/// The comment or the documentation in a line of a schema, a script or a config file.
+fn remark(line: &str) -> String {
+    let signs = ["<!--", "documentation>", "#", "\"\"\""];
+    let remarks = signs.iter().filter_map(|sign| line.split_once(sign));
+    remarks.map(|(_, remark)| outside_code(remark)).collect::<Vec<_>>().join(" ")
+}
+
+/// The built-in schemas, and the schemas, scripts and config files of the examples.
+fn schemas_and_examples() -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders = vec![PathBuf::from("schemas"), PathBuf::from("config")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+                let text = fs::read_to_string(&path).unwrap();
+                found.push(Source { path: path.display().to_string(), text });
+            }
+        }
+    }
+    assert!(found.len() > 50, "only {} schemas and examples found", found.len());
+    found
 }
 
 /// A line without what is in backticks.
@@ -52,8 +84,12 @@ fn retired_words_stay_retired() {
         let found = retired(&source.text, comment);
         breaches.extend(found.into_iter().map(|(line, word)| format!("{}:{line}: {word}", source.path)));
     }
+    for source in schemas_and_examples() {
+        let found = retired(&source.text, remark);
+        breaches.extend(found.into_iter().map(|(line, word)| format!("{}:{line}: {word}", source.path)));
+    }
     for path in pages() {
-        let found = retired(&std::fs::read_to_string(&path).unwrap(), of_page());
+        let found = retired(&fs::read_to_string(&path).unwrap(), of_page());
         let path = path.display();
         breaches.extend(found.into_iter().map(|(line, word)| format!("{path}:{line}: {word}")));
     }
@@ -67,5 +103,8 @@ fn a_retired_word_is_seen_in_a_sentence_and_in_a_name() {
     let found: Vec<_> = found.iter().map(|(line, word)| (*line, word.as_str())).collect();
     assert_eq!(found, [(1, "whoever"), (2, "mended"), (3, "somebody")]);
     assert!(retired("recommended, amended, emend", comment).is_empty());
+    let noted =
+        "<!-- Nobody. -->\n<xs:documentation>Somebody.</xs:documentation>\nsay: nobody # mended `nobody`";
+    assert_eq!(retired(noted, remark).len(), 3);
     assert_eq!(retired("```\nnobody\n```\nnobody `nobody`", of_page()).len(), 1);
 }

@@ -75,9 +75,9 @@ impl Ledger {
             thread.bought = thread.bought.without(instead_of).and(bought);
         }
         let Some(root) = self.threads.get_mut(path::root(thread)) else { return };
-        let purse = root.purse_at_work().and_then(|number| root.purses.get_mut(&number));
-        if let Some(purse) = purse {
-            purse.bought = purse.bought.without(instead_of).and(bought);
+        let budget_use = root.budget_use_at_work().and_then(|number| root.budget_uses.get_mut(&number));
+        if let Some(budget_use) = budget_use {
+            budget_use.bought = budget_use.bought.without(instead_of).and(bought);
         }
     }
 }

@@ -7,10 +7,10 @@
 //! stores open calls, and a few words per record of everything else.
 
 mod approvals;
+mod budget_uses;
 mod firsts;
 mod journal;
 mod pauses;
-mod purses;
 mod takers;
 mod thread;
 mod timers;
@@ -148,7 +148,7 @@ impl Ledger {
             clocks: BTreeMap::new(),
             used: (0, 0),
             bought: Bought::default(),
-            purses: BTreeMap::new(),
+            budget_uses: BTreeMap::new(),
             paused: None,
             ended: None,
             child: None,
@@ -227,7 +227,7 @@ impl Ledger {
             seq: record.seq,
             since_ms: record.time_ms,
             moved: record.position,
-            purse: 0,
+            budget_use: 0,
             settled: 0,
             items: Vec::new(),
             attempts: None,
@@ -251,7 +251,7 @@ impl Ledger {
         let record = step.record;
         self.open(record, call.to_owned(), to);
         if by != By::Spawn {
-            self.gives_purse(step, call);
+            self.gives_budget_use(step, call);
         }
         let Some(thread) = self.threads.get_mut(&record.thread) else { return };
         thread.top_calls = thread.top_calls.max(path::top(call));
@@ -445,7 +445,7 @@ impl Ledger {
             let goes = timer.call == call || path::is_below(&timer.call, call);
             !goes || is_root && path::is_top(&timer.call)
         });
-        thread.forget_purses();
+        thread.forget_budget_uses();
         if path::is_top(call) && thread.child.is_some() {
             self.end(step);
         }

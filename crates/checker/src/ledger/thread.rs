@@ -1,4 +1,4 @@
-//! Threads in the ledger, their open calls, timers and purses, and spawns without a confirmation.
+//! Threads in the ledger, their open calls, timers and budget uses, and spawns without a confirmation.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(crate) struct Thread {
     pub(crate) bought: Bought,
     /// For a root: what each message from outside has used in its whole tree, by the top call that it
     /// opened.
-    pub(crate) purses: BTreeMap<u32, Purse>,
+    pub(crate) budget_uses: BTreeMap<u32, BudgetUse>,
     /// The position of the record that paused it.
     pub(crate) paused: Option<u64>,
     /// The position of the record that ended it.
@@ -71,8 +71,8 @@ pub(crate) struct Call {
     pub(crate) since_ms: u64,
     /// The position of the record that last moved it.
     pub(crate) moved: u64,
-    /// For a top call: the number of its purse.
-    pub(crate) purse: u32,
+    /// For a top call: the number of its budget use.
+    pub(crate) budget_use: u32,
     /// The last turn whose reply is recorded; 0 before the first.
     pub(crate) settled: u32,
     /// The items of that reply.
@@ -166,7 +166,7 @@ pub(crate) struct Spawn {
 
 /// The use of a message from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Purse {
+pub(crate) struct BudgetUse {
     pub(crate) messages: u32,
     pub(crate) children: u32,
     pub(crate) bought: Bought,
@@ -179,8 +179,8 @@ pub(crate) struct Timer {
     pub(crate) set: RecordId,
     pub(crate) call: String,
     pub(crate) listener: String,
-    /// The purse for the calls that it opens.
-    pub(crate) purse: u32,
+    /// The budget use for the calls that it opens.
+    pub(crate) budget_use: u32,
     /// The time from its setting to its first due moment.
     pub(crate) span_ms: u64,
     /// When it may fire next, if it repeats; before its first firing, the earliest moment to fire at

@@ -19,7 +19,7 @@ impl Ledger {
                 set,
                 call: caller.to_owned(),
                 listener: call.listener.clone(),
-                purse: self.thread(thread).and_then(Thread::purse_at_work).unwrap_or_default(),
+                budget_use: self.thread(thread).and_then(Thread::budget_use_at_work).unwrap_or_default(),
                 span_ms: due_ms.saturating_sub(item.time_ms),
                 due_ms,
                 fired: None,

@@ -21,7 +21,7 @@ pub(crate) fn budget(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> O
             "it begins something {depth} calls and spawns deep, of less than {most} allowed"
         ));
     }
-    let used = before.purse(thread)?;
+    let used = before.budget_use(thread)?;
     let (messages, children) = (used.messages + 1, used.children + children);
     if let Some(most) = terms.messages.filter(|most| messages > *most) {
         return Some(format!("its message from outside uses {messages} messages, of {most} allowed"));

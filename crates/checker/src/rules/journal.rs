@@ -55,7 +55,7 @@ fn writes(call: &Call, turn: u32, step: &Step<'_>) -> Option<String> {
 pub(crate) fn models(before: &Ledger, step: &Step<'_>, terms: &RunSettings) -> Option<String> {
     let Act::Writes { .. } = step.act? else { return None };
     let tag = tag::entry(&step.record.body).filter(|tag| tag.attribute("kind") == Some("model-started"))?;
-    let used = before.purse(&step.record.thread)?.bought;
+    let used = before.budget_use(&step.record.thread)?.bought;
     let is_last = before.call_of(step)?.wraps_up.is_some();
     let then = used.and(kept(&tag));
     let passes = |used: u64, then: u64, most: u64| then > most && (!is_last || used > most);

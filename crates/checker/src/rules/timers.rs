@@ -43,7 +43,7 @@ pub(crate) fn timer(before: &Ledger, step: &Step<'_>, _: &RunSettings) -> Option
 /// Whether the time of the message in which a timer was set is over: then it opens nothing more, and a timer that
 /// its call left is cancelled.
 pub(crate) fn is_out_of_time(thread: &Thread, timer: &Timer) -> bool {
-    let said = thread.clocks.get(&timer.purse.to_string());
+    let said = thread.clocks.get(&timer.budget_use.to_string());
     said.is_some_and(|said| said.used_ms >= said.limit_ms)
 }
 

@@ -102,7 +102,9 @@ pub(super) fn rule(
         PersonDecision::Approve => Some(approval.element.as_str()),
         PersonDecision::Amend(amendment) => Some(amendment.as_ref().as_ref().map_or("", Admitted::element)),
     };
-    if let Some(refusal) = goes_out.and_then(|element| unserved(d, (thread, path), approval, element)) {
+    if let Some(refusal) =
+        goes_out.and_then(|element| no_longer_accepted(d, (thread, path), approval, element))
+    {
         return Err(bare(refusal));
     }
     match says {
@@ -125,7 +127,7 @@ pub(super) fn rule(
             };
             let refusal = Refusal::new(Code::RejectedApproval, words)
                 .fixed_by("change what the note says, or do without; a fixed one is asked about again");
-            turned_down(d, (thread, path), approval, Outcome::Rejected, &refusal);
+            close_rejected(d, (thread, path), approval, Outcome::Rejected, &refusal);
         }
         // An approval has no choices; a person who chooses one is refused earlier.
         PersonDecision::Choose(_) => {}
@@ -136,7 +138,7 @@ pub(super) fn rule(
 /// Why an element cannot go out: the organism now runs from a file in which the listener no longer accepts the
 /// element. The call keeps the configuration it began with, but the listener's program is the one in the current
 /// file.
-fn unserved(
+fn no_longer_accepted(
     d: &DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,
@@ -158,12 +160,11 @@ fn unserved(
 }
 
 fn not_amended(approval: &Approval) -> Refusal {
-    let words = [
-        "approval ",
-        &approval.id.to_string(),
-        " asks for one more attempt; its listener has seen the payload already, so it cannot be changed",
-    ];
-    Refusal::new(Code::MismatchedApproval, words.concat()).fixed_by("approve or reject it")
+    let words = format!(
+        "approval {} asks for one more attempt; its listener has seen the payload already, so it cannot be changed",
+        approval.id
+    );
+    Refusal::new(Code::MismatchedApproval, words).fixed_by("approve or reject it")
 }
 
 /// Records the payload that goes out in place of the one that waits.
@@ -201,7 +202,7 @@ pub(super) fn expired(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: &Cal
         false => "it needed a person's approval, and no one decided in time",
     };
     let refusal = Refusal::new(Code::ExpiredApproval, words).fixed_by("do without it, or ask for less");
-    turned_down(d, (thread, path), approval, Outcome::Expired, &refusal);
+    close_rejected(d, (thread, path), approval, Outcome::Expired, &refusal);
 }
 
 fn decided(
@@ -227,7 +228,7 @@ fn decided(
 }
 
 /// Closes a call that a person rejected, or did not allow to be tried again.
-fn turned_down(
+fn close_rejected(
     d: &mut DecisionBuilder<'_>,
     (thread, path): (&ThreadId, &CallPath),
     approval: &Approval,

@@ -24,7 +24,7 @@ pub(super) struct Limit {
     of: ExceededLimit,
 }
 
-/// A place in a tree: a thread, and one of its purses.
+/// A place in a tree: a thread, and one of its budget uses.
 type Place = (ThreadId, u32);
 
 /// The limits of the message from outside that a call belongs to; `None` if the call began before there were
@@ -39,7 +39,7 @@ pub(super) fn budgets<'a>(
 }
 
 fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option<&'a Budgets> {
-    let config = d.thread(root)?.purses.get(budget_use)?.config;
+    let config = d.thread(root)?.budget_uses.get(budget_use)?.config;
     d.page(config)?.budgets.as_ref()
 }
 
@@ -51,7 +51,7 @@ fn line(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Pla
     let mut id = thread.clone();
     loop {
         let above = id.parent();
-        let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawner(&id));
+        let spawner = above.as_ref().and_then(|parent| d.thread(parent)?.spawning_call(&id));
         let ceiling = spawner.and_then(|(_, call)| call.children.iter().find(|c| c.id == id));
         let ceiling = ceiling.map(|child| child.ceiling);
         let next = spawner.map(|(_, call)| call.budget_use);
@@ -126,7 +126,7 @@ impl Limit {
 
     /// Whether the calls under the limit were warned that most of it is used.
     pub(super) fn is_told(&self, d: &DecisionBuilder<'_>) -> bool {
-        let budget_use = d.thread(&self.thread).and_then(|thread| thread.purses.get(&self.budget_use));
+        let budget_use = d.thread(&self.thread).and_then(|thread| thread.budget_uses.get(&self.budget_use));
         let of = (self.of.what, self.of.written(self.of.limit));
         budget_use.is_some_and(|budget_use| budget_use.warned.contains(&of))
     }
@@ -274,7 +274,7 @@ pub(super) fn depth(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath)
     let mut depth = path.depth();
     let mut id = thread.clone();
     while let Some(parent) = id.parent() {
-        let spawner = d.thread(&parent).and_then(|state| state.spawner(&id));
+        let spawner = d.thread(&parent).and_then(|state| state.spawning_call(&id));
         // If the parent is gone, the label still says that there was one spawn.
         depth += 1 + spawner.map_or(0, |(path, _)| path.depth());
         id = parent;

@@ -133,8 +133,8 @@ impl<'a> DecisionBuilder<'a> {
         let is_limited =
             |budget_use: &BudgetUse| self.page(budget_use.config).is_some_and(Composition::limits_time);
         let roots = roots.iter().filter_map(|id| self.thread(id));
-        let limited =
-            roots.flat_map(|t| t.purses.iter().map(move |(number, budget_use)| (t, *number, budget_use)));
+        let limited = roots
+            .flat_map(|t| t.budget_uses.iter().map(move |(number, budget_use)| (t, *number, budget_use)));
         let limited = limited.filter(|(_, _, budget_use)| is_limited(budget_use));
         limited.map(|(t, budget_use, _)| RunningBudget { thread: t.id.clone(), budget_use }).collect()
     }
@@ -260,7 +260,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Takes the cost of a refusal from its sender's bucket; `withheld` says where the refusal would
     /// have been recorded.
-    pub(super) fn toll(&mut self, sender: &Name, withheld: Option<ThreadId>) {
+    pub(super) fn charge_refusal(&mut self, sender: &Name, withheld: Option<ThreadId>) {
         self.out.toll = Some(RefusalCost { sender: sender.clone(), at: self.at, withheld });
     }
 

@@ -81,11 +81,11 @@ fn message(thread: &mut Thread, record: &Record, role: MessageRole) {
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             open(thread, h, h.call.clone(), OpenedBy::Request, held, number);
             let runs = (role == MessageRole::Request && !held).then_some(h.time);
-            thread.purses.insert(number, BudgetUse::new(h.config, runs));
+            thread.budget_uses.insert(number, BudgetUse::new(h.config, runs));
         }
         MessageRole::Call => {
             settle(thread, h, ItemAnswer::Open);
-            let budget_use = purse_of(thread, h.call.as_ref());
+            let budget_use = budget_use_of(thread, h.call.as_ref());
             open(thread, h, item_path(h), OpenedBy::Request, false, budget_use);
             if let Some(caller) = &h.call {
                 thread.charge(caller, UsedAmounts::CALL);
@@ -133,7 +133,7 @@ fn tell(thread: &mut Thread, record: &Record) {
             (core_payload::finished_timer(&record.body), !thread.calls.is_empty())
         }
     };
-    let budget_use = purse_of(thread, about.as_ref());
+    let budget_use = budget_use_of(thread, about.as_ref());
     open(thread, h, h.call.clone(), OpenedBy::Tell, held, budget_use);
 }
 
@@ -203,7 +203,7 @@ fn item_path(h: &Header) -> Option<CallPath> {
 }
 
 /// The budget use that pays for a call.
-fn purse_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
+fn budget_use_of(thread: &Thread, call: Option<&CallPath>) -> u32 {
     call.and_then(|path| thread.calls.get(path)).map_or(0, |call| call.budget_use)
 }
 
@@ -349,7 +349,7 @@ fn close(thread: &mut Thread, record: &Record) {
     if thread.id.parent().is_some() {
         end(thread);
     } else {
-        thread.close_purses();
+        thread.close_budget_uses();
     }
     let next = thread.calls.iter_mut().filter(|(p, _)| p.depth() == 0).min_by_key(|(p, _)| p.top_number());
     // The call that closed may have waited for a person while the now open call waited behind it.

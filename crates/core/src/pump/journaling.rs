@@ -151,7 +151,7 @@ fn unkept(refusal: Refusal) -> Refused {
 fn refuse(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, refused: Refused) {
     let Refused { mut refusal, kept } = refused;
     if d.has_room(&turn.sender) {
-        d.toll(&turn.sender, None);
+        d.charge_refusal(&turn.sender, None);
         refusal.hash = kept.map(|bytes| d.keep(&bytes));
         let body = core_payload::system_error(&refusal);
         let fact = Fact::core(RecordKind::Refusal, RecordCode::Code(refusal.code), body)
@@ -159,7 +159,7 @@ fn refuse(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, lease: &Lease, id: u64, 
             .on(turn.path);
         d.record(turn.thread, fact.because(turn.cause).under(turn.config));
     } else {
-        d.toll(&turn.sender, Some(turn.thread.clone()));
+        d.charge_refusal(&turn.sender, Some(turn.thread.clone()));
     }
     let body = core_payload::system_error(&refusal);
     answer(d, &turn.sender, lease.token.0.to_string(), id, Some(&body));

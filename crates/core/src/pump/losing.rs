@@ -42,13 +42,10 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
 
 fn failing(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {
     let Some(entry) = begun else { return PumpFailure { code: lost.code, words: lost.words.clone() } };
-    let words = [
-        "lost after its model call began, which may have been paid: entry ",
-        &entry.to_string(),
-        " has no result; ",
+    let words = format!(
+        "lost after its model call began, which may have been paid: entry {entry} has no result; {}: {}",
         lost.code.as_str(),
-        ": ",
-        &lost.words,
-    ];
-    PumpFailure { code: Code::UnknownOutcome, words: words.concat() }
+        lost.words
+    );
+    PumpFailure { code: Code::UnknownOutcome, words }
 }

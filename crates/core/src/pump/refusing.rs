@@ -26,10 +26,10 @@ pub(super) fn refuse_outside_calls(
     let place = living(d, thread);
     let Refused { mut refusal, kept } = refused;
     if !d.has_room(to) {
-        d.toll(to, Some(place));
+        d.charge_refusal(to, Some(place));
         return throttled_refusal(d, to, refusal);
     }
-    d.toll(to, None);
+    d.charge_refusal(to, None);
     if let Some(bytes) = &kept {
         // Whichever check refused it: if bytes have no place in a call, at most an excerpt is kept.
         let fits = bytes.len() <= limits::EXCERPT_BYTES;
@@ -67,13 +67,12 @@ pub(super) fn living(d: &DecisionBuilder<'_>, thread: Option<&ThreadId>) -> Thre
 
 /// A refusal that is not recorded still says what was wrong, so that its sender can fix it and slow down.
 fn throttled_refusal(d: &DecisionBuilder<'_>, to: &Name, refusal: Refusal) -> Refusal {
-    let words = [
-        "too many of your messages were refused; this one was only counted. ",
+    let words = format!(
+        "too many of your messages were refused; this one was only counted. {}: {}",
         refusal.code.as_str(),
-        ": ",
-        &refusal.message,
-    ];
-    Refusal { code: throttled_code(d, to), message: words.concat().into(), hash: None, ..refusal }
+        refusal.message
+    );
+    Refusal { code: throttled_code(d, to), message: words.into(), hash: None, ..refusal }
 }
 
 pub(super) fn throttled_code(d: &DecisionBuilder<'_>, sender: &Name) -> Code {

@@ -63,7 +63,7 @@ pub(super) fn replied(
         false_sender(d, &turn, claimed);
     }
     if ticket.is_some() && said.is_reply() {
-        d.took(&lease, print_of(&said));
+        d.took(&lease, fingerprint_of(&said));
     }
     let has_items = matches!(said, JudgedContent::Items(_));
     let mut refused = None;
@@ -104,7 +104,7 @@ fn receipt(d: &mut DecisionBuilder<'_>, ticket: Option<Ticket>, refused: Option<
 
 /// A fingerprint that distinguishes a reply from another one to the same delivery. It affects only the text of the
 /// receipt.
-fn print_of(said: &JudgedContent) -> u64 {
+fn fingerprint_of(said: &JudgedContent) -> u64 {
     let mut print = DefaultHasher::new();
     match said {
         JudgedContent::Items(items) => {
@@ -134,7 +134,7 @@ fn print_of(said: &JudgedContent) -> u64 {
 fn again(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: String) {
     let for_caller = Refusal::new(Code::ListenerFailed, format!("{code}: {words}"));
     let refusal = Refusal::new(Code::ListenerFailed, words);
-    let body = core_payload::said_of_itself(code, &refusal);
+    let body = core_payload::listener_error(code, &refusal);
     let fact = turn.item(0, RecordKind::Refusal, RecordCode::Code(refusal.code), body).to(&turn.sender);
     d.record(turn.thread, fact);
     after_turn(d, turn, Some(for_caller));
@@ -146,7 +146,7 @@ fn notice(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, code: &str, words: Strin
     let kept = d.call(turn.thread, turn.path).map_or(0, Call::unshown_notices);
     if kept < limits::NOTICES {
         let own = Refusal::new(Code::ListenerFailed, words);
-        tell_later(d, turn, core_payload::said_of_itself(code, &own));
+        tell_later(d, turn, core_payload::listener_error(code, &own));
         return None;
     }
     let words = "64 notices wait for the next turn, the most allowed; later ones are not kept";
@@ -182,7 +182,7 @@ fn tell_later(d: &mut DecisionBuilder<'_>, turn: &Turn<'_>, body: std::sync::Arc
 /// lost: it gets its receipt and changes nothing, regardless of its content.
 fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket: Option<Ticket>) {
     if ticket.is_some() && said.is_reply() && d.was_taken(&lease.token.0, &lease.listener) {
-        let is_superseded = d.is_other(&lease.token.0, print_of(&said));
+        let is_superseded = d.is_other(&lease.token.0, fingerprint_of(&said));
         return receipt(d, ticket, None, TakenReply { is_superseded, refused: Vec::new() });
     }
     let refusal = over(lease, said.waits_for().is_some());

@@ -129,7 +129,7 @@ pub struct Thread {
     /// Timers that are set.
     pub timers: BTreeMap<TimerId, Timer>,
     /// What messages from outside have used, by the number of the top call that each opened.
-    pub purses: BTreeMap<u32, BudgetUse>,
+    pub budget_uses: BTreeMap<u32, BudgetUse>,
     /// Children so far.
     pub spawns: u32,
     /// Labels of children, each with the next suffix for it. Bounded, see `rules::labels`.
@@ -458,7 +458,7 @@ impl Thread {
             top_calls: 0,
             calls: BTreeMap::new(),
             timers: BTreeMap::new(),
-            purses: BTreeMap::new(),
+            budget_uses: BTreeMap::new(),
             spawns: 0,
             labels: BTreeMap::new(),
             recent: VecDeque::new(),

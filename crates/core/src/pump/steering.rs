@@ -19,7 +19,7 @@ use crate::types::record::{MessageRole, RecordCode, RecordKind, SteerEffect};
 use crate::types::refusal::Refusal;
 
 /// A message for a call.
-pub(super) struct Word<'a> {
+pub(super) struct SteeringMessage<'a> {
     /// The sender.
     from: Name,
     /// The listener whose schema accepted it; `None` for a note from the sender, which any listener may get.
@@ -39,10 +39,10 @@ pub(super) enum Origin<'a> {
 }
 
 /// The message in a `<steer>` from outside; `None` if the payload is no steer.
-pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<Word<'a>> {
+pub(super) fn from_outside<'a>(client: &Name, admitted: &'a Admitted) -> Option<SteeringMessage<'a>> {
     let PayloadKind::Steer { to, payload } = admitted.what() else { return None };
     let body = core_payload::steer(client, payload);
-    Some(Word { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
+    Some(SteeringMessage { from: client.clone(), to: Some(to), is_dangerous: admitted.is_dangerous(), body })
 }
 
 /// An item for another thread. It never creates a thread: if the thread is not a running child of the same
@@ -67,8 +67,9 @@ pub(super) fn item(
             return Some(refuse_item(d, turn, ordinal, refusal, kept.as_ref().or(Some(payload))));
         }
     };
-    let found = from_parent(&turn.sender, &admitted).and_then(|word| Ok((room(d, child, &word)?, word)));
-    let (path, word) = match found {
+    let found =
+        from_parent(&turn.sender, &admitted).and_then(|message| Ok((room(d, child, &message)?, message)));
+    let (path, message) = match found {
         Ok(found) => found,
         Err(refusal) => {
             // A child without room says nothing about the sender's budget.
@@ -86,12 +87,12 @@ pub(super) fn item(
             .on(&turn.path.item(turn.number, ordinal))
             .because(cause)
             .under(turn.config);
-    join(d, child, &path, word, Origin::Item(cause));
+    join(d, child, &path, message, Origin::Item(cause));
     d.record(turn.thread, handled);
     None
 }
 
-fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Refusal> {
+fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<SteeringMessage<'a>, Refusal> {
     let to = match admitted.what() {
         PayloadKind::For(to) => Some(to),
         PayloadKind::Note => None,
@@ -103,23 +104,28 @@ fn from_parent<'a>(sender: &Name, admitted: &'a Admitted) -> Result<Word<'a>, Re
         }
     };
     let body = core_payload::steer(sender, admitted.bytes());
-    Ok(Word { from: sender.clone(), to, is_dangerous: admitted.is_dangerous(), body })
+    Ok(SteeringMessage { from: sender.clone(), to, is_dangerous: admitted.is_dangerous(), body })
 }
 
 /// The call that a message joins, or why no call would show it.
-pub(super) fn room(d: &DecisionBuilder<'_>, thread: &ThreadId, word: &Word<'_>) -> Result<CallPath, Refusal> {
+pub(super) fn room(
+    d: &DecisionBuilder<'_>,
+    thread: &ThreadId,
+    message: &SteeringMessage<'_>,
+) -> Result<CallPath, Refusal> {
     let resting = || {
         Refusal::new(Code::RestingThread, "the thread rests; there is nothing to steer")
             .fixed_by("send the payload as a message, which goes on with the thread")
     };
     let path = d.thread(thread).and_then(first_top_call).ok_or_else(resting)?;
     let call = d.call(thread, &path).ok_or_else(resting)?;
-    if word.to.is_some_and(|to| *to != call.listener) {
-        let words = ["the thread works on a call to ", call.listener.as_str(), ", which does not take this"];
-        return Err(Refusal::new(Code::NotAPeer, words.concat()));
+    if message.to.is_some_and(|to| *to != call.listener) {
+        let words =
+            format!("the thread works on a call to {}, which does not take this", call.listener.as_str());
+        return Err(Refusal::new(Code::NotAPeer, words));
     }
     let listener = d.listener(call.config, &call.listener);
-    if word.is_dangerous || listener.is_some_and(|l| l.approval.always) {
+    if message.is_dangerous || listener.is_some_and(|l| l.approval.always) {
         let words = "a payload that a person must approve cannot steer: approving it is not built yet";
         return Err(Refusal::new(Code::NotBuilt, words).fixed_by("send it as a message or a call of its own"));
     }
@@ -161,15 +167,15 @@ pub(super) fn join(
     d: &mut DecisionBuilder<'_>,
     thread: &ThreadId,
     path: &CallPath,
-    word: Word<'_>,
+    message: SteeringMessage<'_>,
     origin: Origin<'_>,
 ) -> (u64, MessageId) {
     let (listener, config) = d
         .call(thread, path)
         .map_or_else(|| (Name::core(), d.current_config()), |call| (call.listener.clone(), call.config));
     let mark = RecordCode::Steering(SteerEffect::Steered);
-    let mut fact = Fact::core(RecordKind::Steer, mark, word.body).to(&listener).on(path).under(config);
-    fact.from = word.from;
+    let mut fact = Fact::core(RecordKind::Steer, mark, message.body).to(&listener).on(path).under(config);
+    fact.from = message.from;
     (fact.key, fact.cause) = match origin {
         Origin::Outside(key) => (Some(key.clone()), None),
         Origin::Item(cause) => (None, Some(cause)),

@@ -66,7 +66,7 @@ pub(super) fn cancel_with(d: &mut DecisionBuilder<'_>, thread: &ThreadId, path: 
 /// call that they open could not work.
 pub(super) fn cancel_left(d: &mut DecisionBuilder<'_>, root: &ThreadId, budget_use: u32, because: MessageId) {
     let Some(state) = d.thread(root) else { return };
-    let Some(config) = state.purses.get(&budget_use).map(|budget_use| budget_use.config) else { return };
+    let Some(config) = state.budget_uses.get(&budget_use).map(|budget_use| budget_use.config) else { return };
     let is_left = |timer: &Timer| timer.budget_use == budget_use && !state.calls.contains_key(&timer.call);
     let left = state.timers.iter().filter(|(_, timer)| is_left(timer));
     let left: Vec<(TimerId, CallPath)> = left.map(|(id, timer)| (id.clone(), timer.call.clone())).collect();

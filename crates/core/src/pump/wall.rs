@@ -76,8 +76,9 @@ pub fn left(budget_use: &BudgetUse, limit_ms: u64, now: Millis) -> Option<TimeLe
 /// known yet.
 pub fn running_of(state: &PumpState, now: Millis) -> Vec<(RunningBudget, TimeLeft)> {
     let roots = state.threads.values().filter(|t| t.id.parent().is_none() && !t.ended);
-    let purses = roots.flat_map(|t| t.purses.iter().map(|(number, budget_use)| (&t.id, *number, budget_use)));
-    let running = purses.filter_map(|(thread, number, budget_use)| {
+    let budget_uses =
+        roots.flat_map(|t| t.budget_uses.iter().map(|(number, budget_use)| (&t.id, *number, budget_use)));
+    let running = budget_uses.filter_map(|(thread, number, budget_use)| {
         let limit_ms = wall_ms(&state.book, budget_use.config)?;
         Some((RunningBudget { thread: thread.clone(), budget_use: number }, left(budget_use, limit_ms, now)?))
     });
@@ -87,7 +88,7 @@ pub fn running_of(state: &PumpState, now: Millis) -> Vec<(RunningBudget, TimeLef
 /// The budget use of a living root, and its limit, if a limit is set and not reached.
 fn limited(d: &DecisionBuilder<'_>, runs: &RunningBudget) -> Option<(BudgetUse, u64)> {
     let root = d.thread(&runs.thread).filter(|root| !root.ended)?;
-    let budget_use = root.purses.get(&runs.budget_use).filter(|budget_use| !budget_use.is_over)?;
+    let budget_use = root.budget_uses.get(&runs.budget_use).filter(|budget_use| !budget_use.is_over)?;
     Some((budget_use.clone(), d.page(budget_use.config)?.budgets.as_ref()?.wall_ms?))
 }
 
@@ -108,7 +109,7 @@ fn is_mostly(used_ms: u64, limit_ms: u64) -> bool {
 
 /// Records how long the time ran, and whether it runs from now on.
 fn say(d: &mut DecisionBuilder<'_>, runs: &RunningBudget, clocked: &RecordedTime) -> Option<MessageId> {
-    let config = d.thread(&runs.thread)?.purses.get(&runs.budget_use)?.config;
+    let config = d.thread(&runs.thread)?.budget_uses.get(&runs.budget_use)?.config;
     let body = budget_payload::time(clocked);
     let fact = Fact::core(RecordKind::Timer, RecordCode::Timing(TimerEffect::Wall), body)
         .on(&CallPath::top(runs.budget_use));
@@ -123,15 +124,15 @@ pub(super) fn changes(
     effects: &mut Vec<Effect>,
 ) {
     let runs = |thread: Option<&Thread>, number: u32| {
-        let budget_use = thread.filter(|t| !t.ended)?.purses.get(&number)?;
+        let budget_use = thread.filter(|t| !t.ended)?.budget_uses.get(&number)?;
         Some((budget_use.runs?, budget_use.ran_ms, budget_use.config))
     };
-    let numbers = before.into_iter().chain([after]).flat_map(|t| t.purses.keys());
+    let numbers = before.into_iter().chain([after]).flat_map(|t| t.budget_uses.keys());
     for number in numbers.copied().collect::<BTreeSet<u32>>() {
         let (then, now_runs) = (runs(before, number), runs(Some(after), number));
         let Some((.., config)) = now_runs.or(then).filter(|_| then != now_runs) else { continue };
         if let Some(limit_ms) = wall_ms(book, config) {
-            let budget_use = after.purses.get(&number).filter(|_| now_runs.is_some());
+            let budget_use = after.budget_uses.get(&number).filter(|_| now_runs.is_some());
             let left = budget_use.and_then(|budget_use| left(budget_use, limit_ms, now));
             effects.push(Effect::Runs {
                 runs: RunningBudget { thread: after.id.clone(), budget_use: number },

@@ -166,16 +166,16 @@ pub fn judge_word(
         }
         ListenerDocument::Progress { words, .. } => JudgedContent::Progress { words: bounded_words(words) },
         ListenerDocument::Journal { id, entry, .. } => {
-            JudgedContent::Journal { id, entry: entry.map_err(|fault| refused_word(&fault, speech)) }
+            JudgedContent::Journal { id, entry: entry.map_err(|fault| refused_message(&fault, speech)) }
         }
         ListenerDocument::Ask { id, question, .. } => {
-            JudgedContent::Ask { id, question: question.map_err(|fault| refused_word(&fault, speech)) }
+            JudgedContent::Ask { id, question: question.map_err(|fault| refused_message(&fault, speech)) }
         }
     };
     JudgedDocument { lease, said, claimed, ticket: None }
 }
 
-fn refused_word(fault: &Fault, speech: &ArrivedDocument) -> Refused {
+fn refused_message(fault: &Fault, speech: &ArrivedDocument) -> Refused {
     let kept = Some(excerpt(&speech.document(), fault.place.offset));
     Refused { refusal: refusal_of(fault), kept }
 }
@@ -231,14 +231,14 @@ fn admit_for_each(
     let mut verdicts = Vec::with_capacity(takers.len());
     for taker in takers {
         // The takers were chosen because they accept the payload.
-        let schema = taker.accepted(payload.name()).ok_or_else(to_nobody)?;
+        let schema = taker.accepted(payload.name()).ok_or_else(no_taker)?;
         let verdict = door.judge(schema, payload.clone())?;
         verdicts.push((taker.name.clone(), verdict));
     }
-    Admitted::for_each(gather, verdicts).ok_or_else(to_nobody)
+    Admitted::for_each(gather, verdicts).ok_or_else(no_taker)
 }
 
-fn to_nobody() -> Refused {
+fn no_taker() -> Refused {
     bare(Refusal::new(Code::NotAPeer, "the payload has no addressee"))
 }
 
@@ -254,8 +254,9 @@ fn admit_item(door: &mut Door<'_>, to: Option<&str>, payload: Payload) -> Result
         None => {}
     }
     let (composition, sender) = (door.composition, door.sender);
-    let (what, schema) = classify::of_item(composition, sender, payload.name(), to)
-        .map_err(|refusal| bare(classify::in_own_words(refusal, composition, sender, payload.name())))?;
+    let (what, schema) = classify::of_item(composition, sender, payload.name(), to).map_err(|refusal| {
+        bare(classify::with_allowed_elements(refusal, composition, sender, payload.name()))
+    })?;
     let (bytes, is_note) = (payload.bytes().clone(), what == PayloadKind::Note);
     let verdict = door.judge(schema, payload)?;
     if is_note {

@@ -46,7 +46,7 @@ pub fn of_initial(
 ) -> Result<(Name, SchemaId), Refusal> {
     match of_item(composition, sender, element, to) {
         Ok((PayloadKind::For(to), schema)) => Ok((to, schema)),
-        Ok(_) => Err(no_initial(element)),
+        Ok(_) => Err(initial_without_peer(element)),
         Err(refusal) if refusal.code == Code::Ambiguous => {
             let peers = sender.peers.iter().filter_map(|name| composition.listener(name));
             let first = peers.clone().find(|peer| peer.accepted(element).is_some());
@@ -58,14 +58,14 @@ pub fn of_initial(
 }
 
 /// The refusal of an initial payload that is not for a peer.
-pub fn no_initial(element: &QName) -> Refusal {
+pub fn initial_without_peer(element: &QName) -> Refusal {
     let words = "the initial payload of a thread must be one that a peer accepts";
     Refusal::new(Code::NotAPeer, words).of_element(&*element.local)
 }
 
 /// Adds to the refusal of an item without a taker what its sender may send: its own answers and the elements that its
 /// peers accept. The text does not depend on the addressee in the item, and names only peers.
-pub fn in_own_words(
+pub fn with_allowed_elements(
     mut refusal: Refusal,
     composition: &Composition,
     sender: &Listener,

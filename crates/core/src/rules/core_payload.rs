@@ -246,7 +246,7 @@ pub fn system_error(refusal: &Refusal) -> Body {
 
 /// `<system-error>` with a listener's own code, about its own output. The listener may send a corrected version in
 /// its next turn.
-pub fn said_of_itself(code: &str, refusal: &Refusal) -> Body {
+pub fn listener_error(code: &str, refusal: &Refusal) -> Body {
     coded(code, true, refusal)
 }
 

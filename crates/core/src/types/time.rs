@@ -84,14 +84,14 @@ pub fn stretch_ms(text: &str) -> Option<u64> {
 pub fn stretch(ms: u64) -> String {
     let fits = |(_, factor): &&(&str, u64)| ms != 0 && ms.is_multiple_of(*factor);
     let (unit, factor) = UNITS.iter().rev().find(fits).unwrap_or(&("ms", 1));
-    [&(ms / factor).to_string(), *unit].concat()
+    format!("{}{unit}", ms / factor)
 }
 
 /// A duration for people: `0.2 s`, `4 m 12 s`, `55 m`, `1 h 5 m`.
 pub fn spoken(ms: u64) -> String {
     let s = ms / 1000;
     let two = |large: u64, unit: &str, small: u64, part: &str| match small {
-        0 => [&large.to_string(), unit].concat(),
+        0 => format!("{large}{unit}"),
         _ => format!("{large}{unit} {small}{part}"),
     };
     match s {

@@ -147,13 +147,13 @@ impl<'m> Building<'m> {
             [first, second, ..] => {
                 let names = [first, second].map(|part| given_name(part, fields).unwrap_or_default());
                 let [name, rival] = names;
-                let message = [&rival, ": cannot be beside ", name.as_str(), ", only one of them is allowed"];
+                let message = format!("{rival}: cannot be beside {name}, only one of them is allowed");
                 let firsts = parts.iter().filter_map(first_of);
                 let both: Vec<String> = firsts.filter_map(|d| fields.slot(d)).map(|slot| slot.key).collect();
                 let expected = format!("one of {}", both.join(", "));
                 let fix = format!("leave {name} or {rival} out");
                 if let Some(part) = fields.of(&rival).next() {
-                    self.slip(&spot.below(&rival, 0, 1), part, message.concat(), expected, fix);
+                    self.slip(&spot.below(&rival, 0, 1), part, message, expected, fix);
                 }
             }
         }

@@ -82,7 +82,8 @@ impl<'m> Writing<'m> {
         }
         let outer = Arc::clone(&self.default);
         let prefixed = !self.at.prefix.is_empty() && *declaration.namespace == *self.at.bound;
-        let tag = [if prefixed { self.at.prefix } else { "" }, &declaration.name].concat();
+        let prefix = if prefixed { self.at.prefix } else { "" };
+        let tag = format!("{prefix}{}", declaration.name);
         let mut start = BytesStart::new(tag.as_str());
         if !prefixed && declaration.namespace != outer {
             start.push_attribute(("xmlns", &*declaration.namespace));

@@ -377,7 +377,7 @@ fn unknown(owner: &Declaration, record: &Record<'_>, field: &Field<'_>) -> Value
 fn nameless(owner: &Declaration, record: &Record<'_>, keys: &[String], field: &Field<'_>) -> ValueSlip {
     let no_text = if keys.is_empty() { " holds nothing" } else { " has no text of its own" };
     let why = match field.name {
-        OWN => [&owner.name, no_text].concat(),
+        OWN => format!("{}{no_text}", owner.name),
         "@" => "the name of an attribute is missing behind @".to_owned(),
         _ => "the name of a field is missing in it".to_owned(),
     };
@@ -391,7 +391,7 @@ fn instead(keys: &[String], field: &Field<'_>) -> String {
     let key = field.whole.split('=').next().unwrap_or_default();
     let before = key.strip_suffix(field.name).unwrap_or_default();
     // A dozen names are enough to recognise the right one.
-    let some: Vec<String> = keys.iter().take(12).map(|key| [before, key].concat()).collect();
+    let some: Vec<String> = keys.iter().take(12).map(|key| format!("{before}{key}")).collect();
     match some.as_slice() {
         [] => out,
         [only] => format!("write {only}=…, or {out}"),

@@ -76,8 +76,8 @@ fn too_long(text: &str, signs: &Signs<'_>) -> TypeTextError {
             (&signs.head, head),
             |most, part| if part.0.text.len() > most.0.text.len() { part } else { most },
         );
-    let words = [&text.len().to_string(), " bytes long, where ", &LONGEST.to_string(), " are the most"];
-    TypeTextError { at: from.at.start..from.at.start, words: words.concat(), fix: fix.to_owned() }
+    let words = format!("{} bytes long, where {LONGEST} are the most", text.len());
+    TypeTextError { at: from.at.start..from.at.start, words, fix: fix.to_owned() }
 }
 
 fn at_sign(sign: &Stretch<usize>, words: &str, fix: &str) -> TypeTextError {

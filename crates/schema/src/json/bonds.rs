@@ -120,7 +120,7 @@ impl Keys<'_, '_> {
         let each: Vec<String> = parts.iter().map(named).collect();
         let lead =
             if parts.iter().any(Particle::may_be_absent) { "at most one of " } else { "exactly one of " };
-        let words = [lead, &each.join(" | ")].concat();
+        let words = format!("{lead}{}", each.join(" | "));
         let schema = match parts.iter().map(alone).collect::<Option<Vec<_>>>() {
             Some(alone) => json!({ "oneOf": alone }),
             None => json!({ "anyOf": parts.iter().enumerate().map(branch).collect::<Vec<_>>() }),

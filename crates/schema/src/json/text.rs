@@ -23,9 +23,9 @@ pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
     let reading = Reading { json };
     let most = DocumentLimits::default().message_bytes;
     if json.len() > most {
-        let message = ["the JSON has ", &json.len().to_string(), " bytes, the limit is ", &most.to_string()];
+        let message = format!("the JSON has {} bytes, the limit is {most}", json.len());
         let expected = format!("at most {most} bytes");
-        return Err(reading.slip(root, 0, message.concat(), expected, "send less".to_owned()));
+        return Err(reading.slip(root, 0, message, expected, "send less".to_owned()));
     }
     let utf8 = std::str::from_utf8(json).map_err(|error| {
         let message = "the JSON is not UTF-8".to_owned();

@@ -24,7 +24,7 @@ pub(crate) fn words(simple: &Simple) -> String {
                 each.push("more".to_owned());
             }
             let whole = patterns(simple, &[]).map(|all| format!(", {all}"));
-            [each.join(" or "), whole.unwrap_or_default()].concat()
+            format!("{}{}", each.join(" or "), whole.unwrap_or_default())
         }
     }
 }
@@ -66,13 +66,13 @@ fn atomic(simple: &Simple, base: Builtin) -> String {
     let mut words = vec![kind.to_owned()];
     if let Some(range) = describe::range_words(simple, base) {
         let glue = if base.family() == Family::Moment { ", " } else { " " };
-        words.push([glue, &range].concat());
+        words.push(format!("{glue}{range}"));
     }
     let lengths = (&simple.length, &simple.min_length, &simple.max_length);
     let only_some = matches!(lengths, (None, Some(least), None) if least.value == 1);
     if let Some(length) = describe::length_words(simple).filter(|_| !only_some) {
         let glue = if kind.contains(", ") { ", " } else { " of " };
-        words.push([glue, &length].concat());
+        words.push(format!("{glue}{length}"));
     }
     for (most, what) in
         [(&simple.total_digits, " digits"), (&simple.fraction_digits, " digits after the point")]

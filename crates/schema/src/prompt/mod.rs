@@ -271,8 +271,8 @@ fn attribute(attribute: &AttributeUse) -> String {
     let default = attribute.default.as_ref().map(|value| format!(", {value} if left out"));
     let about = attribute.documentation.as_ref().map(|about| format!("; {}", about.trim_end_matches('.')));
     let words = brief::words(&attribute.simple);
-    let more = [default.unwrap_or_default(), about.unwrap_or_default()].concat();
-    format!("attribute {}({words}{how}{more})", attribute.name)
+    let (default, about) = (default.unwrap_or_default(), about.unwrap_or_default());
+    format!("attribute {}({words}{how}{default}{about})", attribute.name)
 }
 
 /// Whether it is required, and how often it may occur.

@@ -43,7 +43,7 @@ pub enum PriorCall {
 impl EarlierEntries {
     /// The outcome of the call with this prompt in an earlier attempt. Each outcome is returned once, so an attempt
     /// that asks the same twice gets the first answer and then the second.
-    pub fn standing(&mut self, prompt: &str) -> PriorCall {
+    pub fn prior_call(&mut self, prompt: &str) -> PriorCall {
         let is_it = |recalled: &EarlierEntry| matches!(&recalled.entry, JournalEntry::Started(s) if s.prompt == prompt);
         let Some(at) = self.entries.iter().position(is_it) else { return PriorCall::New };
         let EarlierEntry { attempt, id, entry } = self.entries.remove(at);

@@ -247,8 +247,8 @@ impl<'a> Reading<'a> {
                 self.contracts.finals.iter().map(|known| format!("<{}>", known.element.local)).collect();
             self.repairs.clear();
             let words =
-                ["Your final is ", &finals.join(" or "), "; write it in place of <attempt_completion>."];
-            return self.taken.wrong("slot-mismatch", words.concat());
+                format!("Your final is {}; write it in place of <attempt_completion>.", finals.join(" or "));
+            return self.taken.wrong("slot-mismatch", words);
         }
         self.ending(final_in_words(self.contracts, words, "success"));
     }

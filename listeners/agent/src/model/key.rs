@@ -67,7 +67,7 @@ impl ModelKey {
 
     /// A header value that holds it, after `before`. Printing the header does not show it.
     pub(super) fn header(&self, before: &str) -> Option<HeaderValue> {
-        let mut value = HeaderValue::from_str(&[before, &self.0].concat()).ok()?;
+        let mut value = HeaderValue::from_str(&format!("{before}{}", self.0)).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -363,14 +363,8 @@ impl ScriptedModel {
             request.messages.iter().map(words_of).collect::<Vec<_>>().join("\n")
         );
         if let Some(missing) = reply.need.iter().find(|pattern| !pattern.is_match(&whole)) {
-            let words = [
-                "answer ",
-                &number.to_string(),
-                " needs `",
-                missing.as_str(),
-                "` in the prompt, which has none",
-            ];
-            return Err(script.missing(&words.concat()));
+            let words = format!("answer {number} needs `{}` in the prompt, which has none", missing.as_str());
+            return Err(script.missing(&words));
         }
         if let Some((status, retry_after_ms)) = reply.error {
             let mut fault = script.fault(&format!("the script answers with status {status}"));

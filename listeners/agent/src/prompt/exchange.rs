@@ -23,20 +23,12 @@ pub(super) fn section(agent: &AgentSpec, contracts: &Contracts) -> Option<String
         |payload| shown_judged(&payload, &Mark(String::new()), agent, contracts),
     );
     let local = &*first.known.element.local;
-    let lines = [
-        "You write:\n",
-        thinking,
-        &call,
-        "\n\nYou are shown:\n<tool_result tool_name=\"",
-        local,
-        "\">",
-        &result,
-        "</tool_result>\n\nYou write:\n",
-        match agent.thinking {
-            ThinkingRule::Required => "<thinking>That is enough.</thinking>\n",
-            ThinkingRule::Free => "",
-        },
-        &protocol::ending(contracts),
-    ];
-    Some(titled(agent, "one_exchange", &lines.concat()))
+    let last_thought = match agent.thinking {
+        ThinkingRule::Required => "<thinking>That is enough.</thinking>\n",
+        ThinkingRule::Free => "",
+    };
+    let written = format!("You write:\n{thinking}{call}");
+    let shown = format!("You are shown:\n<tool_result tool_name=\"{local}\">{result}</tool_result>");
+    let ending = format!("You write:\n{last_thought}{}", protocol::ending(contracts));
+    Some(titled(agent, "one_exchange", &format!("{written}\n\n{shown}\n\n{ending}")))
 }

@@ -25,7 +25,7 @@ pub(crate) fn failure(error: &Payload) -> Failure {
     let between = if class(&code) == Class::Execution { " " } else { "\n" };
     words.extend(told("message").map(|message| format!("{between}{message}")));
     for (name, what) in [("expected", "\nExpected: "), ("try", "\nTry: ")] {
-        words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| [what, &text].concat()));
+        words.extend(error.text_of(name).filter(|text| !text.is_empty()).map(|text| format!("{what}{text}")));
     }
     Failure { code, element, words }
 }

@@ -286,11 +286,11 @@ fn a_result_is_used_a_start_without_one_is_said_and_each_is_reported_once() {
         ],
         next: None,
     };
-    assert_eq!(past.standing(&"c".repeat(64)), PriorCall::New);
-    assert_eq!(past.standing(&first), PriorCall::Known(outcome(1, "one")));
-    assert!(matches!(past.standing(&second), PriorCall::Unknown(started) if started.prompt == second));
-    assert_eq!(past.standing(&first), PriorCall::Known(outcome(2, "three")));
-    assert_eq!(past.standing(&first), PriorCall::New);
+    assert_eq!(past.prior_call(&"c".repeat(64)), PriorCall::New);
+    assert_eq!(past.prior_call(&first), PriorCall::Known(outcome(1, "one")));
+    assert!(matches!(past.prior_call(&second), PriorCall::Unknown(started) if started.prompt == second));
+    assert_eq!(past.prior_call(&first), PriorCall::Known(outcome(2, "three")));
+    assert_eq!(past.prior_call(&first), PriorCall::New);
     assert_eq!(past.entries, []);
 }
 

@@ -53,14 +53,14 @@ pub(super) fn silence(listener: &Listener) -> Duration {
 pub(super) fn tend(post: &Post, broker: Arc<Broker>, silence: Duration) -> RunningTask {
     let kind = TaskKind::Listener(post.listener.clone());
     let fallen = post.clone();
-    let attended = attend(post.clone(), broker, silence);
+    let attended = serve_listener(post.clone(), broker, silence);
     tasks::start(kind, attended, |panicked| fallen.fallen(panicked))
 }
 
 /// Serves the listener until the carrier is stopped. If the stream or the consumer is gone, the deliveries that were
 /// out are reported, and both are made again. If the broker refuses what is needed, the listener is down, and the
 /// broker is asked again.
-async fn attend(post: Post, broker: Arc<Broker>, silence: Duration) {
+async fn serve_listener(post: Post, broker: Arc<Broker>, silence: Duration) {
     let mut is_down = false;
     let words = loop {
         let opened = tokio::select! {
@@ -167,7 +167,7 @@ impl Line {
     /// Serves until the carrier is stopped, or until the returned reason says why it cannot continue.
     async fn serve(mut self, post: &Post) -> Option<String> {
         loop {
-            self.errands(post).await;
+            self.take_waiting(post).await;
             let ended = tokio::select! {
                 () = post.mailbox.arrival() => None,
                 (token, why) = post.mailbox.unsent() => {
@@ -213,9 +213,9 @@ impl Line {
 
     /// Takes everything off the mailbox that can be taken now. Only one delivery is sent at a time, so at most one can
     /// be in doubt.
-    async fn errands(&mut self, post: &Post) {
-        while let Some(errand) = post.mailbox.next_aside() {
-            self.run(errand, post).await;
+    async fn take_waiting(&mut self, post: &Post) {
+        while let Some(item) = post.mailbox.next_aside() {
+            self.run(item, post).await;
         }
         if self.sending.is_some() {
             return;
@@ -228,8 +228,8 @@ impl Line {
         }));
     }
 
-    async fn run(&mut self, errand: Side, post: &Post) {
-        match errand {
+    async fn run(&mut self, item: Side, post: &Post) {
+        match item {
             Side::Answer(answer) => {
                 if let Some(reply) = self.asking.take(&answer) {
                     self.aside.answer(reply, &answer);

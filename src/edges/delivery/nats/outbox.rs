@@ -160,10 +160,11 @@ impl Outbox {
         let document = delivery.document();
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
-            let (bytes, most) = (document.len().to_string(), most.to_string());
-            let words =
-                ["the delivery has ", &bytes, " bytes, and the broker takes ", &most, " with their headers"];
-            return Sent::Refused(words.concat());
+            let words = format!(
+                "the delivery has {} bytes, and the broker takes {most} with their headers",
+                document.len()
+            );
+            return Sent::Refused(words);
         }
         let token = &delivery.lease.token;
         for _ in 0..fence::ROUNDS {
@@ -173,7 +174,7 @@ impl Outbox {
             };
             match self.publish(document.clone(), fence).await {
                 Tried::At(place) => {
-                    self.lies_at(&token.0, place);
+                    self.note_place(&token.0, place);
                     return Sent::Stored;
                 }
                 Tried::Again => *self.fence() = None,
@@ -282,7 +283,7 @@ impl Outbox {
             from = place + 1;
             let token = read_delivered(&message.payload).ok().map(|read| read.stamp.delivery.to_string());
             match token.filter(|token| self.mailbox.is_out(token)) {
-                Some(token) => self.lies_at(&token.into(), place),
+                Some(token) => self.note_place(&token.into(), place),
                 // The worker that has it may have acknowledged it.
                 None => match self.stream.delete_message(place).await {
                     Err(error) if error.kind() == DeleteMessageErrorKind::TimedOut => {
@@ -296,7 +297,7 @@ impl Outbox {
 
     /// Notes the place of a delivery. If the delivery was answered or called back before its place was known, it is
     /// over.
-    fn lies_at(&self, token: &Arc<str>, place: u64) {
+    fn note_place(&self, token: &Arc<str>, place: u64) {
         self.places().insert(token.clone(), place);
         if !self.mailbox.is_out(token) {
             self.over(token);
@@ -337,7 +338,7 @@ impl Outbox {
             Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
                 let out = handed_out(out, info.delivered.stream_sequence);
-                Ok(Look::There(if is_idle { self.left_lying(out).await } else { Vec::new() }))
+                Ok(Look::There(if is_idle { self.left_in_stream(out).await } else { Vec::new() }))
             }
             Ok(Ok(info)) if self.was_changed_late(&info) => Ok(self.takes_back().await),
             Ok(Ok(_)) => Err(format!("the consumer {name} was made by another program")),
@@ -370,7 +371,7 @@ impl Outbox {
 
     /// The given deliveries that are still in the stream, although none waits for a worker or is with one. Their
     /// workers gave no sign of life, and the pump missed the broker's single advisory about that.
-    async fn left_lying(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
+    async fn left_in_stream(&self, out: HashMap<Arc<str>, u64>) -> Vec<Arc<str>> {
         let mut lying = Vec::new();
         for (token, place) in out {
             // An acknowledged delivery is no longer there, and its reply may be on its way.

@@ -24,7 +24,7 @@ use super::frames::framed;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
-use crate::edges::delivery::mailbox::Errand;
+use crate::edges::delivery::mailbox::MailboxItem;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, PanicMessage, TaskKind};
 use systole_core::types::codes::Code;
@@ -46,10 +46,10 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     look_again.reset();
     loop {
         tokio::select! {
-            errand = post.mailbox.next(), if missing.is_none() => {
+            item = post.mailbox.next(), if missing.is_none() => {
                 // The delivery's own task already knows of a cancel. Nothing here ever asks for an answer: a
                 // question of the program is part of its reply, and is refused there.
-                if let Errand::Deliver(delivery) = errand {
+                if let MailboxItem::Deliver(delivery) = item {
                     begin(&post, &place, delivery, &running, &short);
                 }
             }
@@ -167,7 +167,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
         over.send_replace(true);
         match cause {
             // It was asked to end only by the end of its stdin, so it may still have answered in time.
-            Cause::Stop if !group.was_hurt() => Cause::Exited(status),
+            Cause::Stop if !group.was_signalled() => Cause::Exited(status),
             cause => cause,
         }
     };
@@ -184,7 +184,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
     let (cause, reply, ()) =
         tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
     if let Cause::Exited(status) = &cause {
-        post.ear.ended(&ending(*status, group.age_ms(), false), group.was_hurt());
+        post.ear.ended(&ending(*status, group.age_ms(), false), group.was_signalled());
     }
     judge_end(cause, reply, &group, &words, token)
 }

@@ -167,7 +167,7 @@ impl Group {
     }
 
     /// Whether `end` had to send a signal.
-    pub(super) fn was_hurt(&self) -> bool {
+    pub(super) fn was_signalled(&self) -> bool {
         self.hurt
     }
 

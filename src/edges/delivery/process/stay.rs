@@ -20,7 +20,7 @@ use super::hearing::{Answered, hear};
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
-use crate::edges::delivery::mailbox::Errand;
+use crate::edges::delivery::mailbox::MailboxItem;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
 use systole_core::types::time::spoken;
@@ -149,7 +149,7 @@ async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) 
     };
     // All three run in this task, so that the program's output is read to its end before what it owes is counted.
     let (fate, (), ()) = tokio::join!(watching, hearing, words.listen(stderr, is_over, post.pace.rest_ms));
-    post.ear.ended(&fate.told_apart(group.age_ms()), group.was_hurt());
+    post.ear.ended(&fate.describe_end(group.age_ms()), group.was_signalled());
     let owed = post.mailbox.settle_all();
     let words = words.after(&fate.sentence(group.age_ms(), !owed.is_empty()));
     for (token, recall) in owed {
@@ -196,16 +196,16 @@ async fn cause(
     }
 }
 
-/// Writes errands to the program; returns when the program takes no more.
+/// Writes items to the program; returns when the program takes no more.
 async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
     loop {
         let by_length = place.program.by_length;
-        let errand = post.mailbox.next().await;
-        let delivers = matches!(errand, Errand::Deliver(_));
-        let framed = match errand {
-            Errand::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
-            Errand::Answer(answer) => frames::framed(&answer.document(), by_length),
-            Errand::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
+        let item = post.mailbox.next().await;
+        let delivers = matches!(item, MailboxItem::Deliver(_));
+        let framed = match item {
+            MailboxItem::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
+            MailboxItem::Answer(answer) => frames::framed(&answer.document(), by_length),
+            MailboxItem::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
                 Err(fault) if post.mailbox.settle(&delivery.lease.token.0) => {
                     let words = format!("the stored document has no line form: {}", fault.message);
                     post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
@@ -238,7 +238,7 @@ async fn finish(cause: Cause, group: &mut Group, post: &Post) -> Fate {
         }
     };
     let status = group.end(ladder).await;
-    if group.was_hurt() { Fate::Killed(because) } else { Fate::Ended(status) }
+    if group.was_signalled() { Fate::Killed(because) } else { Fate::Ended(status) }
 }
 
 /// How a life ended.
@@ -253,7 +253,7 @@ enum Fate {
 
 impl Fate {
     /// How it ended, regardless of what it owed.
-    fn told_apart(&self, age_ms: u64) -> String {
+    fn describe_end(&self, age_ms: u64) -> String {
         match self {
             Fate::Ended(status) | Fate::Stopped(status) => ending(*status, age_ms, false),
             Fate::Killed(_) => self.sentence(age_ms, false),

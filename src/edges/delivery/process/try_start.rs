@@ -62,7 +62,7 @@ pub async fn try_start(
             Err(_still_lives) => {
                 drop(stdin);
                 group.end(Ladder::drain(&pace)).await;
-                Ok(if group.was_hurt() { StartCheck::Killed } else { StartCheck::Stayed })
+                Ok(if group.was_signalled() { StartCheck::Killed } else { StartCheck::Stayed })
             }
         };
         over.send_replace(true);

@@ -81,7 +81,7 @@ impl LogWriter for NatsAppender {
             return commit;
         }
         let Some((sealed, in_doubt)) = sealed else { return self.bundle_writer.follower.copy.keep(None) };
-        let written = self.runtime.block_on(self.bundle_writer.quill().write(&sealed, in_doubt));
+        let written = self.runtime.block_on(self.bundle_writer.upload().write(&sealed, in_doubt));
         match self.believed(written) {
             Written::At(followed) => {
                 let kept = self.bundle_writer.keep_prepared(followed, Stands::Owned);
@@ -149,10 +149,10 @@ impl Drop for NatsAppender {
             return;
         }
         let sealed = self.bundle_writer.seal(&LogBatch::default(), Stands::Free);
-        let (quill, runtime, to_write) = (self.bundle_writer.quill(), self.runtime.clone(), sealed.clone());
+        let (upload, runtime, to_write) = (self.bundle_writer.upload(), self.runtime.clone(), sealed.clone());
         // On a separate thread: this one may belong to a runtime, which may not block.
         let write = move || {
-            let letting_go = async { tokio::time::timeout(LETTING_GO, quill.write(&to_write, false)).await };
+            let letting_go = async { tokio::time::timeout(LETTING_GO, upload.write(&to_write, false)).await };
             runtime.block_on(letting_go).ok()
         };
         let written = thread::spawn(write).join().ok().flatten();

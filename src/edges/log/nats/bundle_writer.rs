@@ -57,10 +57,10 @@ impl BundleWriter {
         bundle.seal(|hash| copy.holds(hash))
     }
 
-    /// Returns the quill for the next bundle.
-    pub(super) fn quill(&self) -> Quill {
+    /// Returns the upload for the next bundle.
+    pub(super) fn upload(&self) -> BundleUpload {
         let Follower { node, tail, .. } = &self.follower;
-        Quill { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
+        BundleUpload { stream: self.stream.clone(), node: *node, after: tail.followed.sequence }
     }
 
     /// Writes into the copy what is stored in the stream.
@@ -89,19 +89,19 @@ impl BundleWriter {
 }
 
 /// Writes one bundle.
-pub(super) struct Quill {
+pub(super) struct BundleUpload {
     stream: Arc<LogStream>,
     node: Node,
     /// The place of the bundle before it.
     after: u64,
 }
 
-impl Quill {
+impl BundleUpload {
     /// Writes it. `in_doubt` says that it may have been sent before.
     pub(super) async fn write(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
         let stream = &self.stream;
         let bytes = if sealed.bytes.len() > stream.largest() {
-            if let Err(words) = stream.put_apart(sealed.hash, &sealed.bytes).await {
+            if let Err(words) = stream.put_large(sealed.hash, &sealed.bytes).await {
                 return Written::NotYet(words);
             }
             sealed.apart()

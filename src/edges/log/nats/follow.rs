@@ -352,7 +352,7 @@ pub(super) enum Unwhole {
 pub(super) async fn whole(source: &LogSource, stored: StoredMessage) -> Result<(Digest, Vec<u8>), Unwhole> {
     match Message::of(&stored.bytes).map_err(Unwhole::Unknown)? {
         Message::Bundle(hash) => Ok((hash, stored.bytes)),
-        Message::Apart(hash) => match source.get_apart(hash).await {
+        Message::Apart(hash) => match source.get_large(hash).await {
             Ok(bytes) => Ok((hash, bytes)),
             Err(ObjectFault::NotYet(why)) => Err(Unwhole::NotYet(why)),
             Err(ObjectFault::Ill(why)) => Err(Unwhole::Unknown(why)),

@@ -141,10 +141,10 @@ async fn attempt(
     bundle_writer.epoch = bundle_writer.follower.tail.epoch + 1;
     let nothing = LogBatch::default();
     let sealed = bundle_writer.seal(&nothing, Stands::Owned);
-    let quill = bundle_writer.quill();
-    let written = match quill.write(&sealed, false).await {
+    let upload = bundle_writer.upload();
+    let written = match upload.write(&sealed, false).await {
         // It may be stored all the same.
-        Written::NotYet(_) => quill.write(&sealed, true).await,
+        Written::NotYet(_) => upload.write(&sealed, true).await,
         written => written,
     };
     match written {
@@ -249,8 +249,8 @@ pub(super) async fn show(bundle_writer: &BundleWriter) -> Result<LogOwnership, N
                         continue;
                     }
                     if let Some(lost) = held.upgrade() {
-                        let words = ["the log ", stream.name(), " was taken over by ", &sign.to_string()];
-                        LogOwnership { lost }.lose(&words.concat());
+                        let words = format!("the log {} was taken over by {sign}", stream.name());
+                        LogOwnership { lost }.lose(&words);
                     }
                 }
                 // Lost, or the lead was dropped.

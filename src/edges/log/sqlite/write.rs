@@ -392,7 +392,7 @@ fn insert_record(
     }
     known.threads.insert(header.thread.clone(), Numbered { last_seq: header.seq, ..numbered });
     let body = match record.body.len() > limits::LARGE_BODY {
-        true => set_apart(connection, position, &record.body)?,
+        true => store_large_body(connection, position, &record.body)?,
         false => &*record.body,
     };
     let inserted = insert.execute(params![
@@ -424,7 +424,11 @@ fn insert_record(
 
 /// Stores a large body among the documents, where the same bytes are stored only once however often they are sent.
 /// Returns what is stored in its place.
-fn set_apart(connection: &Connection, position: Position, body: &[u8]) -> Result<&'static [u8], Failure> {
+fn store_large_body(
+    connection: &Connection,
+    position: Position,
+    body: &[u8],
+) -> Result<&'static [u8], Failure> {
     let hash = Digest::of(body);
     set_document(connection, hash, body)?;
     let mut set = connection

@@ -171,7 +171,7 @@ impl Engine {
         if ends_a_child {
             self.ports.steps.passed(PumpStep::ChildEnded);
         }
-        self.let_sleep(rows);
+        self.unload_resting(rows);
         self.recorded.push_back(Recorded { effects });
     }
 
@@ -186,7 +186,7 @@ impl Engine {
     /// Threads at rest leave memory once their row is on disk, unless a record came since. A tree with
     /// parked inputs stays until the next checkpoint: what was read for a parked input may be older than
     /// what is in memory, and would replace it.
-    fn let_sleep(&mut self, rows: Vec<(ThreadId, u64)>) {
+    fn unload_resting(&mut self, rows: Vec<(ThreadId, u64)>) {
         for (id, seq) in rows {
             let rests = |t: &Thread| t.seq == seq && t.life() != ThreadState::Working && !id.is_sys();
             if !self.state.thread(&id).is_some_and(rests) {

@@ -352,12 +352,13 @@ impl Engine {
         for (lease, silent) in self.dispatch_queue.overdue(now) {
             self.ports.carrier.call_back(&lease.token, CallBack::TimedOut);
             let listener = self.state.book.listener(lease.config, &lease.listener);
-            let (what, limit) = match listener {
-                Some(l) if silent => ("no sign of life for ", l.idle_ms.unwrap_or(l.timeout_ms)),
-                Some(l) => ("no reply within ", l.timeout_ms),
-                None => ("no reply", 0),
+            let words = match listener {
+                Some(l) if silent => {
+                    format!("no sign of life for {}", spoken(l.idle_ms.unwrap_or(l.timeout_ms)))
+                }
+                Some(l) => format!("no reply within {}", spoken(l.timeout_ms)),
+                None => "no reply".to_owned(),
             };
-            let words = [what, &spoken(limit)].concat();
             self.lost(&lease, Code::ListenerTimeout, words, false);
         }
         self.expire();

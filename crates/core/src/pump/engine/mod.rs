@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// The same engine; if `still`, it sends nothing as long as it runs.
-    pub fn kept_still(self, still: bool) -> Engine {
+    pub fn hold_deliveries(self, still: bool) -> Engine {
         Engine { still, ..self }
     }
 

@@ -2,7 +2,7 @@
 //! decides nothing: the records say how many takers there are and whether the first answer is enough.
 
 use super::settling::settle_item;
-use super::{open, purse_of};
+use super::{budget_use_of, open};
 use crate::pump::state::{ItemAnswer, ItemState, OpenedBy, PendingItem, TakerState, Thread};
 use crate::rules::core_payload;
 use crate::types::budget::UsedAmounts;
@@ -18,7 +18,7 @@ pub(super) fn taken(thread: &mut Thread, record: &Record, first_is_enough: bool)
     if !is_begun {
         settle_item(thread, (&path, turn, ordinal), h, ItemAnswer::Open);
     }
-    open(thread, h, h.call.clone(), OpenedBy::Request, false, purse_of(thread, Some(&path)));
+    open(thread, h, h.call.clone(), OpenedBy::Request, false, budget_use_of(thread, Some(&path)));
     thread.charge(&path, UsedAmounts::CALL);
     let Some(call) = thread.calls.get_mut(&path) else { return };
     if let Some(item) = call.items.last_mut() {

@@ -37,7 +37,7 @@ pub(super) fn timer(thread: &mut Thread, record: &Record, timing: TimerEffect) {
         TimerEffect::Wall => {
             let number = h.call.as_ref().map_or(0, CallPath::top_number);
             let clocked = budget_payload::read_time(&record.body);
-            if let (Some(budget_use), Some(clocked)) = (thread.purses.get_mut(&number), clocked) {
+            if let (Some(budget_use), Some(clocked)) = (thread.budget_uses.get_mut(&number), clocked) {
                 budget_use.clocked(&clocked, h.time);
             }
         }

@@ -48,7 +48,7 @@ fn admit(door: &mut Door<'_>, payload: Payload) -> Result<Admitted, Refused> {
     let verdict = door.judge(SchemaId::CORE, payload)?;
     let initial = initial.map_err(|fault| bare(refusal_of(&fault)))?;
     if (door.known)(initial.name()).is_some() {
-        return Err(bare(classify::no_initial(initial.name())));
+        return Err(bare(classify::initial_without_peer(initial.name())));
     }
     let (to, schema) =
         classify::of_initial(door.composition, door.sender, initial.name(), to.as_deref()).map_err(bare)?;

@@ -63,7 +63,8 @@ pub fn used_under<'t>(
     thread: &'t Thread,
     budget_use: u32,
 ) -> UsedAmounts {
-    let own = thread.purses.get(&budget_use).map_or_else(UsedAmounts::default, |budget_use| budget_use.used);
+    let own =
+        thread.budget_uses.get(&budget_use).map_or_else(UsedAmounts::default, |budget_use| budget_use.used);
     let calls = thread.calls.values().filter(|call| call.budget_use == budget_use);
     let children = calls.flat_map(|call| call.running()).filter_map(of);
     // A child has one request, so it has one budget use.
@@ -77,7 +78,7 @@ impl Thread {
     /// Counts what a call has begun.
     pub fn charge(&mut self, call: &CallPath, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
-        if let Some(budget_use) = self.purses.get_mut(&number) {
+        if let Some(budget_use) = self.budget_uses.get_mut(&number) {
             budget_use.used = budget_use.used.and(used);
         }
     }
@@ -85,7 +86,7 @@ impl Thread {
     /// Replaces the reservation of a model call with its result.
     pub fn settle(&mut self, call: &CallPath, kept: UsedAmounts, used: UsedAmounts) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
-        if let Some(budget_use) = self.purses.get_mut(&number) {
+        if let Some(budget_use) = self.budget_uses.get_mut(&number) {
             budget_use.used = budget_use.used.without(kept).and(used);
         }
     }
@@ -94,24 +95,24 @@ impl Thread {
     pub fn warned(&mut self, call: &CallPath, of: (Measure, String)) {
         let Some(number) = self.calls.get(call).map(|call| call.budget_use) else { return };
         if let Some(budget_use) =
-            self.purses.get_mut(&number).filter(|budget_use| !budget_use.warned.contains(&of))
+            self.budget_uses.get_mut(&number).filter(|budget_use| !budget_use.warned.contains(&of))
         {
             budget_use.warned.push(of);
         }
     }
 
-    /// Forgets purses that can no longer be used: no call is open under them, and no timer set there will
+    /// Forgets budget uses that can no longer be used: no call is open under them, and no timer set there will
     /// open another.
-    pub fn close_purses(&mut self) {
+    pub fn close_budget_uses(&mut self) {
         let (calls, timers) = (&self.calls, &self.timers);
-        self.purses.retain(|number, _| {
+        self.budget_uses.retain(|number, _| {
             let is_charged = calls.values().any(|call| call.budget_use == *number);
             is_charged || timers.values().any(|timer| timer.budget_use == *number)
         });
     }
 
     /// The open call that spawned a running child.
-    pub fn spawner(&self, child: &ThreadId) -> Option<(&CallPath, &Call)> {
+    pub fn spawning_call(&self, child: &ThreadId) -> Option<(&CallPath, &Call)> {
         self.calls.iter().find(|(_, call)| call.running().any(|id| id == child))
     }
 }

@@ -90,7 +90,7 @@ impl Thread {
 
     /// Whether a timer outlives the call that set it. It does not if the time of its message is over.
     pub fn keeps(&self, timer: &Timer) -> bool {
-        let is_over = self.purses.get(&timer.budget_use).is_some_and(|budget_use| budget_use.is_over);
+        let is_over = self.budget_uses.get(&timer.budget_use).is_some_and(|budget_use| budget_use.is_over);
         self.id.parent().is_none() && timer.call.depth() == 0 && !is_over
     }
 

@@ -41,10 +41,11 @@ pub(super) fn cut<'v>(view: &'v View, wanted: &Recall) -> Result<Cut<'v>, Refusa
     check_range(view, wanted)?;
     let total = view.range(wanted.from, wanted.to).map(|(_, message)| message.characters).sum();
     if wanted.offset >= total {
-        let (offset, total) = (wanted.offset.to_string(), total.to_string());
-        let words =
-            ["offset: ", &offset, " is past the end of these messages, which have ", &total, " characters"];
-        return Err(no_part(words.concat(), "offset")
+        let words = format!(
+            "offset: {} is past the end of these messages, which have {total} characters",
+            wanted.offset
+        );
+        return Err(no_part(words, "offset")
             .expecting(format!("0 to less than {total}"))
             .fixed_by("offset=\"0\", or leave it out"));
     }

@@ -9,7 +9,7 @@ use crate::pump::wheel::Wheel;
 use crate::types::ids::ThreadId;
 use crate::types::time::Millis;
 
-/// A message from outside whose time runs: the root, and one of its purses.
+/// A message from outside whose time runs: the root, and one of its budget uses.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct RunningBudget {
     /// The root.

@@ -1,16 +1,16 @@
-//! Budgets in the ledger: what each message from outside has used, and how deep its work is nested. A purse
+//! Budgets in the ledger: what each message from outside has used, and how deep its work is nested. A budget use
 //! belongs to the root, under the number of the top call that a client opened. Everything below counts into it at
 //! once, and the calls that its timers open continue it.
 
-use super::thread::Purse;
+use super::thread::BudgetUse;
 use super::{Ledger, Step, Thread};
 use crate::path;
 
 impl Ledger {
     /// The use so far of the message that is at work in the tree of a thread.
-    pub(crate) fn purse(&self, thread: &str) -> Option<Purse> {
+    pub(crate) fn budget_use(&self, thread: &str) -> Option<BudgetUse> {
         let root = self.thread(path::root(thread))?;
-        root.purses.get(&root.purse_at_work()?).copied()
+        root.budget_uses.get(&root.budget_use_at_work()?).copied()
     }
 
     /// The depth of what a call begins: calls and spawns above it, over all threads.
@@ -23,44 +23,44 @@ impl Ledger {
     /// Counts what a thread began.
     pub(super) fn charge(&mut self, thread: &str, messages: u32, children: u32) {
         let Some(root) = self.threads.get_mut(path::root(thread)) else { return };
-        let purse = root.purse_at_work().and_then(|number| root.purses.get_mut(&number));
-        if let Some(purse) = purse {
-            purse.messages = purse.messages.saturating_add(messages);
-            purse.children = purse.children.saturating_add(children);
+        let budget_use = root.budget_use_at_work().and_then(|number| root.budget_uses.get_mut(&number));
+        if let Some(budget_use) = budget_use {
+            budget_use.messages = budget_use.messages.saturating_add(messages);
+            budget_use.children = budget_use.children.saturating_add(children);
         }
     }
 
-    /// Gives a purse to a top call that a message from outside opens, or a timer of such a call, or the news of
+    /// Gives a budget use to a top call that a message from outside opens, or a timer of such a call, or the news of
     /// that timer.
-    pub(super) fn gives_purse(&mut self, step: &Step<'_>, call: &str) {
+    pub(super) fn gives_budget_use(&mut self, step: &Step<'_>, call: &str) {
         let fired = step.core_named("timer-fired").and_then(|tag| tag.attribute("id"));
         let finished = step.core_named("timer-finished").and_then(|tag| tag.attribute("call"));
         let Some(thread) = self.threads.get_mut(&step.record.thread) else { return };
         let number = match (fired, finished) {
-            (Some(id), _) => thread.timers.get(id).map(|timer| timer.purse),
-            (None, Some(about)) => thread.calls.get(about).map(|call| call.purse),
+            (Some(id), _) => thread.timers.get(id).map(|timer| timer.budget_use),
+            (None, Some(about)) => thread.calls.get(about).map(|call| call.budget_use),
             (None, None) => Some(path::top(call)),
         };
         if let (Some(number), Some(call)) = (number, thread.calls.get_mut(call)) {
-            call.purse = number;
-            thread.purses.entry(number).or_default();
+            call.budget_use = number;
+            thread.budget_uses.entry(number).or_default();
         }
     }
 }
 
 impl Thread {
-    /// The number of the purse that the open top call uses.
-    pub(super) fn purse_at_work(&self) -> Option<u32> {
+    /// The number of the budget use that the open top call uses.
+    pub(super) fn budget_use_at_work(&self) -> Option<u32> {
         let first = self.first_top()?;
-        self.calls.get(&first.to_string()).map(|call| call.purse)
+        self.calls.get(&first.to_string()).map(|call| call.budget_use)
     }
 
-    /// Forgets the purses that can no longer be used.
-    pub(super) fn forget_purses(&mut self) {
+    /// Forgets the budget uses that can no longer be used.
+    pub(super) fn forget_budget_uses(&mut self) {
         let (calls, timers) = (&self.calls, &self.timers);
-        self.purses.retain(|number, _| {
-            calls.values().any(|call| call.purse == *number)
-                || timers.values().any(|timer| timer.purse == *number)
+        self.budget_uses.retain(|number, _| {
+            calls.values().any(|call| call.budget_use == *number)
+                || timers.values().any(|timer| timer.budget_use == *number)
         });
     }
 }
