@@ -11,7 +11,7 @@ use super::house::House;
 use super::supervision::{LEFT, PAUSES, choose, send, watched};
 use crate::program::{Events, ask, run_file};
 
-/// Deaths; `SYSTOLE_WORKFLOW_DEATHS=N` makes more, and `SYSTOLE_WORKFLOW_SEED=S` plays a run again.
+/// Deaths. `SYSTOLE_WORKFLOW_DEATHS=N` makes N in each organism, and `SYSTOLE_WORKFLOW_SEED=S` plays a run again.
 const DEATHS: u64 = 200;
 
 const LOOP: &str = r"
@@ -140,16 +140,15 @@ fn reads(events: &mut Events, most: u64) -> (u64, bool) {
     (last, false)
 }
 
+/// Two organisms, each killed a hundred times, side by side: this is the longest test of the suite.
 #[test]
 fn f8_two_hundred_kills_inside_a_parallel_loop_repeat_no_request_with_a_known_result() {
     let goals = GOALS;
-    disturb(&Disturbed {
-        agent: "",
-        workflow: LOOP,
-        replies: REPLIES,
-        goals,
-        prompts: goals,
-        deaths: DEATHS,
+    let half =
+        Disturbed { agent: "", workflow: LOOP, replies: REPLIES, goals, prompts: goals, deaths: DEATHS / 2 };
+    std::thread::scope(|scope| {
+        scope.spawn(|| disturb(&half));
+        disturb(&half);
     });
 }
 
