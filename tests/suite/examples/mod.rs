@@ -137,7 +137,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     broker::show_refusal(&mut book);
     log::show(&mut book).await;
     let page = book.page();
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+    if crate::golden::is_rewritten() {
         fs::write(EXAMPLES, &page).unwrap();
     }
     let kept = fs::read_to_string(EXAMPLES).unwrap_or_default();

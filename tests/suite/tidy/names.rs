@@ -148,6 +148,13 @@ fn every_code_of_the_table_is_given_out_somewhere() {
 }
 
 #[test]
+fn golden_files_are_compared_in_one_way() {
+    let reads = |text: &str| text.contains("var_os(\"SYSTOLE_GOLDEN\")");
+    let readers = sources().into_iter().filter(|source| reads(&source.text)).map(|source| source.path);
+    assert_eq!(readers.collect::<Vec<_>>(), ["tests/suite/golden.rs"]);
+}
+
+#[test]
 fn nothing_is_left_behind() {
     let mut breaches = Vec::new();
     for source in sources() {

@@ -1,11 +1,10 @@
 //! Goals under supervision, from the outside: what their agents, their supervisors and people are asked, and what follows.
 
-use std::path::Path;
-
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::house::House;
+use crate::golden::golden;
 use crate::program::Ran;
 
 /// A clean course of the goal `answer`.
@@ -84,12 +83,7 @@ workflows:
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is said.\n"), "{ran:?}");
     let found: Vec<String> = house.goals_in_order();
     assert_eq!(found.len(), 7 + 3);
-    let found = found.join("\n\n") + "\n";
-    let path = Path::new("tests/suite/golden/workflows/supervised.xml");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(path, &found).unwrap();
-    }
-    assert_eq!(found, std::fs::read_to_string(path).unwrap_or_default());
+    golden("tests/suite/golden/workflows/supervised.xml", found.join("\n\n") + "\n");
     // Why the supervisor was asked is in the notes, and that it was not asked as well.
     let notes = house.bodies("<watched ").concat();
     let all = ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"];

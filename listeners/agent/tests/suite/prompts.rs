@@ -1,7 +1,5 @@
 //! Prompts as they are sent: one golden file for each dialect.
 
-use std::path::PathBuf;
-
 use systole_agent::spec::{Dialect, Output, OutputFormat};
 use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
 
@@ -9,12 +7,7 @@ use crate::stage::{Stage, found, helper, section};
 
 /// Compares a text with a golden file, or writes the file if asked to.
 pub(crate) fn golden(name: &str, text: &str) {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&path, text).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == text, "{name} differs; what is sent now:\n{text}");
+    crate::golden::golden(format!("tests/suite/golden/{name}"), text);
 }
 
 fn whole(stage: &Stage) -> String {
