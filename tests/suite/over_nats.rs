@@ -149,12 +149,7 @@ pub(crate) fn answered(ran: &Ran, words: &str) {
 
 /// The kinds and codes of a thread's records, in their order.
 pub(crate) fn told(folder: &Path) -> Vec<String> {
-    let ran = systole(folder, &["log", "@last", "--json"]);
-    let line = |line: &str| {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
-    };
-    ran.stdout.lines().map(line).collect()
+    systole(folder, &["log", "@last", "--json"]).kinds()
 }
 
 /// The number of deliveries to `echo` in the stream.

@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex};
 use rustix::process::{Pid, Signal, kill_process};
 use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::ports::LogReader as _;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use crate::log_records::read_all;
 use crate::organism::{ECHO_XSD, folder, say};
 use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
 
@@ -178,9 +179,8 @@ fn send(folder: &Path) -> Ran {
 
 /// How often each code is in the log of a folder.
 fn codes(folder: &Path) -> BTreeMap<String, u32> {
-    let log = sqlite::open_reading(&folder.join("hello.db")).unwrap();
     let mut codes = BTreeMap::new();
-    for (_, record) in log.after(Position(0), 10_000).unwrap() {
+    for record in read_all(&folder.join("hello.db")) {
         *codes.entry(record.header.code.map_or("-", |code| code.as_str()).to_owned()).or_default() += 1;
     }
     codes
@@ -248,10 +248,10 @@ fn judged(log: &Path) {
 }
 
 /// Checks that the whole log verifies, and contains every prompt that its journal names.
-fn prompts_are_kept(log: &Path) {
-    sqlite::verify_all(log).unwrap();
-    let log = sqlite::open_reading(log).unwrap();
-    for (_, record) in log.after(Position(0), 10_000).unwrap() {
+fn prompts_are_kept(path: &Path) {
+    sqlite::verify_all(path).unwrap();
+    let log = sqlite::open_reading(path).unwrap();
+    for record in read_all(path) {
         if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
             EarlierEntry::read(&record.body)
         {

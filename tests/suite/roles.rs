@@ -195,15 +195,12 @@ impl House {
 
     /// The records of a thread.
     pub(crate) fn records(&self, thread: &str) -> Vec<serde_json::Value> {
-        let ran = self.systole(&["log", thread, "--json"]);
-        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.systole(&["log", thread, "--json"]).json_lines()
     }
 
     /// Their kinds and codes, in order.
     pub(crate) fn told(&self, thread: &str) -> Vec<String> {
-        let part = |record: &serde_json::Value, name: &str| record[name].as_str().unwrap_or("").to_owned();
-        let records = self.records(thread);
-        records.iter().map(|record| [part(record, "kind"), part(record, "code")].join("/")).collect()
+        self.systole(&["log", thread, "--json"]).kinds()
     }
 }
 

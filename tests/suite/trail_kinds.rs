@@ -29,8 +29,7 @@ fn with(folder: &Path, keys: &str) {
 
 /// The records of a thread.
 fn records(folder: &Path, thread: &str) -> Vec<Value> {
-    let log = systole(folder, &["log", thread, "--json"]);
-    log.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    systole(folder, &["log", thread, "--json"]).json_lines()
 }
 
 /// The place of the first record of a thread with that code.

@@ -161,12 +161,7 @@ impl House {
     }
 
     pub(crate) fn told_of(&self, thread: &str) -> Vec<String> {
-        let ran = self.systole(&["log", thread, "--json"]);
-        let line = |line: &str| {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
-        };
-        ran.stdout.lines().map(line).collect()
+        self.systole(&["log", thread, "--json"]).kinds()
     }
 }
 

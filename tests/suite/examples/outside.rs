@@ -5,12 +5,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use systole::audit::columns::wrapped;
-use systole::edges::log::sqlite;
 use systole_core::types::codes::Code;
-use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 
 use super::Book;
+use crate::log_records::read_all;
 use crate::program::{Answer, Running, ask_as, kept_from_events, run_file, systole};
 use crate::promises::cast::{BOSS, ECHO, cast, say};
 
@@ -33,8 +32,7 @@ pub(super) fn show(book: &mut Book) {
 }
 
 pub(super) fn records(folder: &Path) -> Vec<Record> {
-    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
-    reader.after(Position(0), 100_000).unwrap().into_iter().map(|(_, record)| record).collect()
+    read_all(&folder.join("hello.db"))
 }
 
 fn sent(folder: &Path, key: &str, who: &str) -> Option<i32> {

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use systole::edges::log::sqlite;
-use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_mock_model::{MockModel, MockOptions, MockScript};
 
+use crate::log_records::read_all;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -70,14 +70,7 @@ console: {{listen: "127.0.0.1:0"}}
 
     /// All records of the log, in order.
     pub(super) fn records(&self) -> Vec<Record> {
-        let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
-        let (mut records, mut from) = (Vec::new(), Position(0));
-        loop {
-            let page = log.after(from, 10_000).unwrap();
-            let Some((last, _)) = page.last() else { return records };
-            from = *last;
-            records.extend(page.into_iter().map(|(_, record)| record));
-        }
+        read_all(&self.path().join("hello.db"))
     }
 
     /// The payloads that begin so, in order of the log.
