@@ -91,25 +91,6 @@ fn c11_rows_27_and_28_a_key_is_taken_once() {
     assert_eq!(other.json["retry_allowed"], false);
     organism.interrupt();
     assert_eq!(stored(folder.path()).iter().filter(|(_, code, _)| code == "request").count(), 1);
-
-    let organism = Running::organism(folder.path());
-    let again = post(folder.path(), "k1", &say("hello"));
-    assert_eq!((&again.json["id"], &again.json["repeated"]), (&first.json["id"], &Value::Bool(true)));
-    organism.interrupt();
-}
-
-#[test]
-fn row_32_a_claimed_sender_is_replaced_and_the_receipt_says_so() {
-    let folder = house();
-    let organism = Running::organism(folder.path());
-    let envelope = format!(
-        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>echo</from><thread>new</thread></meta>{}</message>",
-        say("hello")
-    );
-    let taken = post(folder.path(), "k1", &envelope);
-    assert_eq!(taken.status, 202, "{taken:?}");
-    assert_eq!((text(&taken.json, "sender"), text(&taken.json, "claimed")), ("operator", "echo"));
-    organism.interrupt();
 }
 
 #[test]

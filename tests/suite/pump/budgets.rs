@@ -126,6 +126,10 @@ fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_star
         .iter()
         .filter(|r| matches!(r.header.code.map(RecordCode::as_str), Some("call" | "spawn")));
     assert_eq!(sent.count(), 10, "the overrun is no message");
+    let refusal = body_of(&stage, "are used, and this request has no more");
+    assert!(refusal[0].starts_with(b.as_str()), "{refusal:?}");
+    let told = stage.says(&b, "1", 2, JudgedContent::Items(vec![final_()]));
+    assert!(told[0].contains("message/final"), "it can still answer: {told:?}");
 }
 
 #[test]

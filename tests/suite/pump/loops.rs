@@ -66,7 +66,7 @@ fn b16_the_same_call_of_another_call_is_another() {
 }
 
 #[test]
-fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
+fn b16_row_35_six_rounds_without_a_new_payload_are_ping_pong() {
     let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 6 });
     // Two alternating payloads, and one answer: the first round of each is new.
     for turn in 1..=8 {
