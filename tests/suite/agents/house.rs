@@ -43,7 +43,7 @@ for line in sys.stdin:
 pub(super) const FORMS: [&str; 4] = ["openai", "anthropic", "ollama", "gemini"];
 
 /// The settings in which the organisms of the tests differ.
-pub(super) struct Plan<'a> {
+pub(super) struct AgentPlan<'a> {
     /// The provider.
     pub(super) form: &'a str,
     /// How the agent acts.
@@ -86,9 +86,9 @@ impl<'a> Critic<'a> {
     }
 }
 
-impl Default for Plan<'_> {
+impl Default for AgentPlan<'_> {
     fn default() -> Self {
-        Plan {
+        AgentPlan {
             form: "openai",
             dialect: "native",
             replies: "[]",
@@ -105,13 +105,13 @@ impl Default for Plan<'_> {
 }
 
 /// An organism in its own folder, and the mock of its models.
-pub(super) struct House {
+pub(super) struct AgentHouse {
     folder: tempfile::TempDir,
     pub(super) mock: MockModel,
 }
 
-impl House {
-    pub(super) fn build(plan: &Plan<'_>) -> House {
+impl AgentHouse {
+    pub(super) fn build(plan: &AgentPlan<'_>) -> AgentHouse {
         let list = |replies: &str| {
             let flow = replies.trim_start().starts_with('[');
             if flow { format!(" {replies}\n") } else { format!("\n{replies}\n") }
@@ -129,11 +129,11 @@ impl House {
             _ => plan.strait.map_or(mock.url(), |strait| format!("http://{}", strait.before(mock.address()))),
         };
         let yaml = Self::file(plan, &url);
-        House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
+        AgentHouse { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
     }
 
-    fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, rest, env, peers, .. } = plan;
+    fn file(plan: &AgentPlan<'_>, url: &str) -> String {
+        let AgentPlan { form, dialect, agent, model, rest, env, peers, .. } = plan;
         let Critic { acts, model: second, .. } = plan.critic;
         format!(
             r#"organism: {{name: hello, entry: helper}}

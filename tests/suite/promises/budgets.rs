@@ -1,20 +1,20 @@
 //! B3, B15 and B16: how Systole ends a call that does not end itself. Budgets of a tree, the last turn,
 //! and calls that go in circles.
 
-use super::cast::{BOSS, ECHO, HANG, House, Part, cast, code};
+use super::cast::{BOSS, ECHO, HANG, Part, PlanHouse, cast, code};
 
 /// An organism with these listeners and further sections in its file.
-async fn house(parts: &[Part<'_>], sections: &str) -> House {
+async fn house(parts: &[Part<'_>], sections: &str) -> PlanHouse {
     let folder = cast(parts);
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text + sections).unwrap();
-    House::in_folder(folder).await
+    PlanHouse::in_folder(folder).await
 }
 
 #[tokio::test]
 async fn b3_the_last_turn_is_followed_by_one_that_says_so_and_takes_a_final() {
-    let house = House::open(&[("boss", "turns: 2, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 2, entry: true", BOSS)]).await;
     let (_, told) = house.ask("k", "boss", "[[note('one')], [note('two')], everything]").await;
     for words in [
         "turn=\"3\" wrap-up=\"budget.messages\"",
@@ -28,7 +28,7 @@ async fn b3_the_last_turn_is_followed_by_one_that_says_so_and_takes_a_final() {
 
 #[tokio::test]
 async fn b3_without_a_final_its_caller_gets_a_report_of_the_core() {
-    let house = House::open(&[("boss", "turns: 2, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 2, entry: true", BOSS)]).await;
     let (receipt, told) = house.ask("k", "boss", "[[note('one')], [note('two')], [note('three')]]").await;
     assert!(told.contains("<final-report") && told.contains("source=\"synthetic\""), "{told}");
     let records = house.records();
@@ -63,7 +63,7 @@ async fn b15_at_the_time_limit_hung_calls_are_cancelled_and_their_caller_still_a
 #[tokio::test]
 async fn b16_the_third_identical_call_gets_a_warning_and_the_fifth_is_refused() {
     let parts = [("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let (receipt, told) = house.ask("k", "boss", "[[say('echo', 'x')]] * 5 + [everything]").await;
     assert!(told.contains("code=\"loop.repeated-call\"") && told.contains("4 times"), "{told}");
     let records = house.records();

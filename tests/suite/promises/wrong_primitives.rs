@@ -4,7 +4,7 @@
 use systole::audit::glance::told;
 use systole_core::types::record::RecordKind;
 
-use super::cast::{BOSS, ECHO, HANG, House, body};
+use super::cast::{BOSS, ECHO, HANG, PlanHouse, body};
 use crate::golden::golden;
 
 /// The fault of an item, and the item, as a Python string in which `{me}` is the sender's own thread and
@@ -98,7 +98,7 @@ async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
         ("echo", "", ECHO),
         ("mute", "", HANG),
     ];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let (receipt, _) = house.ask("k", "boss", &plan()).await;
     let records = house.records();
     let mut page = String::new();

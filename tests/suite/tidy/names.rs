@@ -112,6 +112,15 @@ fn no_two_public_types_share_a_name() {
 }
 
 #[test]
+fn no_two_harnesses_share_a_name() {
+    let opened = |text: &str| text.replace("pub(crate) ", "pub ").replace("pub(super) ", "pub ");
+    let suite = sources().into_iter().filter(|source| source.path.starts_with("tests/suite/"));
+    let suite: Vec<(String, String)> = suite.map(|source| (source.path, opened(&source.text))).collect();
+    let shared = shared_names(suite.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    hold("two harnesses with one name; give each a name that says what it starts", &shared);
+}
+
+#[test]
 fn types_that_share_a_name_are_found() {
     let files = [
         ("a.rs", "pub struct Same;\npub(crate) enum Inner {}\n// pub enum Other {}\n"),
