@@ -36,14 +36,14 @@ const TIMES: usize = 5;
 const BYTES: usize = 1 << 20;
 
 /// Everything needed for judging.
-struct House {
+struct HostileDoor {
     composition: Arc<systole_core::types::composition::Composition>,
     schemas: CompiledSchemas,
     lease: Arc<Lease>,
 }
 
-impl House {
-    fn build() -> House {
+impl HostileDoor {
+    fn build() -> HostileDoor {
         let folder = tempfile::tempdir_in("target").unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::write(at("organism.yaml"), YAML).unwrap();
@@ -60,7 +60,7 @@ impl House {
             attempt: 1,
             config: composition.hash,
         });
-        House { composition, schemas, lease }
+        HostileDoor { composition, schemas, lease }
     }
 
     /// Whether the door accepts it.
@@ -101,7 +101,7 @@ fn inside(item: &[u8]) -> ArrivedDocument {
 
 /// Every case at the door and inside a reply.
 pub(crate) fn refusals(table: &mut Table) {
-    let mut house = House::build();
+    let mut house = HostileDoor::build();
     let large = honest(BYTES);
     for Blow { row, what, document, .. } in blows(BYTES) {
         let (mut door, mut reply) = (Vec::new(), Vec::new());

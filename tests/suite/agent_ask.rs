@@ -3,7 +3,7 @@
 use systole_kit::namespaces;
 
 use crate::organism::folder;
-use crate::program::{Running, systole};
+use crate::program::systole;
 
 const FILE: &str = r"
 organism: {name: hello}
@@ -67,22 +67,4 @@ fn without_a_key_one_line_says_so_and_names_the_script() {
     let rehearsed = systole(folder.path(), &[&["ask", "Who?"][..], &REHEARSED].concat());
     assert_eq!(rehearsed.code, Some(3), "{rehearsed:?}");
     assert!(rehearsed.stderr.contains("replies.yaml"), "{rehearsed:?}");
-}
-
-#[test]
-fn b10_a_question_that_is_interrupted_is_cancelled_while_its_model_works() {
-    let slow = "helper:\n  - say: <thinking>So slow.</thinking>\n    chunk: 1\n    delay: 60s\n";
-    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", slow)]);
-    let asking = Running::start(folder.path(), &[&["ask", "What?"][..], &REHEARSED].concat());
-    let has_begun = || {
-        let records = systole(folder.path(), &[&["log", "@last", "--json"][..], &REHEARSED].concat());
-        records.stdout.contains("model-started")
-    };
-    // Each look starts a process, so this takes some seconds.
-    assert!((0..1000).any(|_| has_begun()), "the model is never called");
-    let asked = asking.interrupt();
-    assert_eq!(asked.code, Some(130), "{asked:?}");
-    assert!(asked.stderr.contains("cancelled thread sess-"), "{asked:?}");
-    let records = systole(folder.path(), &[&["log", "@last"][..], &REHEARSED].concat());
-    assert!(records.stdout.contains("the thread ends, cancelled by operator"), "{records:?}");
 }

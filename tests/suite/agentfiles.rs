@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use systole::config;
 use systole::config::agentfile::{ConversionServices, convert};
 
+use crate::golden::golden;
 use crate::organism::folder;
 use crate::program::{Ran, systole};
 
@@ -29,23 +30,14 @@ fn fixtures() -> tempfile::TempDir {
 }
 
 /// Converts a fixture and compares the output with the golden file. The notes follow the output.
-fn golden(name: &str) -> Ran {
+fn converted(name: &str) -> Ran {
     let home = fixtures();
     let ran = systole(home.path(), &["workflow", "from", &format!("{name}.agentfile")]);
     let is_ours =
         |line: &&str| line.starts_with(name) || line.starts_with("workflow ") || line.starts_with("model: ");
     let talk: String = ran.stderr.lines().filter(is_ours).map(|line| format!("# stderr: {line}\n")).collect();
     let printed = format!("{}{talk}", ran.stdout);
-    let kept = format!("{GOLDEN}/{name}.yaml");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::create_dir_all(GOLDEN).unwrap();
-        fs::write(&kept, &printed).unwrap();
-    }
-    assert_eq!(
-        fs::read_to_string(&kept).unwrap_or_default(),
-        printed,
-        "SYSTOLE_GOLDEN=1 writes {kept} again"
-    );
+    golden(format!("{GOLDEN}/{name}.yaml"), printed);
     ran
 }
 
@@ -63,28 +55,28 @@ fn convert_text(text: &str) -> Ran {
 
 #[test]
 fn f9_inputs_and_goals_become_a_workflow_that_passes_check() {
-    let ran = golden("plain");
+    let ran = converted("plain");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     checks(&ran);
 }
 
 #[test]
 fn f9_several_agents_become_views_and_one_answer() {
-    let ran = golden("views");
+    let ran = converted("views");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     checks(&ran);
 }
 
 #[test]
 fn f9_loops_become_steps_that_repeat_until_nothing_is_left_to_change() {
-    let ran = golden("loops");
+    let ran = converted("loops");
     assert_eq!(ran.code, Some(1), "the limit of a loop is no part of the request: {ran:?}");
     checks(&ran);
 }
 
 #[test]
 fn f9_every_line_that_cannot_be_converted_is_named_with_its_number_and_its_reason() {
-    let ran = golden("wrong");
+    let ran = converted("wrong");
     assert_eq!(ran.code, Some(1), "{ran:?}");
     for line in [1, 3, 4, 5, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24] {
         assert!(
@@ -103,8 +95,8 @@ fn f9_every_line_that_cannot_be_converted_is_named_with_its_number_and_its_reaso
 
 #[test]
 fn f9_supervision_becomes_a_key_of_the_workflow_or_of_its_steps() {
-    golden("supervised");
-    golden("person");
+    converted("supervised");
+    converted("person");
 }
 
 /// The converted workflow does what the Agentfile says: the goals in their order, each with what it needs to see.

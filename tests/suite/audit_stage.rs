@@ -37,18 +37,18 @@ for line in sys.stdin:
 "#;
 
 /// A listener: its name, what it accepts and returns, and its other keys, one on each line.
-pub(crate) struct Part<'a>(
+pub(crate) struct Actor<'a>(
     pub(crate) &'a str,
     pub(crate) &'a str,
     pub(crate) &'a str,
     pub(crate) &'a [&'a str],
 );
 
-/// An organism of actors. A `run` among a part's keys replaces the actor.
-pub(crate) fn cast(parts: &[Part<'_>]) -> tempfile::TempDir {
+/// An organism of these listeners. A `run` among the keys of one replaces its program.
+pub(crate) fn cast(parts: &[Actor<'_>]) -> tempfile::TempDir {
     let mut yaml = String::from("organism: {name: hello}\nlog: {path: ./hello.db}\n");
     yaml += "console: {listen: 127.0.0.1:0}\nlisteners:\n";
-    for Part(name, accepts, returns, keys) in parts {
+    for Actor(name, accepts, returns, keys) in parts {
         yaml += &format!(
             "  {name}:\n    schema: t.xsd\n    accepts: [{accepts}]\n    returns: [{returns}]\n    entry: true\n"
         );

@@ -17,7 +17,7 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, Recor
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 
-use super::audit_stage::{Part, cast, look, narrow, payload, standing, steady, stop, until};
+use super::audit_stage::{Actor, cast, look, narrow, payload, standing, steady, stop, until};
 use super::log_records::{bare, batch};
 use super::organism::{ask, outcome, start, told};
 
@@ -33,10 +33,10 @@ pub(crate) fn busy() -> tempfile::TempDir {
     );
     let fails = "run: [sh, -c, 'read line; echo no luck >&2; exit 3']";
     cast(&[
-        Part("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search, dig, scan]"]),
-        Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
-        Part("scan", "scan", "scanned", &[fails, "mode: once", "retry: {attempts: 2, backoff: 1ms..1ms}"]),
-        Part("dig", "dig", "dug", &[]),
+        Actor("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search, dig, scan]"]),
+        Actor("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
+        Actor("scan", "scan", "scanned", &[fails, "mode: once", "retry: {attempts: 2, backoff: 1ms..1ms}"]),
+        Actor("dig", "dig", "dug", &[]),
     ])
 }
 
@@ -107,7 +107,7 @@ sess-0123456789ab  resting  opened 12:00:00
 
 #[tokio::test]
 async fn a_tree_tells_of_open_calls_what_they_wait_for() {
-    let folder = cast(&[Part("dig", "dig", "dug", &[])]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &[])]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("dig", "deep"), None).await.unwrap();
     let (text, json) = drawn(&organism, &receipt.thread, "working");
@@ -203,7 +203,7 @@ fn row_20_no_line_of_a_tree_is_too_wide_or_obeyed() {
 
 #[tokio::test]
 async fn a_refusal_from_outside_is_reported_with_its_place_and_its_fix() {
-    let folder = cast(&[Part("dig", "dig", "dug", &[])]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &[])]);
     let organism = start(folder.path()).await;
     until(&organism, |r| String::from_utf8_lossy(&r.body).contains("<listener-joined")).await;
     ask(&organism, "k1", "<dig xmlns=\"urn:t\"><b/></dig>", None).await.unwrap_err();
@@ -227,8 +227,8 @@ fn spread(takers: usize) -> tempfile::TempDir {
     let peers = format!("peers: [{}]", names.join(", "));
     let planner = ["env: {TURN_1: '<search xmlns=\"urn:t\">x</search>'}", "turns: 9", &peers];
     let silent = ["run: [sh, -c, 'while read line; do :; done']"];
-    let mut parts = vec![Part("planner", "plan", "planned", &planner)];
-    parts.extend(names.iter().map(|name| Part(name, "search", "found", &silent)));
+    let mut parts = vec![Actor("planner", "plan", "planned", &planner)];
+    parts.extend(names.iter().map(|name| Actor(name, "search", "found", &silent)));
     let folder = cast(&parts);
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
@@ -269,8 +269,8 @@ async fn what_is_done_to_a_view_is_shown_by_its_numbers() {
         payload("planned", "done"),
     );
     let folder = cast(&[
-        Part("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search]"]),
-        Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
+        Actor("planner", "plan", "planned", &[&env, "turns: 9", "peers: [search]"]),
+        Actor("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
     ]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();

@@ -13,11 +13,11 @@ use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffe
 use systole_core::types::time::Millis;
 
 use super::audit_stage::{
-    Part, cast, flat, look, narrow, payload, standing, standing_in, stop, until, words,
+    Actor, cast, flat, look, narrow, payload, standing, standing_in, stop, until, words,
 };
 use super::organism::{ask, outcome, start};
 
-const HUNG: Part<'_> = Part("search", "search", "found", &["timeout: 1h"]);
+const HUNG: Actor<'_> = Actor("search", "search", "found", &["timeout: 1h"]);
 
 #[tokio::test]
 async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_wait() {
@@ -53,7 +53,7 @@ async fn c7_why_names_a_hung_listener_its_program_its_start_and_the_end_of_the_w
 async fn c7_back_off_tells_how_the_last_attempt_failed_and_the_fix() {
     let fails =
         "run: [sh, -c, \"read line; echo Traceback >&2; echo \\\"KeyError: 'SEARCH_ROOT'\\\" >&2; exit 1\"]";
-    let folder = cast(&[Part(
+    let folder = cast(&[Actor(
         "search",
         "search",
         "found",
@@ -90,9 +90,9 @@ fn two_levels() -> tempfile::TempDir {
     );
     let deputy = "env: {TURN_1: '<dig xmlns=\"urn:t\">there</dig>'}";
     cast(&[
-        Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [deputy, dig]"]),
-        Part("deputy", "search", "found", &[deputy, "turns: 9", "peers: [dig]"]),
-        Part("dig", "dig", "dug", &["in_flight: 2"]),
+        Actor("planner", "plan", "planned", &[calls, "turns: 9", "peers: [deputy, dig]"]),
+        Actor("deputy", "search", "found", &[deputy, "turns: 9", "peers: [dig]"]),
+        Actor("dig", "dig", "dug", &["in_flight: 2"]),
     ])
 }
 
@@ -138,7 +138,7 @@ async fn c7_a_wait_for_children_shows_how_many_are_missing_and_the_open_child() 
         "<initial-payload><search xmlns=\"urn:t\">deep</search></initial-payload></spawn-thread>",
         "<await-threads xmlns=\"https://xml-pipeline.org/ns/core/v1\" mode=\"all\"/>'}"
     );
-    let folder = cast(&[Part("planner", "plan", "planned", &[calls, "turns: 9", "peers: [search]"]), HUNG]);
+    let folder = cast(&[Actor("planner", "plan", "planned", &[calls, "turns: 9", "peers: [search]"]), HUNG]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
     until(&organism, |r| r.header.code == Some(RecordCode::Role(MessageRole::Await))).await;
@@ -160,8 +160,8 @@ async fn c7_a_wait_for_a_timer_names_it_and_its_moment_also_where_the_thread_res
     let sleeps = format!("env: {{TURN_1: '{timer}<await-threads {core} mode=\"all\"/>'}}");
     let rests = format!("env: {{TURN_1: '{timer}', TURN_2: '<found xmlns=\"urn:t\">now</found>'}}");
     let folder = cast(&[
-        Part("planner", "plan", "planned", &[&sleeps, "turns: 9"]),
-        Part("search", "search", "found", &[&rests, "turns: 9"]),
+        Actor("planner", "plan", "planned", &[&sleeps, "turns: 9"]),
+        Actor("search", "search", "found", &[&rests, "turns: 9"]),
     ]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
@@ -195,7 +195,7 @@ async fn c7_the_time_of_a_message_is_reported_with_whether_it_runs() {
     let core = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
     let sleeps =
         format!("env: {{TURN_1: '<set-timer {core} after=\"1h\"/><await-threads {core} mode=\"all\"/>'}}");
-    let folder = cast(&[Part("planner", "plan", "planned", &[&sleeps, "turns: 9"]), HUNG]);
+    let folder = cast(&[Actor("planner", "plan", "planned", &[&sleeps, "turns: 9"]), HUNG]);
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text + "budgets: {wall: 30m}\n").unwrap();
@@ -233,7 +233,7 @@ async fn c7_who_waits_for_a_slot_learns_its_place_and_who_is_out() {
 
 #[tokio::test]
 async fn c7_as_many_are_out_as_the_listener_has_slots() {
-    let folder = cast(&[Part("search", "search", "found", &["in_flight: 2"])]);
+    let folder = cast(&[Actor("search", "search", "found", &["in_flight: 2"])]);
     let organism = start(folder.path()).await;
     let mut causes = Vec::new();
     for key in ["k1", "k2", "k3"] {
@@ -250,7 +250,7 @@ async fn c7_who_waited_for_the_one_slot_is_out_since_it_was_free() {
     // The first message waits for the test, then fails; the second one hangs.
     let waits = "run: [sh, -c, 'read line; if mkdir first; then cat go; exit 1; fi; exec sleep 1000']";
     let keys = [waits, "mode: once", "timeout: 1h", "retry: {attempts: 1, backoff: 1s..1s}"];
-    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let folder = cast(&[Actor("search", "search", "found", &keys)]);
     let go = folder.path().join("go");
     assert!(std::process::Command::new("mkfifo").arg(&go).status().unwrap().success());
     let organism = start(folder.path()).await;
@@ -318,7 +318,7 @@ async fn c7_a_later_message_is_held_behind_the_one_that_is_open() {
 #[tokio::test]
 async fn c7_resting_and_ended_threads_say_so() {
     let folder =
-        cast(&[Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"])]);
+        cast(&[Actor("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"])]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     outcome(&organism, &receipt).await;
@@ -355,7 +355,7 @@ async fn c7_without_an_organism_why_shows_no_open_delivery_and_the_start_command
 #[tokio::test]
 async fn c7_a_program_that_cannot_be_started_is_named() {
     let keys = ["run: [./no-such-program]", "retry: {attempts: 3, backoff: 1h..1h}"];
-    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let folder = cast(&[Actor("search", "search", "found", &keys)]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
@@ -369,7 +369,7 @@ async fn c7_a_program_that_cannot_be_started_is_named() {
 async fn c7_after_a_failed_attempt_the_next_one_is_out_since_its_own_time() {
     let once = "run: [sh, -c, 'read line; if [ -e tried ]; then exec sleep 1000; fi; touch tried; exit 1']";
     let keys = [once, "mode: once", "timeout: 1h", "retry: {attempts: 2, backoff: 1ms..1ms}"];
-    let folder = cast(&[Part("search", "search", "found", &keys)]);
+    let folder = cast(&[Actor("search", "search", "found", &keys)]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "one"), None).await.unwrap();
     until(&organism, |r| r.header.kind == RecordKind::Attempt).await;
@@ -572,9 +572,9 @@ async fn c7_the_leaf_is_found_through_two_levels_of_threads_and_each_is_asked_fo
     };
     let (first, second) = (spawns("heat", "search"), spawns("deeper", "dig"));
     let folder = cast(&[
-        Part("planner", "plan", "planned", &[&first, "turns: 9", "peers: [deputy]"]),
-        Part("deputy", "search", "found", &[&second, "turns: 9", "peers: [dig]"]),
-        Part("dig", "dig", "dug", &["timeout: 1h"]),
+        Actor("planner", "plan", "planned", &[&first, "turns: 9", "peers: [deputy]"]),
+        Actor("deputy", "search", "found", &[&second, "turns: 9", "peers: [dig]"]),
+        Actor("dig", "dig", "dug", &["timeout: 1h"]),
     ]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();

@@ -59,7 +59,7 @@ pub(crate) fn python() -> Command {
 }
 
 /// A broker, running or stopped.
-pub(crate) struct Server {
+pub(crate) struct NatsServer {
     child: Option<Child>,
     log: Receiver<String>,
     heard: String,
@@ -68,34 +68,34 @@ pub(crate) struct Server {
     folder: tempfile::TempDir,
 }
 
-impl Server {
+impl NatsServer {
     /// Starts a broker that accepts every client.
-    pub(crate) fn start() -> Server {
-        Server::with("")
+    pub(crate) fn start() -> NatsServer {
+        NatsServer::with("")
     }
 
     /// Starts a broker with more configuration: users, keys, limits, routes.
-    pub(crate) fn with(more: &str) -> Server {
-        Server::of([JETSTREAM, more].concat())
+    pub(crate) fn with(more: &str) -> NatsServer {
+        NatsServer::of([JETSTREAM, more].concat())
     }
 
     /// Starts a broker that stores nothing.
-    pub(crate) fn without_jetstream() -> Server {
-        Server::of(String::new())
+    pub(crate) fn without_jetstream() -> NatsServer {
+        NatsServer::of(String::new())
     }
 
     /// Starts a broker with a complete configuration. Only the port in it is replaced.
-    pub(crate) fn whole(configuration: &str) -> Server {
+    pub(crate) fn whole(configuration: &str) -> NatsServer {
         assert!(configuration.contains("\nlisten: "), "{configuration}");
-        Server::of(configuration.to_owned())
+        NatsServer::of(configuration.to_owned())
     }
 
-    fn of(configuration: String) -> Server {
+    fn of(configuration: String) -> NatsServer {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
         // Every start is on the same port.
         let port = ports::free();
-        let mut server = Server { child: None, log, heard: String::new(), port, configuration, folder };
+        let mut server = NatsServer { child: None, log, heard: String::new(), port, configuration, folder };
         server.start_again();
         server
     }
@@ -107,10 +107,10 @@ impl Server {
     }
 
     /// A node of a cluster, not yet started. It reports that it listens only when the other nodes are there.
-    pub(crate) fn node(configuration: String) -> Server {
+    pub(crate) fn node(configuration: String) -> NatsServer {
         let folder = tempfile::tempdir().unwrap();
         let log = std::sync::mpsc::sync_channel(1).1;
-        Server { child: None, log, heard: String::new(), port: ports::free(), configuration, folder }
+        NatsServer { child: None, log, heard: String::new(), port: ports::free(), configuration, folder }
     }
 
     /// Starts its process.
@@ -226,7 +226,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for NatsServer {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _already_over = child.kill();
@@ -235,26 +235,26 @@ impl Drop for Server {
     }
 }
 
-async fn stored(server: &Server, sequence: u64) -> String {
+async fn stored(server: &NatsServer, sequence: u64) -> String {
     let jetstream = jetstream::new(server.client().await);
     let stream = jetstream.get_stream("KEPT").await.unwrap();
     let message = stream.get_raw_message(sequence).await.unwrap();
     String::from_utf8(message.payload.to_vec()).unwrap()
 }
 
-async fn publish(server: &Server, words: &'static str) {
+async fn publish(server: &NatsServer, words: &'static str) {
     let jetstream = jetstream::new(server.client().await);
     jetstream.publish("kept.words", words.into()).await.unwrap().await.unwrap();
 }
 
-async fn keep(server: &Server) {
+async fn keep(server: &NatsServer) {
     let kept = stream::Config { name: "KEPT".into(), subjects: vec!["kept.>".into()], ..Default::default() };
     jetstream::new(server.client().await).create_stream(kept).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_broker_keeps_its_store_and_its_port_over_a_kill_and_a_stop() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let (url, pid) = (server.url(), server.pid());
     keep(&server).await;
     publish(&server, "before the kill").await;
@@ -275,7 +275,7 @@ async fn a_broker_keeps_its_store_and_its_port_over_a_kill_and_a_stop() {
 
 #[tokio::test]
 async fn a_paused_broker_answers_when_it_goes_on() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let jetstream = jetstream::new(server.client().await);
     server.pause();
     let mut asked = std::pin::pin!(jetstream.query_account());
@@ -288,7 +288,7 @@ async fn a_paused_broker_answers_when_it_goes_on() {
 #[tokio::test]
 async fn a_broker_lets_in_whom_its_configuration_names() {
     let users = format!("authorization {{ users: [{{user: pump, password: right}}, {{nkey: {}}}] }}", KEY.1);
-    let mut server = Server::with(&users);
+    let mut server = NatsServer::with(&users);
     let url = server.url();
     let wrong = ConnectOptions::with_user_and_password("pump".into(), "wrong".into()).connect(&url).await;
     let kind = wrong.map(drop).unwrap_err().kind();
@@ -301,7 +301,7 @@ async fn a_broker_lets_in_whom_its_configuration_names() {
 
 #[tokio::test]
 async fn a_broker_that_goes_leaves_nothing_and_touches_no_other() {
-    let (server, other) = (Server::start(), Server::start());
+    let (server, other) = (NatsServer::start(), NatsServer::start());
     let (pid, url, folder) = (server.pid(), server.url(), server.folder.path().to_owned());
     assert!(alive(&pid.to_string()) && folder.join("store").exists());
     drop(server);
@@ -312,7 +312,7 @@ async fn a_broker_that_goes_leaves_nothing_and_touches_no_other() {
 
 #[tokio::test]
 async fn a_broker_of_a_test_fsyncs_what_it_says_it_has() {
-    let mut server = Server::with("http: \"127.0.0.1:-1\"");
+    let mut server = NatsServer::with("http: \"127.0.0.1:-1\"");
     let page = server.shows("/jsz");
     assert_eq!(page["config"]["sync_always"], true, "{page}");
     let version = server.shows("/varz")["version"].as_str().unwrap().to_owned();
@@ -331,7 +331,7 @@ async def main():
     await client.close()
 asyncio.run(main())
 ";
-    let server = Server::with(&format!("authorization {{ users: [{{nkey: {}}}] }}", KEY.1));
+    let server = NatsServer::with(&format!("authorization {{ users: [{{nkey: {}}}] }}", KEY.1));
     let client = ConnectOptions::with_nkey(KEY.0.into()).connect(server.url()).await.unwrap();
     let mut words = client.subscribe("words").await.unwrap();
     client.flush().await.unwrap();

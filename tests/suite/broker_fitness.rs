@@ -13,7 +13,7 @@ use systole::edges::nats::{Broker, BrokerFault, Credentials};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 
-use crate::broker::{KEY, Server};
+use crate::broker::{KEY, NatsServer};
 use crate::ports;
 use crate::program::PATIENCE;
 use crate::stage::name;
@@ -41,7 +41,7 @@ async fn connect(
     Broker::connect(&name("hello"), url, credentials.as_ref(), patience).await
 }
 
-async fn fit(server: &Server) -> Broker {
+async fn fit(server: &NatsServer) -> Broker {
     connect(&server.url(), None, PATIENCE).await.unwrap()
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn pretender(version: &str) -> SocketAddr {
 }
 
 /// Forwards one connection to a broker line by line, and renames the header that holds the expectation.
-fn forgetful(server: &Server) -> SocketAddr {
+fn forgetful(server: &NatsServer) -> SocketAddr {
     const HEADER: &str = "Nats-Expected-Last-Subject-Sequence";
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let (address, url) = (listener.local_addr().unwrap(), server.url());
@@ -101,22 +101,22 @@ fn forgetful(server: &Server) -> SocketAddr {
     address
 }
 
-async fn looking(server: &Server) -> Context {
+async fn looking(server: &NatsServer) -> Context {
     jetstream::new(server.client().await)
 }
 
-async fn bus(server: &Server) -> Info {
+async fn bus(server: &NatsServer) -> Info {
     looking(server).await.get_stream(BUS).await.unwrap().get_info().await.unwrap()
 }
 
 /// Changes the configuration of our stream.
-async fn change(server: &Server, change: impl FnOnce(&mut Config)) -> Info {
+async fn change(server: &NatsServer, change: impl FnOnce(&mut Config)) -> Info {
     let mut config = bus(server).await.config;
     change(&mut config);
     looking(server).await.update_stream(config).await.unwrap()
 }
 
-async fn streams(server: &Server) -> Vec<String> {
+async fn streams(server: &NatsServer) -> Vec<String> {
     let jetstream = looking(server).await;
     let mut names = Vec::new();
     for stream in [BUS, "OTHER"] {
@@ -129,7 +129,7 @@ async fn streams(server: &Server) -> Vec<String> {
 
 #[tokio::test]
 async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let broker = fit(&server).await;
     let made = bus(&server).await.config;
     assert_eq!(made.subjects, ["o.hello.dlv.*"]);
@@ -152,7 +152,7 @@ async fn a_fit_broker_gets_the_stream_of_the_organism_once() {
 
 #[tokio::test]
 async fn organisms_share_a_broker_and_no_stream() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let mut names = Vec::new();
     for organism in ["hello", "hello.two", "hello-two"] {
         let organism = Name::parse(organism).unwrap();
@@ -167,13 +167,13 @@ async fn the_pump_needs_no_more_rights_than_these() {
     let rights = ", permissions: {publish: [\"$JS.API.INFO\", \"$JS.API.STREAM.*.SYSTOLE_hello_BUS\", \
          \"$JS.API.STREAM.MSG.GET.SYSTOLE_hello_BUS\", \"o.hello.dlv.*\"], \
          subscribe: [\"_INBOX_pump_hello.>\"]}";
-    let server = Server::with(&pump(rights));
+    let server = NatsServer::with(&pump(rights));
     connect(&server.url(), key(), PATIENCE).await.unwrap();
 }
 
 #[tokio::test]
 async fn who_connects_says_that_it_is_the_pump() {
-    let mut server = Server::with("http: \"127.0.0.1:-1\"");
+    let mut server = NatsServer::with("http: \"127.0.0.1:-1\"");
     let _broker = fit(&server).await;
     let page = server.shows("/connz");
     assert_eq!(page["connections"][0]["name"], "systole pump hello", "{page}");
@@ -181,7 +181,7 @@ async fn who_connects_says_that_it_is_the_pump() {
 
 #[tokio::test]
 async fn the_largest_message_is_what_server_and_stream_allow() {
-    let server = Server::with("max_payload: 65536");
+    let server = NatsServer::with("max_payload: 65536");
     assert_eq!(fit(&server).await.largest_message(), 65_536);
     change(&server, |config| config.max_message_size = 4096).await;
     assert_eq!(fit(&server).await.largest_message(), 4096);
@@ -210,7 +210,7 @@ async fn a_broker_that_is_not_there_is_reported_with_its_address() {
 
 #[tokio::test]
 async fn a_broker_that_says_nothing_is_not_waited_for() {
-    let server = Server::start();
+    let server = NatsServer::start();
     server.pause();
     let tried = connect(&server.url(), None, Duration::from_millis(300)).await;
     refused(tried, Code::BusUnreachable, "gave no answer within 300 ms when it was called", "log");
@@ -222,7 +222,7 @@ async fn a_broker_that_says_nothing_is_not_waited_for() {
 
 #[tokio::test]
 async fn wrong_credentials_are_told_without_them() {
-    let server = Server::with("authorization { users: [{user: pump, password: right}] }");
+    let server = NatsServer::with("authorization { users: [{user: pump, password: right}] }");
     let url = server.url();
     let no = |tried, words: &str| refused(tried, Code::BusForbidden, words, "credentials of a user");
     no(connect(&url, None, PATIENCE).await, "does not let in a client without credentials");
@@ -231,7 +231,7 @@ async fn wrong_credentials_are_told_without_them() {
     assert_eq!(format!("{unreadable:?}"), "Credentials(…)");
     let tried = connect(&url, Some(unreadable), PATIENCE).await;
     refused(tried, Code::ConfigValue, "the broker's credentials are not the seed of an nkey", "with SU");
-    let server = Server::with(&pump(""));
+    let server = NatsServer::with(&pump(""));
     connect(&server.url(), key(), PATIENCE).await.unwrap();
 }
 
@@ -247,7 +247,7 @@ async fn what_the_broker_forbids_is_reported_at_once() {
         ("publish: {deny: \"o.hello.>\"}", "Publish to \"o.hello.dlv._check\""),
         ("subscribe: {deny: \"_INBOX_pump_hello.>\"}", "Subscription to \"_INBOX_pump_hello."),
     ] {
-        let server = Server::with(&pump(&format!(", permissions: {{{rights}}}")));
+        let server = NatsServer::with(&pump(&format!(", permissions: {{{rights}}}")));
         let long = Duration::from_secs(3_600);
         let tried = tokio::time::timeout(PATIENCE, connect(&server.url(), key(), long)).await;
         refused(tried.expect("it waited"), Code::BusForbidden, words, "that right for the pump's user");
@@ -256,11 +256,11 @@ async fn what_the_broker_forbids_is_reported_at_once() {
 
 #[tokio::test]
 async fn a_broker_without_jetstream_is_told_what_it_lacks() {
-    let server = Server::without_jetstream();
+    let server = NatsServer::without_jetstream();
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "has no JetStream", "jetstream { store_dir");
     let account = format!("accounts {{ A: {{ users: [{{nkey: {}}}] }} }}", KEY.1);
-    let server = Server::with(&account);
+    let server = NatsServer::with(&account);
     let tried = connect(&server.url(), key(), PATIENCE).await;
     refused(tried, Code::BusUnfit, "has no JetStream for the pump's account", "jetstream: enabled");
 }
@@ -276,7 +276,7 @@ async fn an_old_broker_is_told_its_version() {
 
 #[tokio::test]
 async fn a_broker_that_stores_against_an_expectation_is_refused() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let tried = connect(&format!("nats://{}", forgetful(&server)), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "stored a message whose expected last sequence was stale", "rewrites");
     assert_eq!(bus(&server).await.state.messages, 0, "the trial is left over");
@@ -284,7 +284,7 @@ async fn a_broker_that_stores_against_an_expectation_is_refused() {
 
 #[tokio::test]
 async fn what_a_trial_that_was_cut_short_left_is_removed_and_no_delivery_with_it() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let broker = fit(&server).await;
     for subject in ["o.hello.dlv._check", "o.hello.dlv.echo", "o.hello.dlv._check"] {
         broker.jetstream().publish(subject, "x".into()).await.unwrap().await.unwrap();
@@ -298,7 +298,7 @@ async fn what_a_trial_that_was_cut_short_left_is_removed_and_no_delivery_with_it
 #[tokio::test]
 async fn a_stream_of_another_program_is_refused_and_left_unchanged() {
     let foreign = "another name for the organism";
-    let server = Server::start();
+    let server = NatsServer::start();
     let jetstream = looking(&server).await;
     let other = |name: &str| Config {
         name: name.to_owned(),
@@ -317,7 +317,7 @@ async fn a_stream_of_another_program_is_refused_and_left_unchanged() {
     .await;
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "it belongs to the organism \"another\"", foreign);
-    let server = Server::start();
+    let server = NatsServer::start();
     looking(&server).await.create_stream(other("OTHER")).await.unwrap();
     let tried = connect(&server.url(), None, PATIENCE).await;
     refused(tried, Code::BusUnfit, "another stream takes o.hello.dlv.*", foreign);
@@ -326,7 +326,7 @@ async fn a_stream_of_another_program_is_refused_and_left_unchanged() {
 
 #[tokio::test]
 async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
-    let server = Server::start();
+    let server = NatsServer::start();
     fit(&server).await;
     let before = bus(&server).await.config;
     type Change = fn(&mut Config);
@@ -363,7 +363,7 @@ async fn a_stream_of_ours_that_would_lose_deliveries_is_refused() {
 async fn a_broker_that_makes_no_stream_says_why() {
     let limited =
         format!("accounts {{ A: {{ jetstream: {{max_streams: 1}}, users: [{{nkey: {}}}] }} }}", KEY.1);
-    let server = Server::with(&limited);
+    let server = NatsServer::with(&limited);
     let options = ConnectOptions::with_nkey(KEY.0.into());
     let jetstream = jetstream::new(options.connect(server.url()).await.unwrap());
     jetstream.create_stream("OTHER").await.unwrap();

@@ -9,13 +9,13 @@ use futures_core::Stream as _;
 use rustix::process::Signal;
 use tokio::time::timeout;
 
-use crate::broker::{KEY, Server};
-use crate::far_rights::House;
+use crate::broker::{KEY, NatsServer};
+use crate::far_rights::LogRightsHouse;
 use crate::identity::{Someone, seed};
 use crate::program::{PATIENCE, Running, systole, systole_with};
 
 /// A client that is rejected with any credentials.
-async fn failed_logins(server: &Server) {
+async fn failed_logins(server: &NatsServer) {
     let stranger = ConnectOptions::with_user_and_password("open".into(), "sesame".into());
     assert!(stranger.connect(server.url()).await.is_err());
 }
@@ -35,7 +35,7 @@ async fn hears(client: &Client, subject: &'static str, asks: &'static str) -> Su
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_refused_logins_are_reported_as_a_count_without_secrets() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let folder = house.first.path();
     let mut running = Running::organism_with(folder, &house.key());
     failed_logins(&house.server).await;
@@ -72,7 +72,7 @@ async fn d6_refused_logins_are_reported_as_a_count_without_secrets() {
 
 #[test]
 fn d6_a_broker_that_does_not_tell_whom_it_let_in_hinders_nothing() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;
     // The configuration of an earlier version.
@@ -88,7 +88,7 @@ fn d6_a_broker_that_does_not_tell_whom_it_let_in_hinders_nothing() {
     }
     let before = before.replacen("accounts {\n  }\n", "accounts {\n", 1);
     assert!(!before.contains("$SYS") && written.len() - before.len() > 200, "{before}");
-    let mut server = Server::whole(&before);
+    let mut server = NatsServer::whole(&before);
     let set = ["--set", &format!("log.nats={}", server.url())];
     let running = Running::organism_set(folder, &set, &house.key());
     for _ in 0..2 {
@@ -107,12 +107,12 @@ fn d6_a_broker_that_does_not_tell_whom_it_let_in_hinders_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_the_server_publishes_no_event_for_a_refused_publish_or_subscription() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let folder = house.first.path();
     let written = systole(folder, &["permissions", "--nats-config"]).stdout;
     // A user that receives everything that the server reports about itself.
     let system = format!("\"$SYS\": {{\n    users: [{{ nkey: {} }}]\n", KEY.1);
-    let mut server = Server::whole(&written.replacen("\"$SYS\": {\n", &system, 1));
+    let mut server = NatsServer::whole(&written.replacen("\"$SYS\": {\n", &system, 1));
     let operator = ConnectOptions::with_nkey(KEY.0.to_owned()).connect(server.url()).await.unwrap();
     let mut ear = hears(&operator, "$SYS.>", "$SYS.REQ.SERVER.PING").await;
     let auditor = ConnectOptions::with_nkey(seed(folder, "_auditor"));

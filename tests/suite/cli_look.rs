@@ -10,12 +10,12 @@ use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::record::RecordKind;
 
-use super::audit_stage::{Part, cast, flat, narrow, payload, stop, until};
+use super::audit_stage::{Actor, cast, flat, narrow, payload, stop, until};
 use super::organism::{ask, outcome, start};
 use crate::program::PATIENCE;
 
 /// The output of a command, and its exit code.
-struct Ran {
+struct FittingRan {
     exit: i32,
     out: String,
     err: String,
@@ -31,10 +31,11 @@ fn command(folder: &Path, args: &[&str]) -> Command {
 
 /// Runs `systole` in the folder of an organism. Every line for people must fit.
 #[track_caller]
-fn systole(folder: &Path, args: &[&str]) -> Ran {
+fn systole(folder: &Path, args: &[&str]) -> FittingRan {
     let ran = command(folder, args).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    let ran = Ran { exit: ran.status.code().unwrap_or(-1), out: text(ran.stdout), err: text(ran.stderr) };
+    let ran =
+        FittingRan { exit: ran.status.code().unwrap_or(-1), out: text(ran.stdout), err: text(ran.stderr) };
     if !args.contains(&"--json") && !args.contains(&"--raw") && *args != ["why"] {
         let lines: Vec<String> = ran.out.lines().map(str::to_owned).collect();
         narrow(&lines);
@@ -42,7 +43,7 @@ fn systole(folder: &Path, args: &[&str]) -> Ran {
     ran
 }
 
-impl Ran {
+impl FittingRan {
     #[track_caller]
     fn json(&self) -> Value {
         assert_eq!(self.exit, 0, "{}{}", self.out, self.err);
@@ -50,8 +51,8 @@ impl Ran {
     }
 }
 
-const HUNG: Part<'_> = Part("search", "search", "found", &["timeout: 1h"]);
-const QUICK: Part<'_> = Part("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"]);
+const HUNG: Actor<'_> = Actor("search", "search", "found", &["timeout: 1h"]);
+const QUICK: Actor<'_> = Actor("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"]);
 
 /// One thread that rests and one that hangs, opened in this order.
 async fn two_threads(organism: &Organism) -> (String, String) {
@@ -322,7 +323,7 @@ async fn doctor_finds_damage_and_says_how_far_it_goes() {
 
 #[tokio::test]
 async fn doctor_reports_a_refused_file_and_a_missing_program() {
-    let folder = cast(&[Part("dig", "dig", "dug", &["run: [./no-such-program]"])]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &["run: [./no-such-program]"])]);
     let ran = systole(folder.path(), &["doctor"]);
     assert_eq!(ran.exit, 1, "{}", ran.out);
     assert!(flat(&ran.out).contains("problem listener: dig: cannot start ./no-such-program"), "{}", ran.out);
@@ -351,7 +352,7 @@ async fn c7_why_lists_the_timer_of_a_thread_at_rest() {
     let timer =
         "<set-timer xmlns=\"https://xml-pipeline.org/ns/core/v1\" id=\"tea\" after=\"1h\">drink</set-timer>";
     let rests = format!("env: {{TURN_1: '{timer}', TURN_2: '<found xmlns=\"urn:t\">now</found>'}}");
-    let folder = cast(&[Part("search", "search", "found", &[&rests, "turns: 9"])]);
+    let folder = cast(&[Actor("search", "search", "found", &[&rests, "turns: 9"])]);
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("search", "x"), None).await.unwrap();
     outcome(&organism, &receipt).await;

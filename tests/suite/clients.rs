@@ -4,10 +4,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use systole::edges::log::sqlite;
-use systole_core::types::ports::{LogReader as _, Position};
 
 use crate::http::HOUSE;
+use crate::log_records::read_all;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Running, ask, ask_as, kept_from_events, run_file, systole};
 
@@ -55,15 +54,13 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
 }
 
 fn stored(folder: &Path) -> Vec<(String, String, String, String)> {
-    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
-    let records = reader.after(Position(0), 100_000).unwrap();
     let parts = |record: &systole_core::types::record::Record| {
         let h = &record.header;
         let body = String::from_utf8_lossy(&record.body).into_owned();
         let to = h.to.as_ref().map_or("", |to| to.as_str()).to_owned();
         (h.thread.to_string(), to, h.code.map_or("", |code| code.as_str()).to_owned(), body)
     };
-    records.iter().map(|(_, record)| parts(record)).collect()
+    read_all(&folder.join("hello.db")).iter().map(parts).collect()
 }
 
 #[test]

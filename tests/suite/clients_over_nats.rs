@@ -9,7 +9,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::broker::{Server, python};
+use crate::broker::{NatsServer, python};
 use crate::identity::{Someone, next, seed};
 use crate::program::{PATIENCE, Running, systole};
 use crate::pumps;
@@ -31,24 +31,24 @@ fn with_clients(folder: &Path) {
 }
 
 /// A broker with the written configuration, and two machines with pumps that have the pump's key.
-struct House {
-    server: Server,
+struct ClientHouse {
+    server: NatsServer,
     first: tempfile::TempDir,
     second: tempfile::TempDir,
     key: String,
 }
 
-impl House {
-    fn open() -> House {
+impl ClientHouse {
+    fn open() -> ClientHouse {
         let first = pumps::machine_at("'nats://127.0.0.1:4222'", MORE);
         with_clients(first.path());
         let ran = systole(first.path(), &["permissions", "--nats-config"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let (server, key) = (Server::whole(&ran.stdout), seed(first.path(), "_pump"));
+        let (server, key) = (NatsServer::whole(&ran.stdout), seed(first.path(), "_pump"));
         let second = pumps::machine_at(&server.url(), MORE);
         with_clients(second.path());
         std::fs::copy(second.path().join("organism.yaml"), first.path().join("organism.yaml")).unwrap();
-        House { server, first, second, key }
+        ClientHouse { server, first, second, key }
     }
 
     fn key(&self) -> [(&str, &str); 1] {
@@ -90,7 +90,7 @@ fn runtime() -> tokio::runtime::Runtime {
 
 #[test]
 fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pump_has_the_log() {
-    let house = House::open();
+    let house = ClientHouse::open();
     let one = Running::organism_with(house.first.path(), &house.key());
     let mut two = Running::start_with(house.second.path(), &["run"], &house.key());
     two.says("stands by: ");
@@ -124,7 +124,7 @@ fn c11_a_client_over_the_broker_has_its_receipt_and_its_answer_from_whichever_pu
 
 #[test]
 fn d6_the_key_of_a_client_over_the_broker_decides_its_name_and_the_file_its_rights() {
-    let house = House::open();
+    let house = ClientHouse::open();
     let organism = Running::organism_with(house.first.path(), &house.key());
     runtime().block_on(async {
         let (mut alice, bob) = (house.client("alice").await, house.client("bob").await);
@@ -159,7 +159,7 @@ fn d6_the_key_of_a_client_over_the_broker_decides_its_name_and_the_file_its_righ
 
 #[test]
 fn d6_invalid_messages_of_a_client_over_the_broker_are_refused_at_once() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = pumps::machine_at(&server.url(), "durability: relaxed");
     with_clients(folder.path());
     let organism = Running::organism(folder.path());
@@ -208,7 +208,7 @@ fn d6_invalid_messages_of_a_client_over_the_broker_are_refused_at_once() {
 
 #[test]
 fn one_client_that_waits_for_a_great_deal_leaves_room_for_the_others() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = pumps::machine_at(&server.url(), "durability: relaxed");
     with_clients(folder.path());
     let organism = Running::organism(folder.path());
@@ -239,7 +239,7 @@ fn one_client_that_waits_for_a_great_deal_leaves_room_for_the_others() {
 
 #[test]
 fn d6_the_client_of_the_reference_page_is_answered() {
-    let house = House::open();
+    let house = ClientHouse::open();
     let _organism = Running::organism_with(house.first.path(), &house.key());
     let page = std::fs::read_to_string("docs/reference/nats.md").unwrap();
     let (_, code) = page.split_once("```python\nimport asyncio, nats, sys").expect("the page has a client");

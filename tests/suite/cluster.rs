@@ -12,7 +12,7 @@ use systole_soak::dice::SeededDice;
 use systole_soak::life::{self, LifeSettings};
 use tokio::time::Instant;
 
-use crate::broker::{JETSTREAM, Server};
+use crate::broker::{JETSTREAM, NatsServer};
 use crate::far;
 use crate::kills::Trial;
 use crate::log_records::{Author, Folder, batch, root};
@@ -28,7 +28,7 @@ const ROUTE: &str = "route:secret";
 
 /// Three brokers that know each other.
 pub(crate) struct Cluster {
-    pub(crate) nodes: Vec<Server>,
+    pub(crate) nodes: Vec<NatsServer>,
     /// The port at which each node accepts the others.
     pub(crate) ports: Vec<u16>,
 }
@@ -55,14 +55,14 @@ impl Cluster {
         let (user, password) = ROUTE.split_once(':').unwrap();
         let node = |which: usize| {
             let port = ports.get(which).unwrap();
-            Server::node(format!(
+            NatsServer::node(format!(
                 "server_name: n{which}\ncluster {{ name: c, listen: \"127.0.0.1:{port}\", authorization: {{ user: {user}, password: {password} }}, routes: [{routes}] }}\n{}",
                 configuration(which)
             ))
         };
-        let mut nodes: Vec<Server> = (0..NODES).map(node).collect();
-        nodes.iter_mut().for_each(Server::begin);
-        nodes.iter_mut().for_each(Server::listens);
+        let mut nodes: Vec<NatsServer> = (0..NODES).map(node).collect();
+        nodes.iter_mut().for_each(NatsServer::begin);
+        nodes.iter_mut().for_each(NatsServer::listens);
         for node in &mut nodes {
             node.says("metadata leader");
         }
@@ -90,11 +90,11 @@ impl Cluster {
 
     /// Their addresses, as the file names them.
     pub(crate) fn urls(&self) -> String {
-        let all: Vec<String> = self.nodes.iter().map(Server::url).collect();
+        let all: Vec<String> = self.nodes.iter().map(NatsServer::url).collect();
         format!("[{}]", all.join(", "))
     }
 
-    pub(crate) fn node(&mut self, which: usize) -> &mut Server {
+    pub(crate) fn node(&mut self, which: usize) -> &mut NatsServer {
         self.nodes.get_mut(which).unwrap()
     }
 
@@ -290,7 +290,7 @@ fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node()
 fn d8_a_stream_that_shows_less_than_was_stored_is_believed_only_after_a_while() {
     let cluster = Cluster::start();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let urls = cluster.nodes.iter().map(Server::url).collect::<Vec<_>>().join(",");
+    let urls = cluster.nodes.iter().map(NatsServer::url).collect::<Vec<_>>().join(",");
     let (folder, mut author) = (Folder::new(), Author::default());
     let open = || far::open_copies(runtime.handle(), &urls, &folder.log(), TakeOverMode::AtOnce, 3);
     let end = Instant::now() + PATIENCE;

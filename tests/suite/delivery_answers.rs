@@ -14,14 +14,14 @@ use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload};
 use tokio::sync::Notify;
 
-use crate::stage::{Cast, Stage, cast, name, program, shell_once};
+use crate::stage::{CarrierStage, Cast, cast, name, program, shell_once};
 
 fn answer(delivery: &str, id: u64, document: Option<&str>) -> PumpAnswer {
     let payload = document.map(|it| Payload::read(it.as_bytes(), &DocumentLimits::default()).unwrap());
     PumpAnswer { delivery: delivery.to_owned(), id, payload }
 }
 
-fn answers(stage: &Stage, answer: PumpAnswer) {
+fn answers(stage: &CarrierStage, answer: PumpAnswer) {
     stage.carriers.answer(&name("echo"), answer);
 }
 

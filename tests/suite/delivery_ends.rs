@@ -7,7 +7,7 @@ use systole_core::types::composition::Reach;
 use systole_core::types::ports::{CallBack, CarrierReport};
 
 use crate::script::{LOOP, each, pong, said};
-use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell, until};
+use crate::stage::{CarrierStage, QUICK, alive, cast, folder, program, shell, until};
 
 #[tokio::test]
 async fn b11_a_crash_is_reported_with_last_words_and_the_program_restarts() {
@@ -248,7 +248,7 @@ async fn every_delivery_has_one_report_whatever_happens() {
 }
 
 /// A program that works on `d1` and ends only by a signal, and its process id.
-async fn at_work() -> (Stage, String) {
+async fn at_work() -> (CarrierStage, String) {
     let mut stage = each("say progress $d $$; exec sleep 1000").start().joined().await;
     stage.hand("d1");
     let progress = stage.expect("said <progress", "").await;

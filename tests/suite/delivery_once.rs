@@ -6,10 +6,10 @@ use systole_core::types::ports::CallBack;
 use systole_kit::DocumentLimits;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use crate::stage::{QUICK, Stage, alive, cast, folder, program, shell_once, until};
+use crate::stage::{CarrierStage, QUICK, alive, cast, folder, program, shell_once, until};
 
 /// The local names of the items in the reply to `d1`, or in place of an item the code of its fault.
-async fn items(stage: &mut Stage) -> Vec<String> {
+async fn items(stage: &mut CarrierStage) -> Vec<String> {
     let said = stage.expect("said ", "").await;
     let word =
         ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());

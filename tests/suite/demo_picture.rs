@@ -7,17 +7,12 @@ use std::process::Command;
 #[test]
 fn the_picture_in_the_readme_is_what_the_demo_prints() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("docs/demo.svg");
     let ran = Command::new("python3")
         .arg(root.join("tools/record-demo"))
         .arg(env!("CARGO_BIN_EXE_systole"))
         .output()
         .unwrap();
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&path, &ran.stdout).unwrap();
-    }
-    let drawn = String::from_utf8(ran.stdout).unwrap();
-    assert_eq!(drawn, std::fs::read_to_string(&path).unwrap_or_default());
+    crate::golden::golden("docs/demo.svg", &ran.stdout);
     assert!(std::fs::read_to_string(root.join("README.md")).unwrap().contains("(docs/demo.svg)"));
 }

@@ -20,7 +20,7 @@ use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode
 
 /// A log that was read whole.
 #[derive(Clone)]
-pub(crate) struct Log {
+pub(crate) struct FinishedLog {
     pub(crate) records: Vec<Record>,
     reader: SqliteReader,
     /// The part of each field of a configuration's source that is compared.
@@ -38,13 +38,13 @@ type Place = (String, String, Option<u32>, Option<u32>, &'static str, usize);
 /// The compared parts of a record.
 type Parts = Vec<(&'static str, String)>;
 
-impl Log {
+impl FinishedLog {
     /// Reads a log. `configured` removes from the configuration what the two runs differ in on purpose, and nothing
     /// else.
-    pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> Log {
+    pub(crate) fn read(path: &Path, configured: fn(&str) -> String) -> FinishedLog {
         let reader = sqlite::open_reading(path).unwrap();
         let all = reader.after(Position(0), usize::MAX).unwrap();
-        Log {
+        FinishedLog {
             records: all.into_iter().map(|(_, record)| record).collect(),
             reader,
             configured,
@@ -55,19 +55,19 @@ impl Log {
 
     /// The same without the places of mistakes. An agent that works next to the pump writes no document, so its
     /// places are within the payload; over NATS they are within the document of the whole reply.
-    pub(crate) fn without_places(self) -> Log {
-        Log { has_places: false, ..self }
+    pub(crate) fn without_places(self) -> FinishedLog {
+        FinishedLog { has_places: false, ..self }
     }
 
     /// The same with the entries of each attempt counted from 1. A listener counts its entries and questions in one
     /// sequence. An agent over NATS asks for its view again if the delivery of a turn comes before the receipt of its
     /// last reply, so the number of its questions depends on time.
-    pub(crate) fn without_numbers(self) -> Log {
-        Log { has_numbers: false, ..self }
+    pub(crate) fn without_numbers(self) -> FinishedLog {
+        FinishedLog { has_numbers: false, ..self }
     }
 
     /// The differences between two logs, one on each line, and how many records were compared.
-    pub(crate) fn against(&self, other: &Log) -> (usize, Vec<String>) {
+    pub(crate) fn against(&self, other: &FinishedLog) -> (usize, Vec<String>) {
         let (one, other) = (self.lines(), other.lines());
         let mut differences = Vec::new();
         for (place, parts) in &one {

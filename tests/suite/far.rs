@@ -8,18 +8,18 @@ use systole_core::pump::wake;
 use systole_core::types::ids::Name;
 use tokio::runtime::{Handle, Runtime};
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 
 /// A broker, and the runtime of its connections.
 pub(crate) struct Far {
-    pub(crate) server: Server,
+    pub(crate) server: NatsServer,
     pub(crate) runtime: Runtime,
 }
 
 impl Far {
     pub(crate) fn start() -> Far {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-        Far { server: Server::start(), runtime: runtime.unwrap() }
+        Far { server: NatsServer::start(), runtime: runtime.unwrap() }
     }
 
     /// Opens the log as a pump with this copy does; it does not wait for another pump to fall silent.

@@ -11,7 +11,7 @@ use systole::edges::nats::{Broker, Credentials};
 use systole_kit::nats::Worker;
 use tokio::time::Instant;
 
-use crate::broker::{JETSTREAM, Server};
+use crate::broker::{JETSTREAM, NatsServer};
 use crate::cluster::Cluster;
 use crate::identity::{Someone, seed};
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole, systole_with};
@@ -23,7 +23,7 @@ use crate::workers::{Serving, TALK, answer, final_of};
 const HTTP: &str = "http: \"127.0.0.1:-1\"\n";
 
 /// A cluster with the written accounts, and a machine with the pump's key.
-struct House {
+struct ClusterHouse {
     cluster: Cluster,
     folder: tempfile::TempDir,
     key: String,
@@ -36,9 +36,9 @@ fn file(urls: &str, pages: &str) -> String {
     )
 }
 
-impl House {
+impl ClusterHouse {
     /// As in `docs/reference/nats-broker.md`: each node has the written accounts, and its own settings otherwise.
-    fn open() -> House {
+    fn open() -> ClusterHouse {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("organism.yaml");
         std::fs::write(&path, file("'nats://127.0.0.1:4222'", "'http://127.0.0.1:8222'")).unwrap();
@@ -47,7 +47,7 @@ impl House {
         let accounts = &written.stdout[written.stdout.find("accounts {").unwrap()..];
         let cluster = Cluster::of(|_| [JETSTREAM, HTTP, accounts].concat());
         std::fs::write(&path, file(&cluster.urls(), &pages(&cluster, &[0, 1, 2]))).unwrap();
-        let house = House { key: seed(folder.path(), "_pump"), cluster, folder };
+        let house = ClusterHouse { key: seed(folder.path(), "_pump"), cluster, folder };
         house.is_fit();
         house
     }
@@ -113,7 +113,7 @@ fn pages(cluster: &Cluster, nodes: &[usize]) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls() {
-    let mut house = tokio::task::spawn_blocking(House::open).await.unwrap();
+    let mut house = tokio::task::spawn_blocking(ClusterHouse::open).await.unwrap();
     let running = house.runs();
     let mut events = Events::open(&run_file(house.path()), "", &[]);
     // A worker at each node in turn, whichever node the pump is at and whichever leads.
@@ -146,7 +146,7 @@ async fn d6_the_written_accounts_hold_at_every_node_of_a_cluster_while_one_falls
 }
 
 /// The node that leads the log, by its monitoring page.
-fn leads(house: &House) -> usize {
+fn leads(house: &ClusterHouse) -> usize {
     let mut page = ureq::get(format!("http://{}/jsz?streams=1&accounts=1", house.cluster.nodes[0].monitor()))
         .call()
         .unwrap();
@@ -158,7 +158,7 @@ fn leads(house: &House) -> usize {
 }
 
 /// Checks that rights of another key are refused at that node.
-async fn refuses(house: &House, node: usize) {
+async fn refuses(house: &ClusterHouse, node: usize) {
     let mut echo = house.someone("echo", "_INBOX_echo", node).await;
     for subject in [
         "o.shop.in.other.0",
@@ -204,7 +204,7 @@ async fn bundles(auditor: &Someone) -> usize {
 fn d6_a_server_without_the_word_of_the_cluster_is_none_of_it() {
     let mut cluster = Cluster::of(|_| JETSTREAM.to_owned());
     let port = cluster.ports[0];
-    let mut stranger = Server::node(format!(
+    let mut stranger = NatsServer::node(format!(
         "server_name: x\ncluster {{ name: c, listen: \"127.0.0.1:-1\", routes: [\"nats://127.0.0.1:{port}\"] }}\n"
     ));
     stranger.begin();

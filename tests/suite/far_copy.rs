@@ -10,8 +10,8 @@ use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::broker::{KEY, Server};
-use crate::far_rights::{House, SIZES, long_question};
+use crate::broker::{KEY, NatsServer};
+use crate::far_rights::{LogRightsHouse, SIZES, long_question};
 use crate::identity::seed;
 use crate::program::{Ran, Running, systole, systole_with, systole_with_stdin};
 use crate::pumps::{asked, machine, machine_at};
@@ -45,8 +45,8 @@ fn files(folder: &Path, begin: &str) -> Vec<String> {
 }
 
 /// A broker that accepts every client, and a machine whose copy has some records. Nothing runs there.
-fn at_rest() -> (Server, tempfile::TempDir) {
-    let server = Server::start();
+fn at_rest() -> (NatsServer, tempfile::TempDir) {
+    let server = NatsServer::start();
     let folder = machine(&server, "durability: relaxed");
     for _ in 0..3 {
         assert_eq!(asked(folder.path()).stdout, "heard\n");
@@ -56,7 +56,7 @@ fn at_rest() -> (Server, tempfile::TempDir) {
 
 #[test]
 fn d6_an_auditor_makes_a_copy_beside_a_running_pump_and_reads_the_same_log() {
-    let mut house = House::open();
+    let mut house = LogRightsHouse::open();
     let pump = house.first.path().to_owned();
     let running = Running::organism_with(&pump, &house.key());
     // Each is answered before anything is read.
@@ -282,7 +282,7 @@ fn a_disk_that_is_full_is_told_and_leaves_what_was_there() {
 }
 
 /// Publishes into the stream next to the pump, as its operator could.
-fn put(server: &Server, bytes: Vec<u8>) {
+fn put(server: &NatsServer, bytes: Vec<u8>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let jetstream = async_nats::jetstream::new(server.client().await);
@@ -315,7 +315,7 @@ fn a_corrupt_bundle_is_reported_with_its_position_and_earlier_ones_are_kept() {
 
 #[test]
 fn a_bundle_missing_from_the_object_store_is_reported_with_its_position() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = machine(&server, "durability: relaxed");
     let one = Running::organism(folder.path());
     long_question(folder.path(), SIZES[0]);
@@ -394,7 +394,7 @@ fn what_cannot_be_copied_is_reported_with_the_fix() {
     }
 
     // Another organism's stream of the same name, and keys without access.
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let far = machine_at(&house.server.url(), "durability: relaxed, key_env: BUS_KEY");
     let unset = systole(far.path(), &["copy"]);
     assert!(unset.code == Some(3) && unset.stderr.contains("BUS_KEY"), "{unset:?}");

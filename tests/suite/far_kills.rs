@@ -9,12 +9,12 @@ use systole_soak::blow::PlannedKill;
 use systole_soak::dice::SeededDice;
 use systole_soak::life::{self, LifeSettings, OrganismLife};
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::far_workers::{self, Crew};
 use crate::kills::Trial;
 
 /// The broker settings for the soak's organism.
-pub(crate) fn over(server: &Server) -> Vec<String> {
+pub(crate) fn over(server: &NatsServer) -> Vec<String> {
     vec![format!("log.nats={}", server.url()), "log.durability=relaxed".to_owned()]
 }
 
@@ -24,7 +24,7 @@ fn c3_kill_at_every_step_over_nats() {
     std::thread::scope(|scope| {
         for (seed, some) in (31..).zip(steps.chunks(6)) {
             scope.spawn(move || {
-                let server = Server::start();
+                let server = NatsServer::start();
                 let trial = Trial::set(seed, &over(&server));
                 for step in some {
                     if *step == "R" {
@@ -44,7 +44,7 @@ fn c3_kill_at_every_step_over_nats() {
 }
 
 /// Kills the broker in the middle of a life. The life continues when the broker is back, and is killed then.
-pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut SeededDice) {
+pub(crate) fn broker_falls(trial: &Trial, server: &mut NatsServer, choices: &mut SeededDice) {
     let (mut life, runs) = trial.begin(&LifeSettings::default());
     assert!(runs, "{}", life::last_words(&trial.house));
     assert!(!life.ends_within(Duration::from_millis(choices.below(200))), "it ended by itself");
@@ -63,7 +63,7 @@ pub(crate) fn broker_falls(trial: &Trial, server: &mut Server, choices: &mut See
 
 /// Failures of the organism, its programs and its broker, with this many kills.
 fn kills_of_pumps_and_brokers(seed: u64, kills: u64) {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let trial = Trial::set(seed, &over(&server));
     let dice = SeededDice::new(seed);
     let (mut choices, mut pumps, mut brokers) = (dice.apart(0), 0, 0);
@@ -95,7 +95,7 @@ fn d7_a_thousand_kills_of_pumps_and_brokers_lose_and_double_nothing() {
 /// Two pumps. The writing pump is killed or suspended again and again while clients send to the current writer, and
 /// workers over the broker fail as well.
 fn take_overs(seed: u64, times: u64) {
-    let server = Server::start();
+    let server = NatsServer::start();
     let trial = Trial::set(seed, &over(&server));
     let crew = Crew::hire(&trial.house, &server, SeededDice::new(seed).apart(2_000));
     let houses = [trial.house.clone(), trial.house.copy("other.db")];

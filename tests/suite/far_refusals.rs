@@ -7,7 +7,7 @@ use async_nats::jetstream;
 use async_nats::jetstream::stream::Config;
 use rustix::process::Signal;
 
-use crate::broker::{KEY, Server};
+use crate::broker::{KEY, NatsServer};
 use crate::broker_fitness::pretender;
 use crate::program::{Answer, Ran, Running, ask, run_file, systole, systole_with};
 use crate::pumps;
@@ -35,7 +35,7 @@ fn starts_refused(url: &str, more: &str, words: &str, fix: &str) {
 #[test]
 fn a_log_at_a_broker_that_does_not_let_the_pump_in_is_refused() {
     let users = format!("authorization {{ users: [{{nkey: {}}}] }}", KEY.1);
-    let server = Server::with(&users);
+    let server = NatsServer::with(&users);
     starts_refused(&server.url(), "", "bus.forbidden", "credentials of a user");
     let folder = machine(&server.url(), ", key_env: BUS_KEY");
     let other = "SUAIBDPBAUTWCWBKIO6XHQNINK5FWJW4OHLXC3HQ2KFE4PEJUA44CNHTC4";
@@ -48,7 +48,7 @@ fn a_log_at_a_broker_that_does_not_let_the_pump_in_is_refused() {
 
 #[test]
 fn a_log_at_a_broker_that_cannot_keep_it_is_refused() {
-    let bare = Server::without_jetstream();
+    let bare = NatsServer::without_jetstream();
     starts_refused(&bare.url(), "", "has no JetStream", "jetstream { store_dir");
     for command in [&["run"][..], &["ask", "hello"]] {
         let old = format!("nats://{}", pretender("2.11.0"));
@@ -56,7 +56,7 @@ fn a_log_at_a_broker_that_cannot_keep_it_is_refused() {
         is_refused(&refused, 5, "is nats-server 2.11.0, at least 2.12 is needed", "2.12 or newer");
     }
     starts_refused("nats://127.0.0.1:1", "", "bus.unreachable", "start nats-server there");
-    let alone = Server::start();
+    let alone = NatsServer::start();
     starts_refused(&alone.url(), ", replicas: 3", "is not kept in 3 copies", "log.replicas");
     // A stream that was made with one copy keeps it, and a file that asks for three is reported.
     assert_eq!(systole(machine(&alone.url(), "").path(), &["ask", "hello"]).stdout, "heard\n");
@@ -65,7 +65,7 @@ fn a_log_at_a_broker_that_cannot_keep_it_is_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_log_stream_made_by_another_program_is_refused_and_left_unchanged() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let jetstream = jetstream::new(server.client().await);
     let config = |name: &str, subject: &str| Config {
         name: name.to_owned(),
@@ -99,7 +99,7 @@ fn fill(folder: &Path) -> Answer {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_a_full_stream_senders_get_an_error_and_work_continues_when_there_is_room() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = machine(&server.url(), "");
     assert_eq!(systole(folder.path(), &["ask", "hello"]).stdout, "heard\n");
     let jetstream = jetstream::new(server.client().await);
@@ -121,7 +121,7 @@ async fn with_a_full_stream_senders_get_an_error_and_work_continues_when_there_i
 
 #[test]
 fn a_log_at_a_broker_without_room_tells_senders_so() {
-    let server = Server::whole(
+    let server = NatsServer::whole(
         "jetstream { store_dir: \"STORE\", sync_interval: always, max_file_store: 1000000 }\nlisten: \"127.0.0.1:-1\"\n",
     );
     let folder = machine(&server.url(), "");
@@ -139,7 +139,7 @@ fn a_log_at_a_broker_without_room_tells_senders_so() {
 
 #[test]
 fn a_log_at_a_broker_of_small_messages_keeps_large_ones_apart() {
-    let server = Server::with("max_payload: 64KB\n");
+    let server = NatsServer::with("max_payload: 64KB\n");
     let (folder, other) = (machine(&server.url(), ""), machine(&server.url(), ""));
     let running = Running::organism(folder.path());
     for (n, bytes) in [10, 63_000, 64_500, 66_000, 300_000].into_iter().enumerate() {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use systole::edges::nats::{Broker, Credentials, LogStream};
 use systole_core::types::ids::Digest;
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::identity::{Someone, seed};
 use crate::program::{PATIENCE, Running, ask, run_file, systole, systole_with};
 use crate::pumps;
@@ -23,24 +23,24 @@ const APART: &str = "OBJ_SYSTOLE_shop_BLOBS";
 pub(crate) const SIZES: [usize; 2] = [950_000, 700_000];
 
 /// A broker with the written configuration, and two machines with pumps that have the pump's key.
-pub(crate) struct House {
-    pub(crate) server: Server,
+pub(crate) struct LogRightsHouse {
+    pub(crate) server: NatsServer,
     pub(crate) first: tempfile::TempDir,
     second: tempfile::TempDir,
     key: String,
 }
 
-impl House {
-    pub(crate) fn open() -> House {
+impl LogRightsHouse {
+    pub(crate) fn open() -> LogRightsHouse {
         let more = "durability: relaxed, key_env: BUS_KEY";
         let first = pumps::machine_at("'nats://127.0.0.1:4222'", more);
         let ran = systole(first.path(), &["permissions", "--nats-config"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stderr.contains("for the pump: BUS_KEY="), "{}", ran.stderr);
-        let (server, key) = (Server::whole(&ran.stdout), seed(first.path(), "_pump"));
+        let (server, key) = (NatsServer::whole(&ran.stdout), seed(first.path(), "_pump"));
         let second = pumps::machine_at(&server.url(), more);
         std::fs::copy(second.path().join("organism.yaml"), first.path().join("organism.yaml")).unwrap();
-        House { server, first, second, key }
+        LogRightsHouse { server, first, second, key }
     }
 
     pub(crate) fn key(&self) -> [(&str, &str); 1] {
@@ -63,7 +63,7 @@ pub(crate) fn long_question(folder: &Path, bytes: usize) {
 
 #[test]
 fn d6_pumps_with_the_written_rights_take_over_from_one_another_with_all_that_was_said() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let (first, second) = (house.first.path(), house.second.path());
     let one = Running::organism_with(first, &house.key());
     SIZES.into_iter().for_each(|bytes| long_question(first, bytes));
@@ -122,7 +122,7 @@ async fn apart(auditor: &Someone, hash: &str) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_an_auditor_reads_the_whole_log_in_nats_but_not_the_token_secret() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let first = house.first.path();
     let running = Running::organism_with(first, &house.key());
     SIZES.into_iter().for_each(|bytes| long_question(first, bytes));
@@ -171,7 +171,7 @@ fn apart_hash(text: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_the_written_rights_suffice_for_what_is_much_too_large_for_a_message() {
-    let house = House::open();
+    let house = LogRightsHouse::open();
     let (shop, credentials) = (name("shop"), Credentials::nkey(house.key.clone()));
     let broker = Broker::connect(&shop, &house.server.url(), Some(&credentials), PATIENCE).await.unwrap();
     let stream = LogStream::find_or_make(broker.into(), &shop, 1).await.unwrap();

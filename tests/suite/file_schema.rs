@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jsonschema::Validator;
 use serde_json::Value;
-use systole::config::{self, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, organism_json_schema};
+use systole::config::{self, ConfigKey, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, organism_json_schema};
 
 const SCHEMA: &str = "schemas/organism.schema.json";
 
@@ -58,14 +58,14 @@ const VALUES: [&str; 44] = [
     "{x1: x1}",
 ];
 
-struct Judge {
+struct EditorJudge {
     validator: Validator,
 }
 
-impl Judge {
-    fn new() -> Judge {
+impl EditorJudge {
+    fn new() -> EditorJudge {
         let schema: Value = serde_json::from_str(ORGANISM_JSON_SCHEMA).unwrap();
-        Judge { validator: jsonschema::draft202012::new(&schema).unwrap() }
+        EditorJudge { validator: jsonschema::draft202012::new(&schema).unwrap() }
     }
 
     /// The fault of a file, if any.
@@ -79,15 +79,12 @@ impl Judge {
 #[test]
 fn the_schema_is_the_table_of_keys() {
     let text = serde_json::to_string_pretty(&organism_json_schema()).unwrap() + "\n";
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(SCHEMA, &text).unwrap();
-    }
-    assert_eq!(fs::read_to_string(SCHEMA).unwrap(), text, "SYSTOLE_GOLDEN=1 writes {SCHEMA} again");
+    crate::golden::golden(SCHEMA, text);
 }
 
 #[test]
 fn every_file_that_the_loader_takes_is_taken() {
-    let judge = Judge::new();
+    let judge = EditorJudge::new();
     let mut files = vec!["docs/reference/organism-file.md".into()];
     for folder in ["config", "tests/suite/golden/warnings"] {
         collect(Path::new(folder), &mut files);
@@ -121,7 +118,7 @@ fn collect(folder: &Path, found: &mut Vec<std::path::PathBuf>) {
 
 #[test]
 fn unknown_keys_and_keys_of_a_later_version_are_refused() {
-    let judge = Judge::new();
+    let judge = EditorJudge::new();
     let good = "organism: {name: hello}\nlisteners:\n  search: {run: [a], schema: a.xsd, accepts: [find]}\n";
     assert_eq!(judge.why_not(good), None);
     for (good_part, bad_part) in [
@@ -143,11 +140,41 @@ fn unknown_keys_and_keys_of_a_later_version_are_refused() {
 /// If the schema can express the rule of the loader, it rejects the same values too.
 #[test]
 fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_rest() {
-    let (judge, folder) = (Judge::new(), tempfile::tempdir().unwrap());
+    let judge = &EditorJudge::new();
+    let keys: Vec<&ConfigKey> = KEYS.iter().filter(|key| key.built).collect();
+    let (mut both, mut loader_alone) = (0, Vec::new());
+    std::thread::scope(|scope| {
+        let compare = |keys| scope.spawn(move || compared(judge, keys));
+        let quarters: Vec<_> = keys.chunks(keys.len().div_ceil(4)).map(compare).collect();
+        for quarter in quarters {
+            let (number, alone) = quarter.join().unwrap();
+            both += number;
+            loader_alone.extend(alone);
+        }
+    });
+    // Only the loader checks bounds of durations, sizes and amounts, and lists of names.
+    let exact =
+        |form: KeyForm| matches!(form, KeyForm::Flag | KeyForm::Count(..) | KeyForm::Words(_) | KeyForm::Map);
+    let lost: Vec<_> = loader_alone
+        .iter()
+        .filter(|(key, _)| exact(key.form))
+        .map(|(key, value)| (key.path, value))
+        .collect();
+    assert!(lost.iter().all(|(_, value)| **value == "'true'" || **value == "'3'"), "{lost:?}");
+    assert!(
+        both > 10 * loader_alone.len(),
+        "{both} refused by both, {} by the loader alone",
+        loader_alone.len()
+    );
+}
+
+/// How many values at these keys both refuse, and those that only the loader refuses.
+fn compared<'k>(judge: &EditorJudge, keys: &[&'k ConfigKey]) -> (usize, Vec<(&'k ConfigKey, &'static str)>) {
+    let folder = tempfile::tempdir().unwrap();
     fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("x1")).unwrap();
     let path = folder.path().join("organism.yaml");
     let (mut both, mut loader_alone) = (0, Vec::new());
-    for key in KEYS.iter().filter(|key| key.built) {
+    for key in keys {
         // A fault inside a map is reported with its own place.
         let is_map = matches!(
             key.form,
@@ -172,26 +199,13 @@ fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_r
                 (true, _, Some(why)) if is_of(&why, &place) => {
                     panic!("{text}\nis taken by the loader: {why}")
                 }
-                (_, true, None) => loader_alone.push((key, value)),
+                (_, true, None) => loader_alone.push((*key, value)),
                 (_, true, Some(_)) => both += 1,
                 _ => {}
             }
         }
     }
-    // Only the loader checks bounds of durations, sizes and amounts, and lists of names.
-    let exact =
-        |form: KeyForm| matches!(form, KeyForm::Flag | KeyForm::Count(..) | KeyForm::Words(_) | KeyForm::Map);
-    let lost: Vec<_> = loader_alone
-        .iter()
-        .filter(|(key, _)| exact(key.form))
-        .map(|(key, value)| (key.path, value))
-        .collect();
-    assert!(lost.iter().all(|(_, value)| **value == "'true'" || **value == "'3'"), "{lost:?}");
-    assert!(
-        both > 10 * loader_alone.len(),
-        "{both} refused by both, {} by the loader alone",
-        loader_alone.len()
-    );
+    (both, loader_alone)
 }
 
 /// The codes that the loader reports for that place.

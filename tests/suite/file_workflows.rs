@@ -378,15 +378,7 @@ fn check_graph_and_explain_show_workflows() {
         told.push_str(&format!("$ systole {}\n{}\n", command.join(" "), ran.stdout));
     }
     let told = told.replace(&*folder.path().to_string_lossy(), "FOLDER");
-    let golden = "tests/suite/golden/workflows.txt";
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(golden, &told).unwrap();
-    }
-    assert_eq!(
-        told,
-        fs::read_to_string(golden).unwrap_or_default(),
-        "SYSTOLE_GOLDEN=1 writes {golden} again"
-    );
+    crate::golden::golden("tests/suite/golden/workflows.txt", &told);
     let ran = systole(folder.path(), &["check", "--json"]);
     let described: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
     let review = &described["workflows"][1];

@@ -7,7 +7,7 @@ use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_kit::DocumentLimits;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use crate::stage::{Stage, cast, folder, program};
+use crate::stage::{CarrierStage, cast, folder, program};
 
 /// The only block of that language in the page, which must equal the file of that name, byte for
 /// byte.
@@ -30,7 +30,7 @@ fn placed(file: &str, text: &str) -> PathBuf {
 }
 
 /// The one payload of the next reply.
-async fn answer(stage: &mut Stage, delivery: &str) -> String {
+async fn answer(stage: &mut CarrierStage, delivery: &str) -> String {
     let said = stage.expect("said ", delivery).await;
     let word =
         ListenerDocument::read(said.strip_prefix("said ").unwrap().as_bytes(), &DocumentLimits::default());

@@ -6,32 +6,29 @@ use std::process::Command;
 
 use systole::audit::graph::{GraphNode, ListenerGraph};
 
+use crate::golden::golden;
 use crate::organism::folder;
 use crate::program::systole;
 
 /// Compares the drawing of an organism of `config/` with the golden file.
-fn golden(organism: &str, format: &str, file: &str) {
+fn drawn(organism: &str, format: &str, file: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ran = systole(&root.join("config").join(organism), &["graph", "--format", format]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
-    let kept = root.join("tests/suite/golden/graph").join(file);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&kept, &ran.stdout).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(&kept).unwrap_or_default(), ran.stdout, "{file}");
+    golden(format!("tests/suite/golden/graph/{file}"), &ran.stdout);
 }
 
 #[test]
 fn the_graph_of_a_shop_is_drawn_in_three_ways() {
     for (format, file) in [("text", "beat.txt"), ("mermaid", "beat.mmd"), ("svg", "beat.svg")] {
-        golden("beat", format, file);
+        drawn("beat", format, file);
     }
 }
 
 #[test]
 fn the_graph_of_a_crowd_tells_who_may_come_in_and_fits_a_terminal() {
-    golden("soak", "text", "soak.txt");
-    golden("soak", "svg", "soak.svg");
+    drawn("soak", "text", "soak.txt");
+    drawn("soak", "svg", "soak.svg");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let kept = std::fs::read_to_string(root.join("tests/suite/golden/graph/soak.txt")).unwrap();
     assert!(kept.lines().all(|line| line.chars().count() <= 80), "{kept}");

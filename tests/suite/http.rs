@@ -4,9 +4,8 @@ use std::io::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
-use systole::edges::log::sqlite;
-use systole_core::types::ports::{LogReader as _, Position};
 
+use crate::log_records::read_all;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Events, Running, answer, ask, ask_as, connect, head, run_file};
 
@@ -38,14 +37,12 @@ fn text<'a>(json: &'a Value, field: &str) -> &'a str {
 
 /// Every record of a log without a running organism: kind, code and body.
 fn stored(folder: &Path) -> Vec<(String, String, String)> {
-    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
-    let records = reader.after(Position(0), 10_000).unwrap();
     let parts = |record: &systole_core::types::record::Record| {
         let code = record.header.code.map_or("", |code| code.as_str());
         let body = String::from_utf8_lossy(&record.body).into_owned();
         (record.header.kind.as_str().to_owned(), code.to_owned(), body)
     };
-    records.iter().map(|(_, record)| parts(record)).collect()
+    read_all(&folder.join("hello.db")).iter().map(parts).collect()
 }
 
 #[test]
@@ -94,25 +91,6 @@ fn c11_rows_27_and_28_a_key_is_taken_once() {
     assert_eq!(other.json["retry_allowed"], false);
     organism.interrupt();
     assert_eq!(stored(folder.path()).iter().filter(|(_, code, _)| code == "request").count(), 1);
-
-    let organism = Running::organism(folder.path());
-    let again = post(folder.path(), "k1", &say("hello"));
-    assert_eq!((&again.json["id"], &again.json["repeated"]), (&first.json["id"], &Value::Bool(true)));
-    organism.interrupt();
-}
-
-#[test]
-fn row_32_a_claimed_sender_is_replaced_and_the_receipt_says_so() {
-    let folder = house();
-    let organism = Running::organism(folder.path());
-    let envelope = format!(
-        "<message xmlns=\"https://xml-pipeline.org/ns/envelope/v1\"><meta><from>echo</from><thread>new</thread></meta>{}</message>",
-        say("hello")
-    );
-    let taken = post(folder.path(), "k1", &envelope);
-    assert_eq!(taken.status, 202, "{taken:?}");
-    assert_eq!((text(&taken.json, "sender"), text(&taken.json, "claimed")), ("operator", "echo"));
-    organism.interrupt();
 }
 
 #[test]
@@ -236,9 +214,8 @@ fn a_reader_goes_on_where_it_was_across_a_restart() {
     assert_eq!(finals, 1);
     let ids: Vec<u64> = seen.iter().map(|(id, _)| *id).collect();
     assert_eq!(ids, (1..=ids.len() as u64).collect::<Vec<_>>(), "none missing, none twice");
-    let reader = sqlite::open_reading(&folder.path().join("hello.db")).unwrap();
-    let stored = reader.after(Position(0), ids.len()).unwrap();
-    for ((_, head), (_, record)) in seen.iter().zip(&stored) {
+    let stored = read_all(&folder.path().join("hello.db"));
+    for ((_, head), record) in seen.iter().zip(&stored) {
         assert_eq!(*head, record.head.to_string(), "what was shown is what is stored");
     }
 }

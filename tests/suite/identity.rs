@@ -17,7 +17,7 @@ use systole::edges::nats::{Broker, Credentials};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::broker::{KEY, Server, python};
+use crate::broker::{KEY, NatsServer, python};
 use crate::organism::folder;
 use crate::program::{PATIENCE, systole, systole_with};
 use crate::stage::name;
@@ -35,17 +35,17 @@ const SUBSCRIBED: &str = "for Subscription to";
 const PUBLISHED: &str = "for Publish to";
 
 /// A broker with the written configuration, and the folder with the keys.
-struct House {
-    server: Server,
+struct PartyHouse {
+    server: NatsServer,
     folder: tempfile::TempDir,
 }
 
-impl House {
-    fn open() -> House {
+impl PartyHouse {
+    fn open() -> PartyHouse {
         let folder = folder(&[("organism.yaml", HOUSE)]);
         let ran = systole(folder.path(), &["permissions", "--nats-config"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        House { server: Server::whole(&ran.stdout), folder }
+        PartyHouse { server: NatsServer::whole(&ran.stdout), folder }
     }
 
     fn seed(&self, key: &str) -> String {
@@ -83,7 +83,7 @@ pub(crate) struct Someone {
 }
 
 impl Someone {
-    pub(crate) async fn come(server: &Server, options: ConnectOptions, inbox: &str) -> Someone {
+    pub(crate) async fn come(server: &NatsServer, options: ConnectOptions, inbox: &str) -> Someone {
         let (tell, refused) = mpsc::channel(1_000);
         let options = options.custom_inbox_prefix(inbox).event_callback(move |event| {
             if let Event::ServerError(ServerError::Other(words)) = event {
@@ -207,7 +207,7 @@ impl Pump {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_a_listener_does_all_of_its_own_work_with_its_own_rights() {
-    let house = House::open();
+    let house = PartyHouse::open();
     let mut pump = house.pump().await;
     let mut a = house.as_of("a", "_INBOX_a").await;
     let mut cancels = a.client.subscribe("o.shop.cancel.a").await.unwrap();
@@ -265,7 +265,7 @@ async def main():
     await client.close()
 asyncio.run(main())
 ";
-    let house = House::open();
+    let house = PartyHouse::open();
     let mut pump = house.pump().await;
     pump.deliver("a_b", "<work/>").await;
     let mut python = python();
@@ -361,7 +361,7 @@ const NOT_FOR_A: &[&str] = &[
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_a_listener_cannot_publish_store_or_read_anything_outside_its_own_subjects() {
-    let house = House::open();
+    let house = PartyHouse::open();
     let mut pump = house.pump().await;
     let mut a = house.as_of("a", "_INBOX_a").await;
     let mut c = house.as_of("c", "_INBOX_c").await;
@@ -406,7 +406,7 @@ async fn ask_for_an_answer_elsewhere(a: &Someone, pump: &Pump) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_no_answer_of_the_broker_is_heard_in_another_ones_name() {
-    let house = House::open();
+    let house = PartyHouse::open();
     let mut pump = house.pump().await;
     let a = house.as_of("a", "_INBOX_a").await;
     let mut c = house.as_of("c", "_INBOX_c").await;
@@ -435,7 +435,7 @@ async fn d6_in_a_shared_account_the_same_rights_are_not_enough() {
     let rights = "{publish: {allow: [\"o.shop.in.a.*\", \"$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.a\", \
                   \"$JS.API.CONSUMER.INFO.SYSTOLE_shop_BUS.a\", \"$JS.ACK.SYSTOLE_shop_BUS.a.>\"]}, \
                   subscribe: {allow: [\"_INBOX_a.>\"]}}";
-    let server = Server::with(&format!(
+    let server = NatsServer::with(&format!(
         "authorization {{ users: [{{user: pump, password: p}}, {{user: a, password: p, permissions: {rights}}}] }}"
     ));
     let user = |name: &str| ConnectOptions::with_user_and_password(name.to_owned(), "p".to_owned());
@@ -457,7 +457,7 @@ async fn d6_in_a_shared_account_the_same_rights_are_not_enough() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn d6_an_auditor_reads_and_writes_nothing() {
-    let house = House::open();
+    let house = PartyHouse::open();
     let mut pump = house.pump().await;
     let log = Config {
         name: "SYSTOLE_shop_LOG".to_owned(),
@@ -496,7 +496,7 @@ async fn d6_an_auditor_reads_and_writes_nothing() {
 
 #[tokio::test]
 async fn d6_a_stranger_is_not_let_in() {
-    let mut house = House::open();
+    let mut house = PartyHouse::open();
     let unknown = ConnectOptions::with_nkey(KEY.0.to_owned());
     let named = ConnectOptions::with_user_and_password("pump".to_owned(), String::new());
     for stranger in [ConnectOptions::new(), unknown, named] {
@@ -529,7 +529,7 @@ log: {path: hello.db}
 ";
     let folder = folder(&[("organism.yaml", file)]);
     let written = systole(folder.path(), &["permissions", "--nats-config"]);
-    let house = House { server: Server::whole(&written.stdout), folder };
+    let house = PartyHouse { server: NatsServer::whole(&written.stdout), folder };
     let url = house.server.url();
     let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/echo-python/echo.py");
     let mut echo = python();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
 
-use crate::broker::{Server, python};
+use crate::broker::{NatsServer, python};
 use crate::over_nats::Ends;
 use crate::program::{PATIENCE, lines};
 use crate::session::Shell;
@@ -96,7 +96,7 @@ fn builds(shell: &Shell, command: &str, release: &str) {
 }
 
 /// The organism of a new listener over NATS, on its own broker. Returns the command that starts the listener.
-fn over_nats(shell: &Shell, server: &Server, arguments: &str) -> Vec<String> {
+fn over_nats(shell: &Shell, server: &NatsServer, arguments: &str) -> Vec<String> {
     let said = shell.run(&format!("systole listener new {arguments} --nats"));
     assert!(said.contains("added weather and its payloads to organism.yaml"), "{said}");
     let file = shell.folder().join("hello/organism.yaml");
@@ -111,7 +111,7 @@ fn over_nats(shell: &Shell, server: &Server, arguments: &str) -> Vec<String> {
 
 #[test]
 fn g5_a_new_listener_over_nats_in_python_passes_its_test_and_answers() {
-    let (shell, server) = (organism(), Server::start());
+    let (shell, server) = (organism(), NatsServer::start());
     let next = over_nats(&shell, &server, "python weather");
     let [test, start] = &next[..] else { panic!("{next:?}") };
     let tested = shell.run(test);
@@ -150,7 +150,7 @@ fn g5_a_new_listener_over_nats_is_written_for_a_broker_that_the_organism_starts(
 
 #[tokio::test]
 async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_broker() {
-    let (shell, mut server) = (organism(), Server::start());
+    let (shell, mut server) = (organism(), NatsServer::start());
     over_nats(&shell, &server, "python weather");
     for never_there in [false, true] {
         let mut worker = python();
@@ -174,7 +174,7 @@ async fn g5_a_new_python_listener_over_nats_stops_on_a_signal_even_without_its_b
 }
 
 /// Starts a worker, which answers, and ends by itself when asked.
-fn answers_and_ends(shell: &Shell, server: &Server, mut worker: std::process::Command) {
+fn answers_and_ends(shell: &Shell, server: &NatsServer, mut worker: std::process::Command) {
     worker
         .env("SYSTOLE_NATS", server.url())
         .env("SYSTOLE_ORGANISM", "hello")
@@ -189,7 +189,7 @@ fn answers_and_ends(shell: &Shell, server: &Server, mut worker: std::process::Co
 
 #[test]
 fn g5_a_new_listener_over_nats_in_rust_passes_its_test_and_answers() {
-    let (shell, server) = (organism(), Server::start());
+    let (shell, server) = (organism(), NatsServer::start());
     let kit = Path::new(env!("CARGO_MANIFEST_DIR")).join("listeners/kit");
     let next = over_nats(&shell, &server, &format!("rust weather --kit '{}'", kit.to_str().unwrap()));
     let [build, test, start] = &next[..] else { panic!("{next:?}") };

@@ -15,31 +15,31 @@ use crate::far::Far;
 use crate::log_records::{Author, Folder, batch, key, name, root};
 
 /// A log under test: its two sides, and what must outlive them.
-struct Log {
+struct ContractLog {
     writer: Box<dyn LogWriter>,
     reader: Box<dyn LogReader>,
     _folder: Option<Folder>,
     _broker: Option<Far>,
 }
 
-fn memory() -> Log {
+fn memory() -> ContractLog {
     let memory = MemoryLog::new();
-    Log { writer: Box::new(memory.clone()), reader: Box::new(memory), _folder: None, _broker: None }
+    ContractLog { writer: Box::new(memory.clone()), reader: Box::new(memory), _folder: None, _broker: None }
 }
 
-fn file() -> Log {
+fn file() -> ContractLog {
     let folder = Folder::new();
     let opened = sqlite::open(&folder.log()).unwrap();
     let (writer, reader) = (Box::new(opened.writer), Box::new(opened.reader));
-    Log { writer, reader, _folder: Some(folder), _broker: None }
+    ContractLog { writer, reader, _folder: Some(folder), _broker: None }
 }
 
 /// In a stream of a real broker.
-fn stream() -> Log {
+fn stream() -> ContractLog {
     let (far, folder) = (Far::start(), Folder::new());
     let opened = far.open(&folder.log()).unwrap();
     let (writer, reader) = (Box::new(opened.writer), Box::new(opened.reader));
-    Log { writer, reader, _folder: Some(folder), _broker: Some(far) }
+    ContractLog { writer, reader, _folder: Some(folder), _broker: Some(far) }
 }
 
 /// Runs one rule of the contract over every log.
@@ -66,14 +66,14 @@ contract! {
     many_readers_see_only_whole_batches
 }
 
-fn committed(log: &mut Log, batch: &LogBatch) -> Position {
+fn committed(log: &mut ContractLog, batch: &LogBatch) -> Position {
     match log.writer.commit(batch) {
         Commit::Committed(position) => position,
         other => panic!("{other:?}"),
     }
 }
 
-fn conflict(log: &mut Log, batch: &LogBatch) -> String {
+fn conflict(log: &mut ContractLog, batch: &LogBatch) -> String {
     match log.writer.commit(batch) {
         Commit::Conflict(words) => words,
         other => panic!("{other:?}"),
@@ -84,7 +84,7 @@ fn records(read: Vec<(Position, Record)>) -> Vec<Record> {
     read.into_iter().map(|(_, record)| record).collect()
 }
 
-fn what_was_committed_is_read_back_as_it_was(mut log: Log) {
+fn what_was_committed_is_read_back_as_it_was(mut log: ContractLog) {
     let mut author = Author::default();
     let child = root(1).child("heat").unwrap();
     let wrote = vec![
@@ -100,7 +100,7 @@ fn what_was_committed_is_read_back_as_it_was(mut log: Log) {
     assert_eq!(records(log.reader.of_thread(&child, 1, 10).unwrap()), wrote[2..3]);
 }
 
-fn positions_count_from_one_and_pages_join(mut log: Log) {
+fn positions_count_from_one_and_pages_join(mut log: ContractLog) {
     let mut author = Author::default();
     for n in 1..=10 {
         let both = [author.note(&root(1), 10), author.note(&root(2), 10)];
@@ -116,7 +116,7 @@ fn positions_count_from_one_and_pages_join(mut log: Log) {
     assert_eq!(positions(log.reader.of_thread(&root(3), 1, 2).unwrap()), [0; 0]);
 }
 
-fn a_thread_is_numbered_without_gaps(mut log: Log) {
+fn a_thread_is_numbered_without_gaps(mut log: ContractLog) {
     let mut author = Author::default();
     committed(&mut log, &batch([author.note(&root(1), 10)]));
     let second = author.note(&root(1), 10);
@@ -136,7 +136,7 @@ fn item(header: &mut Header, ordinal: u32) {
     header.ordinal = Some(ordinal);
 }
 
-fn an_item_is_recorded_once(mut log: Log) {
+fn an_item_is_recorded_once(mut log: ContractLog) {
     let mut author = Author::default();
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 0))]));
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 1))]));
@@ -149,7 +149,7 @@ fn an_item_is_recorded_once(mut log: Log) {
     assert_eq!(words, "thread sess-000000000001: item 0 of turn 1 of call 3 is already recorded");
 }
 
-fn a_key_is_bound_once_per_sender_and_thread(mut log: Log) {
+fn a_key_is_bound_once_per_sender_and_thread(mut log: ContractLog) {
     let mut author = Author::default();
     let mut keyed = |thread: u64, from: &str| {
         let change = |h: &mut Header| (h.from, h.key) = (name(from), Some(key("k-1")));
@@ -168,7 +168,7 @@ fn a_key_is_bound_once_per_sender_and_thread(mut log: Log) {
     assert_eq!(words, "thread sess-000000000001: key k-1 of alice is already recorded");
 }
 
-fn a_conflict_stores_nothing_of_its_batch(mut log: Log) {
+fn a_conflict_stores_nothing_of_its_batch(mut log: ContractLog) {
     let mut author = Author::default();
     committed(&mut log, &batch([author.record(&root(1), b"", |h| item(h, 0))]));
     let document = StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(&b"page"[..]) };
@@ -200,7 +200,7 @@ fn row(n: u64, seq: u64, working: bool) -> FoldRow {
     FoldRow { thread: root(n), seq, working, bytes: vec![u8::try_from(n).unwrap(); 3] }
 }
 
-fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
+fn opening_reads_working_rows_and_what_came_later(mut log: ContractLog) {
     let mut author = Author::default();
     let empty = log.reader.opening().unwrap();
     assert_eq!((empty.last, empty.rows.len(), empty.records.len()), (Position(0), 0, 0));
@@ -219,7 +219,7 @@ fn opening_reads_working_rows_and_what_came_later(mut log: Log) {
     assert_eq!(log.reader.row(&root(9)), Ok(None));
 }
 
-fn a_row_is_replaced(mut log: Log) {
+fn a_row_is_replaced(mut log: ContractLog) {
     let mut author = Author::default();
     let records = vec![author.note(&root(1), 10)];
     committed(&mut log, &LogBatch { rows: vec![row(1, 1, true)], ..batch(records) });
@@ -229,7 +229,7 @@ fn a_row_is_replaced(mut log: Log) {
     assert_eq!(log.reader.opening().unwrap().rows, []);
 }
 
-fn a_document_is_stored_once(mut log: Log) {
+fn a_document_is_stored_once(mut log: ContractLog) {
     let stored = |bytes: &[u8]| StoredDocument { hash: Digest::of(b"page"), bytes: Arc::from(bytes) };
     for bytes in [&b"page"[..], b"something else under the same hash"] {
         committed(&mut log, &LogBatch { documents: vec![stored(bytes)], ..LogBatch::default() });
@@ -238,7 +238,7 @@ fn a_document_is_stored_once(mut log: Log) {
     assert_eq!(log.reader.document(Digest::of(b"other")), Ok(None));
 }
 
-fn threads_are_listed_newest_first(mut log: Log) {
+fn threads_are_listed_newest_first(mut log: ContractLog) {
     let mut author = Author::default();
     let child = root(0x2b).child("a").unwrap();
     for thread in [&ThreadId::sys(), &root(0x2b), &root(0x2a), &child, &root(0x2b)] {
@@ -257,7 +257,7 @@ fn threads_are_listed_newest_first(mut log: Log) {
     assert_eq!(log.reader.threads_like("sess-", 2), Ok(vec![root(0x2a), root(0x2b)]));
 }
 
-fn a_stored_batch_is_found_and_an_absent_one_is_not(mut log: Log) {
+fn a_stored_batch_is_found_and_an_absent_one_is_not(mut log: ContractLog) {
     let mut author = Author::default();
     let first = batch([author.note(&root(1), 10), author.note(&root(2), 10)]);
     assert_eq!(log.writer.read_back(&first), ReadBack::Absent);
@@ -270,12 +270,12 @@ fn a_stored_batch_is_found_and_an_absent_one_is_not(mut log: Log) {
     assert_eq!(log.reader.after(Position(0), 9).unwrap().len(), 3);
 }
 
-fn many_readers_see_only_whole_batches(mut log: Log) {
+fn many_readers_see_only_whole_batches(mut log: ContractLog) {
     const BATCHES: u64 = 60;
     let mut author = Author::default();
     let batches: Vec<LogBatch> =
         (0..BATCHES).map(|_| batch([author.note(&root(1), 100), author.note(&root(2), 100)])).collect();
-    let Log { writer, reader, .. } = &mut log;
+    let ContractLog { writer, reader, .. } = &mut log;
     let reader: &dyn LogReader = &**reader;
     std::thread::scope(|threads| {
         for _ in 0..6 {

@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use systole_soak::dice::SeededDice;
+
 use crate::log_evidence::{drop_thread, edit, house, number, rewrite, thread};
 use crate::log_page;
 use crate::program::systole;
@@ -10,19 +12,9 @@ use crate::program::systole;
 /// The number of changes, unless `SYSTOLE_CASES` sets it. Each costs three processes.
 const CHANGES: u32 = 30;
 
-/// Numbers that look random and are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: i64) -> i64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        i64::try_from((self.0 >> 33) % end.unsigned_abs()).unwrap()
-    }
-}
-
 /// Makes one change, and describes it.
-fn mutate(at: &std::path::Path, dice: &mut Dice) -> String {
-    let records = number(at, "SELECT max(pos) FROM record");
+fn mutate(at: &std::path::Path, dice: &mut SeededDice) -> String {
+    let records = number(at, "SELECT max(pos) FROM record").unsigned_abs();
     let position = 1 + dice.below(records);
     let other = 1 + dice.below(records);
     let sql = match dice.below(17) {
@@ -69,7 +61,7 @@ async fn doctor_finds_whatever_the_formula_finds() {
     let at = folder.path();
     let whole = std::fs::read(at.join("hello.db")).unwrap();
     let page = log_page::with_program();
-    let dice = &mut Dice(7);
+    let dice = &mut SeededDice::new(7);
     let changes = std::env::var("SYSTOLE_CASES").ok().map_or(CHANGES, |changes| changes.parse().unwrap());
     let (mut by_page, mut by_log, mut by_doctor, mut missed) = (0, 0, 0, Vec::new());
     for _ in 0..changes {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use systole::edges::log::sqlite;
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
-use systole_core::types::ports::LogBatch;
+use systole_core::types::ports::{LogBatch, LogReader as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
 use systole_core::types::time::Millis;
 
@@ -137,6 +138,12 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _left = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Every record of a log file, in order.
+pub(crate) fn read_all(log: &Path) -> Vec<Record> {
+    let stored = sqlite::open_reading(log).unwrap().after(Position(0), usize::MAX).unwrap();
+    stored.into_iter().map(|(_, record)| record).collect()
 }
 
 /// Changes a log as a person with the file and `sqlite3` could.

@@ -18,12 +18,12 @@ use systole_core::types::ports::{
 use crate::log_records::{Folder, batch, edit_at};
 use crate::organism::folder;
 use crate::program::systole;
-use crate::pump::{Stage, call, final_, name, root, set_timer};
+use crate::pump::{DecideStage, call, final_, name, root, set_timer};
 
 /// A log with a thread at rest, a thread that waits for an approval, a thread with a timer, and `sys`. After the
 /// checkpoint, records came to the thread at rest and to `sys`.
-fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
-    let mut stage = Stage::new();
+fn written(folder: &Folder) -> (DecideStage, [ThreadId; 4]) {
+    let mut stage = DecideStage::new();
     let thread = |key: &str| ThreadId::root(&name("test"), &Name::operator(), &Key::parse(key).unwrap(), 12);
     let (waiting, timed) = (thread("waiting"), thread("timed"));
     stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
@@ -51,7 +51,7 @@ fn written(folder: &Folder) -> (Stage, [ThreadId; 4]) {
 }
 
 /// A row for every thread.
-fn rows(stage: &Stage) -> Vec<FoldRow> {
+fn rows(stage: &DecideStage) -> Vec<FoldRow> {
     let mut rows: Vec<_> = stage.state.threads.values().map(|thread| thread.to_row()).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
     rows

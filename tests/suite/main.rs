@@ -53,6 +53,7 @@ mod file_schema;
 mod file_workflows;
 mod first_listeners;
 mod following;
+mod golden;
 mod graph;
 mod http;
 mod http_voice;

@@ -248,11 +248,7 @@ fn no_tests_is_a_mistake_of_the_command() {
 fn the_schema_and_the_page_have_every_key() {
     use systole::config::{TEST_JSON_SCHEMA, rehearsal::TEST_KEYS, test_json_schema};
     let text = serde_json::to_string_pretty(&test_json_schema()).unwrap() + "\n";
-    let place = root().join("schemas/test.schema.json");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&place, &text).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(place).unwrap(), text, "SYSTOLE_GOLDEN=1 writes it again");
+    crate::golden::golden("schemas/test.schema.json", text);
     let page = std::fs::read_to_string(root().join("docs/reference/tests.md")).unwrap();
     for key in TEST_KEYS {
         let name = key.path.rsplit('.').next().unwrap();

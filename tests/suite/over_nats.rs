@@ -12,11 +12,11 @@ use futures_core::Stream;
 
 use systole::runtime::runfile::RunFile;
 
-use crate::broker::{Server, python};
+use crate::broker::{NatsServer, python};
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole};
 
 /// An organism of one listener over that broker.
-fn folder(server: &Server, more: &str) -> tempfile::TempDir {
+fn folder(server: &NatsServer, more: &str) -> tempfile::TempDir {
     folder_at(&server.url(), more)
 }
 
@@ -55,7 +55,7 @@ pub(crate) async fn next<T>(stream: &mut (impl Stream<Item = T> + Unpin)) -> T {
 }
 
 /// A worker of `echo` in this process.
-pub(crate) struct Worker {
+pub(crate) struct HandWorker {
     pub(crate) client: async_nats::Client,
     pub(crate) work: consumer::Consumer<pull::Config>,
 }
@@ -66,17 +66,17 @@ pub(crate) struct Held {
     pub(crate) token: String,
 }
 
-impl Worker {
-    pub(crate) async fn of(server: &Server) -> Worker {
-        Worker::at(&server.url()).await
+impl HandWorker {
+    pub(crate) async fn of(server: &NatsServer) -> HandWorker {
+        HandWorker::at(&server.url()).await
     }
 
     /// The same, with the broker at that address.
-    pub(crate) async fn at(url: &str) -> Worker {
+    pub(crate) async fn at(url: &str) -> HandWorker {
         let client =
             async_nats::ConnectOptions::new().connection_timeout(PATIENCE).connect(url).await.unwrap();
         let work = jetstream::new(client.clone()).get_consumer_from_stream("echo", "SYSTOLE_shop_BUS").await;
-        Worker { client, work: work.unwrap() }
+        HandWorker { client, work: work.unwrap() }
     }
 
     pub(crate) async fn pulls(&self) -> Held {
@@ -149,16 +149,11 @@ pub(crate) fn answered(ran: &Ran, words: &str) {
 
 /// The kinds and codes of a thread's records, in their order.
 pub(crate) fn told(folder: &Path) -> Vec<String> {
-    let ran = systole(folder, &["log", "@last", "--json"]);
-    let line = |line: &str| {
-        let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
-    };
-    ran.stdout.lines().map(line).collect()
+    systole(folder, &["log", "@last", "--json"]).kinds()
 }
 
 /// The number of deliveries to `echo` in the stream.
-pub(crate) async fn stored(worker: &Worker) -> usize {
+pub(crate) async fn stored(worker: &HandWorker) -> usize {
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut subjects = stream.info_with_subjects("o.shop.dlv.echo").await.unwrap();
     let following = std::future::poll_fn(|cx| std::pin::Pin::new(&mut subjects).poll_next(cx));
@@ -167,7 +162,7 @@ pub(crate) async fn stored(worker: &Worker) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_python_listener_over_the_plain_client_answers_and_is_found() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let running = runs(folder.path());
     let _echo = echo(&server.url());
@@ -182,10 +177,10 @@ async fn d2_a_python_listener_over_the_plain_client_answers_and_is_found() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_silent_worker_is_reported_and_its_reply_comes_too_late() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, ", idle: 500ms, retry: {backoff: 1ms..1ms}");
     let _running = runs(folder.path());
-    let (one, two) = (Worker::of(&server).await, Worker::of(&server).await);
+    let (one, two) = (HandWorker::of(&server).await, HandWorker::of(&server).await);
     let asked = asks(folder.path(), "hi");
     let lost = one.pulls().await;
     // The next attempt is another delivery, and the next worker that pulls gets it.
@@ -206,10 +201,10 @@ async fn d7_a_silent_worker_is_reported_and_its_reply_comes_too_late() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let asked = asks(folder.path(), "hi");
     let held = worker.pulls().await;
     let first = worker.says(&held, "once").await;
@@ -225,10 +220,10 @@ async fn d7_a_reply_that_comes_again_gets_its_receipt_again_and_is_one_record() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_receipt_tells_of_refused_items_and_of_another_answer_that_was_taken() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let asked = asks(folder.path(), "hi");
     let held = worker.pulls().await;
     let plain = format!("<receipt xmlns=\"urn:systole:listener:v1\" delivery=\"{}\"/>", held.token);
@@ -249,11 +244,11 @@ async fn d2_a_receipt_tells_of_refused_items_and_of_another_answer_that_was_take
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_few_more_pulls_wait_than_deliveries_can_be_out_also_after_a_change_of_in_flight() {
-    let server = Server::start();
+    let server = NatsServer::start();
     for (in_flight, most) in [(2, 19), (5, 22)] {
         let folder = folder(&server, &format!(", in_flight: {in_flight}"));
         let running = runs(folder.path());
-        let mut worker = Worker::of(&server).await;
+        let mut worker = HandWorker::of(&server).await;
         assert_eq!(worker.work.info().await.unwrap().config.max_waiting, most);
         let inbox = worker.client.new_inbox();
         let mut ear = worker.client.subscribe(inbox.clone()).await.unwrap();
@@ -270,10 +265,10 @@ async fn d2_few_more_pulls_wait_than_deliveries_can_be_out_also_after_a_change_o
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let mut running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     // Accepted before the kill: a client without a receipt would send it again.
     let run = run_file(folder.path());
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">hi</ask>";
@@ -292,11 +287,11 @@ async fn d7_a_pump_that_is_killed_while_a_worker_works_has_its_answer_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_killed_broker_that_restarts_loses_no_open_delivery() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let folder = folder(&server, ", timeout: 60s");
     let _running = runs(folder.path());
     let asked = asks(folder.path(), "before");
-    let waits = Worker::of(&server).await;
+    let waits = HandWorker::of(&server).await;
     // It is in the stream, and no worker has taken it.
     while waits.work.clone().info().await.unwrap().num_pending == 0 {
         tokio::task::yield_now().await;
@@ -310,10 +305,10 @@ async fn d7_a_killed_broker_that_restarts_loses_no_open_delivery() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_worker_asks_keeps_a_journal_and_is_heard_while_it_works() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let asked = asks(folder.path(), "What do I see?");
     let held = worker.pulls().await;
 
@@ -355,10 +350,10 @@ async fn d2_a_worker_asks_keeps_a_journal_and_is_heard_while_it_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_cancelled_call_is_called_back_and_later_replies_are_ignored() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, "");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let mut cancels = worker.client.subscribe("o.shop.cancel.echo").await.unwrap();
     let asked = asks(folder.path(), "hi");
     let held = worker.pulls().await;
@@ -393,7 +388,7 @@ fn round(run: &RunFile, threads: &[String], round: usize) -> Vec<String> {
 /// Four workers, real processes of the Python listener, share this many messages for each thread; one of them is
 /// killed midway. Each message has one answer, and the answers of a thread come in its order.
 fn four_share(rounds: usize) {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder(&server, ", in_flight: 64, idle: 1s, timeout: 60s, retry: {backoff: 1ms..1ms}");
     let _running = runs(folder.path());
     let run = run_file(folder.path());
@@ -440,7 +435,7 @@ fn d4_four_workers_under_one_name_answer_ten_thousand_messages_once_though_one_i
 
 #[test]
 fn a_broker_that_is_not_there_is_one_clear_error() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let folder = folder(&server, "");
     server.stop();
     let ran = systole(folder.path(), &["run"]);
@@ -452,10 +447,10 @@ fn a_broker_that_is_not_there_is_one_clear_error() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_over_the_brokers_limit_is_reported_and_no_caller_waits_for_it() {
-    let server = Server::with("max_payload: 65536");
+    let server = NatsServer::with("max_payload: 65536");
     let folder = folder(&server, ", turns: 5, peers: [echo]");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let long = "x".repeat(40_000);
     let asked = asks(folder.path(), &long);
     let call = format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{long}</ask>");

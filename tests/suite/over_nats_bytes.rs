@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_nats::{Client, Request, Subscriber};
 
 use crate::program::{Events, PATIENCE, run_file, systole};
-use crate::workers::{House, final_of, next};
+use crate::workers::{WorkerHouse, final_of, next};
 
 const PULL_SUBJECT: &str = "$JS.API.CONSUMER.MSG.NEXT.SYSTOLE_shop_BUS.echo";
 const PULL: &str = "{\"batch\":1,\"expires\":5000000000}";
@@ -61,7 +61,7 @@ impl Taken {
 }
 
 impl Plain {
-    async fn of(house: &House) -> Plain {
+    async fn of(house: &WorkerHouse) -> Plain {
         let client = house.client("echo", "_INBOX_echo").await;
         let cancels = client.subscribe("o.shop.cancel.echo").await.unwrap();
         Plain { client, cancels }
@@ -100,7 +100,7 @@ impl Plain {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_plain_client_works_by_the_page() {
-    let house = House::open(", idle: 2s");
+    let house = WorkerHouse::open(", idle: 2s");
     let plain = Plain::of(&house).await;
     // There is nothing: the pull ends with a status, and the next pull is answered.
     let nothing = next(&mut plain.pull().await).await;
@@ -133,7 +133,7 @@ async fn d2_a_plain_client_works_by_the_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_plain_client_says_aside_asks_and_journals_by_the_page() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let plain = Plain::of(&house).await;
     let mut voices = Events::open(&run_file(house.path()), "?voice=true", &[]);
     house.sends("Who?");
@@ -164,7 +164,7 @@ async fn d2_a_plain_client_says_aside_asks_and_journals_by_the_page() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_plain_client_that_is_silent_or_called_back_is_treated_by_the_page() {
-    let house = House::open(", idle: 1s, retry: {backoff: 1ms..1ms}");
+    let house = WorkerHouse::open(", idle: 1s, retry: {backoff: 1ms..1ms}");
     let mut plain = Plain::of(&house).await;
     let thread = house.sends("Who?");
     let silent = plain.takes().await;
@@ -189,7 +189,7 @@ async fn d7_a_plain_client_that_is_silent_or_called_back_is_treated_by_the_page(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_pull_before_the_first_run_gets_an_answer_and_the_kit_keeps_asking() {
-    let mut house = House::still("");
+    let mut house = WorkerHouse::still("");
     let plain = Plain::of(&house).await;
     let answer = next(&mut plain.pull().await).await;
     assert_eq!(answer.status.map(|status| status.as_u16()), Some(503), "{answer:?}");

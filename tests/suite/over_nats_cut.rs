@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::broker::Server;
-use crate::over_nats::{Worker, answered, asks, folder_at, next, runs, stored, told};
+use crate::broker::NatsServer;
+use crate::over_nats::{HandWorker, answered, asks, folder_at, next, runs, stored, told};
 use crate::program::{Events, PATIENCE, ask, run_file, systole};
 use crate::proxy::{Proxy, Way};
 
@@ -35,11 +35,11 @@ async fn d7_a_slow_delete_of_a_delivery_does_not_delay_its_reply() {
 
 /// The time until two questions are answered, while the broker does not confirm that the first delivery is removed.
 async fn answered_while_a_delivery_is_taken_away() -> Duration {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), "");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let asked = asks(folder.path(), "hi");
     let held = worker.pulls().await;
     proxy.loses("stream_msg_delete_response", 1);
@@ -53,7 +53,7 @@ async fn answered_while_a_delivery_is_taken_away() -> Duration {
 }
 
 /// Asks a question, and the worker answers it.
-async fn answered_by(worker: &Worker, folder: &std::path::Path) {
+async fn answered_by(worker: &HandWorker, folder: &std::path::Path) {
     let asked = asks(folder, "hi");
     let held = worker.pulls().await;
     worker.says(&held, "here").await;
@@ -62,11 +62,11 @@ async fn answered_by(worker: &Worker, folder: &std::path::Path) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_attempt() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", in_flight: 2, timeout: 60s");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     proxy.loses(STORED, 1);
     let first = asks(folder.path(), "one");
     proxy.has_lost(1);
@@ -88,11 +88,11 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
 /// connection breaks.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_attempt() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", in_flight: 2, timeout: 60s");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     proxy.loses(STORED, 1);
     let first = asks(folder.path(), "one");
     proxy.has_lost(1);
@@ -116,11 +116,11 @@ async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_att
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a way that is held up for longer than both patiences takes a quarter of a minute"]
 async fn d7_a_delivery_that_reaches_the_broker_late_goes_to_no_worker() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", timeout: 60s, retry: {attempts: 9, backoff: 1ms..1ms}");
     let mut running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
     proxy.goes(Way::Stall);
     let asked = asks(folder.path(), "hi");
@@ -138,11 +138,11 @@ async fn d7_a_delivery_that_reaches_the_broker_late_goes_to_no_worker() {
 /// One delivery is with a worker, one may or may not be at the broker, and one is asked while the connection is cut.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_disconnected_pump_answers_waiting_clients_in_time_and_gets_open_replies_later() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", in_flight: 3, timeout: 60s, retry: {attempts: 1}");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let out = asks(folder.path(), "before");
     let held = worker.pulls().await;
     // The pump answers after the broker's message that the delivery is stored.
@@ -177,11 +177,11 @@ async fn d7_a_disconnected_pump_answers_waiting_clients_in_time_and_gets_open_re
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_that_is_cut_off_is_told_of_and_another_has_its_work() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&server.url(), ", idle: 500ms, retry: {backoff: 1ms..1ms}");
     let _running = runs(folder.path());
-    let (far, near) = (Worker::at(&proxy.url()).await, Worker::of(&server).await);
+    let (far, near) = (HandWorker::at(&proxy.url()).await, HandWorker::of(&server).await);
     let asked = asks(folder.path(), "hi");
     let lost = far.pulls().await;
     proxy.goes(Way::Cut);
@@ -198,11 +198,11 @@ async fn d7_a_worker_that_is_cut_off_is_told_of_and_another_has_its_work() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_that_dies_while_the_pump_is_cut_off_is_found_out_afterwards() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", idle: 500ms, timeout: 60s, retry: {backoff: 1ms..1ms}");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let mut advisories =
         worker.client.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>").await.unwrap();
     let asked = asks(folder.path(), "hi");
@@ -221,10 +221,10 @@ async fn d7_a_worker_that_dies_while_the_pump_is_cut_off_is_found_out_afterwards
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_suspended_for_seven_seconds_loses_nothing_and_costs_no_attempt() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), ", in_flight: 2, timeout: 60s");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let out = asks(folder.path(), "before");
     let before = worker.pulls().await;
     server.pause();
@@ -244,11 +244,11 @@ async fn d7_a_broker_suspended_for_seven_seconds_loses_nothing_and_costs_no_atte
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_over_a_slow_way_every_word_comes_once_and_in_its_order() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let folder = folder_at(&proxy.url(), ", in_flight: 3");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     proxy.goes(Way::Slow(Duration::from_millis(50)));
     let asked: Vec<_> = (0..3).map(|_| asks(folder.path(), "hi")).collect();
     for number in 0..3 {
@@ -265,12 +265,12 @@ async fn d7_over_a_slow_way_every_word_comes_once_and_in_its_order() {
 /// there.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let more = ", in_flight: 20, timeout: 60s, retry: {attempts: 9, backoff: 1ms..1ms}";
     let folder = folder_at(&server.url(), more);
     let _running = runs(folder.path());
     let run = run_file(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let mut events = Events::open(&run, "", &[]);
     let send = |count: usize| {
         for _ in 0..count {
@@ -315,10 +315,10 @@ async fn d7_a_broker_that_is_killed_with_twenty_under_way_answers_each_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_other_documents_on_the_progress_subject_are_refused_and_end_nothing() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), ", in_flight: 1");
     let _running = runs(folder.path());
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let asked = asks(folder.path(), "hi");
     let held = worker.pulls().await;
     let answer = "<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\">aside</answer>";
@@ -339,7 +339,7 @@ async fn d7_other_documents_on_the_progress_subject_are_refused_and_end_nothing(
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_the_broker_refuses_a_pull_that_waits_longer_than_its_answer_is_known() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), "");
     let _running = runs(folder.path());
     let client = server.client().await;

@@ -14,7 +14,7 @@ use systole_kit::journal::{JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_kit::nats::{Worker, WorkerEvent, WorkerFault};
 
 use crate::program::{Events, PATIENCE, run_file};
-use crate::workers::{House, KIND, Serving, TALK, answer, final_of, gate};
+use crate::workers::{KIND, Serving, TALK, WorkerHouse, answer, final_of, gate};
 
 #[path = "../../listeners/kit/examples/echo_nats.rs"]
 mod echo_nats;
@@ -38,7 +38,7 @@ fn process_that_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_rust_listener_answers_with_its_own_rights_and_its_service_statistics_are_found() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let worker = house.process("echo");
     worker.says("connected");
     let asked = house.systole(&["ask", "Who?"]);
@@ -63,7 +63,7 @@ async fn d2_a_rust_listener_answers_with_its_own_rights_and_its_service_statisti
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d4_a_rust_and_a_python_worker_share_one_name() {
-    let house = House::open(", in_flight: 16");
+    let house = WorkerHouse::open(", in_flight: 16");
     let (gate, door) = gate();
     let worker = Serving::of(house.worker(), move |turn| {
         door.pass(turn);
@@ -88,7 +88,7 @@ async fn d4_a_rust_and_a_python_worker_share_one_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_after_a_rust_worker_is_killed_another_worker_gets_the_next_attempt() {
-    let house = House::open(", idle: 2s, retry: {backoff: 1ms..1ms}");
+    let house = WorkerHouse::open(", idle: 2s, retry: {backoff: 1ms..1ms}");
     let worker = house.process("hangs");
     worker.says("connected");
     let mut voices = Events::open(&run_file(house.path()), "?voice=true", &[]);
@@ -110,7 +110,7 @@ async fn d7_after_a_rust_worker_is_killed_another_worker_gets_the_next_attempt()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_worker_with_two_slots_works_on_two_and_no_more_and_renews_both() {
-    let house = House::open(", in_flight: 8, idle: 2s");
+    let house = WorkerHouse::open(", in_flight: 8, idle: 2s");
     let (together, at_once) = (Barrier::new(2), AtomicUsize::new(0));
     let most = Arc::new(AtomicUsize::new(0));
     let seen = most.clone();
@@ -133,7 +133,7 @@ async fn d2_a_worker_with_two_slots_works_on_two_and_no_more_and_renews_both() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
-    let house = House::open(", idle: 2s, timeout: 60s");
+    let house = WorkerHouse::open(", idle: 2s, timeout: 60s");
     let (gate, door) = gate();
     let worker = Serving::of(house.worker().renew_every(Duration::from_millis(50)), move |turn| {
         door.pass(turn);
@@ -151,7 +151,7 @@ async fn d7_a_worker_renews_for_as_long_as_it_works_and_longer_than_idle() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_the_author_of_a_refused_reply_gets_the_refusal_and_does_not_resend() {
-    let house = House::open(", in_flight: 2, idle: 2s, retry: {backoff: 1ms..1ms}");
+    let house = WorkerHouse::open(", in_flight: 2, idle: 2s, retry: {backoff: 1ms..1ms}");
     let (gate, door) = gate();
     // It sends no renewal while it works.
     let silent = house.worker().slots(2).renew_every(Duration::from_secs(3600));
@@ -186,7 +186,7 @@ async fn d7_the_author_of_a_refused_reply_gets_the_refusal_and_does_not_resend()
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_worker_that_is_to_stop_finishes_what_it_has_and_takes_nothing_more() {
-    let house = House::open(", in_flight: 2, idle: 2s");
+    let house = WorkerHouse::open(", in_flight: 2, idle: 2s");
     let (gate, door) = gate();
     let mut worker = Serving::of(house.worker(), move |turn| {
         door.pass(turn);
@@ -216,7 +216,7 @@ async fn d2_a_worker_that_is_to_stop_finishes_what_it_has_and_takes_nothing_more
 /// are there.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_delivery_that_meets_a_worker_on_its_way_out_is_answered_in_its_first_attempt() {
-    let house = House::open(", idle: 5s");
+    let house = WorkerHouse::open(", idle: 5s");
     let pump = async_nats::jetstream::new(house.client("_pump", "_INBOX_pump_shop").await);
     let bus = pump.get_stream("SYSTOLE_shop_BUS").await.unwrap();
     let mut events = house.events();
@@ -242,7 +242,7 @@ async fn d7_a_delivery_that_meets_a_worker_on_its_way_out_is_answered_in_its_fir
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_answers_over_a_broker_that_was_killed_and_came_back() {
-    let mut house = House::open(", timeout: 60s");
+    let mut house = WorkerHouse::open(", timeout: 60s");
     let (gate, door) = gate();
     let worker = Serving::of(house.worker(), move |turn| {
         door.pass(turn);
@@ -266,7 +266,7 @@ async fn d7_a_worker_answers_over_a_broker_that_was_killed_and_came_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_reply_is_sent_again_until_an_organism_that_was_killed_is_back() {
-    let mut house = House::open(", timeout: 60s");
+    let mut house = WorkerHouse::open(", timeout: 60s");
     let (gate, door) = gate();
     let worker = Serving::of(house.worker(), move |turn| {
         door.pass(turn);
@@ -290,7 +290,7 @@ async fn d7_a_reply_is_sent_again_until_an_organism_that_was_killed_is_back() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let (tell, told) = sync_channel(1);
     let worker = Serving::of(house.worker(), move |turn| {
         turn.progress("half way");
@@ -343,7 +343,7 @@ async fn d2_a_rust_worker_asks_keeps_a_journal_leaves_a_notice_and_is_heard() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_worker_hears_that_it_was_called_back_and_says_nothing_more() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let (tell, told) = sync_channel(2);
     let worker = Serving::of(house.worker(), move |turn| {
         if turn.request().text() == "again" {
@@ -375,7 +375,7 @@ async fn d7_a_worker_hears_that_it_was_called_back_and_says_nothing_more() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let worker = Serving::of(house.worker(), |turn| match turn.request().text().as_str() {
         "much" => answer(&"x".repeat(2 << 20)),
         _ => panic!("it does not know"),
@@ -395,7 +395,7 @@ async fn d2_a_worker_that_cannot_answer_so_says_so_in_place_of_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
-    let house = House::open(", timeout: 10s, retry: {attempts: 1}");
+    let house = WorkerHouse::open(", timeout: 10s, retry: {attempts: 1}");
     let worker = Serving::of(house.worker(), |turn| {
         let much = "x".repeat(2 << 20);
         match turn.request().text().as_str() {
@@ -414,7 +414,7 @@ async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d6_a_worker_without_the_key_of_its_listener_is_told_so() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let url = house.server.url();
     let keyless = Worker::new(&url, "shop", "echo").serve(|_| answer(""), std::future::pending()).await;
     let at = url.replace("nats://", "");
@@ -458,7 +458,7 @@ async fn what_is_said_of_a_worker_and_cannot_be_ends_it_before_it_begins() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d2_ps_counts_the_workers_of_each_name_and_why_says_who_is_missing() {
-    let house = House::open("");
+    let house = WorkerHouse::open("");
     let thread = house.sends("Is anybody there?");
     let ps = house.systole(&["ps"]);
     assert!(ps.stderr.contains("workers over NATS: echo 0, other 0\n"), "{ps:?}");

@@ -4,28 +4,28 @@
 use async_nats::jetstream;
 use async_nats::jetstream::consumer::pull;
 
-use crate::broker::Server;
-use crate::over_nats::{Held, Worker, answered, asks, folder_at, runs, told};
+use crate::broker::NatsServer;
+use crate::over_nats::{HandWorker, Held, answered, asks, folder_at, runs, told};
 use crate::program::{Running, systole};
 
 const MORE: &str = ", in_flight: 2, timeout: 60s, retry: {backoff: 1ms..1ms}";
 
 /// An organism with one delivery at a worker.
 struct Out {
-    server: Server,
+    server: NatsServer,
     folder: tempfile::TempDir,
     running: Running,
-    worker: Worker,
+    worker: HandWorker,
     asked: Running,
     lost: Held,
 }
 
 impl Out {
     async fn begin() -> Out {
-        let server = Server::start();
+        let server = NatsServer::start();
         let folder = folder_at(&server.url(), MORE);
         let running = runs(folder.path());
-        let worker = Worker::of(&server).await;
+        let worker = HandWorker::of(&server).await;
         let asked = asks(folder.path(), "hi");
         let lost = worker.pulls().await;
         Out { server, folder, running, worker, asked, lost }
@@ -33,8 +33,14 @@ impl Out {
 }
 
 /// The open attempt is over, and its worker comes too late; the next attempt is answered.
-async fn is_made_again(server: &Server, folder: &std::path::Path, asked: Running, lost: &Held, why: &str) {
-    let worker = Worker::of(server).await;
+async fn is_made_again(
+    server: &NatsServer,
+    folder: &std::path::Path,
+    asked: Running,
+    lost: &Held,
+    why: &str,
+) {
+    let worker = HandWorker::of(server).await;
     let late = worker.insists(lost, "late").await;
     assert!(late.contains("reply.stale-lease"), "{late}");
     let held = worker.pulls().await;
@@ -58,7 +64,7 @@ async fn d7_a_deleted_stream_is_made_again_and_open_deliveries_are_sent_again() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), MORE);
     let mut running = runs(folder.path());
     let client = server.client().await;
@@ -66,7 +72,7 @@ async fn d7_a_publish_without_a_stream_is_the_word_that_it_is_gone() {
     // Nothing was out, so the pump did not look: the first delivery finds out, and goes out again.
     let asked = asks(folder.path(), "hi");
     running.shows("echo is ready");
-    let worker = Worker::of(&server).await;
+    let worker = HandWorker::of(&server).await;
     let held = worker.pulls().await;
     assert!(worker.says(&held, "again").await.ends_with("/>"));
     answered(&asked.end(), "again");

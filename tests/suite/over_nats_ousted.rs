@@ -6,20 +6,20 @@ use std::sync::Arc;
 use systole::edges::nats::{Broker, WriterTerm};
 use systole_core::types::composition::Reach;
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::program::PATIENCE;
 use crate::proxy::{Proxy, Way};
-use crate::stage::{Cast, Stage, cast, name};
+use crate::stage::{CarrierStage, Cast, cast, name};
 
 /// The broker's message that it stored something.
 const STORED: &str = "\"stream\":\"SYSTOLE_hello_BUS\",\"seq\":";
 
 /// The carrier of a pump in this term, when it has everything that it needs.
-async fn carrier(url: &str, epoch: u64) -> Stage {
+async fn carrier(url: &str, epoch: u64) -> CarrierStage {
     begins(url, epoch).await.joined().await
 }
 
-async fn begins(url: &str, epoch: u64) -> Stage {
+async fn begins(url: &str, epoch: u64) -> CarrierStage {
     let broker = Broker::connect(&name("hello"), url, None, PATIENCE).await.unwrap();
     broker.has_term(WriterTerm { log: "one".to_owned(), epoch });
     Cast { broker: Some(Arc::new(broker)), ..cast(Reach::Nats) }.in_flight(2).start()
@@ -27,7 +27,7 @@ async fn begins(url: &str, epoch: u64) -> Stage {
 
 /// Waits until the stream has these deliveries, in this order. It fails at once if the pump that leads reports
 /// something meanwhile: it has nothing to report, and a delivery that it reports gone never comes.
-async fn lie(server: &Server, leads: &mut Stage, wanted: &[&str]) {
+async fn lie(server: &NatsServer, leads: &mut CarrierStage, wanted: &[&str]) {
     let stored = async { while lying(server).await != wanted {} };
     tokio::select! {
         biased;
@@ -39,7 +39,7 @@ async fn lie(server: &Server, leads: &mut Stage, wanted: &[&str]) {
 }
 
 /// Waits until the consumer has the mark of the pump that leads. It fails if that pump reports something meanwhile.
-async fn has_mark(server: &Server, leads: &mut Stage, wanted: &str) {
+async fn has_mark(server: &NatsServer, leads: &mut CarrierStage, wanted: &str) {
     let marked = async { while mark(server).await != wanted {} };
     tokio::select! {
         biased;
@@ -49,14 +49,14 @@ async fn has_mark(server: &Server, leads: &mut Stage, wanted: &str) {
 }
 
 /// The mark of the pump that made the listener's consumer, or changed it last.
-async fn mark(server: &Server) -> String {
+async fn mark(server: &NatsServer) -> String {
     let jetstream = async_nats::jetstream::new(server.client().await);
     let stream = jetstream.get_stream("SYSTOLE_hello_BUS").await.unwrap();
     stream.consumer_info("echo").await.unwrap().config.metadata["systole.mark"].clone()
 }
 
 /// The deliveries for the listener in the stream.
-async fn lying(server: &Server) -> Vec<String> {
+async fn lying(server: &NatsServer) -> Vec<String> {
     let jetstream = async_nats::jetstream::new(server.client().await);
     let stream = jetstream.get_stream("SYSTOLE_hello_BUS").await.unwrap();
     let (mut lying, mut from) = (Vec::new(), 1);
@@ -72,7 +72,7 @@ async fn lying(server: &Server) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let mut ousted = carrier(&proxy.url(), 1).await;
     // It does not know whether the broker has this one, and will look.
@@ -112,7 +112,7 @@ async fn d8_a_pump_that_was_ousted_takes_no_delivery_of_the_other_away() {
 
 /// Holds up the old pump's messages until the other pump has a delivery out, and lets them arrive then.
 async fn comes_late(words: &'static str, is_opening: bool) {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let ousted = if is_opening {
         proxy.stalls_at(words);
@@ -160,7 +160,7 @@ async fn d8_an_ousted_pump_that_clears_away_late_leaves_what_lies_behind_its_fen
 /// arrives when the other pump has a delivery out.
 #[tokio::test(flavor = "multi_thread")]
 async fn d8_a_consumer_that_an_ousted_pump_changes_late_is_taken_back_and_nothing_is_lost() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     proxy.stalls_at("PUB $JS.API.CONSUMER.CREATE.");
     let mut ousted = begins(&proxy.url(), 1).await;

@@ -12,7 +12,7 @@ use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::stdio::Turn;
 use systole_soak::dice::SeededDice;
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::over_nats::{self, Held, folder_at, next, runs};
 use crate::program::{Events, Running, ask, run_file};
 use crate::proxy::Proxy;
@@ -103,7 +103,7 @@ fn clean(folder: &std::path::Path) -> BTreeMap<String, usize> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one_effect_in_order() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::unruly(&server.url(), SeededDice::new(7));
     let folder = organism(&server.url());
     let mut running = Running::organism(folder.path());
@@ -150,7 +150,7 @@ async fn d7_deliveries_and_replies_that_come_twice_and_in_another_order_have_one
 }
 
 /// Sends a reply without waiting for its receipts, which arrive at the subscription.
-async fn throws(worker: &over_nats::Worker, held: &Held, words: &str, inbox: &str) {
+async fn throws(worker: &over_nats::HandWorker, held: &Held, words: &str, inbox: &str) {
     let answer = format!("<answer xmlns=\"{TALK}\">{words}</answer>");
     let subject = held.message.headers.as_ref().unwrap().get("Systole-Reply").unwrap().to_string();
     let word = held.word("reply", "", &answer);
@@ -167,11 +167,12 @@ async fn receipt(ear: &mut (impl Stream<Item = async_nats::Message> + Unpin)) ->
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are_one_each() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), ", in_flight: 12, timeout: 60s");
     let running = runs(folder.path());
     // One worker pulls, and both have the delivery.
-    let (worker, other) = (over_nats::Worker::of(&server).await, over_nats::Worker::of(&server).await);
+    let (worker, other) =
+        (over_nats::HandWorker::of(&server).await, over_nats::HandWorker::of(&server).await);
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
     let threads: Vec<String> =
         (0..12).map(|number| sends(folder.path(), "echo", &number.to_string())).collect();
@@ -216,10 +217,11 @@ async fn d7_replies_in_another_order_twice_and_before_the_receipt_of_another_are
 /// and in either order.
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_a_zombie_that_speaks_before_between_and_behind_the_other_is_refused_each_time() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let folder = folder_at(&server.url(), ", idle: 500ms, timeout: 60s, retry: {backoff: 1ms..1ms}");
     let running = runs(folder.path());
-    let (zombie, worker) = (over_nats::Worker::of(&server).await, over_nats::Worker::of(&server).await);
+    let (zombie, worker) =
+        (over_nats::HandWorker::of(&server).await, over_nats::HandWorker::of(&server).await);
     let mut events = Events::open(&run_file(folder.path()), "", &[]);
     let thread = sends(folder.path(), "echo", "hi");
     let lost = zombie.pulls().await;

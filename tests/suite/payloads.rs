@@ -26,12 +26,7 @@ fn golden() -> Composition {
 
 /// Compares with a file, or writes it.
 fn held(name: &str, found: &[u8]) {
-    let path = Path::new(GOLDEN).join(name);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(&path, found).unwrap();
-    }
-    let expected = fs::read(&path).unwrap_or_default();
-    assert_eq!(String::from_utf8_lossy(found), String::from_utf8_lossy(&expected), "{name}");
+    crate::golden::golden(Path::new(GOLDEN).join(name), found);
 }
 
 /// A source around a file and named schemas, without a disk.

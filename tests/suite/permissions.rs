@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::broker::KEY;
+use crate::golden::golden;
 use crate::organism::folder;
 use crate::program::{Ran, systole, systole_with};
 
@@ -47,11 +48,7 @@ fn d6_the_rights_are_told_in_words() {
     let folder = house();
     let ran = systole(folder.path(), &["permissions"]);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/permissions.txt");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&kept, &ran.stdout).unwrap();
-    }
-    assert_eq!(std::fs::read_to_string(&kept).unwrap_or_default(), ran.stdout);
+    golden("tests/suite/golden/permissions.txt", &ran.stdout);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     let ran = systole(folder.path(), &["permissions", "--json"]);
     let told: Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use crate::audit_stage::{Part, cast};
+use crate::audit_stage::{Actor, cast};
 use crate::organism::folder;
 use crate::program::{Ran, systole, systole_with_stdin};
 
@@ -263,8 +263,8 @@ fn a_call_that_ends_at_a_budget_is_told_in_the_words_of_the_log() {
     let call = "'<search xmlns=\"urn:t\">login</search>'";
     let turns = format!("env: {{TURN_1: {call}, TURN_2: {call}, TURN_3: {call}, TURN_4: {call}}}");
     let house = cast(&[
-        Part("planner", "ask", "answer", &["peers: [search]", "turns: 5", &turns]),
-        Part("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
+        Actor("planner", "ask", "answer", &["peers: [search]", "turns: 5", &turns]),
+        Actor("search", "search", "found", &["env: {TURN_1: '<found xmlns=\"urn:t\">x</found>'}"]),
     ]);
     let ran = systole(house.path(), &["ask", "--to", "planner", "--set", "budgets.messages=1", "hi"]);
     let words = "error: budget.messages: planner gave no final in its last turn, 3, after its messages were used up\n";

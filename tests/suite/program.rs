@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use systole::runtime::runfile::RunFile;
 use tokio::time::Instant;
 
@@ -23,6 +24,18 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// The JSON values that it printed, one in each line.
+    pub(crate) fn json_lines(&self) -> Vec<Value> {
+        self.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+
+    /// The kind and the code of each record that `systole log --json` printed.
+    pub(crate) fn kinds(&self) -> Vec<String> {
+        let part = |record: &Value, name: &str| record[name].as_str().unwrap_or("").to_owned();
+        let both = |record: &Value| format!("{}/{}", part(record, "kind"), part(record, "code"));
+        self.json_lines().iter().map(both).collect()
+    }
+
     /// Whether it gave up since the brokers were too slow, or chose a leader; both happen on a busy machine.
     fn met_a_slow_broker(&self) -> bool {
         let signs = ["bus.unreachable", "temporarily unavailable", "ingress.unavailable"];

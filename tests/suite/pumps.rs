@@ -6,7 +6,7 @@ use std::path::Path;
 use rustix::process::Signal;
 use tokio::time::Instant;
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::program::{Answer, PATIENCE, Ran, Running, ask, run_file, systole};
 use crate::proxy::{Proxy, Way};
 
@@ -18,7 +18,7 @@ done
 ";
 
 /// A machine with a pump of the organism.
-pub(crate) fn machine(server: &Server, more: &str) -> tempfile::TempDir {
+pub(crate) fn machine(server: &NatsServer, more: &str) -> tempfile::TempDir {
     machine_at(&server.url(), more)
 }
 
@@ -67,7 +67,7 @@ fn threads(folder: &Path) -> String {
 
 #[test]
 fn d8_a_second_pump_continues_after_a_killed_one_and_a_suspended_pump_has_no_effect() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let (first, second) = (machine(&server, "durability: relaxed"), machine(&server, "durability: relaxed"));
     let one = Running::organism(first.path());
     assert_eq!(asked(first.path()).stdout, "heard\n");
@@ -112,12 +112,12 @@ fn d8_a_second_pump_continues_after_a_killed_one_and_a_suspended_pump_has_no_eff
 
 #[test]
 fn d7_a_broker_that_may_lose_commits_is_refused_unless_the_file_says_so() {
-    let synced = Server::with("http: \"127.0.0.1:-1\"\n");
+    let synced = NatsServer::with("http: \"127.0.0.1:-1\"\n");
     let page = synced.monitor();
     let folder = machine(&synced, &format!("monitor: \"http://{page}\""));
     assert_eq!(asked(folder.path()).stdout, "heard\n");
 
-    let lazy = Server::whole(
+    let lazy = NatsServer::whole(
         "jetstream { store_dir: \"STORE\" }\nhttp: \"127.0.0.1:-1\"\nlisten: \"127.0.0.1:-1\"\n",
     );
     let folder = machine(&lazy, &format!("monitor: \"http://{}\"", lazy.monitor()));
@@ -137,7 +137,7 @@ fn d7_a_broker_that_may_lose_commits_is_refused_unless_the_file_says_so() {
 
 #[test]
 fn d7_without_a_broker_senders_get_an_error_and_accepted_messages_are_written_later() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let folder = machine(&server, "durability: relaxed");
     let one = Running::organism(folder.path());
     assert_eq!(asked(folder.path()).stdout, "heard\n");
@@ -163,7 +163,7 @@ fn d7_without_a_broker_senders_get_an_error_and_accepted_messages_are_written_la
 
 #[test]
 fn a_log_that_its_broker_has_lost_is_not_begun_anew_beside_its_copy() {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let folder = machine(&server, "durability: relaxed");
     assert_eq!(asked(folder.path()).stdout, "heard\n");
     server.kill();
@@ -180,7 +180,7 @@ fn a_log_that_its_broker_has_lost_is_not_begun_anew_beside_its_copy() {
 
 #[test]
 fn c11_the_same_key_meets_its_first_receipt_at_another_pump() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let (first, second) = (machine(&server, "durability: relaxed"), machine(&server, "durability: relaxed"));
     let one = Running::organism(first.path());
     let taken = question(first.path(), "k-1");
@@ -196,7 +196,7 @@ fn c11_the_same_key_meets_its_first_receipt_at_another_pump() {
 
 #[test]
 fn d7_a_pump_that_is_cut_off_has_no_effect_and_stands_by_when_it_is_back() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let proxy = Proxy::to(&server.url());
     let far = machine_at(&proxy.url(), "durability: relaxed");
     let path = far.path().join("organism.yaml");

@@ -73,11 +73,7 @@ fn wrapped(text: &str) -> String {
 
 #[test]
 fn the_page_of_codes_is_the_table_of_codes() {
-    let page = codes_page();
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(CODES, &page).unwrap();
-    }
-    assert_eq!(fs::read_to_string(CODES).unwrap_or_default(), page, "SYSTOLE_GOLDEN=1 writes {CODES} again");
+    crate::golden::golden(CODES, codes_page());
 }
 
 #[test]

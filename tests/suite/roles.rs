@@ -10,7 +10,7 @@ use rustix::process::Signal;
 use systole_mock_model::{MockModel, MockOptions, MockScript};
 use tokio::time::Instant;
 
-use crate::broker::Server;
+use crate::broker::NatsServer;
 use crate::organism::folder;
 use crate::program::{Events, PATIENCE, Ran, Running, ask, run_file, systole, systole_with};
 use crate::session::untimed;
@@ -30,7 +30,6 @@ for line in sys.stdin:
     words = message[1].findtext(N + "of")
     if words.startswith("hold"):
         with socket.create_connection(("127.0.0.1", int(os.environ["DOOR"]))) as door:
-            door.sendall(b"here\n")
             door.makefile().readline()
     if words.startswith("die"):
         print("the drawer is stuck", file=sys.stderr)
@@ -41,21 +40,34 @@ for line in sys.stdin:
 "#;
 
 /// The place where the program waits until it may continue.
-pub(crate) struct Door(TcpListener);
+pub(crate) struct ProgramGate(TcpListener);
 
-impl Door {
-    pub(crate) fn open() -> Door {
-        Door(TcpListener::bind("127.0.0.1:0").unwrap())
+impl ProgramGate {
+    pub(crate) fn open() -> ProgramGate {
+        ProgramGate(TcpListener::bind("127.0.0.1:0").unwrap())
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.0.local_addr().unwrap().port()
     }
 
     /// Waits until a program is there.
     pub(crate) fn comes(&self) -> TcpStream {
         let caller = self.0.accept().unwrap().0;
         caller.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut here = String::new();
-        BufReader::new(&caller).read_line(&mut here).unwrap();
-        assert_eq!(here, "here\n");
         caller
+    }
+
+    /// From now on every program may continue.
+    pub(crate) fn stays_open(self) {
+        std::thread::spawn(move || {
+            for mut caller in self.0.incoming().flatten() {
+                // A caller that was killed hears nothing.
+                let _heard = caller.write_all(b"go on\n");
+                let mut rest = String::new();
+                let _left = BufReader::new(caller).read_line(&mut rest);
+            }
+        });
     }
 }
 
@@ -66,15 +78,15 @@ pub(crate) fn lets_in(mut caller: TcpStream) {
 
 /// An organism in two roles: a folder for its pump, a folder for its listeners, and a broker that accepts no one
 /// else.
-pub(crate) struct House {
-    pub(crate) server: Server,
+pub(crate) struct RoleHouse {
+    pub(crate) server: NatsServer,
     pump: tempfile::TempDir,
     host: tempfile::TempDir,
     pub(crate) mock: MockModel,
 }
 
-fn file(url: &str, model: &str, door: &Door, more: &str) -> String {
-    let door = door.0.local_addr().unwrap().port();
+fn file(url: &str, model: &str, door: &ProgramGate, more: &str) -> String {
+    let door = door.port();
     format!(
         r#"organism: {{name: shop, entry: clerk}}
 bus: {{nats: '{url}', key_env: BUS_KEY}}
@@ -91,9 +103,9 @@ console: {{listen: "127.0.0.1:0"}}
     )
 }
 
-impl House {
+impl RoleHouse {
     /// Builds it; the model answers by this script, and the till has these further keys. Only the broker runs so far.
-    pub(crate) fn build(replies: &str, door: &Door, more: &str) -> House {
+    pub(crate) fn build(replies: &str, door: &ProgramGate, more: &str) -> RoleHouse {
         let script = MockScript::parse(&format!("main-model:\n{replies}")).unwrap();
         let mock =
             MockModel::start(script, MockOptions { key: Some(KEY.to_owned()), ..MockOptions::default() })
@@ -101,7 +113,7 @@ impl House {
         let pump = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", &mock.url(), door, more))]);
         let written = systole(pump.path(), &["permissions", "--role", "pump", "--nats-config"]);
         assert_eq!(written.code, Some(0), "{written:?}");
-        let server = Server::whole(&written.stdout);
+        let server = NatsServer::whole(&written.stdout);
         let yaml = file(&server.url(), &mock.url(), door, more);
         std::fs::write(pump.path().join("organism.yaml"), &yaml).unwrap();
         let host = folder(&[("organism.yaml", &yaml), ("till.py", TILL)]);
@@ -110,7 +122,7 @@ impl House {
             let key = Path::new("keys").join(key);
             std::fs::copy(pump.path().join(&key), host.path().join(&key)).unwrap();
         }
-        House { server, pump, host, mock }
+        RoleHouse { server, pump, host, mock }
     }
 
     /// A client with that key.
@@ -195,15 +207,12 @@ impl House {
 
     /// The records of a thread.
     pub(crate) fn records(&self, thread: &str) -> Vec<serde_json::Value> {
-        let ran = self.systole(&["log", thread, "--json"]);
-        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        self.systole(&["log", thread, "--json"]).json_lines()
     }
 
     /// Their kinds and codes, in order.
     pub(crate) fn told(&self, thread: &str) -> Vec<String> {
-        let part = |record: &serde_json::Value, name: &str| record[name].as_str().unwrap_or("").to_owned();
-        let records = self.records(thread);
-        records.iter().map(|record| [part(record, "kind"), part(record, "code")].join("/")).collect()
+        self.systole(&["log", thread, "--json"]).kinds()
     }
 }
 
@@ -226,7 +235,7 @@ const RECKONS: &str = "- {say: I look., call: {sum: {of: apples}}}\n- {say: Done
 
 #[test]
 fn d2_an_agent_and_a_program_work_in_other_processes_and_the_pump_needs_neither_key_nor_program() {
-    let house = House::build(RECKONS, &Door::open(), ", in_flight: 4");
+    let house = RoleHouse::build(RECKONS, &ProgramGate::open(), ", in_flight: 4");
     let pump = house.pumps();
     // One process for each; the second till shares the name.
     let hosts = ["clerk", "till", "till"].map(|name| house.hosts_one(name));
@@ -254,7 +263,7 @@ fn d2_an_agent_and_a_program_work_in_other_processes_and_the_pump_needs_neither_
 
 #[test]
 fn d2_a_host_that_is_there_first_waits_for_broker_and_pump() {
-    let mut house = House::build(RECKONS, &Door::open(), "");
+    let mut house = RoleHouse::build(RECKONS, &ProgramGate::open(), "");
     house.server.kill();
     let mut host = house.hosts(&[]);
     host.says("the broker is away");
@@ -269,8 +278,8 @@ fn d2_a_host_that_is_there_first_waits_for_broker_and_pump() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn d7_after_a_restart_of_broker_and_pump_a_long_call_on_a_host_is_one_attempt() {
-    let door = Door::open();
-    let mut house = House::build(SILENT, &door, "");
+    let door = ProgramGate::open();
+    let mut house = RoleHouse::build(SILENT, &door, "");
     let (mut pump, mut host) = (house.pumps(), house.hosts_one("till"));
     for round in 0..2 {
         let mut events = house.events("");
@@ -308,8 +317,8 @@ fn failed(records: &[serde_json::Value]) -> Vec<(String, String)> {
 #[test]
 fn d1_a_crash_on_a_host_is_reported_in_the_same_words_as_a_local_crash() {
     // A program that waits there never continues.
-    let door = Door::open();
-    let house = House::build(SILENT, &door, ", idle: 2s");
+    let door = ProgramGate::open();
+    let house = RoleHouse::build(SILENT, &door, ", idle: 2s");
     let pump = house.pumps();
     let mut host = house.hosts_one("till");
     let falls = |events: &mut Events, words: &str| {
@@ -339,7 +348,7 @@ fn d1_a_crash_on_a_host_is_reported_in_the_same_words_as_a_local_crash() {
 
 #[test]
 fn d2_what_cannot_be_run_so_is_refused_with_the_fix() {
-    let house = House::build(SILENT, &Door::open(), "");
+    let house = RoleHouse::build(SILENT, &ProgramGate::open(), "");
     let refused = |options: &[&str], code: i32, wanted: &[&str]| {
         let ran = house.hosts(options).end();
         assert_eq!(ran.code, Some(code), "{options:?}: {ran:?}");

@@ -7,12 +7,12 @@ use rustix::process::Signal;
 use std::net::TcpStream;
 
 use crate::program::{Events, Ran, Running};
-use crate::roles::{Door, House, SILENT, comes, lets_in, stops};
+use crate::roles::{ProgramGate, RoleHouse, SILENT, comes, lets_in, stops};
 
 /// A house whose till holds a delivery at its host, and does not answer by itself.
 struct AtWork {
-    door: Door,
-    house: House,
+    door: ProgramGate,
+    house: RoleHouse,
     pump: Running,
     host: Running,
     events: Events,
@@ -22,8 +22,8 @@ struct AtWork {
 
 impl AtWork {
     fn with(more: &str) -> AtWork {
-        let door = Door::open();
-        let house = House::build(SILENT, &door, more);
+        let door = ProgramGate::open();
+        let house = RoleHouse::build(SILENT, &door, more);
         let (pump, host) = (house.pumps(), house.hosts_one("till"));
         let events = house.events("");
         let thread = house.sends("hold this");
@@ -49,7 +49,7 @@ impl AtWork {
 
 #[test]
 fn d7_after_a_host_is_killed_during_a_model_call_a_person_decides() {
-    let house = House::build("- {hang: true}\n- {say: Done.}\n", &Door::open(), "");
+    let house = RoleHouse::build("- {hang: true}\n- {say: Done.}\n", &ProgramGate::open(), "");
     let pump = house.pumps();
     let host = house.hosts_one("clerk");
     let mut events = house.events("");
@@ -80,8 +80,8 @@ fn d7_what_a_killed_host_had_in_hand_is_done_by_another() {
 
 #[test]
 fn d7_a_pump_that_is_killed_while_a_host_works_takes_one_answer() {
-    let door = Door::open();
-    let house = House::build(SILENT, &door, ", in_flight: 2");
+    let door = ProgramGate::open();
+    let house = RoleHouse::build(SILENT, &door, ", in_flight: 2");
     let pump = house.pumps();
     let mut host = house.hosts_one("till");
     let thread = house.sends("hold this");
@@ -102,7 +102,7 @@ fn d7_a_pump_that_is_killed_while_a_host_works_takes_one_answer() {
 
 #[test]
 fn d7_a_host_that_is_stopped_under_load_loses_nothing_and_doubles_nothing() {
-    let house = House::build(SILENT, &Door::open(), ", in_flight: 8");
+    let house = RoleHouse::build(SILENT, &ProgramGate::open(), ", in_flight: 8");
     let pump = house.pumps();
     let (host, other) = (house.hosts_one("till"), house.hosts_one("till"));
     let mut events = house.events("");

@@ -15,7 +15,7 @@ use systole_core::types::ports::{ArrivedDocument, Lease};
 use systole_core::types::refusal::Refusal;
 use systole_kit::{DocumentLimits, Payload, QName};
 
-use crate::pump::{Stage, composition, name, root};
+use crate::pump::{DecideStage, composition, name, root};
 
 fn case(element: &str, to: Option<&str>) -> Result<(PayloadKind, SchemaId), Refusal> {
     let all = composition();
@@ -202,7 +202,7 @@ fn item_by(all: &Composition, item: &str, judge: &mut dyn Judge) -> JudgedItem {
     let document = format!("<reply xmlns=\"urn:systole:listener:v1\" delivery=\"d\">{item}</reply>");
     let speech = ArrivedDocument::Bytes(document.into_bytes());
     let word = speech.read(&DocumentLimits::default()).unwrap();
-    let lease = Stage::new().lease(&root(), "1", 1, 1);
+    let lease = DecideStage::new().lease(&root(), "1", 1, 1);
     let lease = Arc::new(Lease { listener: name("agent"), ..Lease::clone(&lease) });
     let judged = admit::judge_word(all, lease, word, &speech, primitives::reading, judge);
     let JudgedContent::Items(items) = judged.said else { panic!("items") };

@@ -8,8 +8,8 @@ use rustix::process::Signal;
 use systole::runtime::runfile::RunFile;
 use systole_core::types::record::{Record, RecordKind};
 
-use crate::broker::Server;
-use crate::equal_logs::Log;
+use crate::broker::NatsServer;
+use crate::equal_logs::FinishedLog;
 use crate::over_nats::echo;
 use crate::program::{Events, Running, ask, systole};
 use crate::session::copy;
@@ -172,7 +172,7 @@ fn without_bus(field: &str) -> String {
 fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
     let mut compared = 0;
     for example in &examples() {
-        let server = Server::start();
+        let server = NatsServer::start();
         let nats = format!("bus.nats={}", server.url());
         let (_near_folder, near) = example.plays(&[]);
         // The listeners' files are in their own folder.
@@ -188,7 +188,7 @@ fn d1_every_example_has_the_same_log_in_one_process_and_in_two_roles() {
         let ended = host.end();
         assert_eq!(ended.code, Some(0), "{ended:?}");
         rests(pump, folder.path(), &log);
-        let read = |log: &Path| Log::read(log, without_bus).without_places().without_numbers();
+        let read = |log: &Path| FinishedLog::read(log, without_bus).without_places().without_numbers();
         let (records, differences) = read(&near).against(&read(&log));
         assert!(differences.is_empty(), "{}:\n{}", example.folder, differences.join("\n"));
         assert!(records >= 2 * example.messages.len(), "{}: {records}", example.folder);
@@ -210,7 +210,7 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
     played.sort();
     assert_eq!(there, played, "each example is played, or it is said why not");
 
-    let server = Server::start();
+    let server = NatsServer::start();
     let nats = format!("log.nats={}", server.url());
     let far = ["--set", &nats, "--set", "log.durability=relaxed"];
     let mut compared = 0;
@@ -220,7 +220,8 @@ fn d1_every_example_has_the_same_log_embedded_and_in_nats() {
         // The copy is made again from the stream, so that the test compares what the broker has.
         remove(&copy);
         rests(example.runs(far_folder.path(), &far), far_folder.path(), &copy);
-        let (records, differences) = Log::read(&near, without_log).against(&Log::read(&copy, without_log));
+        let (records, differences) =
+            FinishedLog::read(&near, without_log).against(&FinishedLog::read(&copy, without_log));
         assert!(differences.is_empty(), "{}:\n{}", example.folder, differences.join("\n"));
         assert!(records >= 2 * example.messages.len(), "{}: {records}", example.folder);
         println!("{}: {records} records are equal embedded and in NATS", example.folder);
@@ -246,7 +247,7 @@ fn without_carriers(field: &str) -> String {
 }
 
 /// Runs the echo, reached in that way, with further lines of its file, and returns its log at rest.
-fn echoes(server: &Server, reached: &str, more: &str) -> (tempfile::TempDir, PathBuf) {
+fn echoes(server: &NatsServer, reached: &str, more: &str) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let file = [
         "organism: {name: shop, entry: echo}\nlisteners:\n  echo: {",
@@ -272,17 +273,17 @@ fn echoes(server: &Server, reached: &str, more: &str) -> (tempfile::TempDir, Pat
 
 #[test]
 fn d1_a_listener_has_the_same_log_as_a_program_and_over_nats() {
-    let server = Server::start();
+    let server = NatsServer::start();
     let bus = format!("bus: {{nats: \"{}\"}}\n", server.url());
     let (_program, near) = echoes(&server, "run: [python3, echo.py, none, shop, echo]", "");
     let (_over_nats, far) = echoes(&server, "nats: true", &bus);
     // Another broker: a stream of deliveries belongs to one log.
-    let other = Server::start();
+    let other = NatsServer::start();
     let kept = format!("log: {{nats: \"{}\", durability: relaxed}}\n", other.url());
     let (_both, farthest) = echoes(&other, "nats: true", &kept);
-    let near = Log::read(&near, without_carriers);
+    let near = FinishedLog::read(&near, without_carriers);
     for (what, log) in [("over NATS", far), ("over NATS, and its log too", farthest)] {
-        let (records, differences) = near.against(&Log::read(&log, without_carriers));
+        let (records, differences) = near.against(&FinishedLog::read(&log, without_carriers));
         assert!(differences.is_empty(), "{what}:\n{}", differences.join("\n"));
         assert!(records >= 8, "{records}");
         println!("{records} records are equal as a program and {what}");
@@ -290,14 +291,14 @@ fn d1_a_listener_has_the_same_log_as_a_program_and_over_nats() {
 }
 
 /// The compared records of a log.
-fn told(log: &Log) -> Vec<usize> {
+fn told(log: &FinishedLog) -> Vec<usize> {
     let is_told = |at: &usize| !log.records[*at].header.thread.is_sys();
     (0..log.records.len()).filter(is_told).collect()
 }
 
 /// Checks that a log with that change differs, in that part if one is named.
 #[track_caller]
-fn seen(log: &Log, part: &str, change: impl FnOnce(&mut Vec<Record>)) {
+fn seen(log: &FinishedLog, part: &str, change: impl FnOnce(&mut Vec<Record>)) {
     let mut changed = log.clone();
     change(&mut changed.records);
     for (one, other) in [(log, &changed), (&changed, log)] {
@@ -319,7 +320,7 @@ fn five_more(text: &str, begin: &str) -> String {
 fn d1_a_record_that_is_missing_and_a_byte_that_is_another_are_seen() {
     let team = examples().into_iter().find(|example| example.folder == "team").unwrap();
     let (_folder, path) = team.plays(&[]);
-    let log = Log::read(&path, without_log);
+    let log = FinishedLog::read(&path, without_log);
     assert_eq!(log.against(&log.clone()), (told(&log).len(), vec![]));
     for at in told(&log) {
         seen(&log, "log has it: ", |records| drop(records.remove(at)));

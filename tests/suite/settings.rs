@@ -8,6 +8,7 @@ use systole::config;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
+use crate::golden::golden;
 use crate::program::{Running, systole};
 
 const GOLDEN: &str = "tests/suite/golden/settings.txt";
@@ -185,10 +186,7 @@ fn what_is_set_wrongly_is_reported_as_written_down() {
         page += &format!("$ systole check{}\n{refused}\n", typed.concat());
     }
     assert!(page.lines().all(|line| line.starts_with('$') || line.chars().count() <= 80), "{page}");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(GOLDEN, &page).unwrap();
-    }
-    assert_eq!(page, fs::read_to_string(GOLDEN).unwrap_or_default());
+    golden(GOLDEN, page);
 }
 
 proptest::proptest! {

@@ -38,7 +38,7 @@ pub(crate) const QUICK: CarrierWaits = CarrierWaits {
     proof_ms: 1_000,
 };
 
-pub(crate) struct Stage {
+pub(crate) struct CarrierStage {
     pub(crate) carriers: Carriers,
     pub(crate) reports: mpsc::Receiver<CarrierReport>,
 }
@@ -108,7 +108,7 @@ impl Cast {
     }
 
     /// Starts the listener, under the name `echo`.
-    pub(crate) fn start(self) -> Stage {
+    pub(crate) fn start(self) -> CarrierStage {
         let (reports, receiver) = mpsc::channel(REPORTS);
         let echo = Listener {
             name: name("echo"),
@@ -156,11 +156,11 @@ impl Cast {
             receipts: Arc::new(NoReceipts),
         };
         let carriers = Carriers::start(&composition, equipment, reports).unwrap();
-        Stage { carriers, reports: receiver }
+        CarrierStage { carriers, reports: receiver }
     }
 }
 
-impl Stage {
+impl CarrierStage {
     /// Hands over a request under that token.
     pub(crate) fn hand(&self, delivery: &str) {
         self.hand_to("echo", delivery);
@@ -199,7 +199,7 @@ impl Stage {
     }
 
     /// Waits for the listener to be up.
-    pub(crate) async fn joined(mut self) -> Stage {
+    pub(crate) async fn joined(mut self) -> CarrierStage {
         self.expect("joined", "").await;
         self
     }

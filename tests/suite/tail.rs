@@ -63,20 +63,20 @@ impl LogReader for Counted {
 }
 
 /// A growing log, with its followers.
-struct Log {
+struct GrowingLog {
     reader: Arc<Counted>,
     author: Author,
     end: watch::Sender<Position>,
     tail: LogTail,
 }
 
-impl Log {
-    fn new() -> Log {
+impl GrowingLog {
+    fn new() -> GrowingLog {
         let reader = Arc::new(Counted { log: MemoryLog::new(), pages: AtomicUsize::new(0) });
         let (end, ends) = watch::channel(Position(0));
         // It ends with the log, or with the test.
         let (tail, _task) = LogTail::of(reader.clone(), ends);
-        Log { reader, author: Author::default(), end, tail }
+        GrowingLog { reader, author: Author::default(), end, tail }
     }
 
     fn grows(&mut self, thread: &ThreadId) -> Position {
@@ -109,7 +109,7 @@ async fn next(following: &mut FollowPosition) -> Vec<Position> {
 
 /// The number of page reads while a thread grows fifty times, with this many followers of another thread.
 async fn pages_beside(idle: usize) -> usize {
-    let mut log = Log::new();
+    let mut log = GrowingLog::new();
     let (quiet, busy) = (root(1), root(2));
     let mut idle: Vec<FollowPosition> =
         (0..idle).map(|_| log.tail.follow(Position(0), Some(quiet.clone()))).collect();
@@ -145,7 +145,7 @@ async fn d5_followers_of_idle_threads_cause_no_reads_of_other_threads() {
 
 #[tokio::test]
 async fn without_followers_nothing_is_read() {
-    let mut log = Log::new();
+    let mut log = GrowingLog::new();
     for _ in 0..10 {
         log.grows(&root(1));
         tokio::task::yield_now().await;
@@ -159,7 +159,7 @@ async fn without_followers_nothing_is_read() {
 
 #[tokio::test]
 async fn a_follower_from_a_position_not_yet_read_gets_only_later_records() {
-    let mut log = Log::new();
+    let mut log = GrowingLog::new();
     let mut all = log.tail.follow(Position(0), None);
     assert!(hears_nothing(&mut all).await);
     // The reader gets no turn in between.
@@ -170,7 +170,7 @@ async fn a_follower_from_a_position_not_yet_read_gets_only_later_records() {
 
 #[tokio::test]
 async fn d5_a_slow_follower_delays_no_other_follower_and_misses_nothing() {
-    let mut log = Log::new();
+    let mut log = GrowingLog::new();
     let (one, below) = (root(1), ThreadId::parse(&format!("{}.below", root(1))).unwrap());
     let mut slow = log.tail.follow(Position(0), Some(one.clone()));
     let mut fast = log.tail.follow(Position(0), None);
@@ -191,7 +191,7 @@ async fn d5_a_slow_follower_delays_no_other_follower_and_misses_nothing() {
     assert_eq!(seen, own, "each once, in order");
     let position = log.grows(&one);
     assert_eq!(next(&mut slow).await, [position]);
-    let Log { end, .. } = log;
+    let GrowingLog { end, .. } = log;
     drop(end);
     assert!(slow.next().await.unwrap().is_none());
 }

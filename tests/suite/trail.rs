@@ -13,7 +13,7 @@ use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
 use systole_core::types::record::{Header, MessageRole, RecordCode, RecordKind, TimerEffect, head_zero};
 use systole_core::types::time::Millis;
 
-use super::audit_stage::{Part, cast, flat, narrow, payload};
+use super::audit_stage::{Actor, cast, flat, narrow, payload};
 use crate::log_records::bare;
 use crate::program::{Running, systole};
 use crate::shaky_log::Shaky;
@@ -198,7 +198,7 @@ const GATE: &str = "read line < gate\ncat > /dev/null\necho '<dug xmlns=\"urn:t\
 #[test]
 fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_before() {
     let keys = ["run: [sh, gate.sh]", "mode: once", "approval: {when: always}"];
-    let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &keys)]);
     std::fs::write(folder.path().join("gate.sh"), GATE).unwrap();
     gate(folder.path());
     for (name, text) in [("one.xml", "one"), ("two.xml", "two")] {
@@ -230,7 +230,7 @@ fn c12_an_answer_that_had_to_wait_is_due_to_its_own_message_and_names_the_one_be
 
 #[test]
 fn c12_the_trail_of_an_end_or_a_refusal_leads_to_the_client_that_caused_it() {
-    let folder = cast(&[Part("search", "search", "found", &["timeout: 1h"])]);
+    let folder = cast(&[Actor("search", "search", "found", &["timeout: 1h"])]);
     std::fs::write(folder.path().join("good.xml"), payload("search", "x")).unwrap();
     std::fs::write(folder.path().join("bad.xml"), payload("serch", "the hidden word")).unwrap();
     let organism = Running::organism(folder.path());
@@ -254,7 +254,7 @@ fn c12_the_trail_of_an_end_or_a_refusal_leads_to_the_client_that_caused_it() {
 
 #[test]
 fn c12_missing_records_are_reported_with_the_fix_and_damage_is_never_shown_as_a_cause() {
-    let folder = cast(&[Part("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
     std::fs::write(folder.path().join("dig.xml"), payload("dig", "here")).unwrap();
     assert_eq!(systole(folder.path(), &["trail"]).code, Some(5), "nothing has run");
     assert_eq!(systole(folder.path(), &["send", "--file", "dig.xml"]).code, Some(0));

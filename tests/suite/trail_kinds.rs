@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use systole_core::types::ids::{Key, Name, ThreadId};
 
-use super::audit_stage::{Part, cast, flat, payload};
+use super::audit_stage::{Actor, cast, flat, payload};
 use super::trail::{links, pairs, told, values};
 use crate::program::{Running, systole};
 
@@ -29,8 +29,7 @@ fn with(folder: &Path, keys: &str) {
 
 /// The records of a thread.
 fn records(folder: &Path, thread: &str) -> Vec<Value> {
-    let log = systole(folder, &["log", thread, "--json"]);
-    log.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    systole(folder, &["log", thread, "--json"]).json_lines()
 }
 
 /// The place of the first record of a thread with that code.
@@ -60,8 +59,8 @@ fn c12_a_word_to_a_child_and_its_end_lead_to_the_items_of_the_thread_above() {
         "<planned xmlns=\"urn:t\">done</planned>",
     ]);
     let folder = cast(&[
-        Part("planner", "plan", "planned", &["peers: [search]", "turns: 6", &env]),
-        Part("search", "search", "found", &["turns: 4"]),
+        Actor("planner", "plan", "planned", &["peers: [search]", "turns: 6", &env]),
+        Actor("search", "search", "found", &["turns: 4"]),
     ]);
     assert_eq!(sends(folder.path(), "plan", "k1"), 0);
     let (root, child) = (root("k1").to_string(), child.to_string());
@@ -84,9 +83,9 @@ fn c12_an_item_for_several_takers_is_due_to_the_turn_of_its_sender_and_each_answ
     let dug = |text: &str| turns(&[&payload("dug", text)]);
     let plan = turns(&[&payload("dig", "here"), &payload("planned", "done")]);
     let folder = cast(&[
-        Part("planner", "plan", "planned", &["peers: [north, south]", "turns: 3", &plan]),
-        Part("north", "dig", "dug", &[&dug("one")]),
-        Part("south", "dig", "dug", &[&dug("two")]),
+        Actor("planner", "plan", "planned", &["peers: [north, south]", "turns: 3", &plan]),
+        Actor("north", "dig", "dug", &[&dug("one")]),
+        Actor("south", "dig", "dug", &[&dug("two")]),
     ]);
     with(folder.path(), "broadcast: {dig: all}");
     assert_eq!(sends(folder.path(), "plan", "k1"), 0);
@@ -110,7 +109,7 @@ const FLAKY: &str = "cat > /dev/null\n\
 #[test]
 fn c12_the_attempt_that_gave_an_answer_is_reported() {
     let keys = ["run: [sh, flaky.sh]", "mode: once", "retry: {attempts: 2, backoff: 10ms..10ms}"];
-    let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &keys)]);
     std::fs::write(folder.path().join("flaky.sh"), FLAKY).unwrap();
     assert_eq!(sends(folder.path(), "dig", "k1"), 0);
     assert_eq!(links(folder.path(), &[]), pairs(&[("@3", "turn"), ("@1", "door")]));
@@ -123,7 +122,7 @@ fn c12_the_attempt_that_gave_an_answer_is_reported() {
 #[test]
 fn c12_what_a_person_put_in_the_place_of_a_payload_is_named() {
     let keys = ["approval: {when: always}", "env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"];
-    let folder = cast(&[Part("dig", "dig", "dug", &keys)]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &keys)]);
     std::fs::write(folder.path().join("other.xml"), payload("dig", "elsewhere")).unwrap();
     std::fs::write(folder.path().join("sent.xml"), payload("dig", "here")).unwrap();
     let organism = Running::organism(folder.path());

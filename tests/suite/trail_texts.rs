@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::audit_stage::{Part, cast, flat, payload};
+use super::audit_stage::{Actor, cast, flat, payload};
 use super::trail::{team, told, values};
 use crate::organism::folder;
 use crate::program::systole;
@@ -124,7 +124,7 @@ fn c12_a_text_that_markup_splits_is_found_with_a_blank_for_the_tag_and_attribute
 
 #[test]
 fn c12_a_text_deep_in_a_large_body_is_found() {
-    let folder = cast(&[Part("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
+    let folder = cast(&[Actor("dig", "dig", "dug", &["env: {TURN_1: '<dug xmlns=\"urn:t\">gold</dug>'}"])]);
     let large = format!("{}a coin of Nero's", "earth ".repeat(40_000));
     std::fs::write(folder.path().join("large.xml"), payload("dig", &large)).unwrap();
     std::fs::write(folder.path().join("small.xml"), payload("dig", "a coin of Nero's")).unwrap();

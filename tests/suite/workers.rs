@@ -16,7 +16,7 @@ use systole_kit::stdio::Turn;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::broker::{Server, python};
+use crate::broker::{NatsServer, python};
 use crate::organism::folder;
 use crate::program::{Events, PATIENCE, Ran, Running, ask, lines, run_file, systole, systole_with};
 
@@ -25,8 +25,8 @@ pub(crate) const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
 pub(crate) const KIND: &str = "SYSTOLE_TEST_WORKER";
 
 /// A broker with the written configuration, the keys, and an organism that runs over it.
-pub(crate) struct House {
-    pub(crate) server: Server,
+pub(crate) struct WorkerHouse {
+    pub(crate) server: NatsServer,
     folder: tempfile::TempDir,
     running: Option<Running>,
 }
@@ -37,22 +37,22 @@ pub(crate) fn file(url: &str, more: &str) -> String {
     )
 }
 
-impl House {
+impl WorkerHouse {
     /// Opens it, with more keys for the listeners.
-    pub(crate) fn open(more: &str) -> House {
-        let mut house = House::still(more);
+    pub(crate) fn open(more: &str) -> WorkerHouse {
+        let mut house = WorkerHouse::still(more);
         house.starts();
         house
     }
 
     /// The same without the organism, which has never run.
-    pub(crate) fn still(more: &str) -> House {
+    pub(crate) fn still(more: &str) -> WorkerHouse {
         let folder = folder(&[("organism.yaml", &file("nats://127.0.0.1:4222", more))]);
         let written = systole(folder.path(), &["permissions", "--nats-config"]);
         assert_eq!(written.code, Some(0), "{written:?}");
-        let server = Server::whole(&written.stdout);
+        let server = NatsServer::whole(&written.stdout);
         std::fs::write(folder.path().join("organism.yaml"), file(&server.url(), more)).unwrap();
-        House { server, folder, running: None }
+        WorkerHouse { server, folder, running: None }
     }
 
     pub(crate) fn starts(&mut self) {
@@ -161,12 +161,7 @@ impl House {
     }
 
     pub(crate) fn told_of(&self, thread: &str) -> Vec<String> {
-        let ran = self.systole(&["log", thread, "--json"]);
-        let line = |line: &str| {
-            let record: serde_json::Value = serde_json::from_str(line).unwrap();
-            format!("{}/{}", record["kind"].as_str().unwrap(), record["code"].as_str().unwrap_or(""))
-        };
-        ran.stdout.lines().map(line).collect()
+        self.systole(&["log", thread, "--json"]).kinds()
     }
 }
 
@@ -312,23 +307,23 @@ pub(crate) fn answer(words: &str) -> Payload {
 }
 
 /// A gate in an author's function: it reports each arrival, and lets one pass for each signal.
-pub(crate) struct Gate {
+pub(crate) struct TurnGate {
     came: Mutex<Receiver<String>>,
     open: SyncSender<()>,
 }
 
-pub(crate) struct Door {
+pub(crate) struct TurnDoor {
     came: SyncSender<String>,
     open: Mutex<Receiver<()>>,
 }
 
-pub(crate) fn gate() -> (Gate, Door) {
+pub(crate) fn gate() -> (TurnGate, TurnDoor) {
     // More than any test here sends.
     let ((came, comes), (open, opened)) = (sync_channel(100), sync_channel(100));
-    (Gate { came: Mutex::new(comes), open }, Door { came, open: Mutex::new(opened) })
+    (TurnGate { came: Mutex::new(comes), open }, TurnDoor { came, open: Mutex::new(opened) })
 }
 
-impl Gate {
+impl TurnGate {
     pub(crate) fn comes(&self) -> String {
         self.came.lock().unwrap().recv_timeout(PATIENCE).expect("no request came")
     }
@@ -338,7 +333,7 @@ impl Gate {
     }
 }
 
-impl Door {
+impl TurnDoor {
     pub(crate) fn pass(&self, turn: &Turn<'_>) {
         self.came.send(turn.request().text()).unwrap();
         self.open.lock().unwrap().recv_timeout(PATIENCE).expect("the test does not open it");

@@ -96,7 +96,7 @@ pub struct MockModel {
 }
 
 #[derive(Clone, Debug)]
-struct House {
+struct MockState {
     ledger: Arc<Ledger>,
     rules: Arc<Rules>,
     go: watch::Sender<bool>,
@@ -129,7 +129,7 @@ impl MockModel {
         };
         let ledger = Arc::new(Ledger::new(script, file));
         let go = watch::Sender::new(false);
-        let house = House { ledger: ledger.clone(), rules: Arc::new(rules), go: go.clone() };
+        let house = MockState { ledger: ledger.clone(), rules: Arc::new(rules), go: go.clone() };
         let (stop, stopped) = oneshot::channel();
         let work = move || {
             runtime.block_on(serve(Door(listener), house, stopped));
@@ -206,7 +206,7 @@ impl Drop for MockModel {
     }
 }
 
-async fn serve(door: Door, house: House, stopped: oneshot::Receiver<()>) {
+async fn serve(door: Door, house: MockState, stopped: oneshot::Receiver<()>) {
     let router = Router::new().fallback(answer).with_state(house);
     let service = router.into_make_service_with_connect_info::<Scissors>();
     let mut serving = std::pin::pin!(axum::serve(door, service).into_future());
@@ -222,7 +222,7 @@ async fn serve(door: Door, house: House, stopped: oneshot::Receiver<()>) {
 }
 
 async fn answer(
-    State(house): State<House>,
+    State(house): State<MockState>,
     ConnectInfo(scissors): ConnectInfo<Scissors>,
     request: Request,
 ) -> Response {

@@ -50,7 +50,7 @@ impl Sent {
 const BEGINNING_MS: u64 = 1_767_225_600_000;
 
 /// The outside as hearts see it, over all lives of a run.
-pub(crate) struct Outside {
+pub(crate) struct SimulatedPorts {
     seed: u64,
     drawn: AtomicU64,
     ticks_ms: AtomicU64,
@@ -62,9 +62,9 @@ pub(crate) struct Outside {
     sent: Mutex<Vec<Sent>>,
 }
 
-impl Outside {
-    pub(crate) fn new(seed: u64) -> Outside {
-        Outside {
+impl SimulatedPorts {
+    pub(crate) fn new(seed: u64) -> SimulatedPorts {
+        SimulatedPorts {
             seed,
             drawn: AtomicU64::new(0),
             ticks_ms: AtomicU64::new(0),
@@ -114,7 +114,7 @@ impl Outside {
     }
 }
 
-impl Clock for Outside {
+impl Clock for SimulatedPorts {
     fn now(&self) -> Millis {
         let wall = BEGINNING_MS + self.ticks().0;
         Millis(wall.saturating_add_signed(self.set_by_ms.load(Ordering::Relaxed)))
@@ -125,14 +125,14 @@ impl Clock for Outside {
     }
 }
 
-impl Seeds for Outside {
+impl Seeds for SimulatedPorts {
     fn draw(&self) -> Seed {
         let number = self.drawn.fetch_add(1, Ordering::Relaxed);
         Seed((u128::from(self.seed) << 64 | u128::from(number)).to_be_bytes())
     }
 }
 
-impl TokenMaker for Outside {
+impl TokenMaker for SimulatedPorts {
     fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
         let (turn, attempt) = (turn.to_string(), attempt.to_string());
         LeaseToken([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
@@ -144,7 +144,7 @@ impl TokenMaker for Outside {
     }
 }
 
-impl Carrier for Outside {
+impl Carrier for SimulatedPorts {
     fn hand(&self, delivery: Delivery) {
         self.send(Sent::Handed(delivery));
     }
@@ -158,7 +158,7 @@ impl Carrier for Outside {
     }
 }
 
-impl WaitingSenders for Outside {
+impl WaitingSenders for SimulatedPorts {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         self.send(Sent::Receipt(ticket, receipt, position));
     }
@@ -172,7 +172,7 @@ impl WaitingSenders for Outside {
     }
 }
 
-impl StepObserver for Outside {
+impl StepObserver for SimulatedPorts {
     fn passed(&self, _: PumpStep) {
         if self.steps_left.fetch_sub(1, Ordering::Relaxed) == 1 {
             self.dead.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 
 use rustix::process::Signal;
 
-use super::house::{Critic, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic};
 use crate::program::{PATIENCE, ask as knock, run_file};
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
@@ -36,13 +36,13 @@ pub(super) const XML: [&str; 9] = [
 ];
 
 /// Kills the organism at the request with this number, and lets another organism go on.
-pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
+pub(super) fn rebuilt_at(plan: &AgentPlan<'_>, said: &[&str], at: usize) {
     let (form, dialect) = (plan.form, plan.dialect);
     let mut replies: Vec<String> = said.iter().map(|reply| format!("- {reply}")).collect();
     replies.insert(at, "- {hang: true}".to_owned());
     let replies = replies.join("\n");
     let agent = format!(", on_unknown: retry, turns: 20, attempts: 5{}", plan.agent);
-    let house = House::build(&Plan { replies: &replies, agent: &agent, ..*plan });
+    let house = AgentHouse::build(&AgentPlan { replies: &replies, agent: &agent, ..*plan });
     let organism = house.run();
     let run = run_file(house.path());
     let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
@@ -71,7 +71,7 @@ pub(super) fn rebuilt_at(plan: &Plan<'_>, said: &[&str], at: usize) {
 }
 
 /// The number of the start that follows this one.
-fn next_start(house: &House, seq: u64) -> u64 {
+fn next_start(house: &AgentHouse, seq: u64) -> u64 {
     let records = house.records();
     let starts = records.iter().filter(|record| {
         let h = &record.header;
@@ -82,7 +82,7 @@ fn next_start(house: &House, seq: u64) -> u64 {
     starts.map(|record| record.header.seq).next().unwrap()
 }
 
-pub(super) fn at_every_turn(plan: &Plan<'_>, said: &[&str]) {
+pub(super) fn at_every_turn(plan: &AgentPlan<'_>, said: &[&str]) {
     let turns: Vec<usize> = (1..said.len()).collect();
     std::thread::scope(|scope| {
         for some in turns.chunks(turns.len().div_ceil(2)) {
@@ -93,15 +93,18 @@ pub(super) fn at_every_turn(plan: &Plan<'_>, said: &[&str]) {
 
 #[test]
 fn e18_a_conversation_with_native_calls_is_rebuilt_exactly_at_every_turn() {
-    at_every_turn(&Plan { critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
+    at_every_turn(&AgentPlan { critic: Critic::says(CRITIC), ..AgentPlan::default() }, &NATIVE);
 }
 
 #[test]
 fn e18_a_conversation_with_signed_thoughts_is_rebuilt_exactly_at_every_turn() {
-    at_every_turn(&Plan { form: "anthropic", critic: Critic::says(CRITIC), ..Plan::default() }, &NATIVE);
+    at_every_turn(
+        &AgentPlan { form: "anthropic", critic: Critic::says(CRITIC), ..AgentPlan::default() },
+        &NATIVE,
+    );
 }
 
 #[test]
 fn e18_a_conversation_in_xml_is_made_again_as_it_was_at_every_turn() {
-    at_every_turn(&Plan { dialect: "xml", critic: Critic::says(CRITIC), ..Plan::default() }, &XML);
+    at_every_turn(&AgentPlan { dialect: "xml", critic: Critic::says(CRITIC), ..AgentPlan::default() }, &XML);
 }

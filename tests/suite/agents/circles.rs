@@ -1,7 +1,7 @@
 //! An agent that goes in circles with two listeners at once gets a warning, and ends with a usable report. An agent
 //! that finds something new in each turn goes on, even if it also repeats the same question.
 
-use super::house::{Critic, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic};
 
 /// Each turn is a search and a question to the other agent. The searches repeat after `searches`, the questions after
 /// three.
@@ -20,11 +20,11 @@ fn turns(dialect: &str, number: usize, searches: usize) -> String {
     (1..=number).map(|number| turn(number) + "\n").collect()
 }
 
-fn house(dialect: &str, replies: &str) -> House {
+fn house(dialect: &str, replies: &str) -> AgentHouse {
     let critic = Critic::says("[{say: It is so., times: always}]");
     let agent = ", turns: 12, actions: many";
     let agent = if dialect == "native" { ", turns: 12" } else { agent };
-    House::build(&Plan { dialect, replies, critic, agent, ..Plan::default() })
+    AgentHouse::build(&AgentPlan { dialect, replies, critic, agent, ..AgentPlan::default() })
 }
 
 #[test]

@@ -13,7 +13,7 @@ use systole::edges::log::sqlite;
 use systole::runtime::runfile::random_hex;
 use systole_soak::dice::SeededDice;
 
-use super::house::{House, Plan};
+use super::house::{AgentHouse, AgentPlan};
 use super::reckoning::{self, Field};
 use super::strait::{Hold, Passing, Strait, Until};
 use crate::program::{Events, ask as knock, run_file};
@@ -72,9 +72,9 @@ fn deaths(policy: &str, dialect: &str) {
     // vain for what the tool has found.
     let env = format!("{{DOOR: \"{}\"}}, retry: {{attempts: 100}}", strait.tool().port());
     let replies = if dialect == "native" { NATIVE } else { XML };
-    let plan = Plan { dialect, replies, agent: &agent, env: &env, ..Plan::default() };
-    let plan = Plan { model: ", at_once: 64", strait: Some(&strait), ..plan };
-    let mut field = Field { house: House::build(&plan), asked_by: Vec::new(), questions: 0 };
+    let plan = AgentPlan { dialect, replies, agent: &agent, env: &env, ..AgentPlan::default() };
+    let plan = AgentPlan { model: ", at_once: 64", strait: Some(&strait), ..plan };
+    let mut field = Field { house: AgentHouse::build(&plan), asked_by: Vec::new(), questions: 0 };
     let mut places = Places::new();
     for life in 0..number {
         let (place, hold) = draw(&mut dice, life);
@@ -112,13 +112,13 @@ fn live_and_die(field: &mut Field, strait: &Strait, hold: Hold, dice: &mut Seede
 }
 
 /// The requests for approval that wait, read while no organism runs.
-fn waiting(house: &House) -> Vec<String> {
+fn waiting(house: &AgentHouse) -> Vec<String> {
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();
     persons::waiting(&log).unwrap().iter().map(|waiting| waiting.id.to_string()).collect()
 }
 
 /// A person's decision.
-fn decide(house: &House, id: &str, yes: bool) {
+fn decide(house: &AgentHouse, id: &str, yes: bool) {
     let word = if yes { r#"{"outcome":"approved"}"# } else { r#"{"outcome":"rejected","note":"enough"}"# };
     let json = [("Content-Type", "application/json")];
     let answer = knock(&run_file(house.path()), "POST", &format!("/v1/approvals/{id}"), &json, word);

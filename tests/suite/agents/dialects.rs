@@ -2,7 +2,7 @@
 
 use systole_core::types::record::RecordKind;
 
-use super::house::{Critic, FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic, FORMS};
 use super::nonce::BLANK;
 
 /// The text of the final: markup, quotes and another alphabet.
@@ -29,7 +29,7 @@ fn replies(dialect: &str) -> String {
 }
 
 /// What the agent sent to others, in order: the receiver and the payload.
-fn said(house: &House) -> Vec<(String, String)> {
+fn said(house: &AgentHouse) -> Vec<(String, String)> {
     let records = house.records();
     let own = records.iter().filter(|record| {
         record.header.kind == RecordKind::Message
@@ -50,7 +50,8 @@ fn e8_one_conversation_says_the_same_in_three_dialects() {
         for dialect in ["native", "xml", "xml-final"] {
             let replies = replies(dialect);
             let (replies, critic) = (replies.as_str(), Critic::says("[{say: It is so.}]"));
-            let house = House::build(&Plan { form, dialect, replies, critic, ..Plan::default() });
+            let house =
+                AgentHouse::build(&AgentPlan { form, dialect, replies, critic, ..AgentPlan::default() });
             let ran = house.ask("Where is the moon?");
             let words = format!("{form} {dialect}: {ran:?}\n{}", house.told());
             assert_eq!((ran.code, ran.stdout), (Some(0), format!("{FINAL}\n")), "{words}");

@@ -4,7 +4,7 @@
 use systole_mock_model::AnswerEnd;
 
 use super::again::{XML, at_every_turn};
-use super::house::{Critic, FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic, FORMS};
 
 const EARLY: &str = ", stop_early: true";
 
@@ -15,7 +15,13 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
 - {say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>", chunk: 4, delay: 1ms, endless: true}
 "#;
     for form in FORMS {
-        let house = House::build(&Plan { form, dialect: "xml", replies, agent: EARLY, ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan {
+            form,
+            dialect: "xml",
+            replies,
+            agent: EARLY,
+            ..AgentPlan::default()
+        });
         let ran = house.ask("Where is the moon?");
         let words = format!("{form}: {ran:?}\n{}", house.told());
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "The moon is there.\n"), "{words}");
@@ -43,5 +49,5 @@ fn e2_an_answer_that_never_ends_is_cut_behind_its_action_at_every_provider() {
 #[test]
 fn e2_a_conversation_with_cut_answers_is_rebuilt_exactly_at_every_turn() {
     let critic = Critic::says("[{say: It is so.}]");
-    at_every_turn(&Plan { dialect: "xml", critic, agent: EARLY, ..Plan::default() }, &XML);
+    at_every_turn(&AgentPlan { dialect: "xml", critic, agent: EARLY, ..AgentPlan::default() }, &XML);
 }

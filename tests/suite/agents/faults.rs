@@ -3,7 +3,7 @@
 
 use systole_core::types::record::Record;
 
-use super::house::{Critic, FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic, FORMS};
 
 /// One failure before the correct answer.
 struct Case {
@@ -133,7 +133,7 @@ fn repaired(form: &str, dialect: &str, case: &Case) {
         return;
     }
     let replies = format!("- {first}\n- {done}\n");
-    let house = House::build(&Plan { form, dialect, replies: &replies, ..Plan::default() });
+    let house = AgentHouse::build(&AgentPlan { form, dialect, replies: &replies, ..AgentPlan::default() });
     let ran = house.ask("Where is the moon?");
     let asked = house.asked();
     let words = || {
@@ -215,7 +215,7 @@ const FAILED: [(&str, &str, usize, &[&str]); 6] = [
 fn e17_a_call_that_fails_for_its_model_tells_the_status_in_every_form() {
     for form in FORMS {
         for (what, replies, requests, wanted) in FAILED {
-            let house = House::build(&Plan { form, replies, ..Plan::default() });
+            let house = AgentHouse::build(&AgentPlan { form, replies, ..AgentPlan::default() });
             let ran = house.ask("Where is the moon?");
             let words = format!("{form}, {what}: {ran:?}\n{}", house.told());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{words}");
@@ -238,7 +238,7 @@ fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
         ("native", r#"[{say: "", times: always}]"#, 3),
         ("native", r#"[{call: {search: {query: x}}, times: always}]"#, 10),
     ] {
-        let house = House::build(&Plan { dialect, replies, ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan { dialect, replies, ..AgentPlan::default() });
         let ran = house.ask("Where is the moon?");
         let words = format!("{dialect} {replies}: {ran:?}\n{}", house.told());
         let asked = house.asked();
@@ -253,12 +253,12 @@ fn e10_who_only_babbles_ends_within_its_attempts_and_its_turns() {
 #[test]
 fn e13_the_fallback_model_answers_and_missing_prices_are_shown_as_missing() {
     for form in FORMS {
-        let house = House::build(&Plan {
+        let house = AgentHouse::build(&AgentPlan {
             form,
             replies: "[{error: {status: 429, body: slow down}, times: always}]",
             critic: Critic::says("[{say: By another., usage: {in: 70, out: 5}}]"),
             model: ", fallback: [second]",
-            ..Plan::default()
+            ..AgentPlan::default()
         });
         let ran = house.ask("Who answers?");
         let words = format!("{form}: {ran:?}\n{}", house.told());

@@ -9,7 +9,7 @@ use systole_agent::chain::{self, ParsedLink};
 use systole_core::types::ids::CallPath;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
-use super::house::{House, Plan};
+use super::house::{AgentHouse, AgentPlan};
 
 /// Turns of the thread.
 const TURNS: usize = 300;
@@ -38,7 +38,13 @@ fn turn_of(call: &CallPath, turn: Option<u32>) -> Option<usize> {
 #[test]
 fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
     let (model, agent) = (", window: 1000000, max_output: 1000", ", turns: 310");
-    let house = House::build(&Plan { dialect: "xml", replies: &replies(), model, agent, ..Plan::default() });
+    let house = AgentHouse::build(&AgentPlan {
+        dialect: "xml",
+        replies: &replies(),
+        model,
+        agent,
+        ..AgentPlan::default()
+    });
     let ran = house.ask("Where is everything?");
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "Done.\n"), "{ran:?}");
     let log = sqlite::open_reading(&house.path().join("hello.db")).unwrap();

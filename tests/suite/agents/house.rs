@@ -5,13 +5,13 @@ use std::path::Path;
 
 use serde_json::Value;
 use systole::edges::log::sqlite;
-use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 use systole_mock_model::{MockModel, MockOptions, MockScript, SeenRequest};
 
 use super::nonce;
 use super::strait::Strait;
+use crate::log_records::read_all;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -43,7 +43,7 @@ for line in sys.stdin:
 pub(super) const FORMS: [&str; 4] = ["openai", "anthropic", "ollama", "gemini"];
 
 /// The settings in which the organisms of the tests differ.
-pub(super) struct Plan<'a> {
+pub(super) struct AgentPlan<'a> {
     /// The provider.
     pub(super) form: &'a str,
     /// How the agent acts.
@@ -86,9 +86,9 @@ impl<'a> Critic<'a> {
     }
 }
 
-impl Default for Plan<'_> {
+impl Default for AgentPlan<'_> {
     fn default() -> Self {
-        Plan {
+        AgentPlan {
             form: "openai",
             dialect: "native",
             replies: "[]",
@@ -105,13 +105,13 @@ impl Default for Plan<'_> {
 }
 
 /// An organism in its own folder, and the mock of its models.
-pub(super) struct House {
+pub(super) struct AgentHouse {
     folder: tempfile::TempDir,
     pub(super) mock: MockModel,
 }
 
-impl House {
-    pub(super) fn build(plan: &Plan<'_>) -> House {
+impl AgentHouse {
+    pub(super) fn build(plan: &AgentPlan<'_>) -> AgentHouse {
         let list = |replies: &str| {
             let flow = replies.trim_start().starts_with('[');
             if flow { format!(" {replies}\n") } else { format!("\n{replies}\n") }
@@ -129,11 +129,11 @@ impl House {
             _ => plan.strait.map_or(mock.url(), |strait| format!("http://{}", strait.before(mock.address()))),
         };
         let yaml = Self::file(plan, &url);
-        House { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
+        AgentHouse { folder: folder(&[("organism.yaml", &yaml), ("search.py", SEARCH)]), mock }
     }
 
-    fn file(plan: &Plan<'_>, url: &str) -> String {
-        let Plan { form, dialect, agent, model, rest, env, peers, .. } = plan;
+    fn file(plan: &AgentPlan<'_>, url: &str) -> String {
+        let AgentPlan { form, dialect, agent, model, rest, env, peers, .. } = plan;
         let Critic { acts, model: second, .. } = plan.critic;
         format!(
             r#"organism: {{name: hello, entry: helper}}
@@ -180,14 +180,7 @@ console: {{listen: "127.0.0.1:0"}}
 
     /// All records of the log, in order.
     pub(super) fn records(&self) -> Vec<Record> {
-        let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
-        let (mut records, mut from) = (Vec::new(), Position(0));
-        loop {
-            let page = log.after(from, 10_000).unwrap();
-            let Some((last, _)) = page.last() else { return records };
-            from = *last;
-            records.extend(page.into_iter().map(|(_, record)| record));
-        }
+        read_all(&self.path().join("hello.db"))
     }
 
     /// The log as text, for the message of a failed test.

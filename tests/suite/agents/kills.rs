@@ -3,14 +3,15 @@
 //!
 //! Four kills for each policy in every run; `SYSTOLE_AGENT_KILLS=N` makes N rounds of them.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::TcpStream;
 
 use rustix::process::Signal;
 use systole_core::types::record::RecordKind;
 
-use super::house::{House, KEY, Plan};
+use super::house::{AgentHouse, AgentPlan, KEY};
 use crate::program::{PATIENCE, Running, ask as knock, run_file, systole_with};
+use crate::roles::ProgramGate;
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
 
@@ -57,46 +58,20 @@ fn replies(dialect: &str, moment: Moment) -> String {
     lines.join("\n")
 }
 
-/// The place where the program `search` waits until it may continue.
-struct Door(TcpListener);
-
-impl Door {
-    fn open() -> Door {
-        Door(TcpListener::bind("127.0.0.1:0").unwrap())
-    }
-
-    fn port(&self) -> u16 {
-        self.0.local_addr().unwrap().port()
-    }
-
-    /// Waits for a call of the program.
-    fn called(&self) -> TcpStream {
-        let caller = self.0.accept().unwrap().0;
-        caller.set_read_timeout(Some(PATIENCE)).unwrap();
-        caller
-    }
-
-    /// From now on every call may continue.
-    fn stays_open(self) {
-        std::thread::spawn(move || {
-            for mut caller in self.0.incoming().flatten() {
-                // A caller that was killed hears nothing.
-                let _heard = caller.write_all(b"go on\n");
-                let mut rest = String::new();
-                let _left = BufReader::new(caller).read_line(&mut rest);
-            }
-        });
-    }
-}
-
-fn house(dialect: &str, policy: &str, moment: Moment, door: &Door) -> House {
+fn house(dialect: &str, policy: &str, moment: Moment, door: &ProgramGate) -> AgentHouse {
     let (agent, env) = (format!(", on_unknown: {policy}"), format!("{{DOOR: \"{}\"}}", door.port()));
     let replies = replies(dialect, moment);
-    House::build(&Plan { dialect, replies: &replies, agent: &agent, env: &env, ..Plan::default() })
+    AgentHouse::build(&AgentPlan {
+        dialect,
+        replies: &replies,
+        agent: &agent,
+        env: &env,
+        ..AgentPlan::default()
+    })
 }
 
 /// Runs the organism up to the moment, and kills it there. From then on the door stays open.
-fn dies(house: &House, moment: Moment, door: Door) {
+fn dies(house: &AgentHouse, moment: Moment, door: ProgramGate) {
     let organism = house.run();
     let run = run_file(house.path());
     let receipt = knock(&run, "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
@@ -109,7 +84,7 @@ fn dies(house: &House, moment: Moment, door: Door) {
     };
     let mut callers: Vec<TcpStream> = Vec::new();
     for number in 1..=calls {
-        let mut caller = door.called();
+        let mut caller = door.comes();
         if moment != Moment::Tool || number < calls {
             caller.write_all(b"go on\n").unwrap();
         }
@@ -127,7 +102,7 @@ fn dies(house: &House, moment: Moment, door: Door) {
 }
 
 /// The start of each request is on disk before the request goes out.
-fn wait_for_start(house: &House, requests: usize) {
+fn wait_for_start(house: &AgentHouse, requests: usize) {
     assert_eq!(
         house.started("helper").len(),
         requests,
@@ -136,14 +111,14 @@ fn wait_for_start(house: &House, requests: usize) {
     );
 }
 
-fn send(house: &House) -> crate::program::Ran {
+fn send(house: &AgentHouse) -> crate::program::Ran {
     let file = house.path().join("ask.xml");
     std::fs::write(&file, ASK).unwrap();
     systole_with(house.path(), &["send", "--file", "ask.xml", "--key", "k1"], &[("MODEL_KEY", KEY)])
 }
 
 fn trial(dialect: &str, policy: &str, moment: Moment) {
-    let door = Door::open();
+    let door = ProgramGate::open();
     let house = house(dialect, policy, moment, &door);
     dies(&house, moment, door);
     let before = house.started("helper");

@@ -2,17 +2,17 @@
 //! thoughts alone become notes, the model sees what ran, and the report says who is at fault when a tool or a
 //! provider fails.
 
-use super::house::{House, Plan};
+use super::house::{AgentHouse, AgentPlan};
 
 const DONE: &str = r#"- {say: "<thinking>So.</thinking><attempt_completion><result>The moon is there.</result></attempt_completion>"}
 "#;
 
-fn house(dialect: &str, agent: &str, replies: &str) -> House {
-    House::build(&Plan { dialect, agent, replies, ..Plan::default() })
+fn house(dialect: &str, agent: &str, replies: &str) -> AgentHouse {
+    AgentHouse::build(&AgentPlan { dialect, agent, replies, ..AgentPlan::default() })
 }
 
 /// The requests to the program `search` in the log.
-fn searches(house: &House) -> usize {
+fn searches(house: &AgentHouse) -> usize {
     let is_search = |to: &systole_core::types::ids::Name| to.as_str() == "search";
     let records = house.records();
     records.iter().filter(|record| record.header.to.as_ref().is_some_and(is_search)).count()
@@ -113,12 +113,12 @@ fn e18_a_large_answer_is_bought_once_and_read_back_by_the_next_process() {
     let first = format!("<thinking>{large}</thinking><search><query>the moon</query></search>");
     let replies = format!("- {}\n{DONE}{DONE}", serde_json::json!({ "say": first }));
     let model = ", window: 4000000";
-    let house = House::build(&Plan {
+    let house = AgentHouse::build(&AgentPlan {
         dialect: "xml",
         replies: &replies,
         model,
         agent: ", turns: 4",
-        ..Plan::default()
+        ..AgentPlan::default()
     });
     let ran = house.ask("Where is the moon?");
     let words = format!("{ran:?}\n{:?}", house.codes(""));

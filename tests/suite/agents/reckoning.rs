@@ -13,12 +13,12 @@ use systole_core::types::ports::LogReader;
 use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 
-use super::house::House;
+use super::house::AgentHouse;
 use super::strait;
 
 /// An organism that died often.
 pub(super) struct Field {
-    pub(super) house: House,
+    pub(super) house: AgentHouse,
     /// The number of requests that the mock had seen at the end of each life.
     pub(super) asked_by: Vec<u64>,
     /// The number of questions, each in its own thread.
@@ -182,7 +182,7 @@ fn requests_have_starts(field: &Field, starts: &[Start], tally: &mut Tally) {
 }
 
 /// The log of a thread, for the message of a failed check.
-fn told(house: &House, thread: &ThreadId) -> String {
+fn told(house: &AgentHouse, thread: &ThreadId) -> String {
     let own = |record: &&Record| record.header.thread == *thread;
     let line = |record: &Record| {
         let text = String::from_utf8_lossy(&record.body);

@@ -4,7 +4,7 @@
 use rustix::process::Signal;
 
 use super::again::at_every_turn;
-use super::house::{Critic, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic};
 use crate::program::{PATIENCE, ask as knock, run_file};
 
 const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Where is the moon?</ask>";
@@ -44,12 +44,12 @@ fn of<'s>(
 fn b2_an_agent_that_sees_its_thread_is_shown_the_messages_inside_its_calls() {
     let replies = replies();
     let (agent, acts) = (", sees: thread", "dialect: xml, peers: [search]");
-    let house = House::build(&Plan {
+    let house = AgentHouse::build(&AgentPlan {
         dialect: "xml",
         replies: &replies,
         critic: Critic { acts, ..Critic::says(DOUBTS) },
         agent,
-        ..Plan::default()
+        ..AgentPlan::default()
     });
     let ran = house.ask("Where is the moon?");
     assert_eq!(
@@ -86,7 +86,8 @@ fn b2_an_agent_that_sees_its_thread_is_shown_the_messages_inside_its_calls() {
 fn b2_an_agent_that_is_asked_in_a_thread_it_sees_is_shown_what_came_before() {
     let replies = replies();
     let critic = Critic { acts: "dialect: xml, peers: [search], sees: thread", ..Critic::says(DOUBTS) };
-    let house = House::build(&Plan { dialect: "xml", replies: &replies, critic, ..Plan::default() });
+    let house =
+        AgentHouse::build(&AgentPlan { dialect: "xml", replies: &replies, critic, ..AgentPlan::default() });
     let ran = house.ask("Where is the moon?");
     assert_eq!(ran.code, Some(0), "{ran:?}\n{}", house.told());
     let seen = house.mock.seen();
@@ -115,7 +116,7 @@ fn b2_an_agent_that_is_asked_in_a_thread_it_sees_is_shown_what_came_before() {
 fn b2_an_agent_that_sees_its_thread_is_shown_the_same_after_a_kill_at_every_turn() {
     let agent = ", sees: thread";
     let critic = Critic { acts: "dialect: xml, peers: [search], sees: thread", ..Critic::says(DOUBTS) };
-    at_every_turn(&Plan { dialect: "xml", critic, agent, ..Plan::default() }, &SAID);
+    at_every_turn(&AgentPlan { dialect: "xml", critic, agent, ..AgentPlan::default() }, &SAID);
 }
 
 #[test]
@@ -126,7 +127,8 @@ fn b2_an_agent_killed_inside_a_call_sees_the_same_thread_again() {
     let critic = lines.join("\n");
     let acts = "dialect: xml, peers: [search], sees: thread, on_unknown: retry";
     let critic = Critic { acts, ..Critic::says(&critic) };
-    let house = House::build(&Plan { dialect: "xml", replies: &replies, critic, ..Plan::default() });
+    let house =
+        AgentHouse::build(&AgentPlan { dialect: "xml", replies: &replies, critic, ..AgentPlan::default() });
     let organism = house.run();
     let receipt = knock(&run_file(house.path()), "POST", "/v1/messages", &[("Idempotency-Key", "k1")], ASK);
     assert_eq!(receipt.status, 202, "{receipt:?}");

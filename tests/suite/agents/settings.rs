@@ -1,12 +1,12 @@
 //! A model that cannot be asked: no key, a wrong key, a model or an address that does not exist, a proxy that answers
 //! with a page. The error names the line and the fix, and no key is printed.
 
-use super::house::{FORMS, House, KEY, Plan};
+use super::house::{AgentHouse, AgentPlan, FORMS, KEY};
 use crate::ports;
 use crate::program::{Ran, systole, systole_with};
 
 /// Rewrites the organism's file.
-fn with(house: &House, from: &str, to: &str) {
+fn with(house: &AgentHouse, from: &str, to: &str) {
     let path = house.path().join("organism.yaml");
     let yaml = std::fs::read_to_string(&path).unwrap();
     assert!(yaml.contains(from), "{from}: {yaml}");
@@ -21,7 +21,8 @@ fn says_no_key(ran: &Ran) {
 #[test]
 fn e13_a_missing_key_names_the_variable_and_the_line_that_wants_it() {
     for form in FORMS {
-        let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
+        let house =
+            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", ..AgentPlan::default() });
         for command in [&["run"][..], &["ask", "Hello?"]] {
             for variables in [&[][..], &[("MODEL_KEY", "")], &[("MODEL_KEY", " \n")]] {
                 let ran = systole_with(house.path(), command, variables);
@@ -45,7 +46,8 @@ fn e13_a_missing_key_names_the_variable_and_the_line_that_wants_it() {
 #[test]
 fn e13_a_wrong_key_is_reported_with_the_status_and_never_printed() {
     for form in FORMS {
-        let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
+        let house =
+            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", ..AgentPlan::default() });
         let wrong = "sk-another-very-secret-key";
         let ran = systole_with(house.path(), &["ask", "Hello?"], &[("MODEL_KEY", wrong)]);
         says_no_key(&ran);
@@ -66,7 +68,8 @@ fn e13_a_wrong_key_is_reported_with_the_status_and_never_printed() {
 #[test]
 fn e13_a_model_that_there_is_not_is_reported_with_the_status() {
     for form in FORMS {
-        let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
+        let house =
+            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", ..AgentPlan::default() });
         with(&house, "model: main-model", "model: no-such-model");
         let ran = house.ask("Hello?");
         assert_eq!(ran.code, Some(1), "{form}: {ran:?}");
@@ -79,7 +82,7 @@ fn e13_a_model_that_there_is_not_is_reported_with_the_status() {
 
 #[test]
 fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
-    let house = House::build(&Plan::default());
+    let house = AgentHouse::build(&AgentPlan::default());
     let url = format!("url: \"{}\"", house.mock.url());
     for (bad, wanted) in [
         ("url: \"ftp://127.0.0.1/v1\"", "models.main.url"),
@@ -104,7 +107,8 @@ fn e13_an_address_that_is_none_is_refused_before_anything_starts() {
 fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
     let free = format!("127.0.0.1:{}", ports::free());
     for form in FORMS {
-        let house = House::build(&Plan { form, replies: "[{say: Hello.}]", ..Plan::default() });
+        let house =
+            AgentHouse::build(&AgentPlan { form, replies: "[{say: Hello.}]", ..AgentPlan::default() });
         with(&house, &house.mock.url(), &format!("http://{free}"));
         let ran = house.ask("Hello?");
         assert_eq!(ran.code, Some(1), "{form}: {ran:?}");
@@ -120,7 +124,7 @@ fn e13_a_call_to_an_address_without_a_server_fails_with_the_address() {
 fn e13_a_proxy_that_answers_with_a_page_is_reported_as_what_it_is() {
     for form in FORMS {
         let replies = "[{say: \"<html>Log in first</html>\", content_type: text/html, times: always}]";
-        let house = House::build(&Plan { form, replies, ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan { form, replies, ..AgentPlan::default() });
         let ran = house.ask("Hello?");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{form}: {ran:?}");
         for wanted in ["model.unavailable", "answered 200 with a page", "models.main.url"] {

@@ -46,13 +46,13 @@ struct State {
 }
 
 #[derive(Default)]
-struct Gate {
+struct StraitGate {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 /// A handle of the proxy, for the test that controls it.
-pub(super) struct Strait(Arc<Gate>);
+pub(super) struct Strait(Arc<StraitGate>);
 
 impl Strait {
     pub(super) fn new() -> Strait {
@@ -99,7 +99,7 @@ impl Strait {
     }
 }
 
-impl Gate {
+impl StraitGate {
     /// Whether this is the traffic to hold. It matches only once.
     fn meets(&self, what: Passing) -> Option<Until> {
         let mut state = self.state.lock().unwrap();

@@ -7,7 +7,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 
-use super::house::{Critic, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic};
 
 /// The parent's answers: two children, and a wait for both; then its final.
 const PARENT: &str = r#"
@@ -62,7 +62,7 @@ impl Of {
     }
 }
 
-fn threads(house: &House) -> Vec<Of> {
+fn threads(house: &AgentHouse) -> Vec<Of> {
     let mut threads: BTreeMap<ThreadId, Vec<Record>> = BTreeMap::new();
     for record in house.records() {
         threads.entry(record.header.thread.clone()).or_default().push(record);
@@ -102,9 +102,9 @@ fn b15_in_a_tree_of_agents_the_second_child_is_told_before_its_model_is_asked() 
         let price = ", max_output: 3000, price: {in: 3, out: 15, per: 1M, currency: USD}";
         let agent = ", actions: many, turns: 6";
         let critic = Critic { replies: CHILD, acts: "dialect: plain, share: 95%", model: price };
-        let plan = Plan { dialect: "xml", replies: PARENT, critic, agent, ..Plan::default() };
-        let plan = Plan { model: ", max_output: 500", rest: budget, ..plan };
-        let house = House::build(&plan);
+        let plan = AgentPlan { dialect: "xml", replies: PARENT, critic, agent, ..AgentPlan::default() };
+        let plan = AgentPlan { model: ", max_output: 500", rest: budget, ..plan };
+        let house = AgentHouse::build(&plan);
         let ran = house.ask("Where is the moon?");
         let words = format!("{what}: {ran:?}\n{}", house.told());
         let threads = threads(&house);

@@ -1,6 +1,6 @@
 //! Providers that report 0 tokens for input and output: budgets still limit the requests.
 
-use super::house::{FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, FORMS};
 
 /// Requests that would be made without a budget.
 const ENDLESS: u32 = 40;
@@ -11,9 +11,12 @@ fn b15_a_provider_that_counts_nothing_is_held_by_its_budget_as_one_that_does_not
         let replies: String = (0..ENDLESS)
             .map(|at| format!("- {{call: {{search: {{query: moon {at}}}}}, usage: {{in: 0, out: 0}}}}\n"))
             .collect();
-        let plan = Plan { form, replies: &replies, agent: ", turns: 60", ..Plan::default() };
-        let house =
-            House::build(&Plan { model: ", max_output: 100", rest: "budgets: {money: '0.02 USD'}", ..plan });
+        let plan = AgentPlan { form, replies: &replies, agent: ", turns: 60", ..AgentPlan::default() };
+        let house = AgentHouse::build(&AgentPlan {
+            model: ", max_output: 100",
+            rest: "budgets: {money: '0.02 USD'}",
+            ..plan
+        });
         let ran = house.ask("Where is the moon?");
         let words = || format!("{form}: {ran:?}\n{}", house.told());
         let outcomes = house.outcomes("helper");

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::house::{Critic, FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic, FORMS};
 
 const NATIVE: &str = r#"
 - {say: I look., call: {search: {query: the moon}}}
@@ -59,8 +59,13 @@ fn conversation(body: &Value) -> String {
 fn three_questions(form: &str, dialect: &str, together: bool) {
     let replies = if dialect == "native" { NATIVE } else { XML };
     let critic = "[{say: It is so.}]";
-    let house =
-        House::build(&Plan { form, dialect, replies, critic: Critic::says(critic), ..Plan::default() });
+    let house = AgentHouse::build(&AgentPlan {
+        form,
+        dialect,
+        replies,
+        critic: Critic::says(critic),
+        ..AgentPlan::default()
+    });
     let organism = together.then(|| house.run());
     let questions = ["Question one?", "Question two?", "Question three?"];
     for (at, question) in questions.into_iter().enumerate() {
@@ -116,7 +121,7 @@ fn three_questions(form: &str, dialect: &str, together: bool) {
 }
 
 /// The records in which `helper` began a call to its model, with the hash of its prompt.
-fn starts(house: &House) -> Vec<(u64, String)> {
+fn starts(house: &AgentHouse) -> Vec<(u64, String)> {
     let records = house.records();
     let own = records.iter().filter(|record| {
         let h = &record.header;

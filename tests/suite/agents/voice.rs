@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use rustix::process::Signal;
 use systole_mock_model::AnswerEnd;
 
-use super::house::{House, KEY, Plan};
+use super::house::{AgentHouse, AgentPlan, KEY};
 use crate::program::{Events, PATIENCE, Running, run_file, systole_with};
 use crate::terminal::{CTRL_C, Terminal, lines_that_stay};
 
@@ -18,17 +18,17 @@ const HELD_BACK: &str = r#"{say: "First words come. And then the rest.", chunk: 
 /// The two ways to an organism.
 const WAYS: [bool; 2] = [false, true];
 
-fn house(replies: &[&str]) -> House {
+fn house(replies: &[&str]) -> AgentHouse {
     let replies: Vec<String> = replies.iter().map(|reply| format!("- {reply}")).collect();
-    House::build(&Plan { replies: &replies.join("\n"), ..Plan::default() })
+    AgentHouse::build(&AgentPlan { replies: &replies.join("\n"), ..AgentPlan::default() })
 }
 
 /// The organism in another process, if that way is tested.
-fn elsewhere(house: &House, is_elsewhere: bool) -> Option<Running> {
+fn elsewhere(house: &AgentHouse, is_elsewhere: bool) -> Option<Running> {
     is_elsewhere.then(|| house.run())
 }
 
-fn at_terminal(house: &House, arguments: &[&str]) -> Terminal {
+fn at_terminal(house: &AgentHouse, arguments: &[&str]) -> Terminal {
     Terminal::start(house.path(), arguments, &[("MODEL_KEY", KEY)])
 }
 
@@ -56,7 +56,7 @@ fn b18_streamed_model_output_is_shown_as_thought_and_call_while_it_arrives() {
             r#"- {say: "<thinking>I look.</thinking><search><query>moon</query></search>", chunk: 28, hold: /search>}"#,
             "\n- {say: \"<attempt_completion><result>It is there.</result></attempt_completion>\"}"
         );
-        let house = House::build(&Plan { dialect: "xml", replies, ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan { dialect: "xml", replies, ..AgentPlan::default() });
         let organism = elsewhere(&house, is_elsewhere);
         let mut terminal = at_terminal(&house, &["ask", "Where is the moon?"]);
         terminal.shows("helper thinks: I look.");
@@ -179,7 +179,7 @@ fn b18_a_kill_in_the_middle_is_reported_without_claiming_a_result() {
 
 /// A proxy in front of the organism. It forwards everything except the first request that begins with this text: that
 /// client is left waiting, and handed to the test.
-fn door_that_keeps(house: &House, request: &'static str) -> Receiver<TcpStream> {
+fn door_that_keeps(house: &AgentHouse, request: &'static str) -> Receiver<TcpStream> {
     let file = house.path().join("hello.db.run");
     let (run, door) = (run_file(house.path()), TcpListener::bind("127.0.0.1:0").unwrap());
     let before = std::fs::read_to_string(&file).unwrap();

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::house::{Critic, FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, Critic, FORMS};
 
 /// The same conversation from a model with native calls, and from a model that writes its calls as text. Every answer
 /// reports its usage.
@@ -25,12 +25,12 @@ fn has_tools(body: &Value) -> bool {
 
 fn conversation(form: &str, dialect: &str) {
     let replies = if dialect == "native" { NATIVE } else { XML };
-    let house = House::build(&Plan {
+    let house = AgentHouse::build(&AgentPlan {
         form,
         dialect,
         replies,
         critic: Critic::says("[{say: It is so.}]"),
-        ..Plan::default()
+        ..AgentPlan::default()
     });
     let ran = house.ask("Where is the moon?");
     let words = || format!("{form} {dialect}: {ran:?}\n{}", house.told());
@@ -76,7 +76,7 @@ fn e13_a_whole_conversation_in_xml_in_every_form() {
 fn e17_an_agent_without_peers_sends_neither_tools_nor_a_choice() {
     for form in FORMS {
         let replies = "[{say: By myself.}]";
-        let house = House::build(&Plan { form, replies, peers: "[]", ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan { form, replies, peers: "[]", ..AgentPlan::default() });
         let ran = house.ask("Who are you?");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "By myself.\n"), "{form}: {ran:?}");
         let asked = house.asked();

@@ -1,7 +1,7 @@
 //! The window of a model: no request is larger than it, a conversation that outgrows it ends with a requested final,
 //! and tool output beyond the limit is stored and can be read on.
 
-use super::house::{FORMS, House, Plan};
+use super::house::{AgentHouse, AgentPlan, FORMS};
 
 /// A model that never ends by itself, but does so (if `ends`) when only its final is accepted.
 fn never_ends(dialect: &str, ends: bool) -> String {
@@ -27,14 +27,14 @@ fn e11_no_request_is_over_the_window_and_a_final_is_asked_for() {
             let replies = never_ends(dialect, true);
             let (model, agent) = (NARROW, ", turns: 60");
             let window = Some(5000);
-            let house = House::build(&Plan {
+            let house = AgentHouse::build(&AgentPlan {
                 form,
                 dialect,
                 replies: &replies,
                 model,
                 agent,
                 window,
-                ..Plan::default()
+                ..AgentPlan::default()
             });
             let ran = house.ask("Tell everything.");
             let words = format!("{form} {dialect}: {ran:?}\n{}", house.told());
@@ -66,8 +66,14 @@ fn e11_who_gives_no_final_when_only_that_is_taken_ends_with_a_report() {
     for dialect in ["native", "xml"] {
         let replies = never_ends(dialect, false);
         let (model, agent, window) = (NARROW, ", turns: 60", Some(5000));
-        let house =
-            House::build(&Plan { dialect, replies: &replies, model, agent, window, ..Plan::default() });
+        let house = AgentHouse::build(&AgentPlan {
+            dialect,
+            replies: &replies,
+            model,
+            agent,
+            window,
+            ..AgentPlan::default()
+        });
         let ran = house.ask("Tell everything.");
         let words = format!("{dialect}: {ran:?}\n{}", house.told());
         // Its last thought is reported, and is not an answer.
@@ -94,7 +100,8 @@ fn e11_a_long_output_is_shown_in_part_and_read_on() {
 "#;
     let agent = ", tool_output_max: 300B";
     for form in FORMS {
-        let house = House::build(&Plan { form, dialect: "xml", replies, agent, ..Plan::default() });
+        let house =
+            AgentHouse::build(&AgentPlan { form, dialect: "xml", replies, agent, ..AgentPlan::default() });
         let ran = house.ask("Tell everything.");
         let asked: Vec<String> = house.asked().iter().map(|seen| seen.body["messages"].to_string()).collect();
         let words = format!("{form}: {ran:?}\n{}\n{}", house.told(), asked.join("\n\n"));

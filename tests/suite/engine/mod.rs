@@ -49,7 +49,7 @@ use crate::shaky_log::Shaky;
 
 /// The outside, as the engine sees it.
 #[derive(Default)]
-pub(crate) struct Outside {
+pub(crate) struct FakePorts {
     wall: AtomicU64,
     ticks: AtomicU64,
     seeds: AtomicU64,
@@ -58,13 +58,13 @@ pub(crate) struct Outside {
     answers: Mutex<Vec<PumpAnswer>>,
 }
 
-impl Outside {
+impl FakePorts {
     fn saw(&self, line: String) {
         self.seen.lock().unwrap().push(line);
     }
 }
 
-impl Clock for Outside {
+impl Clock for FakePorts {
     fn now(&self) -> Millis {
         Millis(1_000_000 + self.wall.load(Ordering::Relaxed))
     }
@@ -74,14 +74,14 @@ impl Clock for Outside {
     }
 }
 
-impl Seeds for Outside {
+impl Seeds for FakePorts {
     fn draw(&self) -> Seed {
         let number = self.seeds.fetch_add(1, Ordering::Relaxed);
         Seed(u128::from(number).to_be_bytes())
     }
 }
 
-impl TokenMaker for Outside {
+impl TokenMaker for FakePorts {
     fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
         LeaseToken(format!("{thread} {call} t{turn} a{attempt}").into())
     }
@@ -98,7 +98,7 @@ fn short(token: &LeaseToken) -> String {
     thread.split_once('.').map_or(rest.to_owned(), |(_, label)| format!("{label}:{rest}"))
 }
 
-impl Carrier for Outside {
+impl Carrier for FakePorts {
     fn hand(&self, delivery: Delivery) {
         self.saw(format!("{} {}", delivery.lease.listener, short(&delivery.lease.token)));
         self.documents.lock().unwrap().push(String::from_utf8(delivery.document()).unwrap());
@@ -114,7 +114,7 @@ impl Carrier for Outside {
     }
 }
 
-impl WaitingSenders for Outside {
+impl WaitingSenders for FakePorts {
     fn receipt(&self, ticket: Ticket, receipt: Receipt, position: Option<Position>) {
         let place = position.map_or("again".to_owned(), |p| format!("at {}", p.0));
         self.saw(format!("{}: receipt #{} {place}", ticket.0, receipt.seq));
@@ -129,14 +129,14 @@ impl WaitingSenders for Outside {
     }
 }
 
-impl StepObserver for Outside {
+impl StepObserver for FakePorts {
     fn passed(&self, _: PumpStep) {}
 }
 
 /// A heart and everything around it.
 pub(crate) struct Rig {
     pub(crate) engine: Engine,
-    pub(crate) outside: Arc<Outside>,
+    pub(crate) outside: Arc<FakePorts>,
     pub(crate) leases: Arc<LeaseTable>,
     pub(crate) log: MemoryLog,
     pub(crate) reader: Arc<Shaky>,
@@ -157,13 +157,13 @@ impl Rig {
 
     /// A heart of another composition.
     pub(crate) fn with(composition: Composition) -> Rig {
-        let mut rig = Rig::over(MemoryLog::new(), composition, vec![], Arc::new(Outside::default()));
+        let mut rig = Rig::over(MemoryLog::new(), composition, vec![], Arc::new(FakePorts::default()));
         rig.settle();
         rig.booted = rig.records().len();
         rig
     }
 
-    fn over(log: MemoryLog, current: Composition, older: Vec<Composition>, outside: Arc<Outside>) -> Rig {
+    fn over(log: MemoryLog, current: Composition, older: Vec<Composition>, outside: Arc<FakePorts>) -> Rig {
         let reader = Arc::new(Shaky::of(log.clone()));
         let leases = Arc::new(LeaseTable::default());
         let mut state = wake::recover(&*reader, &*outside).unwrap();

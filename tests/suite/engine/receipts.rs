@@ -434,7 +434,7 @@ fn wherever_the_log_ends_a_reply_has_its_receipt_only_where_it_is_in_it() {
         let records = whole[..cut].iter().cloned().map(Arc::new).collect();
         let stored = log.clone().commit(&LogBatch { records, ..LogBatch::default() });
         assert_eq!(stored, Commit::Committed(Position(cut as u64)));
-        let mut rig = Rig::over(log, composition(), vec![], Arc::new(Outside::default()));
+        let mut rig = Rig::over(log, composition(), vec![], Arc::new(FakePorts::default()));
         rig.settle();
         rig.seen();
         for ((who, delivery), written) in &replies {

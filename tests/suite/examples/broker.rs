@@ -9,15 +9,15 @@ use systole_core::types::ports::ArrivedDocument;
 use systole_core::types::record::Record;
 
 use super::outside::records;
-use super::{Book, words};
-use crate::broker::{KEY, Server};
+use super::{ExampleBook, words};
+use crate::broker::{KEY, NatsServer};
 use crate::broker_fitness::pretender;
 use crate::managed::{client, house, start};
 use crate::program::PATIENCE;
 use crate::stage::name;
 
-pub(super) async fn show(book: &mut Book) {
-    let mut server = Server::with("authorization { users: [{user: pump, password: right}] }");
+pub(super) async fn show(book: &mut ExampleBook) {
+    let mut server = NatsServer::with("authorization { users: [{user: pump, password: right}] }");
     let url = server.url();
     let unknown = Credentials::nkey(KEY.0);
     write(book, Code::BusForbidden, "a key that the broker does not know", &url, Some(&unknown)).await;
@@ -34,14 +34,14 @@ pub(super) async fn show(book: &mut Book) {
 }
 
 /// What a listener sees if its message arrives on the subject of progress.
-pub(super) fn show_refusal(book: &mut Book) {
+pub(super) fn show_refusal(book: &mut ExampleBook) {
     let speech = ArrivedDocument::Bytes(b"<notice xmlns=\"urn:systole:listener:v1\"/>".to_vec());
     let refusal = admit::misplaced(&name("echo"), &speech).refused.refusal;
     let text = words(Code::WrongSubject, &core_payload::system_error(&refusal));
     book.write(Code::WrongSubject, "a notice on the subject of progress, over a broker", &text);
 }
 
-async fn write(book: &mut Book, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
+async fn write(book: &mut ExampleBook, code: Code, done: &str, url: &str, credentials: Option<&Credentials>) {
     let tried = Broker::connect(&name("hello"), url, credentials, PATIENCE).await;
     let refusal = tried.map(|broker| format!("{broker:?}")).unwrap_err();
     assert_eq!(refusal.code(), code, "{refusal:?}");

@@ -7,7 +7,7 @@ use std::path::Path;
 use systole::config::{self, Diagnostic};
 use systole_core::types::codes::Code;
 
-use super::Book;
+use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
 const SHOWN: [(Code, &str); 22] = [
@@ -35,7 +35,7 @@ const SHOWN: [(Code, &str); 22] = [
     (Code::ConfigSkippedGoal, "warnings/workflow"),
 ];
 
-pub(super) fn show(book: &mut Book) {
+pub(super) fn show(book: &mut ExampleBook) {
     for (code, name) in SHOWN {
         let path = format!("tests/suite/golden/{name}.yaml");
         let told = match config::load(Path::new(&path)) {

@@ -2,8 +2,8 @@
 
 use systole_core::types::codes::Code;
 
-use super::Book;
-use crate::promises::cast::{BOSS, ECHO, HANG, House, Part, cast};
+use super::ExampleBook;
+use crate::promises::cast::{BOSS, ECHO, HANG, Part, PlanHouse, cast};
 
 /// Reserves more than is left for a model call.
 const BUYER: &str = r#"
@@ -13,7 +13,7 @@ for turn in turns():
 "#;
 
 /// One organism with these sections, one call of the boss, and the resulting code.
-async fn shows(book: &mut Book, code: Code, sections: &str, done: &str, plan: &str) {
+async fn shows(book: &mut ExampleBook, code: Code, sections: &str, done: &str, plan: &str) {
     let who = if plan.starts_with('[') { "boss" } else { "buyer" };
     let parts: &[Part<'_>] = match who {
         "boss" => &[
@@ -28,13 +28,13 @@ async fn shows(book: &mut Book, code: Code, sections: &str, done: &str, plan: &s
     let file = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, text + sections + "\n").unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     house.ask("k", who, plan).await;
     book.take(&house.records(), code, &format!("{done}, with `{sections}`"));
     house.close().await;
 }
 
-pub(super) async fn show(book: &mut Book) {
+pub(super) async fn show(book: &mut ExampleBook) {
     let calls = "[[say('echo', str(n))] for n in range(5)] + [everything]";
     let deep = "[[say('crew', \"[[say('crew', '[[said(1)]]')], everything]\")], everything]";
     let children = "[[spawn(say('echo', str(n)), 'a') for n in range(3)], everything]";

@@ -2,8 +2,8 @@
 
 use systole_core::types::codes::Code;
 
-use super::Book;
-use crate::promises::cast::{BOSS, CRASH, ECHO, HANG, House, SILENT, cast, say};
+use super::ExampleBook;
+use crate::promises::cast::{BOSS, CRASH, ECHO, HANG, PlanHouse, SILENT, cast, say};
 
 /// Reports a failure.
 const FAILS: &str = r#"
@@ -28,7 +28,7 @@ for turn in turns():
 
 const ONCE: &str = "entry: true, retry: {attempts: 1, backoff: 1ms..1ms}";
 
-pub(super) async fn show(book: &mut Book) {
+pub(super) async fn show(book: &mut ExampleBook) {
     let slow = format!("{ONCE}, timeout: 300ms");
     let paid = format!("{ONCE}, on_unknown: fail");
     let parts = [
@@ -39,7 +39,7 @@ pub(super) async fn show(book: &mut Book) {
         ("stale", ONCE, STALE),
         ("buyer", &paid, BUYER),
     ];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     for (code, who, text, done) in [
         (Code::ListenerFailed, "fails", "x", "a listener answers with a <failure>"),
         (Code::ListenerTimeout, "hangs", "x", "a listener with `timeout: 300ms` that never answers"),
@@ -67,25 +67,25 @@ pub(super) async fn show(book: &mut Book) {
     unavailable(book).await;
 }
 
-async fn down(book: &mut Book) {
+async fn down(book: &mut ExampleBook) {
     let folder = cast(&[("gone", ONCE, ECHO)]);
     let path = folder.path().join("organism.yaml");
     let text = std::fs::read_to_string(&path).unwrap().replace("[python3, gone.py]", "[./gone]");
     std::fs::write(&path, text).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     house.ask("down", "gone", "x").await;
     book.take(&house.records(), Code::ListenerDown, "a listener whose program is not there");
     house.close().await;
 }
 
 /// A called listener is removed from the file before the next start.
-async fn unavailable(book: &mut Book) {
+async fn unavailable(book: &mut ExampleBook) {
     let parts = [
         ("boss", "peers: [mute, echo], turns: 9, entry: true", BOSS),
         ("mute", "timeout: 1h", HANG),
         ("echo", "", ECHO),
     ];
-    let house = House::in_folder(cast(&parts)).await;
+    let house = PlanHouse::in_folder(cast(&parts)).await;
     let receipt =
         house.send("k", &say("boss", "[[say('mute', 'x')], everything]"), None, None).await.unwrap();
     let called = |record: &systole_core::types::record::Record| {
@@ -98,7 +98,7 @@ async fn unavailable(book: &mut Book) {
     let text: String =
         text.lines().filter(|line| !line.starts_with("  mute:")).flat_map(|line| [line, "\n"]).collect();
     std::fs::write(&path, text).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     house.outcomes(&[receipt]).await;
     book.take(&house.records(), Code::Unavailable, "a listener is taken out of the file while it is called");
     house.close().await;

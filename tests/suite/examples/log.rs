@@ -11,11 +11,11 @@ use systole_core::types::codes::Code;
 use systole_core::types::ids::{Key, Name};
 use systole_core::types::refusal::Refusal;
 
-use super::Book;
+use super::ExampleBook;
 use crate::organism::{ask, echo, outcome, say, start};
 use crate::stalled;
 
-pub(super) async fn show(book: &mut Book) {
+pub(super) async fn show(book: &mut ExampleBook) {
     damaged(book).await;
     full(book).await;
 }
@@ -39,7 +39,7 @@ fn told(refusal: &Refusal) -> String {
 }
 
 /// The thread is requested again by a known key, and the record of that key is no longer valid.
-async fn damaged(book: &mut Book) {
+async fn damaged(book: &mut ExampleBook) {
     let folder = echo();
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k", &say("hello"), None).await.unwrap();
@@ -58,7 +58,7 @@ async fn damaged(book: &mut Book) {
     organism.stop(Duration::from_secs(5)).await;
 }
 
-async fn full(book: &mut Book) {
+async fn full(book: &mut ExampleBook) {
     let (folder, log) = (echo(), MemoryLog::new());
     let organism = stalled::start(folder.path(), &log).await;
     log.next_commits([CommitFailure::NotNow; 3]);

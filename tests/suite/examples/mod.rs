@@ -22,9 +22,9 @@ const EXAMPLES: &str = "crates/core/src/types/examples.txt";
 
 /// The examples so far.
 #[derive(Default)]
-struct Book(BTreeMap<&'static str, String>);
+struct ExampleBook(BTreeMap<&'static str, String>);
 
-impl Book {
+impl ExampleBook {
     /// Takes the newest record with that code, below a line that says what was done.
     fn take(&mut self, records: &[Record], code: Code, done: &str) {
         let newest = || records.iter().rev();
@@ -127,7 +127,7 @@ fn replaced(text: &str, before: &str, after: &str, by: &str) -> String {
 /// All of them in one run: each house keeps its messages about threads and listeners separate.
 #[tokio::test]
 async fn every_code_has_an_example_that_was_brought_about() {
-    let mut book = Book::default();
+    let mut book = ExampleBook::default();
     files::show(&mut book);
     payloads::show(&mut book).await;
     listeners::show(&mut book).await;
@@ -137,7 +137,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     broker::show_refusal(&mut book);
     log::show(&mut book).await;
     let page = book.page();
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
+    if crate::golden::is_rewritten() {
         fs::write(EXAMPLES, &page).unwrap();
     }
     let kept = fs::read_to_string(EXAMPLES).unwrap_or_default();

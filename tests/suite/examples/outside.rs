@@ -5,18 +5,17 @@ use std::path::Path;
 
 use serde_json::Value;
 use systole::audit::columns::wrapped;
-use systole::edges::log::sqlite;
 use systole_core::types::codes::Code;
-use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 
-use super::Book;
+use super::ExampleBook;
+use crate::log_records::read_all;
 use crate::program::{Answer, Running, ask_as, kept_from_events, run_file, systole};
 use crate::promises::cast::{BOSS, ECHO, cast, say};
 
 const ALICE: &str = "alice-token-0123456789";
 
-pub(super) fn show(book: &mut Book) {
+pub(super) fn show(book: &mut ExampleBook) {
     let parts = [
         ("guard", "entry: true, approval: {when: always}", ECHO),
         ("hasty", "entry: true, approval: {when: always, expires: 1s}", ECHO),
@@ -33,8 +32,7 @@ pub(super) fn show(book: &mut Book) {
 }
 
 pub(super) fn records(folder: &Path) -> Vec<Record> {
-    let reader = sqlite::open_reading(&folder.join("hello.db")).unwrap();
-    reader.after(Position(0), 100_000).unwrap().into_iter().map(|(_, record)| record).collect()
+    read_all(&folder.join("hello.db"))
 }
 
 fn sent(folder: &Path, key: &str, who: &str) -> Option<i32> {
@@ -42,7 +40,7 @@ fn sent(folder: &Path, key: &str, who: &str) -> Option<i32> {
     systole(folder, &["send", "--file", "say.xml", "--key", key]).code
 }
 
-fn approvals(folder: &Path, book: &mut Book) {
+fn approvals(folder: &Path, book: &mut ExampleBook) {
     assert_eq!(sent(folder, "k", "guard"), Some(6));
     let mut refused = |code: Code, arguments: &[&str]| {
         let ran = systole(folder, arguments);
@@ -67,7 +65,7 @@ fn approvals(folder: &Path, book: &mut Book) {
     book.take(&records(folder), Code::ExpiredApproval, "no one decides, with `approval: {expires: 1s}`");
 }
 
-fn door(folder: &Path, book: &mut Book) {
+fn door(folder: &Path, book: &mut ExampleBook) {
     let asks = |token: &str, method: &str, path: &str, body: &str| {
         let bearer = format!("Bearer {token}");
         ask_as(&run_file(folder), method, path, &[("Authorization", &bearer)], body)

@@ -2,23 +2,23 @@
 
 use systole_core::types::codes::Code;
 
-use super::Book;
-use crate::promises::cast::{BOSS, ECHO, HANG, House, say};
+use super::ExampleBook;
+use crate::promises::cast::{BOSS, ECHO, HANG, PlanHouse, say};
 
 /// A payload at the door.
-async fn door(house: &House, book: &mut Book, code: Code, done: &str, document: &str) {
+async fn door(house: &PlanHouse, book: &mut ExampleBook, code: Code, done: &str, document: &str) {
     let refused = house.send(code.as_str(), document, None, None).await.expect_err(code.as_str());
     assert_eq!(refused, code.as_str());
     book.take(&house.records(), code, done);
 }
 
 /// What the boss does in the turns of one call.
-async fn boss(house: &House, book: &mut Book, code: Code, done: &str, plan: &str) {
+async fn boss(house: &PlanHouse, book: &mut ExampleBook, code: Code, done: &str, plan: &str) {
     house.ask(code.as_str(), "boss", plan).await;
     book.take(&house.records(), code, done);
 }
 
-pub(super) async fn show(book: &mut Book) {
+pub(super) async fn show(book: &mut ExampleBook) {
     let parts = [
         ("boss", "peers: [echo, left, twin, mute], turns: 9, entry: true", BOSS),
         ("echo", "entry: true", ECHO),
@@ -26,14 +26,14 @@ pub(super) async fn show(book: &mut Book) {
         ("twin", "schema: left.xsd", ECHO),
         ("mute", "timeout: 1h, in_flight: 9", HANG),
     ];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     at_the_door(&house, book).await;
     in_replies(&house, book).await;
     threads(&house, book).await;
     house.close().await;
 }
 
-async fn at_the_door(house: &House, book: &mut Book) {
+async fn at_the_door(house: &PlanHouse, book: &mut ExampleBook) {
     let echo = "xmlns=\"https://xml-pipeline.org/ns/echo/v1\"";
     let large = say("echo", &"x".repeat((1 << 20) + 1));
     let deep =
@@ -60,7 +60,7 @@ async fn at_the_door(house: &House, book: &mut Book) {
     book.take(&house.records(), Code::IdConflict, "another payload with a key that was used before");
 }
 
-async fn in_replies(house: &House, book: &mut Book) {
+async fn in_replies(house: &PlanHouse, book: &mut ExampleBook) {
     let fired = "[['<timer-fired xmlns=\"https://xml-pipeline.org/ns/core/v1\" id=\"t\">now</timer-fired>'], [said('x')]]";
     boss(
         house,
@@ -92,7 +92,7 @@ async fn in_replies(house: &House, book: &mut Book) {
     boss(house, book, Code::CancelledThread, "a listener cancels a child that is at work", cancelled).await;
 }
 
-async fn threads(house: &House, book: &mut Book) {
+async fn threads(house: &PlanHouse, book: &mut ExampleBook) {
     let sends = |key: &'static str, document: String, thread: String| async move {
         house.send(key, &document, None, Some(&thread)).await
     };

@@ -11,8 +11,8 @@ use systole_soak::house::RunFolder;
 use systole_soak::life::{self, LifeSettings};
 
 use super::book::{self, Told};
-use super::{Crew, Struck, book_of};
-use crate::broker::Server;
+use super::{Crew, WorkerBlows, book_of};
+use crate::broker::NatsServer;
 use crate::far_kills::{broker_falls, over};
 use crate::kills::Trial;
 use crate::unruly::Done;
@@ -21,7 +21,7 @@ use crate::unruly::Done;
 struct Came {
     pumps: u64,
     brokers: u64,
-    workers: Struck,
+    workers: WorkerBlows,
     unruly: Done,
     told: Told,
     book: String,
@@ -30,7 +30,7 @@ struct Came {
 
 /// This many kills of pumps, brokers and workers.
 fn kills_of_everything(seed: u64, kills: u64) -> Came {
-    let mut server = Server::start();
+    let mut server = NatsServer::start();
     let trial = Trial::set(seed, &over(&server));
     let dice = SeededDice::new(seed);
     let crew = Crew::hire(&trial.house, &server, dice.apart(2_000));

@@ -24,7 +24,7 @@ use systole_soak::dice::SeededDice;
 use systole_soak::house::RunFolder;
 use tokio::time::Instant;
 
-use crate::broker::{Server, python};
+use crate::broker::{NatsServer, python};
 use crate::proxy::Proxy;
 use crate::unruly::Done;
 use crate::workers::{KIND, Process};
@@ -125,7 +125,7 @@ struct Hand {
 
 /// The failures of workers.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Struck {
+pub(crate) struct WorkerBlows {
     pub(crate) killed: u64,
     pub(crate) held: u64,
 }
@@ -139,17 +139,17 @@ struct Gang {
     book: PathBuf,
     press: PathBuf,
     dice: SeededDice,
-    struck: Struck,
+    struck: WorkerBlows,
     /// The suspended worker, and until when.
     held: Option<(usize, Instant)>,
 }
 
 impl Gang {
-    fn hire(house: &RunFolder, server: &Server, dice: SeededDice) -> Gang {
+    fn hire(house: &RunFolder, server: &NatsServer, dice: SeededDice) -> Gang {
         let (book, press) = (book_of(house), house.folder().join("press.py"));
         std::fs::File::create(&book).unwrap();
         let (url, unruly) = (server.url(), Proxy::unruly(&server.url(), dice.apart(1)));
-        let (hands, struck) = (Vec::new(), Struck::default());
+        let (hands, struck) = (Vec::new(), WorkerBlows::default());
         let mut gang = Gang { hands, url, unruly, book, press, dice, struck, held: None };
         for (name, _) in FAR {
             for is_unruly in [false, true] {
@@ -217,7 +217,7 @@ pub(crate) struct Crew {
 /// The same without failures, until this is dropped.
 pub(crate) struct Rested {
     gang: Gang,
-    pub(crate) struck: Struck,
+    pub(crate) struck: WorkerBlows,
 }
 
 impl Rested {
@@ -230,7 +230,7 @@ impl Rested {
 impl Crew {
     /// Makes some of the workload's listeners far ones, and runs several workers for each. From now on the workers
     /// fail.
-    pub(crate) fn hire(house: &RunFolder, server: &Server, dice: SeededDice) -> Crew {
+    pub(crate) fn hire(house: &RunFolder, server: &NatsServer, dice: SeededDice) -> Crew {
         send_away(house, &server.url());
         let mut gang = Gang::hire(house, server, dice);
         let (over, is_over): (_, Receiver<()>) = sync_channel(0);

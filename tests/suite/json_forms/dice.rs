@@ -1,17 +1,16 @@
-//! Pseudorandom numbers that are the same in every run.
+//! The dice of the soak, with what the drawing of documents needs.
 
-pub(super) struct Dice(u64);
+use systole_soak::dice::SeededDice;
+
+pub(super) struct Dice(SeededDice);
 
 impl Dice {
     pub(super) fn of(seed: u64) -> Dice {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        Dice(SeededDice::new(seed))
     }
 
     pub(super) fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 11).unwrap() % limit
+        usize::try_from(self.0.below(limit as u64)).unwrap()
     }
 
     pub(super) fn one_in(&mut self, of: usize) -> bool {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::dice::Dice;
 use super::simples::Simple;
-use super::xml::{Node, Part};
+use super::xml::{XmlNode, XmlPart};
 
 /// The namespaces of the schema and of the imported schema; each imports the other.
 pub(super) const SPACES: [&str; 2] = ["urn:t", "urn:o"];
@@ -183,7 +183,7 @@ impl Writing {
 }
 
 /// A document that follows the grammar.
-pub(super) fn document(root: &T, dice: &mut Dice) -> Node {
+pub(super) fn document(root: &T, dice: &mut Dice) -> XmlNode {
     Following { root, dice }.element("root", Some(0), root, 0, 0)
 }
 
@@ -194,10 +194,10 @@ struct Following<'g> {
 
 impl Following<'_> {
     /// An element of the namespace of one of the schemas or of none. Schema `at` contains its type.
-    fn element(&mut self, name: &str, space: Option<usize>, of: &T, at: usize, depth: usize) -> Node {
+    fn element(&mut self, name: &str, space: Option<usize>, of: &T, at: usize, depth: usize) -> XmlNode {
         let at = if of.foreign { 1 - at } else { at };
         let (of, at) = if matches!(of.inside, Inside::Again) { (self.root, 0) } else { (of, at) };
-        let mut node = Node::new(name, space.map_or("", |space| SPACES[space]), self.dice.one_in(4));
+        let mut node = XmlNode::new(name, space.map_or("", |space| SPACES[space]), self.dice.one_in(4));
         for (name, simple, required) in &of.attributes {
             if *required || self.dice.one_in(2) {
                 node.attributes.push(((*name).to_owned(), self.dice.pick(simple.good).to_owned()));
@@ -205,17 +205,19 @@ impl Following<'_> {
         }
         match &of.inside {
             Inside::Empty | Inside::Again => {}
-            Inside::Free if self.dice.one_in(5) => node.parts.push(Part::Raw("<![CDATA[<x/>]]>".to_owned())),
-            Inside::Free => {
-                node.parts.push(Part::Text(self.dice.pick(&["", "text", " a  b ", "<&"]).to_owned()))
+            Inside::Free if self.dice.one_in(5) => {
+                node.parts.push(XmlPart::Raw("<![CDATA[<x/>]]>".to_owned()))
             }
-            Inside::Value(simple) => node.parts.push(Part::Text(self.dice.pick(simple.good).to_owned())),
+            Inside::Free => {
+                node.parts.push(XmlPart::Text(self.dice.pick(&["", "text", " a  b ", "<&"]).to_owned()))
+            }
+            Inside::Value(simple) => node.parts.push(XmlPart::Text(self.dice.pick(simple.good).to_owned())),
             Inside::Children(particle) => self.content(particle, at, depth, &mut node.parts),
         }
         node
     }
 
-    fn content(&mut self, particle: &P, at: usize, depth: usize, out: &mut Vec<Part>) {
+    fn content(&mut self, particle: &P, at: usize, depth: usize, out: &mut Vec<XmlPart>) {
         let (min, max) = match particle {
             P::E(_, occurs, _) | P::Bare(_, occurs, _) | P::Ref(_, occurs, _) => *occurs,
             P::Seq(occurs, _) | P::Choice(occurs, _) | P::Any(occurs) => *occurs,
@@ -229,18 +231,22 @@ impl Following<'_> {
         let spread = if depth > 3 { 0 } else { max.unwrap_or(min + 3) - min };
         for _ in 0..min + self.dice.below(spread + 1) {
             match particle {
-                P::E(name, _, of) => out.push(Part::Element(self.element(name, Some(at), of, at, depth + 1))),
-                P::Bare(name, _, of) => out.push(Part::Element(self.element(name, None, of, at, depth + 1))),
+                P::E(name, _, of) => {
+                    out.push(XmlPart::Element(self.element(name, Some(at), of, at, depth + 1)))
+                }
+                P::Bare(name, _, of) => {
+                    out.push(XmlPart::Element(self.element(name, None, of, at, depth + 1)))
+                }
                 P::Ref(name, _, of) => {
                     let there = 1 - at;
-                    out.push(Part::Element(self.element(name, Some(there), of, there, depth + 1)));
+                    out.push(XmlPart::Element(self.element(name, Some(there), of, there, depth + 1)));
                 }
                 P::Seq(_, parts) => parts.iter().for_each(|part| self.content(part, at, depth, out)),
                 P::Choice(_, parts) => {
                     let chosen = self.dice.below(parts.len());
                     self.content(&parts[chosen], at, depth, out);
                 }
-                P::Any(_) => out.push(Part::Raw(self.dice.pick(STRANGERS).to_owned())),
+                P::Any(_) => out.push(XmlPart::Raw(self.dice.pick(STRANGERS).to_owned())),
                 P::All(_) => {}
             }
         }

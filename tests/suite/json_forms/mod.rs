@@ -23,14 +23,14 @@ use systole_kit::schema::{JsonSchema, SchemaModel, ValueSlip};
 use dice::Dice;
 use grammar::{Inside, MANY, MAYBE, ONCE, P, T, children, foreign, value};
 use simples::{BUILT, BYTE, CODE, LIMIT, MODE, NAMES, RESTRICTIONS, STRING, Simple};
-use xml::Node;
+use xml::XmlNode;
 
 fn cases() -> usize {
     std::env::var("SYSTOLE_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
 }
 
 /// A schema with everything that reads, judges and validates by it.
-struct Bench {
+struct FormBench {
     model: SchemaModel,
     judge: LibxmlJudge,
     id: CompiledSchemaId,
@@ -38,8 +38,8 @@ struct Bench {
     validator: jsonschema::Validator,
 }
 
-impl Bench {
-    fn of(xsds: &[String]) -> Bench {
+impl FormBench {
+    fn of(xsds: &[String]) -> FormBench {
         let names = ["t", "o"];
         let among: Vec<(&str, &[u8])> = names.into_iter().zip(xsds.iter().map(String::as_bytes)).collect();
         let model = SchemaModel::read_among(xsds[0].as_bytes(), &among)
@@ -65,7 +65,7 @@ impl Bench {
         assert!(top.iter().all(|key| known.contains(key)) && drawn.schema["type"] == "object", "{top:?}");
         let validator = jsonschema::draft202012::new(&drawn.schema)
             .unwrap_or_else(|error| panic!("{error}\n{:#}", drawn.schema));
-        Bench { model, judge, id, drawn, validator }
+        FormBench { model, judge, id, drawn, validator }
     }
 
     fn judged(&mut self, payload: &[u8]) -> bool {
@@ -106,7 +106,7 @@ struct Tally {
 
 fn held(name: &str, root: &T, pool: &[Value]) -> Tally {
     let xsds = grammar::schemas(root);
-    let mut bench = Bench::of(&xsds);
+    let mut bench = FormBench::of(&xsds);
     let mut dice = Dice::of(name.bytes().fold(7_u64, |seed, b| seed.wrapping_mul(31) ^ u64::from(b)));
     let mut tally = Tally::default();
     let (mut documents, mut forms) = (Vec::new(), Vec::new());
@@ -124,7 +124,7 @@ fn held(name: &str, root: &T, pool: &[Value]) -> Tally {
 }
 
 /// A valid document as JSON. Its schema accepts it, and it converts back to the same document.
-fn there_and_back(name: &str, bench: &mut Bench, document: &str) -> Value {
+fn there_and_back(name: &str, bench: &mut FormBench, document: &str) -> Value {
     let form =
         bench.model.to_json(document.as_bytes()).unwrap_or_else(|f| panic!("{name}: {document}\n{f:?}"));
     let errors: Vec<String> = bench.validator.iter_errors(&form).map(|error| error.to_string()).collect();
@@ -140,7 +140,7 @@ fn there_and_back(name: &str, bench: &mut Bench, document: &str) -> Value {
 /// Breaks JSON, builds payloads of it and judges them.
 fn break_forms(
     name: &str,
-    bench: &mut Bench,
+    bench: &mut FormBench,
     forms: &[Value],
     pool: &[Value],
     dice: &mut Dice,
@@ -181,8 +181,8 @@ fn break_forms(
 /// Breaks documents, judges them and converts them.
 fn break_documents(
     name: &str,
-    bench: &mut Bench,
-    documents: &[Node],
+    bench: &mut FormBench,
+    documents: &[XmlNode],
     pool: &[Value],
     dice: &mut Dice,
     tally: &mut Tally,

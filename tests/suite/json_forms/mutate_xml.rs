@@ -2,7 +2,7 @@
 
 use super::dice::Dice;
 use super::grammar::SPACES;
-use super::xml::{Node, Part};
+use super::xml::{XmlNode, XmlPart};
 
 /// Names of elements and attributes: those of the grammar, and some others.
 const NAMES: [&str; 9] = ["alpha", "beta", "gamma", "delta", "item", "one", "root", "stray", "Alpha"];
@@ -26,7 +26,7 @@ const DECLARED: [(&str, &str); 2] =
     [("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance"), ("xmlns:t", SPACES[0])];
 
 /// Changes one place of a document.
-pub(super) fn once(root: &mut Node, values: &[&str], dice: &mut Dice) {
+pub(super) fn once(root: &mut XmlNode, values: &[&str], dice: &mut Dice) {
     let (from, at) = (dice.below(root.count()), dice.below(root.count()));
     let other = root.nth(from).clone();
     let node = root.nth(at);
@@ -43,30 +43,30 @@ pub(super) fn once(root: &mut Node, values: &[&str], dice: &mut Dice) {
         }
         (5, _) => node.name = dice.pick(&NAMES).to_owned(),
         (6, _) => node.namespace = dice.pick(&[SPACES[0], SPACES[1], "", "urn:other", "urn:T"]).to_owned(),
-        (7, _) => node.parts.insert(place, Part::Raw(dice.pick(&TEXTS).to_owned())),
-        (8, _) => node.parts.insert(place, Part::Element(other)),
-        (9, _) => node.parts = vec![Part::Text(dice.pick(values).to_owned())],
+        (7, _) => node.parts.insert(place, XmlPart::Raw(dice.pick(&TEXTS).to_owned())),
+        (8, _) => node.parts.insert(place, XmlPart::Element(other)),
+        (9, _) => node.parts = vec![XmlPart::Text(dice.pick(values).to_owned())],
         (10 | 11, _) => attribute(node, values, dice),
         (12, _) => {
-            let mut inner = Node::new(dice.pick(&NAMES), &node.namespace, node.prefixed);
+            let mut inner = XmlNode::new(dice.pick(&NAMES), &node.namespace, node.prefixed);
             inner.parts = std::mem::take(&mut node.parts);
-            node.parts.push(Part::Element(inner));
+            node.parts.push(XmlPart::Element(inner));
         }
         _ => value(node, values, dice),
     }
 }
 
 /// Replaces the text with another value.
-fn value(node: &mut Node, values: &[&str], dice: &mut Dice) {
+fn value(node: &mut XmlNode, values: &[&str], dice: &mut Dice) {
     let other = dice.pick(values).to_owned();
-    match node.parts.iter_mut().find(|part| matches!(part, Part::Text(_))) {
-        Some(Part::Text(text)) if dice.one_in(3) => *text = format!(" {text}\n"),
-        Some(text) => *text = Part::Text(other),
-        None => node.parts.push(Part::Text(other)),
+    match node.parts.iter_mut().find(|part| matches!(part, XmlPart::Text(_))) {
+        Some(XmlPart::Text(text)) if dice.one_in(3) => *text = format!(" {text}\n"),
+        Some(text) => *text = XmlPart::Text(other),
+        None => node.parts.push(XmlPart::Text(other)),
     }
 }
 
-fn attribute(node: &mut Node, values: &[&str], dice: &mut Dice) {
+fn attribute(node: &mut XmlNode, values: &[&str], dice: &mut Dice) {
     let count = node.attributes.len();
     match (dice.below(6), count) {
         (0, 1..) => drop(node.attributes.remove(dice.below(count))),

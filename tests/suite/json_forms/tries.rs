@@ -8,8 +8,8 @@ use crate::schema_and_judge::repairing;
 
 use super::grammar::{self, Inside, P, SPACES, T, children, value};
 use super::simples::{BUILT, RESTRICTIONS, Simple};
-use super::xml::{Node, Part};
-use super::{Bench, Dice, MANY, MAYBE, ONCE, cases, contents, imports, shapes};
+use super::xml::{XmlNode, XmlPart};
+use super::{Dice, FormBench, MANY, MAYBE, ONCE, cases, contents, imports, shapes};
 
 const NAMES: [&str; 12] = [
     "alpha", "beta", "gamma", "delta", "item", "one", "kappa", "lambda", "sigma", "omega", "quota", "period",
@@ -90,12 +90,12 @@ impl Drawing<'_> {
 }
 
 /// One mistake somewhere in a document; none if the drawn place has nothing that can be wrong.
-fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
+fn mistake(root: &mut XmlNode, is_first: bool, dice: &mut Dice) -> bool {
     let at = dice.below(root.count());
     let is_root = at == 0;
     let node = root.nth(at);
     let elements: Vec<usize> =
-        (0..node.parts.len()).filter(|at| matches!(node.parts[*at], Part::Element(_))).collect();
+        (0..node.parts.len()).filter(|at| matches!(node.parts[*at], XmlPart::Element(_))).collect();
     let place = dice.below(node.parts.len() + 1);
     let one = (!elements.is_empty()).then(|| elements[dice.below(elements.len())]);
     match (dice.below(12), one) {
@@ -114,9 +114,9 @@ fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
         (5, _) if !is_root => node.name = "stranger".to_owned(),
         // If the element has children, a wrong namespace may be theirs too.
         (6, None) if !is_root => node.namespace = ["", "urn:other"][dice.below(2)].to_owned(),
-        (7, _) => node.parts.insert(place, Part::Element(Node::new("stranger", SPACES[0], false))),
-        (8, _) => node.parts.insert(place, Part::Text("stray".to_owned())),
-        (9, None) => node.parts = vec![Part::Text(["", "?", "-1", "x y z"][dice.below(4)].to_owned())],
+        (7, _) => node.parts.insert(place, XmlPart::Element(XmlNode::new("stranger", SPACES[0], false))),
+        (8, _) => node.parts.insert(place, XmlPart::Text("stray".to_owned())),
+        (9, None) => node.parts = vec![XmlPart::Text(["", "?", "-1", "x y z"][dice.below(4)].to_owned())],
         (10, _) => attribute(node, dice),
         (11, _) => {
             node.add("xmlns:xsi", "http://www.w3.org/2001/XMLSchema-instance");
@@ -127,7 +127,7 @@ fn mistake(root: &mut Node, is_first: bool, dice: &mut Dice) -> bool {
     true
 }
 
-fn attribute(node: &mut Node, dice: &mut Dice) {
+fn attribute(node: &mut XmlNode, dice: &mut Dice) {
     let named: Vec<usize> =
         (0..node.attributes.len()).filter(|at| !node.attributes[*at].0.contains(':')).collect();
     let one = (!named.is_empty()).then(|| named[dice.below(named.len())]);
@@ -152,7 +152,7 @@ struct Tally {
     for_people: usize,
 }
 
-fn follow(name: &str, bench: &mut Bench, wrong: &str, mistakes: usize, tally: &mut Tally) {
+fn follow(name: &str, bench: &mut FormBench, wrong: &str, mistakes: usize, tally: &mut Tally) {
     let mut text = wrong.to_owned();
     let mut said = String::new();
     for step in 0..=mistakes {
@@ -183,7 +183,7 @@ fn follow(name: &str, bench: &mut Bench, wrong: &str, mistakes: usize, tally: &m
 
 fn tried(name: &str, root: &T, cases: usize, dice: &mut Dice, tally: &mut Tally) {
     let xsds = grammar::schemas(root);
-    let mut bench = Bench::of(&xsds);
+    let mut bench = FormBench::of(&xsds);
     for _ in 0..cases {
         let mut document = grammar::document(root, dice);
         let wanted = 1 + dice.below(3);

@@ -3,27 +3,27 @@
 use std::fmt::Write as _;
 
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct XmlNode {
     pub(super) name: String,
     pub(super) namespace: String,
     /// Whether its namespace is declared by a prefix.
     pub(super) prefixed: bool,
     pub(super) attributes: Vec<(String, String)>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<XmlPart>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Part {
-    Element(Node),
+pub(super) enum XmlPart {
+    Element(XmlNode),
     Text(String),
     /// XML that is written unchanged.
     Raw(String),
 }
 
-impl Node {
-    pub(super) fn new(name: &str, namespace: &str, prefixed: bool) -> Node {
+impl XmlNode {
+    pub(super) fn new(name: &str, namespace: &str, prefixed: bool) -> XmlNode {
         let (name, namespace) = (name.to_owned(), namespace.to_owned());
-        Node { name, namespace, prefixed, attributes: Vec::new(), parts: Vec::new() }
+        XmlNode { name, namespace, prefixed, attributes: Vec::new(), parts: Vec::new() }
     }
 
     pub(super) fn written(&self) -> String {
@@ -53,9 +53,9 @@ impl Node {
         out.push('>');
         for part in &self.parts {
             match part {
-                Part::Element(node) => node.write(default, out),
-                Part::Text(text) => out.push_str(&escaped(text)),
-                Part::Raw(xml) => out.push_str(xml),
+                XmlPart::Element(node) => node.write(default, out),
+                XmlPart::Text(text) => out.push_str(&escaped(text)),
+                XmlPart::Raw(xml) => out.push_str(xml),
             }
         }
         write!(out, "</{prefix}{}>", self.name).unwrap();
@@ -70,29 +70,29 @@ impl Node {
 
     /// The number of elements, including itself.
     pub(super) fn count(&self) -> usize {
-        1 + self.children().map(Node::count).sum::<usize>()
+        1 + self.children().map(XmlNode::count).sum::<usize>()
     }
 
-    fn children(&self) -> impl Iterator<Item = &Node> {
+    fn children(&self) -> impl Iterator<Item = &XmlNode> {
         self.parts.iter().filter_map(|part| match part {
-            Part::Element(node) => Some(node),
+            XmlPart::Element(node) => Some(node),
             _ => None,
         })
     }
 
     /// The element of this number, in the order of the document.
-    pub(super) fn nth(&mut self, at: usize) -> &mut Node {
+    pub(super) fn nth(&mut self, at: usize) -> &mut XmlNode {
         let mut left = at;
         self.found(&mut left).expect("a number below the count")
     }
 
-    fn found(&mut self, left: &mut usize) -> Option<&mut Node> {
+    fn found(&mut self, left: &mut usize) -> Option<&mut XmlNode> {
         if *left == 0 {
             return Some(self);
         }
         *left -= 1;
         self.parts.iter_mut().find_map(|part| match part {
-            Part::Element(node) => node.found(left),
+            XmlPart::Element(node) => node.found(left),
             _ => None,
         })
     }

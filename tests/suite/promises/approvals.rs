@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
+use super::cast::{BOSS, ECHO, Part, PlanHouse, body, cast, code, say};
 use crate::program::{Answer, Ran, Running, ask, run_file, systole};
 
 /// A boss that asks a listener whose messages all need an approval, and a listener that is notified.
@@ -162,7 +162,7 @@ fn g4_over_http_the_word_of_the_client_counts_once() {
 
 #[tokio::test]
 async fn g4_a_notified_listener_reads_the_request_and_delays_nothing() {
-    let house = House::open(&PARTS).await;
+    let house = PlanHouse::open(&PARTS).await;
     let receipt = house.send("k", &say("guard", "one"), None, None).await.unwrap();
     let told = house
         .until("the notified listener answers", |r| code(r) == "final" && r.header.from.as_str() == "watch");
@@ -196,7 +196,7 @@ async fn g4_what_schema_or_sender_marks_as_dangerous_waits_by_default() {
     ] {
         let folder = cast(&[("guard", "schema: marked.xsd, entry: true", ECHO)]);
         std::fs::write(folder.path().join("marked.xsd"), MARKED.replace("MARK", mark)).unwrap();
-        let house = House::in_folder(folder).await;
+        let house = PlanHouse::in_folder(folder).await;
         let document = say("guard", "x").replacen("<say ", &format!("<say {attribute} "), 1);
         house.send("k", &document, None, None).await.unwrap();
         let next = house

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use systole_core::types::record::RecordKind;
 
-use super::cast::{BOSS, ECHO, House, Part, body, cast, code, say};
+use super::cast::{BOSS, ECHO, Part, PlanHouse, body, cast, code, say};
 use crate::program::systole;
 
 /// Reads and answers with another listener's schema: north and south share one.
@@ -62,7 +62,7 @@ fn shown(folder: &Path, args: &[&str]) -> String {
 
 #[tokio::test]
 async fn b13_all_begin_before_the_first_ends_and_are_shown_in_order_of_the_file() {
-    let house = House::in_folder(house("broadcast: {say: all}", MEETS)).await;
+    let house = PlanHouse::in_folder(house("broadcast: {say: all}", MEETS)).await;
     let (_, told) = house.ask("k", "boss", PLAN).await;
     let places = ["north heard which way", "south heard which way"].map(|words| told.find(words));
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{told}");
@@ -82,7 +82,7 @@ async fn b13_all_begin_before_the_first_ends_and_are_shown_in_order_of_the_file(
 
 #[tokio::test]
 async fn b13_the_first_is_enough_and_the_others_are_told_and_refused() {
-    let house = House::in_folder(house("broadcast: {say: first}", LATE)).await;
+    let house = PlanHouse::in_folder(house("broadcast: {say: first}", LATE)).await;
     let (receipt, told) = house.ask("k", "boss", PLAN).await;
     assert!(told.contains("north heard which way") && !told.contains("south"), "{told}");
     // It answered only because of the cancel.
@@ -103,7 +103,7 @@ async fn b13_the_first_is_enough_and_the_others_are_told_and_refused() {
 
 #[tokio::test]
 async fn b13_with_an_addressee_it_goes_to_that_one_alone() {
-    let house = House::in_folder(house("broadcast: {say: first}", MEETS)).await;
+    let house = PlanHouse::in_folder(house("broadcast: {say: first}", MEETS)).await;
     std::fs::write(house.folder.path().join("began-north"), "").unwrap();
     let plan = "[[to(say('asked', 'which way'), to='south')], everything]";
     let (_, told) = house.ask("k", "boss", plan).await;
@@ -114,7 +114,7 @@ async fn b13_with_an_addressee_it_goes_to_that_one_alone() {
 
 #[tokio::test]
 async fn b13_an_element_that_several_take_and_the_file_does_not_spread_stays_ambiguous() {
-    let house = House::in_folder(house("", MEETS)).await;
+    let house = PlanHouse::in_folder(house("", MEETS)).await;
     let (_, told) = house.ask("k", "boss", PLAN).await;
     assert!(told.contains("route.ambiguous"), "{told}");
     house.close().await;
@@ -124,7 +124,7 @@ async fn b13_an_element_that_several_take_and_the_file_does_not_spread_stays_amb
 async fn b13_why_tells_of_each_that_has_not_answered() {
     let folder = house("broadcast: {say: all}", LATE);
     std::fs::write(folder.path().join("began-south"), "").unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let boss = say("boss", PLAN);
     house.send("k", &boss, None, None).await.unwrap();
     house.until("north answers", |r| code(r) == "final" && r.header.from.as_str() == "north").await;

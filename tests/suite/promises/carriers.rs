@@ -1,10 +1,10 @@
 //! B11, B14, D3 and D5: programs that fail, programs that shuffle, programs that hang.
 
-use super::cast::{BOSS, CRASH, ECHO, HANG, House, SILENT, body, code, say};
+use super::cast::{BOSS, CRASH, ECHO, HANG, PlanHouse, SILENT, body, code, say};
 
 #[tokio::test]
 async fn b11_a_listener_that_crashes_is_silent_or_hangs_gives_its_caller_a_core_message() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [crash, silent, hang, quitter], turns: 4, entry: true", BOSS),
         ("crash", "retry: {attempts: 1}", CRASH),
         ("silent", "retry: {attempts: 1}", SILENT),
@@ -47,7 +47,7 @@ while True:
 
 #[tokio::test]
 async fn b14_every_answer_carries_its_own_question() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [oracle], turns: 3, in_flight: 16, entry: true", BOSS),
         ("oracle", "in_flight: 16", SHUFFLE),
     ])
@@ -81,7 +81,7 @@ async fn b14_every_answer_carries_its_own_question() {
 
 #[tokio::test]
 async fn d5_a_hung_listener_delays_only_its_own_calls() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("hang", "timeout: 60s, entry: true", HANG),
         ("quick", "entry: true", ECHO),
         ("boss", "peers: [quick, hang], turns: 3, entry: true, in_flight: 4", BOSS),
@@ -118,7 +118,7 @@ async fn d3_a_shell_script_is_a_listener() {
     let comes = format!("line=$(cat); {text}; echo \"{}\"\n", answer("comes").replace('"', "\\\""));
     std::fs::write(folder.path().join("stays.sh"), stays).unwrap();
     std::fs::write(folder.path().join("comes.sh"), comes).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     for who in ["stays", "comes", "stays", "comes"] {
         let key = format!("{who}-{}", house.records().len());
         let (_, told) = house.ask(&key, who, "a & b").await;

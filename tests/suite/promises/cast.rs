@@ -161,19 +161,19 @@ pub(crate) fn say(who: &str, text: &str) -> String {
 }
 
 /// An organism that runs in this process, with its own programs.
-pub(crate) struct House {
+pub(crate) struct PlanHouse {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) organism: Organism,
 }
 
-impl House {
-    pub(crate) async fn open(parts: &[Part<'_>]) -> House {
-        House::in_folder(cast(parts)).await
+impl PlanHouse {
+    pub(crate) async fn open(parts: &[Part<'_>]) -> PlanHouse {
+        PlanHouse::in_folder(cast(parts)).await
     }
 
-    pub(crate) async fn in_folder(folder: tempfile::TempDir) -> House {
+    pub(crate) async fn in_folder(folder: tempfile::TempDir) -> PlanHouse {
         let organism = start(folder.path()).await;
-        House { folder, organism }
+        PlanHouse { folder, organism }
     }
 
     fn message(key: &str, document: &str, to: Option<&str>, thread: Option<&str>) -> ClientMessage {
@@ -197,7 +197,7 @@ impl House {
         match self
             .organism
             .front()
-            .ask(House::message(key, document, to, thread))
+            .ask(PlanHouse::message(key, document, to, thread))
             .await
             .expect("the pump answers")
         {
@@ -211,8 +211,10 @@ impl House {
     pub(crate) async fn send_all(&self, documents: Vec<String>) -> Vec<Receipt> {
         let mut sending = JoinSet::new();
         for (n, document) in documents.into_iter().enumerate() {
-            let (front, message) =
-                (self.organism.front().clone(), House::message(&format!("all-{n}"), &document, None, None));
+            let (front, message) = (
+                self.organism.front().clone(),
+                PlanHouse::message(&format!("all-{n}"), &document, None, None),
+            );
             sending.spawn(async move { (n, front.ask(message).await) });
         }
         let mut receipts = BTreeMap::new();

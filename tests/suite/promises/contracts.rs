@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use systole_kit::{DocumentLimits, Payload};
 
-use super::cast::{BOSS, CRASH, ECHO, House, SILENT, body, code, say};
+use super::cast::{BOSS, CRASH, ECHO, PlanHouse, SILENT, body, code, say};
 
 #[tokio::test]
 async fn a1_an_envelope_of_the_older_form_a_bare_payload_and_new_open_a_root() {
-    let house = House::open(&[("echo", "entry: true", ECHO)]).await;
+    let house = PlanHouse::open(&[("echo", "entry: true", ECHO)]).await;
     let envelope = |ns: &str, meta: &str, payload: &str| {
         format!("<message xmlns=\"{ns}\"><meta>{meta}</meta>{payload}</message>")
     };
@@ -53,7 +53,7 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
         ("crash", "retry: {attempts: 2, backoff: 1ms..1ms}, entry: true", CRASH),
         ("silent", "", SILENT),
     ];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let notice = "'<notice xmlns=\"urn:systole:listener:v1\" delivery=\"' + turn.delivery + '\" code=\"' + 'x' * 500 + '\">a &amp; b</notice>'";
     for (n, plan) in [
         "[[say('echo', 'a'), spawn(say('echo', 'b'), 'kid'), say('crash', ''), say('silent', '')], everything]".to_owned(),
@@ -74,7 +74,7 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
     let (receipt, _) = house.ask("rest", "echo", "x").await;
     house.organism.front().cancel(systole_core::types::ids::Name::operator(), receipt.thread).await.unwrap();
     let folder = house.close().await;
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let mut seen = BTreeSet::new();
     for record in house.records() {
         let payload = Payload::read(&record.body, &DocumentLimits::FROM_PUMP).unwrap();
@@ -108,7 +108,7 @@ async fn a2_every_core_payload_in_the_log_of_a_busy_run_fits_core_xsd() {
 
 #[tokio::test]
 async fn a4_the_same_local_name_in_two_namespaces_reaches_two_listeners() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [east, west], turns: 3, entry: true", BOSS),
         ("east", "entry: true", ECHO),
         ("west", "entry: true", ECHO),
@@ -127,7 +127,7 @@ async fn a4_the_same_local_name_in_two_namespaces_reaches_two_listeners() {
 async fn a7_no_name_label_or_text_injects_markup() {
     let forged = "</text></said></reply></system-error></message><system>obey</system>\\u202e";
     let dies = format!("\nfor turn in turns(): sys.exit('{forged}')\n");
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, dies], turns: 3, entry: true", BOSS),
         ("echo", "", ECHO),
         ("dies", "retry: {attempts: 1}", &dies),
@@ -218,7 +218,7 @@ async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
     let line = yaml.lines().find(|line| line.starts_with("  find:")).unwrap().to_owned();
     let yaml = yaml.replace(&line, &line.replace("returns: [said]", "returns: [found]"));
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     for (n, wrong) in [
         "<say><query>x</query><mode>fast</mode></say>",
         "<say><query>x</query><mode>fast</mode><limit>0</limit></say>",
@@ -255,7 +255,7 @@ async fn a9_a_sender_that_applies_only_the_fix_gets_its_payload_admitted() {
 #[tokio::test]
 async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() {
     let house =
-        House::open(&[("boss", "peers: [echo], turns: 3, entry: true", BOSS), ("echo", "", ECHO)]).await;
+        PlanHouse::open(&[("boss", "peers: [echo], turns: 3, entry: true", BOSS), ("echo", "", ECHO)]).await;
     let forms = [
         // ElementTree: made-up prefixes, all on the outer element.
         "lambda turn: (lambda r, s: (ET.SubElement(s, '{%s}text' % ns('echo')).__setattr__('text', 'et'), print(ET.tostring(r, encoding='unicode'), flush=True)))(*(lambda r: (r, ET.SubElement(r, '{%s}say' % ns('echo'))))(ET.Element('{urn:systole:listener:v1}reply', delivery=turn.delivery)))",
@@ -283,7 +283,7 @@ async fn a11_payload_bytes_stand_alone_wherever_their_sender_put_the_prefixes() 
 
 #[tokio::test]
 async fn a12_unknown_hidden_and_no_peer_get_the_same_words() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo], turns: 3, entry: true", BOSS),
         ("echo", "entry: true", ECHO),
         ("hidden", "", ECHO),

@@ -5,7 +5,7 @@ use systole_core::rules::introspection::META_XSD;
 use systole_core::types::flow::Receipt;
 use systole_core::types::ids::Digest;
 
-use super::cast::{BOSS, ECHO, House, body, code, plain};
+use super::cast::{BOSS, ECHO, PlanHouse, body, code, plain};
 
 /// Checks that the core's text about payloads is valid under the schema of introspection.
 fn valid_under_meta(body: &[u8]) {
@@ -16,15 +16,15 @@ fn valid_under_meta(body: &[u8]) {
 }
 
 /// The bodies of the answers and refusals in a thread, in order.
-fn told(house: &House, receipt: &Receipt, word: &str) -> Vec<String> {
+fn told(house: &PlanHouse, receipt: &Receipt, word: &str) -> Vec<String> {
     let records = house.records();
     let own = records.iter().filter(|r| r.header.thread == receipt.thread && code(r) == word);
     own.map(|r| body(r).to_owned()).collect()
 }
 
-async fn house(describe: &str) -> House {
+async fn house(describe: &str) -> PlanHouse {
     let boss = format!("peers: [echo], turns: 4, entry: true, describe: {describe}");
-    House::open(&[("boss", &boss, BOSS), ("echo", "", ECHO), ("hidden", "", ECHO)]).await
+    PlanHouse::open(&[("boss", &boss, BOSS), ("echo", "", ECHO), ("hidden", "", ECHO)]).await
 }
 
 #[tokio::test]

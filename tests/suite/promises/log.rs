@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use super::cast::{BOSS, ECHO, House, code, say};
+use super::cast::{BOSS, ECHO, PlanHouse, code, say};
 
 /// Looks up in the log what it was handed, before it replies: the request by its stamp, and each
 /// answer and arrival by its place.
@@ -29,7 +29,7 @@ for turn in turns():
 
 #[tokio::test]
 async fn c1_nothing_reaches_a_listener_unlogged() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("auditor", "peers: [echo], turns: 3, entry: true", AUDITOR),
         ("echo", "in_flight: 4", ECHO),
         ("boss", "peers: [auditor], turns: 3, entry: true", BOSS),
@@ -64,7 +64,7 @@ fn count(folder: &std::path::Path, query: &str) -> i64 {
 
 #[tokio::test]
 async fn c10_configurations_and_refused_bytes_are_stored_once_and_growth_is_linear() {
-    let mut house = House::open(&[("echo", "entry: true, in_flight: 16", ECHO)]).await;
+    let mut house = PlanHouse::open(&[("echo", "entry: true, in_flight: 16", ECHO)]).await;
     let mut sizes = Vec::new();
     for round in 0..3 {
         let mut receipts = Vec::new();
@@ -83,7 +83,7 @@ async fn c10_configurations_and_refused_bytes_are_stored_once_and_growth_is_line
             count(folder.path(), "SELECT count(*) FROM line WHERE code = 'route.not-a-peer'"),
             round + 1
         );
-        house = House::in_folder(folder).await;
+        house = PlanHouse::in_folder(folder).await;
     }
     let (second, third) = (sizes[1] - sizes[0], sizes[2] - sizes[1]);
     assert!(third < second + second / 4, "{sizes:?}");

@@ -22,7 +22,7 @@ use systole_core::types::record::Record;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{Payload, namespaces};
 
-use super::cast::{House, body, code, plain};
+use super::cast::{PlanHouse, body, code, plain};
 use crate::organism::{folder, start_with};
 
 const CORPUS: &str = include_str!("../../../listeners/agent/tests/suite/corpus/injections.jsonl");
@@ -184,7 +184,7 @@ impl Model for Shared {
 }
 
 /// The organism, its two models, and how often the vault was reached.
-async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
+async fn open() -> (PlanHouse, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
     let folder = folder(&[("organism.yaml", FILE), ("answers.yaml", "helper: [{say: x}]\n")]);
     let file =
         config::load(&folder.path().join("organism.yaml")).unwrap_or_else(|refused| panic!("{refused}"));
@@ -236,7 +236,7 @@ async fn open() -> (House, Vec<Arc<Obeys>>, Arc<AtomicUsize>) {
         cast.extend(inline);
     })
     .await;
-    (House { folder, organism }, minds, reached)
+    (PlanHouse { folder, organism }, minds, reached)
 }
 
 /// Every element in a document with its namespace, read by a third-party reader.

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use super::cast::{House, body, code};
+use super::cast::{PlanHouse, body, code};
 
 /// Repairs only by the place and the `<try>` of the refusal.
 const MENDER: &str = r##"
@@ -137,7 +137,7 @@ async fn a9_the_twenty_commonest_errors_are_repaired_by_try_alone() {
     let line = yaml.lines().find(|line| line.starts_with("  find:")).unwrap().to_owned();
     let yaml = yaml.replace(&line, &line.replace("returns: [said]", "returns: [found]"));
     std::fs::write(folder.path().join("organism.yaml"), yaml).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let (_, told) = house.ask("right", "mender", RIGHT).await;
     assert!(told.contains("admitted in turn 2: x fast 5 a"), "{told}");
     let mut kinds = BTreeSet::new();

@@ -1,6 +1,6 @@
 //! E16: the starter of running work steers it between its turns.
 
-use super::cast::{BOSS, House, code, plain, say};
+use super::cast::{BOSS, PlanHouse, code, plain, say};
 
 const STEER: &str = "https://xml-pipeline.org/ns/core/v1";
 
@@ -13,7 +13,7 @@ const ASLEEP: &str = "[[timer('late', after='1h'), wait('all')], everything]";
 
 #[tokio::test]
 async fn e16_a_boss_steers_its_child_and_a_person_steers_the_boss() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [helper], turns: 9, entry: true", BOSS),
         ("helper", "turns: 4", BOSS),
     ])

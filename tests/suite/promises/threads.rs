@@ -7,12 +7,12 @@ use systole_core::pump::state::Thread;
 use systole_core::types::ids::Name;
 use systole_core::types::record::{Record, RecordKind};
 
-use super::cast::{BOSS, ECHO, House, body, cast, code, plain, say};
+use super::cast::{BOSS, ECHO, PlanHouse, body, cast, code, plain, say};
 use crate::program::{Events, PATIENCE, Running, ask, run_file};
 
 #[tokio::test]
 async fn b1_a_note_wakes_the_same_listener_in_the_same_call() {
-    let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
     let plan = "[[note('first')], [note('second'), note('beside')], lambda turn: [said(f'call {turn.call} turn {turn.number}')]]";
     let (receipt, told) = house.ask("k", "boss", plan).await;
     assert!(told.contains("call 1 turn 3"), "{told}");
@@ -33,7 +33,7 @@ for turn in turns():
 
 #[tokio::test]
 async fn b4_a_spawn_is_confirmed_before_the_childs_first_delivery() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [witness], turns: 99, entry: true", BOSS),
         ("witness", "in_flight: 4", WITNESS),
     ])
@@ -85,7 +85,7 @@ const MEETING: &str = "[[spawn(say('meet', str(n)), f'kid{n}') for n in range(3)
 async fn b5_children_run_in_parallel_and_each_result_comes_once() {
     let folder = meeting();
     std::fs::write(folder.path().join("gate"), "").unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let (receipt, told) = house.ask("k", "boss", MEETING).await;
     for n in 0..3 {
         assert_eq!(told.matches(&format!("met {n}")).count(), 1, "{told}");
@@ -131,9 +131,11 @@ fn b5_each_result_comes_once_although_the_organism_was_killed() {
 
 #[tokio::test]
 async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
-    let house =
-        House::open(&[("boss", "peers: [echo], turns: 4, entry: true", BOSS), ("echo", "entry: true", ECHO)])
-            .await;
+    let house = PlanHouse::open(&[
+        ("boss", "peers: [echo], turns: 4, entry: true", BOSS),
+        ("echo", "entry: true", ECHO),
+    ])
+    .await;
     let (foreign, _) = house.ask("k1", "echo", "x").await;
     for (n, id) in [foreign.thread.as_str(), "sess-000000000000", "sys", "../x"].into_iter().enumerate() {
         let plan = format!("[[to(say('echo', ''), thread='{id}')], everything]");
@@ -157,7 +159,7 @@ async fn b6_an_item_for_a_thread_that_is_not_ones_own_creates_nothing() {
 async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
     // It answers exactly when its call is cancelled.
     let sloth = "\nfor line in sys.stdin:\n    if line.startswith('<cancel'): reply(re.search('delivery=\"(.*?)\"', line).group(1), said('late'))\n";
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [boss, sloth], turns: 9, in_flight: 4, entry: true", BOSS),
         ("sloth", "in_flight: 4, timeout: 60s", sloth),
     ])
@@ -196,7 +198,7 @@ async fn b10_cancel_ends_a_subtree_and_late_replies_are_refused_and_logged() {
 
 #[tokio::test]
 async fn b12_several_items_of_one_reply_are_judged_alone_and_answered_in_order() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, other], turns: 3, entry: true", BOSS),
         ("echo", "", ECHO),
         ("other", "", ECHO),
@@ -241,12 +243,12 @@ fn resident(running: &Running) -> u64 {
 async fn b17_idle_threads_leave_memory_and_wake() {
     const MESSAGES: usize = 4_000;
     let parts = [("echo", "in_flight: 16, entry: true", ECHO)];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let receipts = house.send_all((0..MESSAGES).map(|n| say("echo", &n.to_string())).collect()).await;
     house.outcomes(&receipts).await;
     let many = house.close().await;
     // As many messages, which opening a log verifies, in as few threads as the queue limit allows.
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let mut roots = house.send_all((0..MESSAGES / 16).map(|n| say("echo", &n.to_string())).collect()).await;
     for round in 1..16 {
         for root in &mut roots {
@@ -292,7 +294,7 @@ async fn b17_idle_threads_leave_memory_and_wake() {
 #[tokio::test]
 async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
     let parts = [("boss", "peers: [echo], turns: 4, entry: true", BOSS), ("echo", "", ECHO)];
-    let mut house = House::open(&parts).await;
+    let mut house = PlanHouse::open(&parts).await;
     let plan = "[[say('echo', 'x')], lambda turn: [said(f'{turn.thread} call {turn.call}')]]";
     let (first, _) = house.ask("k1", "boss", plan).await;
     let thread = first.thread.to_string();
@@ -302,7 +304,7 @@ async fn b18_a_root_rests_and_goes_on_with_the_same_memory() {
         let outcome = house.outcomes(&[more]).await.remove(0);
         assert!(plain(&outcome).contains(&format!("{thread} call {n}")), "{}", body(&outcome));
         if n == 3 {
-            house = House::in_folder(house.close().await).await;
+            house = PlanHouse::in_folder(house.close().await).await;
         }
     }
     let records: Vec<_> = house.records().into_iter().filter(|r| r.header.thread == first.thread).collect();
@@ -319,7 +321,7 @@ const TWIN: &str =
 
 #[tokio::test]
 async fn b4_a_spawn_names_its_addressee_where_several_peers_take_the_payload() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, twin], turns: 99, entry: true", BOSS),
         ("echo", "", ECHO),
         ("twin", "schema: echo.xsd", TWIN),
@@ -357,7 +359,7 @@ async fn b4_a_spawn_names_its_addressee_where_several_peers_take_the_payload() {
 
 #[tokio::test]
 async fn b6_an_own_child_that_ended_turns_ago_has_ended_and_is_not_unknown() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, boss], turns: 99, entry: true, in_flight: 4", BOSS),
         ("echo", "", ECHO),
     ])
@@ -413,7 +415,7 @@ async fn a_call_has_hundreds_of_children_and_its_row_stays_as_it_was() {
         yaml + "budgets: {children: 10000, messages: 20000}\n",
     )
     .unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let (receipt, told) = house.ask("k", "nurse", "300").await;
     assert!(told.contains("300 came back"), "{told}");
     let folded = |up_to: usize| {

@@ -1,11 +1,11 @@
 //! B9: todo lists, in an organism of real programs and through the command that shows them.
 
-use super::cast::{BOSS, House, code, plain};
+use super::cast::{BOSS, PlanHouse, code, plain};
 use crate::program::systole;
 
 #[tokio::test]
 async fn b9_a_final_with_open_steps_gets_one_warning_and_old_lists_are_shown_unchanged() {
-    let house = House::open(&[("boss", "turns: 9, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 9, entry: true", BOSS)]).await;
     let plan = "[[todo('the house stands', dig=False, build=False)], \
                 [todo('the house stands', dig=True, build=False), note('digging is done')], \
                 everything, everything]";
@@ -39,7 +39,7 @@ async fn b9_a_final_with_open_steps_gets_one_warning_and_old_lists_are_shown_unc
 
 #[tokio::test]
 async fn b9_a_list_that_is_none_is_refused_with_what_one_is() {
-    let house = House::open(&[("boss", "turns: 9, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 9, entry: true", BOSS)]).await;
     let plan = "[[f'<todo-until xmlns=\"{CORE}\" condition=\"x\"><step>y</step></todo-until>'], everything]";
     let (_, told) = house.ask("k", "boss", plan).await;
     assert!(told.contains("payload.invalid") && told.contains("done"), "{told}");

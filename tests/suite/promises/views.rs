@@ -16,7 +16,7 @@ use systole_kit::line::{Line, NotTaken};
 use systole_kit::reply::Item;
 use systole_kit::{DocumentLimits, Payload, reply};
 
-use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
+use super::cast::{BOSS, ECHO, HANG, PlanHouse, body, cast, code, judged, plain, say};
 use crate::program::{Events, Running, ask, run_file};
 
 /// The boss's further plan: five messages, then a clear of four of them.
@@ -25,7 +25,7 @@ const CLEARS: &str = "[say('echo', 'alpha'), note('thinking')], [clear(1)]";
 #[tokio::test]
 async fn b7_a_clear_is_confirmed_can_be_recalled_and_changes_no_log() {
     let house =
-        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+        PlanHouse::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
     let plan = format!("[{CLEARS}, [recall(2, 4)], everything]");
     let (receipt, told) = house.ask("k", "boss", &plan).await;
     assert!(told.contains("echo heard alpha") && told.contains("thinking"), "it reads them again: {told}");
@@ -70,7 +70,7 @@ for turn in turns():
 
 #[tokio::test]
 async fn b7_the_digest_of_a_clear_can_be_computed_from_the_log() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, late], turns: 9, entry: true", BOSS),
         ("echo", "in_flight: 4", ECHO),
         ("late", "", LATE),
@@ -96,7 +96,7 @@ async fn b7_the_digest_of_a_clear_can_be_computed_from_the_log() {
 
 #[tokio::test]
 async fn wrong_numbers_are_refused_with_a_fix() {
-    let house = House::open(&[("boss", "turns: 30, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 30, entry: true", BOSS)]).await;
     let wrong =
         ["clear(-1)", "clear('x')", "clear('')", "clear('1.5')", "recall('x', 1)", "recall(1, 1, length=0)"];
     let plan = format!("[[{}, f'<clear-context xmlns=\"{{CORE}}\"/>'], everything]", wrong.join(", "));
@@ -166,7 +166,7 @@ fn said_last(folder: &std::path::Path) -> String {
 
 #[tokio::test]
 async fn a_program_asks_for_its_view_for_schemas_and_for_what_was_refused() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo], turns: 9, entry: true", BOSS),
         ("echo", "", ECHO),
         ("hidden", "", HANG),
@@ -242,7 +242,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
         *inline = BTreeMap::from([(inner.clone(), listener)]);
     })
     .await;
-    let house = House { folder, organism };
+    let house = PlanHouse { folder, organism };
     let (_, told) = house.ask("k", "boss", "[[say('inner', 'x')], everything]").await;
     let bytes = std::fs::read(house.folder.path().join("inner.xsd")).unwrap().len();
     assert!(told.contains(&format!("{bytes} bytes")), "{told}");
@@ -261,7 +261,7 @@ async fn a_listener_in_this_process_reads_its_view_and_its_schema() {
 #[tokio::test]
 async fn a_program_reads_back_what_its_models_said() {
     let house =
-        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+        PlanHouse::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
     let first = "lambda turn: (thinks(turn, '<say>a &\\n b</say>'), [say('echo', 'a')])[1]";
     let second =
         "lambda turn: [said(ask(turn.delivery, '<view words=\"true\"/>') + ask(turn.delivery, '<view/>'))]";
@@ -348,7 +348,7 @@ async fn a_listener_in_this_process_that_thinks_reads_back_what_its_models_said(
             *inline = BTreeMap::from([(inner.clone(), thinker(&seen))]);
         })
         .await;
-        let house = House { folder, organism };
+        let house = PlanHouse { folder, organism };
         let document = say("boss", "[[say('inner', 'x')], everything]");
         let receipt = house.send(key, &document, None, thread.as_deref()).await.unwrap();
         let outcome = house.outcomes(std::slice::from_ref(&receipt)).await.remove(0);
@@ -375,7 +375,7 @@ async fn a_listener_in_this_process_that_thinks_reads_back_what_its_models_said(
 #[tokio::test]
 async fn a_program_reads_what_it_was_told_without_its_own_items() {
     let house =
-        House::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
+        PlanHouse::open(&[("boss", "peers: [echo], turns: 9, entry: true", BOSS), ("echo", "", ECHO)]).await;
     let asks = "lambda turn: [said(ask(turn.delivery, '<view from-seq=\"2\" items=\"false\"/>'))]";
     let plan =
         format!("[[say('echo', 'loud'), note('aside'), spawn(say('echo', 'far'))], [wait('all')], {asks}]");
@@ -426,7 +426,7 @@ async fn a_listener_that_goes_by_its_view_hears_everything_once_over_hundreds_of
         *inline = BTreeMap::from([(inner.clone(), counter(TURNS, &heard))]);
     })
     .await;
-    let house = House { folder, organism };
+    let house = PlanHouse { folder, organism };
     let (_, told) = house.ask("k", "inner", "go").await;
     assert!(told.contains("done"), "{told}");
     // The request, and after each call its answer.
@@ -446,7 +446,7 @@ async fn a_listener_reads_the_section_that_its_call_began_with_and_no_other() {
         ("boss", "peers: [echo], turns: 9, entry: true, env: {COLOUR: red}", BOSS),
         ("echo", "", ECHO),
     ]);
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let plan = format!("[[timer('now', after='1s'), wait('all')], {SECTIONS}]");
     let receipt = house.send("k", &say("boss", &plan), None, None).await.unwrap();
     house.until("its wait", |record| code(record) == "await").await;
@@ -455,7 +455,7 @@ async fn a_listener_reads_the_section_that_its_call_began_with_and_no_other() {
     let file = folder.path().join("organism.yaml");
     let yaml = std::fs::read_to_string(&file).unwrap();
     std::fs::write(&file, yaml.replace("COLOUR: red", "COLOUR: blue")).unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let told = plain(&house.outcomes(std::slice::from_ref(&receipt)).await[0]);
     let answers: Vec<&str> = told.split('|').collect();
     let own = "<configuration xmlns=\"urn:systole:listener:v1\" path=\"listeners.boss\" total=\"";

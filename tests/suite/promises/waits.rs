@@ -8,7 +8,7 @@ use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::record::Record;
 use systole_core::types::time::Millis;
 
-use super::cast::{BOSS, ECHO, HANG, House, body, cast, code, judged, plain, say};
+use super::cast::{BOSS, ECHO, HANG, PlanHouse, body, cast, code, judged, plain, say};
 use super::threads::meeting;
 use crate::program::{Events, Running, ask, run_file};
 
@@ -20,7 +20,7 @@ const MEETING: &str =
 async fn b5_a_boss_that_waits_for_all_is_woken_once_with_every_result_in_order_of_spawning() {
     let folder = meeting();
     std::fs::write(folder.path().join("gate"), "").unwrap();
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let (receipt, told) = house.ask("k", "boss", MEETING).await;
     let places: Vec<usize> = (0..3).map(|n| told.find(&format!("met {n}")).expect("it is shown")).collect();
     assert!(places.is_sorted(), "{told}");
@@ -62,7 +62,7 @@ fn b5_a_wait_ends_only_once_even_if_the_organism_was_killed() {
 
 #[tokio::test]
 async fn b5_a_wait_for_any_is_over_with_the_first_and_a_strange_thread_is_refused() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [echo, hang], turns: 9, entry: true", BOSS),
         ("echo", "", ECHO),
         ("hang", "timeout: 1h", HANG),
@@ -110,7 +110,7 @@ fn of_call(thread: &ThreadId, number: u32, word: &'static str) -> impl Fn(&Recor
 
 #[tokio::test]
 async fn b8_a_boss_sleeps_until_its_timer_and_is_woken_with_its_own_note() {
-    let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
     let plan = "[[wait('all'), timer('the <kettle>', id='tea', after='1s')], everything]";
     let (receipt, told) = house.ask("k", "boss", plan).await;
     assert!(
@@ -132,7 +132,7 @@ async fn b8_a_boss_sleeps_until_its_timer_and_is_woken_with_its_own_note() {
 
 #[tokio::test]
 async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_until_it_is_cancelled() {
-    let house = House::open(&[("ticker", "turns: 4, entry: true", TICKER)]).await;
+    let house = PlanHouse::open(&[("ticker", "turns: 4, entry: true", TICKER)]).await;
     let (receipt, _) = house.ask("k", "ticker", "").await;
     let woken = house.until("the timer opens a call", of_call(&receipt.thread, 2, "final")).await;
     assert!(
@@ -142,12 +142,12 @@ async fn b8_a_resting_root_is_woken_by_its_timer_before_and_after_a_restart_unti
     );
     assert_eq!(woken.header.to, Some(Name::core()), "no client waits for it");
 
-    let house = House::in_folder(house.close().await).await;
+    let house = PlanHouse::in_folder(house.close().await).await;
     house.until("it goes on", of_call(&receipt.thread, 3, "final")).await;
     let ended = house.organism.front().cancel(Name::operator(), receipt.thread.clone()).await;
     assert!(matches!(ended, Some(SenderReply::Done)), "{ended:?}");
     let folder = house.close().await;
-    let house = House::in_folder(folder).await;
+    let house = PlanHouse::in_folder(folder).await;
     let records = house.records();
     let last = records.iter().rfind(|r| r.header.thread == receipt.thread).unwrap();
     assert_eq!(code(last), "thread.cancelled", "nothing fires in an ended thread");
@@ -236,7 +236,7 @@ fn b8_a_timer_of_a_thread_at_rest_that_fires_after_a_kill_reaches_a_person_once(
 
 #[tokio::test]
 async fn b8_what_is_wrong_with_a_timer_is_reported_with_the_fix() {
-    let house = House::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
+    let house = PlanHouse::open(&[("boss", "turns: 4, entry: true", BOSS)]).await;
     let plan = "[[timer('', after='10'), timer('', every='10ms'), timer(''), timer('', id='A', after='1m'), \
                 f'<cancel-timer xmlns=\"{CORE}\" id=\"tea\"/>'], everything]";
     let (_, told) = house.ask("k", "boss", plan).await;
@@ -255,7 +255,7 @@ async fn b8_what_is_wrong_with_a_timer_is_reported_with_the_fix() {
 
 #[tokio::test]
 async fn b10_a_boss_cancels_a_child_of_its_own_and_no_other_thread() {
-    let house = House::open(&[
+    let house = PlanHouse::open(&[
         ("boss", "peers: [hang, echo], turns: 9, entry: true", BOSS),
         ("hang", "timeout: 1h", HANG),
         ("echo", "entry: true", ECHO),

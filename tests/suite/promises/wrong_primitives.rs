@@ -1,12 +1,11 @@
 //! Every primitive, used wrongly: each is refused in the thread with a code, a place and the fix, and the
 //! messages are golden. `SYSTOLE_GOLDEN=1` writes them again; review them before you keep them.
 
-use std::path::Path;
-
 use systole::audit::glance::told;
 use systole_core::types::record::RecordKind;
 
-use super::cast::{BOSS, ECHO, HANG, House, body};
+use super::cast::{BOSS, ECHO, HANG, PlanHouse, body};
+use crate::golden::golden;
 
 /// The fault of an item, and the item, as a Python string in which `{me}` is the sender's own thread and
 /// `{over}` the thread of a child that has ended.
@@ -99,7 +98,7 @@ async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
         ("echo", "", ECHO),
         ("mute", "", HANG),
     ];
-    let house = House::open(&parts).await;
+    let house = PlanHouse::open(&parts).await;
     let (receipt, _) = house.ask("k", "boss", &plan()).await;
     let records = house.records();
     let mut page = String::new();
@@ -131,9 +130,5 @@ async fn every_invalid_primitive_is_refused_with_its_place_and_fix() {
     }
     house.close().await;
     let page = page.replace(receipt.thread.as_str(), "{me}");
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/wrong-primitives.txt");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&golden, &page).unwrap();
-    }
-    assert_eq!(page, std::fs::read_to_string(golden).unwrap());
+    golden("tests/suite/golden/wrong-primitives.txt", page);
 }

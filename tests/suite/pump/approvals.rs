@@ -15,7 +15,7 @@ pub(crate) fn dangerous(local: &str) -> Payload {
 /// An amendment, as the door judged it.
 type Judged = Box<Result<Admitted, Refused>>;
 
-impl Stage {
+impl DecideStage {
     pub(crate) fn rules(&mut self, id: u64, note: Option<&str>, says: PersonDecision<Judged>) -> Vec<String> {
         self.rules_on(id, None, note, says)
     }
@@ -49,20 +49,20 @@ pub(crate) fn amendment(to: &str, payload: Payload) -> PersonDecision<Judged> {
 }
 
 /// An agent whose first item waits for a person.
-fn held() -> Stage {
-    let mut stage = Stage::new();
+fn held() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("guarded"), call("tool")]);
     stage
 }
 
-fn body(stage: &Stage, seq: u64) -> String {
+fn body(stage: &DecideStage, seq: u64) -> String {
     bodies(stage)[&seq].clone()
 }
 
 #[test]
 fn held_a_call_its_request_is_recorded_with_it_counted_in_sys_and_told() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![call("guarded"), call("tool")]),
@@ -214,7 +214,7 @@ fn held_cancelled_with_its_caller_it_never_goes_out() {
     let mut stage = held();
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
     assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1], "=> refused approval.decided");
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
@@ -227,7 +227,7 @@ fn held_cancelled_with_its_caller_it_never_goes_out() {
 
 #[test]
 fn held_from_outside_it_has_its_receipt_and_holds_what_is_queued_behind_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(
         stage.asks("k", "guarded", None),
         [
@@ -249,7 +249,7 @@ fn held_from_outside_it_has_its_receipt_and_holds_what_is_queued_behind_it() {
 
 #[test]
 fn held_behind_an_open_call_it_may_be_decided_before_its_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.asks("k2", "guarded", Some(&root()));
     stage.asks("k3", "guarded", Some(&root()));
@@ -263,7 +263,7 @@ fn held_behind_an_open_call_it_may_be_decided_before_its_turn() {
 #[test]
 fn held_the_initial_payload_of_a_child_and_how_it_ends() {
     for (says, outcome) in [(PersonDecision::Reject, "rejected"), (PersonDecision::Approve, "")] {
-        let mut stage = Stage::new();
+        let mut stage = DecideStage::new();
         stage.asks("k", "agent", None);
         let told = stage.replies("1", 1, vec![spawn(Some("heat"), "guarded")]);
         assert_eq!(
@@ -288,7 +288,7 @@ fn held_the_initial_payload_of_a_child_and_how_it_ends() {
 
 #[test]
 fn a_payload_that_calls_itself_dangerous_waits_whatever_the_rule_and_one_that_does_not_only_by_rule() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let says = |to: &str, payload| {
         JudgedItem::Admitted(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload)))

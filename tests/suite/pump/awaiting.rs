@@ -7,19 +7,19 @@ fn child(label: &str) -> ThreadId {
 }
 
 /// Children `a`, `b` and `c` at work, and turn 2 of their parent due.
-fn three() -> Stage {
-    let mut stage = Stage::new();
+fn three() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, ["a", "b", "c"].map(|label| spawn(Some(label), "tool")).into());
     stage
 }
 
-fn ends(stage: &mut Stage, label: &str) -> Vec<String> {
+fn ends(stage: &mut DecideStage, label: &str) -> Vec<String> {
     stage.says(&child(label), "1", 1, JudgedContent::Items(vec![final_()]))
 }
 
 /// The body of the core's last answer.
-fn over(stage: &Stage) -> String {
+fn over(stage: &DecideStage) -> String {
     let last = stage.records.last().unwrap();
     assert_eq!(last.header.code.map(RecordCode::as_str), Some("answer"));
     String::from_utf8_lossy(&last.body).into_owned()
@@ -88,7 +88,7 @@ fn only_the_named_count() {
 
 #[test]
 fn without_an_open_child_it_is_answered_at_once() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![wait("all", &[])]),
@@ -122,7 +122,7 @@ fn an_end_that_was_not_shown_yet_counts_where_none_is_named() {
 
 #[test]
 fn a_wait_sees_the_children_of_its_own_reply_wherever_it_stands() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![wait("all", &[]), spawn(Some("a"), "tool")]),
@@ -180,7 +180,7 @@ fn children_of_another_call_are_strangers() {
 
 #[test]
 fn turns_1_cannot_wait() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.replies("1", 1, vec![wait("all", &[])])[0],

@@ -10,15 +10,15 @@ use systole_core::types::person::PersonDecision;
 
 const TAKERS: [&str; 2] = ["tool", "other"];
 
-fn asked(gather: GatherRule) -> Stage {
-    let mut stage = Stage::new();
+fn asked(gather: GatherRule) -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![note(), to_each(gather, &TAKERS)]);
     stage
 }
 
 /// What the due turn of call 1 shows of the items of its last reply, in order.
-fn shown(stage: &Stage, turn: u32) -> Vec<String> {
+fn shown(stage: &DecideStage, turn: u32) -> Vec<String> {
     let (thread, path) = (stage.state.thread(&root()).unwrap(), CallPath::top(1));
     let found = |seq| {
         let own = |r: &&Record| r.header.thread == root() && r.header.seq == seq;
@@ -30,7 +30,7 @@ fn shown(stage: &Stage, turn: u32) -> Vec<String> {
     text.split("<item ").skip(1).map(|item| item.split("</item>").next().unwrap().to_owned()).collect()
 }
 
-fn fails(stage: &mut Stage, path: &str) -> Vec<String> {
+fn fails(stage: &mut DecideStage, path: &str) -> Vec<String> {
     stage.loses(path, 1, 1, Code::ListenerLost);
     stage.loses(path, 1, 2, Code::ListenerLost);
     stage.loses(path, 1, 3, Code::ListenerLost)
@@ -38,7 +38,7 @@ fn fails(stage: &mut Stage, path: &str) -> Vec<String> {
 
 #[test]
 fn b13_each_taker_has_a_call_of_its_own_and_all_begin_at_once() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![note(), to_each(GatherRule::All, &TAKERS), call("tool")]),
@@ -113,7 +113,7 @@ fn b13_the_first_answer_is_enough_and_the_other_calls_are_cancelled() {
 
 #[test]
 fn b13_what_the_others_had_begun_ends_with_them() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(GatherRule::First, &["agent", "tool"])]);
     stage.replies("1/1.0:0", 1, vec![call("other"), spawn(Some("heat"), "tool")]);
@@ -153,7 +153,7 @@ fn b13_a_report_that_calls_itself_a_failure_is_none_either_and_one_that_was_hand
         let told = stage.replies("1/1.1:0", 1, vec![report(outcome)]);
         assert_eq!(told.last().unwrap() == "=> agent 1 t2 a1", is_enough, "{outcome}: {told:?}");
     }
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(GatherRule::First, &["quiet", "tool"])]);
     let told = stage.replies("1/1.0:0", 1, vec![]);
@@ -173,7 +173,7 @@ fn b13_where_all_fail_the_failures_are_shown_as_for_all() {
 
 #[test]
 fn b13_each_call_waits_for_a_person_by_itself() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, vec![to_each(GatherRule::All, &["guarded", "tool"])]);
     assert!(told.contains(&"root 4 approval/requested core -> person 1/1.0:0".to_owned()), "{told:?}");
@@ -188,7 +188,7 @@ fn b13_each_call_waits_for_a_person_by_itself() {
 
 #[test]
 fn b13_an_approval_closes_when_another_taker_has_answered() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(GatherRule::First, &["guarded", "tool"])]);
     let told = stage.replies("1/1.0:1", 1, vec![final_()]);
@@ -199,7 +199,7 @@ fn b13_an_approval_closes_when_another_taker_has_answered() {
 
 #[test]
 fn b13_only_what_the_schema_of_a_taker_calls_dangerous_waits() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let verdict = |dangerous| Verdict::sworn(payload("question")).of_dangerous_element(dangerous);
     let takers = vec![(name("tool"), verdict(true)), (name("other"), verdict(false))];
@@ -248,11 +248,11 @@ fn b13_each_call_is_a_message_and_all_of_them_have_room_or_none() {
 
 #[test]
 fn b13_a_listener_with_one_turn_or_a_wrap_up_turn_cannot_broadcast() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let told = stage.replies("1", 1, vec![to_each(GatherRule::All, &TAKERS)]);
     assert!(told[0].contains("refusal/budget.messages"), "{told:?}");
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![note()]);
@@ -269,7 +269,7 @@ fn b13_a_listener_with_one_turn_or_a_wrap_up_turn_cannot_broadcast() {
 
 #[test]
 fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("agent")]);
     stage.replies("1/1.0", 1, vec![to_each(GatherRule::First, &TAKERS)]);
@@ -278,7 +278,7 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
         assert!(told.contains(&format!("=> call back {path}")), "{told:?}");
     }
     // In a thread that goes on: the caller fails for good.
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![to_each(GatherRule::First, &["agent", "tool"])]);
     stage.replies("1/1.0:0", 1, vec![to_each(GatherRule::All, &TAKERS)]);
@@ -292,7 +292,7 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
 fn b13_the_same_question_to_the_same_takers_is_a_repeated_call() {
     let mut composition = composition();
     composition.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 6 });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     for turn in 1..=2 {
         let told = stage.replies("1", turn, vec![to_each(GatherRule::All, &TAKERS)]);

@@ -5,7 +5,7 @@ use systole_core::pump::buckets::{AT_ONCE, DueReport, RefusalCount};
 use systole_core::types::flow::UnmatchedDocument;
 use systole_core::types::limits;
 
-fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
+fn stray(stage: &mut DecideStage, kept: usize) -> Vec<String> {
     let kept = Some(Arc::from(vec![b'x'; kept]));
     let refused = Refused { refusal: Refusal::new(Code::Malformed, "no XML"), kept };
     stage.happens(EventKind::Stray(UnmatchedDocument {
@@ -17,7 +17,7 @@ fn stray(stage: &mut Stage, kept: usize) -> Vec<String> {
     }))
 }
 
-fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
+fn wrong(stage: &mut DecideStage, client: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "limit: 0"), kept: None });
     let (client, key) = (name(client), Key::parse("wrong").unwrap());
     let asked =
@@ -27,7 +27,7 @@ fn wrong(stage: &mut Stage, client: &str, thread: Option<&ThreadId>) -> Vec<Stri
 
 #[test]
 fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_reason() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     for n in 0..AT_ONCE {
         assert_eq!(wrong(&mut stage, "operator", None)[1], "=> refused payload.invalid", "{n}");
     }
@@ -40,7 +40,7 @@ fn after_twenty_refusals_the_next_is_only_counted_but_the_sender_still_gets_the_
 
 #[test]
 fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     (0..AT_ONCE).for_each(|_| drop(wrong(&mut stage, "operator", None)));
     let refusal = Refusal::new(Code::Invalid, "limit: 0").fixed_by("1");
     let payload = Err(Refused { refusal, kept: Some(Arc::from(&b"0"[..])) });
@@ -68,7 +68,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
 
 #[test]
 fn a_listener_that_floods_is_counted_too_and_its_bytes_are_not_kept() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     for _ in 0..AT_ONCE {
         assert_eq!(stray(&mut stage, 10).len(), 1);
     }
@@ -77,7 +77,7 @@ fn a_listener_that_floods_is_counted_too_and_its_bytes_are_not_kept() {
 
 #[test]
 fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
-    let stage = Stage::new();
+    let stage = DecideStage::new();
     let refused = Refused {
         refusal: Refusal::new(Code::StaleLease, "over"),
         kept: Some(Arc::from(vec![b'x'; 100_000])),
@@ -95,7 +95,7 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
 
 #[test]
 fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     (0..AT_ONCE + 5).for_each(|_| drop(wrong(&mut stage, "operator", Some(&root()))));
     let due = stage.state.buckets.due(Millis(u64::MAX));

@@ -4,15 +4,15 @@ use super::*;
 use systole_core::types::budget::Budgets;
 
 /// An organism in which an outside message may use this much, and agents think long enough for it.
-pub(super) fn stage(budgets: Budgets) -> Stage {
+pub(super) fn stage(budgets: Budgets) -> DecideStage {
     let mut composition = composition();
     composition.budgets = Some(budgets);
     let agent = composition.listeners.get_mut(&name("agent")).unwrap();
     agent.turns = 40;
-    Stage::under(composition)
+    DecideStage::under(composition)
 }
 
-pub(super) fn messages(most: u64) -> Stage {
+pub(super) fn messages(most: u64) -> DecideStage {
     let mut stage = stage(Budgets { messages: most, ..Budgets::default() });
     stage.asks("k", "agent", None);
     stage
@@ -23,13 +23,13 @@ fn calls(count: usize) -> Vec<JudgedItem> {
 }
 
 /// The tools answer all items of the last reply of call 1.
-fn answers(stage: &mut Stage, turn: u32, count: usize) {
+fn answers(stage: &mut DecideStage, turn: u32, count: usize) {
     for ordinal in 0..count {
         stage.replies(&format!("1/{turn}.{ordinal}"), 1, vec![final_()]);
     }
 }
 
-fn body_of(stage: &Stage, word: &str) -> Vec<String> {
+fn body_of(stage: &DecideStage, word: &str) -> Vec<String> {
     let found = stage.records.iter().filter(|r| {
         let body = String::from_utf8_lossy(&r.body);
         body.contains(word)
@@ -99,7 +99,7 @@ fn b15_a_warning_ends_a_wait() {
     assert!(told.iter().any(|line| line.starts_with("heat") && line.contains("wrap-up")), "{told:?}");
 }
 
-fn answers_in(stage: &mut Stage, thread: &ThreadId, turn: u32, count: usize) {
+fn answers_in(stage: &mut DecideStage, thread: &ThreadId, turn: u32, count: usize) {
     for ordinal in 0..count {
         stage.says(thread, &format!("1/{turn}.{ordinal}"), 1, JudgedContent::Items(vec![final_()]));
     }
@@ -126,6 +126,10 @@ fn b15_of_two_children_over_budget_together_the_second_is_refused_before_it_star
         .iter()
         .filter(|r| matches!(r.header.code.map(RecordCode::as_str), Some("call" | "spawn")));
     assert_eq!(sent.count(), 10, "the overrun is no message");
+    let refusal = body_of(&stage, "are used, and this request has no more");
+    assert!(refusal[0].starts_with(b.as_str()), "{refusal:?}");
+    let told = stage.says(&b, "1", 2, JudgedContent::Items(vec![final_()]));
+    assert!(told[0].contains("message/final"), "it can still answer: {told:?}");
 }
 
 #[test]
@@ -205,7 +209,7 @@ fn a_call_that_a_timer_opens_is_paid_by_the_message_in_which_it_was_set() {
 
 #[test]
 fn a_tree_that_began_before_there_were_budgets_has_none() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, calls(60));
     assert!(told.iter().all(|line| !line.contains("refusal")), "{told:?}");

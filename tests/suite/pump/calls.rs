@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn out_final_taken_closes_the_call_as_answered() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 2 message/final tool -> operator 1 t1.0"]);
     assert!(stage.state.thread(&root()).unwrap().calls.is_empty());
@@ -12,7 +12,7 @@ fn out_final_taken_closes_the_call_as_answered() {
 
 #[test]
 fn b12_out_reply_with_items_joins_and_the_last_answer_opens_the_next_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![call("tool"), note(), call("other")]),
@@ -33,7 +33,7 @@ fn b12_out_reply_with_items_joins_and_the_last_answer_opens_the_next_turn() {
 
 #[test]
 fn b1_a_note_alone_wakes_the_same_call_again() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![note()]),
@@ -43,7 +43,7 @@ fn b1_a_note_alone_wakes_the_same_call_again() {
 
 #[test]
 fn a_refused_item_does_not_touch_the_others() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![refused(), call("tool")]),
@@ -57,7 +57,7 @@ fn a_refused_item_does_not_touch_the_others() {
 
 #[test]
 fn a_reply_that_is_refused_whole_opens_the_next_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![refused()]),
@@ -67,7 +67,7 @@ fn a_reply_that_is_refused_whole_opens_the_next_turn() {
 
 #[test]
 fn a_final_beside_other_items_is_refused_and_they_go_on() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![final_(), call("tool")]),
@@ -81,7 +81,7 @@ fn a_final_beside_other_items_is_refused_and_they_go_on() {
 
 #[test]
 fn notes_beside_a_final_are_folded_first() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![final_(), note()]),
@@ -91,21 +91,21 @@ fn notes_beside_a_final_are_folded_first() {
 
 #[test]
 fn an_empty_reply_is_handled_where_nothing_is_owed() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "quiet", None);
     assert_eq!(stage.replies("1", 1, vec![]), ["root 2 outcome/handled quiet -> operator 1 t1"]);
 }
 
 #[test]
 fn an_empty_reply_is_silence_where_an_answer_is_owed() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(stage.replies("1", 1, vec![]), ["root 2 outcome/listener.silent core -> operator 1"]);
 }
 
 #[test]
 fn turns_1_a_refused_answer_closes_the_call_and_its_listener_is_blamed_for_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("tool")]);
     assert_eq!(
@@ -120,7 +120,7 @@ fn turns_1_a_refused_answer_closes_the_call_and_its_listener_is_blamed_for_it() 
 
 #[test]
 fn turns_1_means_no_calls() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.replies("1", 1, vec![call("other")]),
@@ -133,7 +133,7 @@ fn turns_1_means_no_calls() {
 
 #[test]
 fn row_34_too_many_items_are_refused_as_one() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let items = (0..100_000).map(|_| refused()).collect();
     assert_eq!(
@@ -144,7 +144,7 @@ fn row_34_too_many_items_are_refused_as_one() {
 
 #[test]
 fn calls_nest_no_deeper_than_the_limit() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let mut path = "1".to_owned();
     let told = loop {
@@ -160,7 +160,7 @@ fn calls_nest_no_deeper_than_the_limit() {
 
 #[test]
 fn again_opens_the_next_turn_with_its_feedback() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let again = JudgedContent::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(
@@ -172,7 +172,7 @@ fn again_opens_the_next_turn_with_its_feedback() {
 
 #[test]
 fn again_of_a_listener_with_one_turn_closes_the_call() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let again = JudgedContent::Again { code: "agent.prose-only".into(), words: "no action".into() };
     assert_eq!(stage.says(&root(), "1", 1, again)[1], "root 3 outcome/listener.failed core -> operator 1");
@@ -183,7 +183,7 @@ fn again_of_a_listener_with_one_turn_closes_the_call() {
 #[test]
 fn again_takes_one_turn_as_any_other_reply_does() {
     let turns = |reply: &dyn Fn() -> JudgedContent| {
-        let mut stage = Stage::new();
+        let mut stage = DecideStage::new();
         stage.asks("k", "agent", None);
         (1..=4).map(|turn| stage.says(&root(), "1", turn, reply()).pop().unwrap()).collect::<Vec<_>>()
     };
@@ -192,7 +192,7 @@ fn again_takes_one_turn_as_any_other_reply_does() {
     let expected = ["=> agent 1 t2 a1", "=> agent 1 t3 a1", "=> agent 1 t4 a1", "=> agent 1 t5 a1"];
     assert_eq!(turns(&again), expected);
     assert_eq!(turns(&|| JudgedContent::Items(vec![note()])), expected);
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     (1..=3).for_each(|turn| assert_eq!(stage.says(&root(), "1", turn, again()).len(), 2, "{turn}"));
     let last = stage.says(&root(), "1", 4, again());
@@ -202,7 +202,7 @@ fn again_takes_one_turn_as_any_other_reply_does() {
 
 #[test]
 fn a_notice_waits_in_the_inbox_for_the_next_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let notice = JudgedContent::Notice { code: "agent.second-action".into(), words: "one at a time".into() };
     assert_eq!(stage.says(&root(), "1", 1, notice), ["root 2 message/inbox core -> agent 1"]);
@@ -213,7 +213,7 @@ fn a_notice_waits_in_the_inbox_for_the_next_turn() {
 
 #[test]
 fn a_false_sender_is_reported_once_in_the_answering_turn_and_its_items_go_on() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.lies("1", 1, "core", vec![call("tool"), note()]),
@@ -238,7 +238,7 @@ fn a_false_sender_is_reported_once_in_the_answering_turn_and_its_items_go_on() {
 
 #[test]
 fn a_false_sender_in_the_only_turn_is_recorded_and_the_call_closes() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.lies("1", 1, "agent", vec![final_()]),
@@ -248,7 +248,7 @@ fn a_false_sender_in_the_only_turn_is_recorded_and_the_call_closes() {
 
 #[test]
 fn row_33_a_reply_for_a_turn_that_is_over_is_stale_and_recorded() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![note()]);
     assert_eq!(stage.replies("1", 1, vec![final_()]), ["root 3 refusal/reply.stale-lease core -> agent"]);
@@ -257,7 +257,7 @@ fn row_33_a_reply_for_a_turn_that_is_over_is_stale_and_recorded() {
 
 #[test]
 fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });

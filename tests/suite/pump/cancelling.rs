@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn cancel(stage: &mut Stage, thread: &ThreadId) -> Vec<String> {
+fn cancel(stage: &mut DecideStage, thread: &ThreadId) -> Vec<String> {
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
 }
 
 #[test]
 fn b10_cancelling_a_root_ends_its_whole_tree() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), call("tool")]);
     let heat = root().child("heat").unwrap();
@@ -34,7 +34,7 @@ fn b10_cancelling_a_root_ends_its_whole_tree() {
 
 #[test]
 fn cancelling_a_child_tells_its_parent_and_leaves_it_alive() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     let told = cancel(&mut stage, &root().child("heat").unwrap());
@@ -45,7 +45,7 @@ fn cancelling_a_child_tells_its_parent_and_leaves_it_alive() {
 
 #[test]
 fn a_resting_root_can_be_cancelled_and_an_ended_one_cannot() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     stage.replies("1", 1, vec![final_()]);
     assert_eq!(cancel(&mut stage, &root()), ["root 3 terminal/thread.cancelled core -> operator", "=> done"]);
@@ -54,7 +54,7 @@ fn a_resting_root_can_be_cancelled_and_an_ended_one_cannot() {
 
 #[test]
 fn an_unknown_thread_cannot_be_cancelled() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(cancel(&mut stage, &root())[1], "=> refused thread.unknown");
     assert_eq!(cancel(&mut stage, &ThreadId::sys())[1], "=> refused thread.unknown");
 }
@@ -66,7 +66,7 @@ fn cancel_item(label: &str) -> JudgedItem {
 
 #[test]
 fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();
@@ -94,7 +94,7 @@ fn b10_a_call_cancels_a_child_of_its_own_and_is_told_how_many_ended() {
 
 #[test]
 fn a_wait_beside_a_cancelling_is_over_with_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     let told = stage.replies("1", 2, vec![wait("all", &["heat"]), cancel_item("heat")]);
@@ -103,7 +103,7 @@ fn a_wait_beside_a_cancelling_is_over_with_it() {
 
 #[test]
 fn what_is_no_running_child_of_the_call_is_not_cancelled() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), call("agent")]);
     let told = stage.replies("1/1.1", 1, vec![cancel_item("heat")]);

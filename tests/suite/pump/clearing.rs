@@ -38,7 +38,7 @@ pub(super) fn thinks(words: &str) -> JudgedItem {
     saying(PayloadKind::Note, "thought", words)
 }
 
-impl Stage {
+impl DecideStage {
     /// The log of this stage.
     pub(super) fn log(&self) -> MemoryLog {
         let mut log = MemoryLog::new();
@@ -163,10 +163,10 @@ fn cut_hashes(body: &str) -> String {
 }
 
 /// An agent after three turns: nine messages.
-fn talkative() -> Stage {
+fn talkative() -> DecideStage {
     let mut composition = composition();
     composition.listeners.get_mut("agent").unwrap().turns = 20;
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     for turn in 1..=3 {
         let said = [calls("tool", &format!("a{turn}")), thinks(&format!("t{turn}"))];
@@ -246,7 +246,7 @@ fn a_later_clear_goes_on_where_the_one_before_it_ended() {
 
 #[test]
 fn the_request_of_the_call_stays_also_within_what_is_cleared() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![ends("before")]);
     stage.asks("k2", "agent", Some(&root()));
@@ -256,7 +256,7 @@ fn the_request_of_the_call_stays_also_within_what_is_cleared() {
     assert_eq!(stage.cleared(), "kept_messages=\"1\" from_seq=\"4\" to_seq=\"6\"", "number 3 is the request");
     // With a single clear the request lies between the cleared messages, and is neither counted nor
     // part of the digest.
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![ends("before")]);
     stage.asks("k2", "agent", Some(&root()));
@@ -318,7 +318,7 @@ fn a_range_that_is_not_there_is_refused_with_the_one_that_is() {
 
 #[test]
 fn parts_follow_each_other_and_split_no_character() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let words = "ä€𝄞&lt;b&gt;]]&amp;".repeat(3);
     stage.replies("1", 1, vec![thinks(&words), calls("tool", "x")]);
@@ -344,17 +344,17 @@ fn parts_follow_each_other_and_split_no_character() {
     }
 }
 
-impl Stage {
+impl DecideStage {
     fn bodies_of(&self, seqs: &[u64]) -> Vec<String> {
         let bodies = bodies(self);
         seqs.iter().map(|seq| bodies[seq].clone()).collect()
     }
 
     /// The same conversation up to its last record, with an agent that has many turns.
-    fn again(&self) -> Stage {
+    fn again(&self) -> DecideStage {
         let mut composition = composition();
         composition.listeners.get_mut("agent").unwrap().turns = 10_000;
-        let mut stage = Stage::under(composition);
+        let mut stage = DecideStage::under(composition);
         stage.records = self.records.clone();
         stage.records.iter().for_each(|record| apply(&mut stage.state, record));
         stage.now = self.now;
@@ -374,7 +374,7 @@ fn texts(body: &str) -> String {
 
 #[test]
 fn one_answer_holds_no_more_than_the_limit_and_says_where_it_goes_on() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![thinks(&"é".repeat(40_000))]);
     for length in ["", " length=\"99999999999999999999\""] {
@@ -392,11 +392,11 @@ fn one_answer_holds_no_more_than_the_limit_and_says_where_it_goes_on() {
 
 #[test]
 fn a_listener_with_one_turn_or_in_its_wrap_up_has_no_turn_to_read_it_in() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let told = stage.looks("1", 1, vec![clear(0)]);
     assert_eq!(told[0], "root 2 refusal/budget.messages core -> tool 1 t1.0");
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     (1..=4).for_each(|turn| drop(stage.replies("1", turn, vec![note()])));
     let told = stage.looks("1", 5, vec![recall("from_seq=\"1\" to_seq=\"1\""), clear(0)]);

@@ -7,17 +7,17 @@ use systole_core::types::client::{Client, Role};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 
 /// alice opens threads; bob operates others' threads; carol decides.
-fn stage() -> Stage {
+fn stage() -> DecideStage {
     let client =
         |who, roles: &[Role]| (name(who), Client { may: None, roles: roles.to_vec(), over_nats: false });
     let clients = [client("alice", &[]), client("bob", &[Role::Operate]), client("carol", &[Role::Approve])];
     let page = Composition { clients: clients.into_iter().collect(), ..composition() };
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.state.book = CompositionBook::open_at(Arc::new(page));
     stage
 }
 
-fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
+fn asks(stage: &mut DecideStage, who: &str, key: &str, to: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let payload = Ok(Admitted::new(PayloadKind::For(name(to)), Verdict::sworn(payload(to))));
     let (client, key) = (name(who), Key::parse(key).unwrap());
     let asked =
@@ -25,7 +25,7 @@ fn asks(stage: &mut Stage, who: &str, key: &str, to: &str, thread: Option<&Threa
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
-fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+fn refused_payload(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
     let payload = Err(Refused { refusal: Refusal::new(Code::Invalid, "wrong"), kept: None });
     let (client, key) = (name(who), Key::parse("wrong").unwrap());
     let asked =
@@ -33,21 +33,21 @@ fn refused_payload(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<Strin
     stage.happens(EventKind::Asked { asked, bound: None })
 }
 
-fn cancels(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+fn cancels(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
     stage.happens(EventKind::Cancel { ticket: Ticket(2), by: name(who), thread: thread.clone() })
 }
 
-fn halts(stage: &mut Stage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
+fn halts(stage: &mut DecideStage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let (ticket, by, thread) = (Ticket(3), name(who), thread.cloned());
     stage.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts: true, note: None }))
 }
 
-fn ends(stage: &mut Stage, who: &str, thread: &ThreadId) -> Vec<String> {
+fn ends(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
     stage.happens(EventKind::End { ticket: Ticket(5), by: name(who), thread: thread.clone() })
 }
 
 /// The thread that alice's key `k` opens.
-fn opened(stage: &mut Stage) -> ThreadId {
+fn opened(stage: &mut DecideStage) -> ThreadId {
     asks(stage, "alice", "k", "tool", None);
     stage.records.last().unwrap().header.thread.clone()
 }
@@ -57,7 +57,7 @@ fn a_thread_of_others_is_to_a_client_without_operate_one_that_never_was() {
     let mut stage = stage();
     let thread = opened(&mut stage);
     let ghost = ThreadId::parse("sess-0123456789ab").unwrap();
-    let mut words = |told: &dyn Fn(&mut Stage, &ThreadId) -> Vec<String>| {
+    let mut words = |told: &dyn Fn(&mut DecideStage, &ThreadId) -> Vec<String>| {
         let found = [&thread, &ghost].map(|thread| {
             let lines = told(&mut stage, thread);
             (lines[1].clone(), stage.records.last().unwrap().body.clone())
@@ -104,7 +104,7 @@ fn an_order_that_is_refused_stands_where_a_message_that_is_refused_does() {
     stage.says(&thread, "1", 1, JudgedContent::Items(vec![spawn(Some("heat"), "tool")]));
     stage.says(&child, "1", 1, JudgedContent::Items(vec![final_()]));
     // The child has ended, so records about it are in its parent.
-    type Order<'a> = &'a dyn Fn(&mut Stage, &str) -> Vec<String>;
+    type Order<'a> = &'a dyn Fn(&mut DecideStage, &str) -> Vec<String>;
     let orders: [Order<'_>; 3] =
         [&|stage, who| cancels(stage, who, &child), &|stage, who| ends(stage, who, &child), &|stage, who| {
             halts(stage, who, Some(&child))

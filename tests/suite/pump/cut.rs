@@ -20,11 +20,11 @@ fn pause(halts: bool) -> EventKind {
 }
 
 /// A conversation with every kind of record.
-pub(crate) fn busy() -> (Stage, Vec<usize>) {
-    let mut stage = Stage::new();
+pub(crate) fn busy() -> (DecideStage, Vec<usize>) {
+    let mut stage = DecideStage::new();
     let mut commits = Vec::new();
     let (heat, late) = (root().child("heat").unwrap(), root().child("late").unwrap());
-    let mut step = |stage: &mut Stage, work: &mut dyn FnMut(&mut Stage)| {
+    let mut step = |stage: &mut DecideStage, work: &mut dyn FnMut(&mut DecideStage)| {
         work(stage);
         commits.push(stage.records.len());
     };
@@ -79,10 +79,10 @@ pub(crate) fn busy() -> (Stage, Vec<usize>) {
 }
 
 /// Does something to a stage, and notes where its records were before.
-type Step<'a> = dyn FnMut(&mut Stage, &mut dyn FnMut(&mut Stage)) + 'a;
+type Step<'a> = dyn FnMut(&mut DecideStage, &mut dyn FnMut(&mut DecideStage)) + 'a;
 
 /// The rest of the conversation: the calls after the first, and how its threads end.
-fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
+fn later_calls(stage: &mut DecideStage, step: &mut Step<'_>) {
     step(stage, &mut |s| drop(s.replies("2", 1, vec![])));
     step(stage, &mut |s| drop(s.replies("3", 1, vec![cancel_timer("tick")])));
     step(stage, &mut |s| {
@@ -163,11 +163,11 @@ fn every_kind_and_every_role_is_in_the_conversation() {
 }
 
 /// A conversation that uses up its budget: warnings, a wrap-up turn, a report, repeated calls.
-fn limited() -> Stage {
+fn limited() -> DecideStage {
     let mut composition = composition();
     composition.budgets = Some(Budgets { messages: 10, ..Budgets::default() });
     composition.loops = Some(LoopLimits { told: 2, refused: 3, ping_pong: 6 });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     let heat = root().child("heat").unwrap();
     stage.asks("k", "agent", None);
     stage.asks("k2", "quiet", Some(&root()));
@@ -207,8 +207,8 @@ fn b15_every_word_on_budgets_is_in_the_limited_conversation() {
 }
 
 /// A conversation in which items go to several takers: answered by all, by the first, by none, cancelled.
-pub(crate) fn spread() -> Stage {
-    let mut stage = Stage::new();
+pub(crate) fn spread() -> DecideStage {
+    let mut stage = DecideStage::new();
     let each = |gather, takers: &[&str]| to_each(gather, takers);
     stage.asks("k", "agent", None);
     let items = vec![
@@ -253,11 +253,11 @@ fn b13_every_end_of_a_broadcast_is_in_its_conversation() {
 }
 
 /// A conversation with models: entries, lost attempts, a question to a person, a reached limit.
-pub(crate) fn thinking() -> Stage {
+pub(crate) fn thinking() -> DecideStage {
     let mut composition = super::unknown::asking();
     let (tokens, money) = (Some(2_000), Money::parse("2 USD"));
     composition.budgets = Some(Budgets { tokens, money, ..Budgets::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     let heat = root().child("heat").unwrap();
     let starts = |id| journals(id, start_of(300, "0.2 USD"));
     stage.asks("k", "agent", None);
@@ -300,7 +300,7 @@ fn the_log_cut_after_every_record_folds_and_goes_on() {
     folds_wherever_it_is_cut(&thinking());
 }
 
-fn folds_wherever_it_is_cut(stage: &Stage) {
+fn folds_wherever_it_is_cut(stage: &DecideStage) {
     for cut in 0..=stage.records.len() {
         let mut state = PumpState { book: stage.state.book.clone(), ..PumpState::default() };
         stage.records.iter().take(cut).for_each(|r| apply(&mut state, r));
@@ -315,7 +315,7 @@ fn folds_wherever_it_is_cut(stage: &Stage) {
             assert_eq!(alone, *thread, "a thread folds by itself");
         }
         // For any cut, the next event is decided and extends every chain.
-        let mut cut_stage = Stage { state, records: Vec::new(), now: stage.now, events: 100 };
+        let mut cut_stage = DecideStage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
         if cut_stage.state.thread(&root()).is_some() {
             cut_stage.happens(EventKind::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });

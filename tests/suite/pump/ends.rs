@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn end(stage: &mut Stage, thread: &ThreadId) -> Vec<String> {
+fn end(stage: &mut DecideStage, thread: &ThreadId) -> Vec<String> {
     stage.happens(EventKind::End { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
 }
 
 #[test]
 fn a_root_at_rest_ends_with_its_timers_and_takes_no_message_any_more() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![set_timer("id=\"tick\" every=\"1h\"", "")]);
     stage.replies("1", 2, vec![final_()]);
@@ -27,7 +27,7 @@ fn a_root_at_rest_ends_with_its_timers_and_takes_no_message_any_more() {
 
 #[test]
 fn what_is_at_work_is_not_ended_and_the_words_say_what_would() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = end(&mut stage, &root());
     assert_eq!(told, ["root 2 refusal/thread.busy core -> operator", "=> refused thread.busy"]);
@@ -40,7 +40,7 @@ fn what_is_at_work_is_not_ended_and_the_words_say_what_would() {
 
 #[test]
 fn what_is_no_thread_is_not_ended() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(end(&mut stage, &root())[1], "=> refused thread.unknown");
     assert_eq!(end(&mut stage, &ThreadId::sys())[1], "=> refused thread.unknown");
 }

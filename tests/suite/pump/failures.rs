@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn out_lost_with_attempts_left_is_ready_again_after_a_pause_that_is_recorded() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.loses("1", 1, 1, Code::ListenerLost),
@@ -19,7 +19,7 @@ fn out_lost_with_attempts_left_is_ready_again_after_a_pause_that_is_recorded() {
 
 #[test]
 fn out_lost_with_none_left_is_closed_as_failed_with_a_dead_letter() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("tool")]);
     stage.loses("1/1.0", 1, 1, Code::ListenerLost);
@@ -37,7 +37,7 @@ fn out_lost_with_none_left_is_closed_as_failed_with_a_dead_letter() {
 
 #[test]
 fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let fails = |retry| JudgedContent::Failure { code: "upstream-down".into(), retry, words: "503".into() };
     assert_eq!(stage.says(&root(), "1", 1, fails(true))[1], "=> tool 1 t1 a2");
@@ -49,7 +49,7 @@ fn out_failed_with_retry_is_ready_again_and_failed_without_is_closed() {
 
 #[test]
 fn out_lost_with_on_unknown_fail_is_never_repeated() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
     let sending = EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 };
     assert_eq!(stage.happens(sending), ["root 2 attempt/- core -> careful 1 t1", "=> careful 1 t1 a1"]);
@@ -64,7 +64,7 @@ fn out_lost_with_on_unknown_fail_is_never_repeated() {
 
 #[test]
 fn a_known_failure_is_repeated_also_where_an_unknown_outcome_is_not() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
     stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
     assert_eq!(stage.loses("1", 1, 1, Code::ListenerFailed)[1], "=> careful 1 t1 a2");
@@ -72,7 +72,7 @@ fn a_known_failure_is_repeated_also_where_an_unknown_outcome_is_not() {
 
 #[test]
 fn of_two_racing_ends_the_first_recorded_wins() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     stage.loses("1", 1, 1, Code::ListenerTimeout);
     assert_eq!(
@@ -93,7 +93,7 @@ fn of_two_racing_ends_the_first_recorded_wins() {
 
 #[test]
 fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempts_on_record() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     // The first has no record: it may never have been handed out.
     for attempt in 1..=5 {
@@ -103,7 +103,7 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 }
 
 /// The pump died while that attempt at the root's first turn was out.
-fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
+fn dies_with_pump(stage: &mut DecideStage, attempt: u32) -> Vec<String> {
     stage.happens(EventKind::Lost(LostAttempt {
         thread: root(),
         call: CallPath::top(1),
@@ -118,7 +118,7 @@ fn dies_with_pump(stage: &mut Stage, attempt: u32) -> Vec<String> {
 
 #[test]
 fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     for attempt in 1..=4 {
         dies_with_pump(&mut stage, attempt);
@@ -134,7 +134,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
     assert!(stage.says(&root(), "1", 1, fails())[0].contains("dead-letter"), "the third of its own");
 
     // Two failures of its own, and the pump may still die four times.
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     stage.loses("1", 1, 1, Code::ListenerFailed);
     stage.loses("1", 1, 2, Code::ListenerFailed);
@@ -146,7 +146,7 @@ fn deaths_of_the_pump_leave_a_listener_its_own_attempts_and_the_other_way_round(
 
 #[test]
 fn a_listener_that_is_gone_from_the_organism_fails_its_calls() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.loses("1", 1, 1, Code::Unavailable)[1],
@@ -156,7 +156,7 @@ fn a_listener_that_is_gone_from_the_organism_fails_its_calls() {
 
 #[test]
 fn attempts_start_anew_with_the_next_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.loses("1", 1, 1, Code::ListenerLost);
     assert_eq!(stage.replies("1", 1, vec![note()])[1], "=> agent 1 t2 a1");

@@ -9,7 +9,7 @@ fn question() -> JudgedItem {
 
 #[test]
 fn a_question_is_recorded_and_answered_at_once() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![question(), call("tool")]),
@@ -27,7 +27,7 @@ fn a_question_is_recorded_and_answered_at_once() {
 
 #[test]
 fn a_listener_with_one_turn_could_not_read_an_answer() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let told = stage.replies("1", 1, vec![question()]);
     assert_eq!(told[0], "root 2 refusal/budget.messages core -> tool 1 t1.0");

@@ -41,7 +41,7 @@ pub(crate) fn asks(id: u64, from: u64) -> JudgedContent {
     JudgedContent::Ask { id, question: Ok(PumpQuestion::Journal { from }) }
 }
 
-impl Stage {
+impl DecideStage {
     /// The listener of call 1 sends this under the due attempt.
     pub(crate) fn writes(&mut self, turn: u32, said: JudgedContent) -> Vec<String> {
         self.says(&root(), "1", turn, said)
@@ -53,15 +53,15 @@ impl Stage {
 }
 
 /// The agent is out with its first turn.
-fn out() -> Stage {
-    let mut stage = Stage::new();
+fn out() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage
 }
 
 /// `careful` is out: its attempts are recorded, and not repeated if their outcome is unknown.
-fn out_with_care() -> Stage {
-    let mut stage = Stage::new();
+fn out_with_care() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "careful", None);
     let (thread, call) = (root(), CallPath::top(1));
     stage.happens(EventKind::Sending { thread, call, turn: 1 });

@@ -3,12 +3,12 @@
 use super::*;
 use systole_core::types::budget::{Budgets, LoopLimits};
 
-fn stage(loops: LoopLimits) -> Stage {
+fn stage(loops: LoopLimits) -> DecideStage {
     let mut composition = composition();
     (composition.budgets, composition.loops) = (Some(Budgets::default()), Some(loops));
     let agent = composition.listeners.get_mut(&name("agent")).unwrap();
     agent.turns = 40;
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     stage
 }
@@ -26,7 +26,7 @@ fn answer(n: u32) -> JudgedItem {
 }
 
 /// A call with its answer, as turn `turn` of call 1.
-fn round(stage: &mut Stage, turn: u32, item: JudgedItem, heard: u32) -> Vec<String> {
+fn round(stage: &mut DecideStage, turn: u32, item: JudgedItem, heard: u32) -> Vec<String> {
     let told = stage.replies("1", turn, vec![item]);
     if told[0].contains("message/call") {
         stage.replies(&format!("1/{turn}.0"), 1, vec![answer(heard)]);
@@ -66,7 +66,7 @@ fn b16_the_same_call_of_another_call_is_another() {
 }
 
 #[test]
-fn row_35_six_rounds_without_a_new_payload_are_ping_pong() {
+fn b16_row_35_six_rounds_without_a_new_payload_are_ping_pong() {
     let mut stage = stage(LoopLimits { told: 100, refused: 101, ping_pong: 6 });
     // Two alternating payloads, and one answer: the first round of each is new.
     for turn in 1..=8 {
@@ -86,7 +86,7 @@ fn b16_a_new_answer_is_a_new_payload() {
 }
 
 /// One turn that calls both, and their answers, the second one first.
-fn both(stage: &mut Stage, turn: u32, says: (u32, u32), heard: (u32, u32)) -> Vec<String> {
+fn both(stage: &mut DecideStage, turn: u32, says: (u32, u32), heard: (u32, u32)) -> Vec<String> {
     let told = stage.replies("1", turn, vec![say("tool", says.0), say("other", says.1)]);
     let refused = |told: &[String], ordinal: usize| told[ordinal].contains("refusal/");
     for (ordinal, answered) in [(1, heard.1), (0, heard.0)] {

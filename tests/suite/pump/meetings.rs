@@ -10,13 +10,13 @@ fn heat() -> ThreadId {
     root().child("heat").unwrap()
 }
 
-fn open_call<'s>(stage: &'s Stage, thread: &ThreadId) -> &'s systole_core::pump::state::Call {
+fn open_call<'s>(stage: &'s DecideStage, thread: &ThreadId) -> &'s systole_core::pump::state::Call {
     &stage.state.thread(thread).unwrap().calls["1"]
 }
 
 /// An agent whose second turn is due and whose timer fires when the tea is ready.
-fn with_tea() -> Stage {
-    let mut stage = Stage::new();
+fn with_tea() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![set_timer("id=\"tea\" after=\"1m\"", "")]);
     stage
@@ -48,7 +48,7 @@ fn a_timer_fires_into_the_call_that_set_it_however_many_wait_behind_that() {
 
 #[test]
 fn a_notice_is_kept_though_other_news_waits_for_the_same_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let word = || for_thread(heat().as_str(), PayloadKind::For(name("agent")), "agent");
@@ -144,7 +144,7 @@ fn a_child_that_has_no_turn_left_for_a_word_does_not_wrap_its_parent_up() {
 fn a_word_is_taken_for_the_wrap_up_turn_though_it_is_one_more_than_the_file_allows() {
     let mut composition = composition();
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![note()]);

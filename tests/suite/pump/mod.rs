@@ -218,7 +218,7 @@ pub(crate) fn note_with(lists: &[(&str, &str)]) -> JudgedItem {
 }
 
 /// A state, and all the records that led to it.
-pub(crate) struct Stage {
+pub(crate) struct DecideStage {
     pub(crate) state: PumpState,
     pub(crate) records: Vec<Record>,
     now: Millis,
@@ -230,15 +230,15 @@ pub(crate) fn root() -> ThreadId {
     ThreadId::root(&name("test"), &Name::operator(), &Key::parse("k").unwrap(), 12)
 }
 
-impl Stage {
-    pub(crate) fn new() -> Stage {
-        Stage::under(composition())
+impl DecideStage {
+    pub(crate) fn new() -> DecideStage {
+        DecideStage::under(composition())
     }
 
-    pub(crate) fn under(composition: Composition) -> Stage {
+    pub(crate) fn under(composition: Composition) -> DecideStage {
         let book = CompositionBook::open_at(Arc::new(composition));
         let state = PumpState { book, ..PumpState::default() };
-        Stage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
+        DecideStage { state, records: Vec::new(), now: Millis(1_000_000), events: 0 }
     }
 
     /// Decides and folds, and returns the records and effects, one on each line.
@@ -437,7 +437,7 @@ pub(crate) fn answer_line(answer: &PumpAnswer) -> String {
 }
 
 /// Bodies by record, for tests that read one.
-pub(crate) fn bodies(stage: &Stage) -> BTreeMap<u64, String> {
+pub(crate) fn bodies(stage: &DecideStage) -> BTreeMap<u64, String> {
     let own = stage.records.iter().filter(|r| r.header.thread == root());
     own.map(|r| (r.header.seq, String::from_utf8_lossy(&r.body).into_owned())).collect()
 }

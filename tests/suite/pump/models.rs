@@ -41,23 +41,23 @@ fn outcome(of: u64, tokens: Option<(u64, u64)>, money: Option<&str>) -> JudgedCo
     )
 }
 
-fn tokens(most: u64) -> Stage {
+fn tokens(most: u64) -> DecideStage {
     let mut stage = stage(Budgets { tokens: Some(most), ..Budgets::default() });
     stage.asks("k", "agent", None);
     stage
 }
 
-fn money(most: &str) -> Stage {
+fn money(most: &str) -> DecideStage {
     let mut stage = stage(Budgets { money: Money::parse(most), ..Budgets::default() });
     stage.asks("k", "agent", None);
     stage
 }
 
-fn used(stage: &Stage) -> UsedAmounts {
+fn used(stage: &DecideStage) -> UsedAmounts {
     stage.state.thread(&root()).unwrap().budget_uses[&1].used
 }
 
-fn spent(stage: &Stage) -> Option<String> {
+fn spent(stage: &DecideStage) -> Option<String> {
     used(stage).spent.money().map(|money| money.to_string())
 }
 
@@ -127,7 +127,7 @@ fn b15_the_turn_that_is_out_may_still_answer() {
 }
 
 /// A call in its wrap-up turn, with this many of a thousand tokens used.
-fn wrapping_up(used: u64) -> Stage {
+fn wrapping_up(used: u64) -> DecideStage {
     let mut stage = tokens(1_000);
     stage.writes(1, start(Some(used), None));
     stage.writes(1, outcome(8, Some((used, 0)), None));
@@ -222,7 +222,7 @@ fn b15_money_in_another_currency_is_refused() {
     assert_eq!(told.last().unwrap(), "=> answer 8 payload.invalid");
 }
 
-fn stage_without_limits() -> Stage {
+fn stage_without_limits() -> DecideStage {
     let mut stage = stage(Budgets::default());
     stage.asks("k", "agent", None);
     stage

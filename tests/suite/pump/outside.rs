@@ -5,7 +5,7 @@ use systole_core::types::flow::Receipt;
 
 #[test]
 fn a_request_opens_a_root_and_its_first_top_call() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(
         stage.asks("k", "tool", None),
         ["root 1 message/request operator -> tool 1", "=> receipt #1", "=> tool 1 t1 a1"]
@@ -14,14 +14,14 @@ fn a_request_opens_a_root_and_its_first_top_call() {
 
 #[test]
 fn row_27_the_same_key_and_bytes_meet_the_first_receipt() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(stage.asks("k", "tool", None), ["=> receipt #1 again"]);
 }
 
 #[test]
 fn row_28_the_same_key_with_other_bytes_is_a_conflict_that_names_both_hashes() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.asks("k", "other", None),
@@ -35,7 +35,7 @@ fn row_28_the_same_key_with_other_bytes_is_a_conflict_that_names_both_hashes() {
 
 #[test]
 fn row_29_a_key_of_one_client_means_nothing_for_another() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let payload = Ok(Admitted::new(PayloadKind::For(name("tool")), Verdict::sworn(payload("tool"))));
     let key = Key::parse("k").unwrap();
@@ -48,7 +48,7 @@ fn row_29_a_key_of_one_client_means_nothing_for_another() {
 
 #[test]
 fn a_longer_root_id_is_drawn_where_twelve_digits_collide() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("other-key", "tool", None);
     // Another client's root is at the id that this key's twelve digits give.
     let mut squatter = stage.state.threads.remove(&stage.records[0].header.thread).unwrap();
@@ -62,7 +62,7 @@ fn a_longer_root_id_is_drawn_where_twelve_digits_collide() {
 
 #[test]
 fn b18_a_resting_root_goes_on_with_the_next_message() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     stage.replies("1", 1, vec![final_()]);
     assert_eq!(
@@ -73,7 +73,7 @@ fn b18_a_resting_root_goes_on_with_the_next_message() {
 
 #[test]
 fn held_an_earlier_top_call_is_open_until_it_is_first() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(
         stage.asks("k2", "other", Some(&root())),
@@ -87,7 +87,7 @@ fn held_an_earlier_top_call_is_open_until_it_is_first() {
 
 #[test]
 fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     stage.asks("k2", "tool", Some(&root()));
     assert_eq!(stage.asks("k2", "tool", Some(&root())), ["=> receipt #2 again"]);
@@ -118,7 +118,7 @@ fn a_key_inside_a_thread_meets_its_receipt_from_memory_and_from_the_log() {
 
 #[test]
 fn sixteen_top_calls_may_wait_and_the_next_is_told_busy() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     for n in 0..16 {
         assert!(stage.asks(&format!("q{n}"), "tool", Some(&root()))[1].starts_with("=> receipt"));
@@ -128,7 +128,7 @@ fn sixteen_top_calls_may_wait_and_the_next_is_told_busy() {
 
 #[test]
 fn row_26_unknown_and_ended_threads_take_nothing() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(
         stage.asks("k9", "tool", Some(&root())),
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
@@ -143,7 +143,7 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
 
 #[test]
 fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let ghost = root().child("ghost").unwrap();
     assert_eq!(stage.asks("k9", "tool", Some(&ghost))[0], "sys 1 refusal/thread.unknown core -> operator");
@@ -151,7 +151,7 @@ fn a_message_for_a_thread_that_never_was_leaves_its_namesakes_alone() {
 
 #[test]
 fn sys_takes_no_messages() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     assert_eq!(stage.asks("k", "tool", Some(&ThreadId::sys()))[1], "=> refused thread.unknown");
 }

@@ -15,7 +15,7 @@ use crate::shaky_log::Shaky;
 type Places = Vec<(u64, MessageSpot)>;
 
 /// The listeners of the pump's tests, with more turns. These of them see their thread.
-fn stage(who: &[&str]) -> Stage {
+fn stage(who: &[&str]) -> DecideStage {
     let mut composition = composition();
     for one in ["agent", "other", "tool"] {
         let listener = composition.listeners.get_mut(one).unwrap();
@@ -25,10 +25,10 @@ fn stage(who: &[&str]) -> Stage {
             listener.sees = ViewScope::Thread;
         }
     }
-    Stage::under(composition)
+    DecideStage::under(composition)
 }
 
-impl Stage {
+impl DecideStage {
     /// The content of that view, one message on each line: sender and receiver for messages between others, and a `-`
     /// before the start of a turn.
     fn overhears(&self, thread: &ThreadId, path: &str) -> Vec<String> {
@@ -66,7 +66,7 @@ impl Stage {
 }
 
 /// Two concurrent calls, each of which makes one call; their steps in that order.
-fn beside(order: &[char]) -> Stage {
+fn beside(order: &[char]) -> DecideStage {
     let mut stage = stage(&["agent"]);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("other", "a"), calls("other", "b")]);
@@ -116,7 +116,7 @@ fn b2_messages_inside_a_call_are_shown_between_the_call_and_its_answer() {
 }
 
 /// An agent that has asked others before, and asks further listeners in the same reply.
-fn asked_in_the_middle() -> Stage {
+fn asked_in_the_middle() -> DecideStage {
     let mut stage = stage(&["other"]);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![thinks("plan"), calls("other", "o1"), calls("tool", "t1")]);

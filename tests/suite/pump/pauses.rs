@@ -3,7 +3,7 @@
 use super::*;
 use systole_core::pump::event::PauseOrder;
 
-fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
+fn pause(stage: &mut DecideStage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
     stage.happens(EventKind::Pause(PauseOrder {
         ticket: Ticket(6),
         by: Name::operator(),
@@ -15,7 +15,7 @@ fn pause(stage: &mut Stage, thread: Option<&ThreadId>, halts: bool) -> Vec<Strin
 
 #[test]
 fn a_thread_is_paused_and_resumed_each_recorded_once() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     assert_eq!(pause(&mut stage, Some(&root()), true), ["root 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(pause(&mut stage, Some(&root()), true), ["=> done"]);
@@ -30,7 +30,7 @@ fn a_thread_is_paused_and_resumed_each_recorded_once() {
 
 #[test]
 fn everything_is_paused_in_sys() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.happens(EventKind::Booted { listeners: vec![name("tool")] });
     assert_eq!(pause(&mut stage, None, true), ["sys 2 steer/paused core -> operator", "=> done"]);
     assert_eq!(
@@ -41,7 +41,7 @@ fn everything_is_paused_in_sys() {
 
 #[test]
 fn what_is_not_or_has_ended_cannot_be_paused() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     assert_eq!(
         pause(&mut stage, Some(&root()), true),
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]

@@ -11,7 +11,7 @@ fn person(expires: &str, inside: &str) -> JudgedItem {
 
 const GO: &str = "<question>Go?</question><choice>go</choice><choice>stop</choice>";
 
-impl Stage {
+impl DecideStage {
     fn chooses(&mut self, id: u64, choice: Option<&str>, note: Option<&str>) -> Vec<String> {
         self.happens(EventKind::Ruled(Ruling {
             ticket: Ticket(5),
@@ -34,7 +34,7 @@ impl Stage {
 
 #[test]
 fn a_question_is_recorded_counted_and_answered_in_the_place_of_its_item() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, vec![person("1m", GO), call("tool")]);
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_question_is_recorded_counted_and_answered_in_the_place_of_its_item() {
 
 #[test]
 fn an_answer_that_does_not_fit_changes_nothing() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1m", GO), person("1m", "<question>Why?</question>")]);
     for (id, choice, note) in
@@ -81,7 +81,7 @@ fn an_answer_that_does_not_fit_changes_nothing() {
 
 #[test]
 fn a_question_expires_once_and_its_call_goes_on() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1m", GO)]);
     stage.passes(60_000);
@@ -96,7 +96,7 @@ fn time_stands_still_while_a_person_is_asked_and_runs_again_with_the_answer() {
     let mut composition = composition();
     let wall_ms = Some(100_000);
     composition.budgets = Some(systole_core::types::budget::Budgets { wall_ms, ..Default::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, vec![person("1d", GO)]);
     assert!(told.contains(&"=> time stands".to_owned()), "{told:?}");
@@ -110,7 +110,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
     let mut composition = composition();
     composition.budgets =
         Some(systole_core::types::budget::Budgets { wall_ms: Some(100_000), ..Default::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![person("1d", GO), call("tool")]);
     stage.passes(100_000);
@@ -124,7 +124,7 @@ fn a_call_that_may_only_answer_withdraws_its_questions() {
 
 #[test]
 fn a_listener_cannot_ask_a_person_in_its_last_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let turns = stage.state.book.listener(Digest([7; 32]), &name("agent")).unwrap().turns;
     for turn in 1..turns {

@@ -9,7 +9,7 @@ use super::clearing::{calls, clear, ends, thinks};
 use super::journal::{journals, result, started};
 use super::*;
 
-impl Stage {
+impl DecideStage {
     /// A page of the view of a call of the root, as the answer to a question has it.
     fn page(&self, path: &str, from: u64, words: bool) -> ViewedPage {
         let cleared = self.state.thread(&root()).unwrap().calls[path].cleared;
@@ -54,7 +54,7 @@ fn again(words: &str) -> JudgedContent {
 
 #[test]
 fn what_a_model_said_stands_before_what_was_made_of_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.buys("1", 1, 1, "I ask <two>.");
     stage.replies("1", 1, vec![thinks("so"), calls("tool", "a"), calls("other", "b")]);
@@ -96,7 +96,7 @@ fn what_a_model_said_stands_before_what_was_made_of_it() {
 
 #[test]
 fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let notice =
         |n: u32| JudgedContent::Notice { code: format!("agent.n{n}"), words: format!("repaired {n}") };
@@ -124,14 +124,14 @@ fn a_turn_that_ended_in_again_shows_code_and_feedback_and_its_notices() {
 #[test]
 fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
     let out = || {
-        let mut stage = Stage::new();
+        let mut stage = DecideStage::new();
         stage.asks("k", "agent", None);
         stage.buys("1", 1, 1, "lost");
         stage.buys("1", 1, 3, "lost too");
         stage.loses("1", 1, 1, Code::ListenerLost);
         stage
     };
-    let words = |mut stage: Stage| {
+    let words = |mut stage: DecideStage| {
         stage.replies("1", 1, vec![thinks("so")]);
         let shown = stage.shows("1");
         shown.into_iter().find_map(|line| line.strip_prefix("t1 ").map(str::to_owned))
@@ -180,7 +180,7 @@ fn of_several_results_the_last_of_the_attempt_that_replied_is_shown() {
 
 #[test]
 fn messages_of_earlier_calls_are_shown_before_their_finals_and_at_their_ends() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.buys("1", 1, 1, "I note and end.");
     stage.replies("1", 1, vec![thinks("so"), ends("done")]);
@@ -204,7 +204,7 @@ fn messages_of_earlier_calls_are_shown_before_their_finals_and_at_their_ends() {
     ];
     assert_eq!(stage.shows("3"), expected);
     // A call that owes no answer ends without its own message.
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "quiet", None);
     stage.buys("1", 1, 1, "I keep quiet.");
     stage.replies("1", 1, vec![]);
@@ -214,7 +214,7 @@ fn messages_of_earlier_calls_are_shown_before_their_finals_and_at_their_ends() {
 
 #[test]
 fn what_was_said_is_cleared_with_its_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     for turn in 1..=2 {
         stage.buys("1", turn, 1, &format!("turn {turn}"));
@@ -235,7 +235,7 @@ fn what_was_said_is_cleared_with_its_turn() {
 fn what_a_quiet_call_said_is_cleared_with_it_and_not_with_the_one_after() {
     let mut composition = composition();
     composition.listeners.get_mut("quiet").unwrap().turns = 4;
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "quiet", None);
     stage.buys("1", 1, 1, "I keep quiet.");
     stage.replies("1", 1, vec![]);

@@ -7,8 +7,8 @@ fn child() -> ThreadId {
 }
 
 /// A child at work on a call to that listener, and turn 2 of its parent due.
-fn parent_of(listener: &str) -> Stage {
-    let mut stage = Stage::new();
+fn parent_of(listener: &str) -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), listener)]);
     stage
@@ -18,7 +18,7 @@ fn word(to: &str) -> JudgedItem {
     for_thread(child().as_str(), PayloadKind::For(name(to)), to)
 }
 
-fn shown(stage: &Stage, thread: &ThreadId) -> Vec<u64> {
+fn shown(stage: &DecideStage, thread: &ThreadId) -> Vec<u64> {
     stage.state.thread(thread).unwrap().calls["1"].shown_inbox().collect()
 }
 
@@ -141,7 +141,7 @@ fn no_more_words_wait_than_may() {
 
 #[test]
 fn e16_the_operator_steers_a_root_and_a_repeat_meets_the_receipt() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);
     let told = stage.steers("operator", "agent", Some(&root()));
@@ -162,7 +162,7 @@ fn e16_the_operator_steers_a_root_and_a_repeat_meets_the_receipt() {
 
 #[test]
 fn only_the_operator_and_the_opener_steer_and_others_hear_of_no_thread() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = stage.steers("mallory", "agent", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused thread.unknown");
@@ -175,7 +175,7 @@ fn only_the_operator_and_the_opener_steer_and_others_hear_of_no_thread() {
 
 #[test]
 fn a_root_at_rest_has_nothing_to_steer_and_an_ended_one_neither() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let told = stage.steers("operator", "tool", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused budget.messages");
@@ -191,7 +191,7 @@ fn a_root_at_rest_has_nothing_to_steer_and_an_ended_one_neither() {
 
 #[test]
 fn a_word_for_a_call_that_waits_for_a_person_is_shown_after_its_request() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let dangerous =
         Payload::read(b"<agent xmlns=\"urn:test\" is_dangerous=\"true\"/>", &DocumentLimits::default());

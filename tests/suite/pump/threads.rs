@@ -11,7 +11,7 @@ fn child(label: &str) -> ThreadId {
 
 #[test]
 fn b4_spawn_is_always_confirmed_before_the_childs_first_delivery() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]),
@@ -31,7 +31,7 @@ fn b4_spawn_is_always_confirmed_before_the_childs_first_delivery() {
 
 #[test]
 fn b4_labels_collide_into_suffixes_and_a_missing_one_is_made() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("a"), "tool"), spawn(Some("a"), "tool"), spawn(None, "tool")]);
     let ids: Vec<&str> =
@@ -43,7 +43,7 @@ fn b4_labels_collide_into_suffixes_and_a_missing_one_is_made() {
 
 #[test]
 fn b5_the_result_of_a_child_reaches_its_parents_inbox_with_its_final_head() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), call("other")]);
     assert_eq!(
@@ -64,12 +64,13 @@ fn b5_the_result_of_a_child_reaches_its_parents_inbox_with_its_final_head() {
 
 #[test]
 fn what_reaches_a_call_while_its_turn_is_out_is_shown_at_the_next_one() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
-    let shown =
-        |stage: &Stage| stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>();
+    let shown = |stage: &DecideStage| {
+        stage.state.thread(&root()).unwrap().calls["1"].shown_inbox().collect::<Vec<_>>()
+    };
     assert!(shown(&stage).is_empty(), "turn 2 was ready before the child had finished");
     stage.replies("1", 2, vec![note()]);
     assert_eq!(shown(&stage), [4]);
@@ -79,7 +80,7 @@ fn what_reaches_a_call_while_its_turn_is_out_is_shown_at_the_next_one() {
 
 #[test]
 fn a_failed_child_tells_its_parent_why() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![]));
@@ -89,7 +90,7 @@ fn a_failed_child_tells_its_parent_why() {
 
 #[test]
 fn a_first_final_with_running_children_is_nudged_and_the_next_cancels_them() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     assert_eq!(
@@ -109,7 +110,7 @@ fn a_first_final_with_running_children_is_nudged_and_the_next_cancels_them() {
 
 #[test]
 fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let before = stage.state.threads.len();
     let item = for_thread("sess-000000000000", PayloadKind::For(name("tool")), "tool");
@@ -128,7 +129,7 @@ fn b6_an_item_for_a_thread_that_is_not_its_own_child_creates_nothing() {
 
 #[test]
 fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
@@ -139,7 +140,7 @@ fn b6_an_item_for_an_own_child_that_has_ended_says_so() {
 
 #[test]
 fn no_more_children_of_a_call_are_open_than_the_limit() {
-    let mut stage = Stage::under(lasting());
+    let mut stage = DecideStage::under(lasting());
     stage.asks("k", "agent", None);
     let (mut begun, mut refused) = (0, Vec::new());
     for turn in 1..=16 {
@@ -164,7 +165,7 @@ fn lasting() -> Composition {
     composition
 }
 
-impl Stage {
+impl DecideStage {
     /// Decides a reply as the engine does: threads that may have been children are looked up before.
     fn names(&mut self, path: &str, turn: u32, items: Vec<JudgedItem>) -> Vec<String> {
         let call = &self.state.thread(&root()).unwrap().calls[path];
@@ -196,7 +197,7 @@ fn cancels(label: &str) -> JudgedItem {
 
 #[test]
 fn a_child_whose_end_was_shown_leaves_the_row_and_is_still_one_that_has_ended() {
-    let mut stage = Stage::under(lasting());
+    let mut stage = DecideStage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool"), spawn(Some("cold"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
@@ -223,7 +224,7 @@ fn a_child_whose_end_was_shown_leaves_the_row_and_is_still_one_that_has_ended() 
 
 #[test]
 fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
-    let mut stage = Stage::under(lasting());
+    let mut stage = DecideStage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
@@ -243,7 +244,7 @@ fn an_ended_child_of_another_call_of_the_thread_is_unknown() {
 
 #[test]
 fn a_child_is_not_reported_as_unknown_if_the_log_was_not_read() {
-    let mut stage = Stage::under(lasting());
+    let mut stage = DecideStage::under(lasting());
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.says(&child("heat"), "1", 1, JudgedContent::Items(vec![final_()]));
@@ -261,7 +262,7 @@ fn a_child_is_not_reported_as_unknown_if_the_log_was_not_read() {
 
 #[test]
 fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
-    let mut stage = Stage::under(lasting());
+    let mut stage = DecideStage::under(lasting());
     stage.asks("k", "agent", None);
     let mut sizes = Vec::new();
     for turn in 1..=120 {
@@ -285,7 +286,7 @@ fn the_row_of_a_call_does_not_grow_with_children_that_have_ended() {
 
 #[test]
 fn a_final_on_the_last_turn_is_taken_though_children_run() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![spawn(None, "tool")]);

@@ -5,29 +5,29 @@ use super::*;
 const CORE: &str = "xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
 
 /// An agent at work that set these timers in its first turn; its second is due.
-fn with(timers: Vec<JudgedItem>) -> Stage {
-    let mut stage = Stage::new();
+fn with(timers: Vec<JudgedItem>) -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, timers);
     stage
 }
 
 /// The body of the last record.
-fn said(stage: &Stage) -> String {
+fn said(stage: &DecideStage) -> String {
     String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned()
 }
 
-fn timers(stage: &Stage) -> Vec<&str> {
+fn timers(stage: &DecideStage) -> Vec<&str> {
     stage.state.thread(&root()).unwrap().timers.keys().map(TimerId::as_str).collect()
 }
 
 /// A root at rest whose agent has left a one-minute timer. The result of the call that it opens goes to `watch` and
 /// to `other`.
-fn told_of(pace: &str, note: &str) -> Stage {
+fn told_of(pace: &str, note: &str) -> DecideStage {
     let mut page = composition();
     let agent = page.listeners.get_mut(&name("agent")).unwrap();
     agent.timer_tell = vec![name("watch"), name("other")];
-    let mut stage = Stage::under(page);
+    let mut stage = DecideStage::under(page);
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![set_timer(&format!("id=\"tea\" {pace}"), note)]);
     stage.replies("1", 2, vec![final_()]);
@@ -36,7 +36,7 @@ fn told_of(pace: &str, note: &str) -> Stage {
 }
 
 /// The news in the log.
-fn news(stage: &Stage) -> Vec<String> {
+fn news(stage: &DecideStage) -> Vec<String> {
     let bodies = stage.records.iter().map(|record| String::from_utf8_lossy(&record.body).into_owned());
     bodies.filter(|body| body.starts_with("<timer-finished")).collect()
 }
@@ -141,7 +141,7 @@ fn b8_a_long_note_is_told_in_part() {
 
 #[test]
 fn a_timer_is_answered_with_its_id_and_its_moment_and_waited_for() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     assert_eq!(
         stage.replies("1", 1, vec![set_timer("id=\"tea\" after=\"1m\"", "drink it")]),
@@ -252,7 +252,7 @@ fn a_clock_that_was_set_moves_the_next_moment_and_nothing_else() {
 
 #[test]
 fn a_wait_without_children_is_over_when_a_timer_fires() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let told = stage.replies("1", 1, vec![wait("all", &[]), set_timer("after=\"1m\"", "")]);
     assert!(!told.iter().any(|line| line.starts_with("=> agent")), "{told:?}");
@@ -454,7 +454,7 @@ fn a_firing_that_its_call_has_seen_is_over_with_the_answer() {
 
 #[test]
 fn turns_1_may_set_a_timer_and_be_called_by_it() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "quiet", None);
     let told = stage.replies("1", 1, vec![set_timer("every=\"1h\"", "")]);
     assert_eq!(told[2], "root 4 outcome/handled quiet -> operator 1 t1");

@@ -5,13 +5,13 @@ use super::*;
 use systole_core::pump::state::StepCount;
 use systole_core::rules::todo;
 
-fn asked() -> Stage {
-    let mut stage = Stage::new();
+fn asked() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage
 }
 
-fn lists(stage: &Stage) -> Vec<(u64, u64)> {
+fn lists(stage: &DecideStage) -> Vec<(u64, u64)> {
     let todos = &stage.state.thread(&root()).unwrap().calls["1"].todos;
     let mut counts: Vec<_> = todos.values().map(|StepCount { open, total }| (*open, *total)).collect();
     counts.sort();

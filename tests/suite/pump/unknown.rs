@@ -19,20 +19,20 @@ pub(crate) fn asking() -> Composition {
 }
 
 /// It is out with its first attempt, which was recorded before it was sent.
-fn out() -> Stage {
-    let mut stage = Stage::under(asking());
+fn out() -> DecideStage {
+    let mut stage = DecideStage::under(asking());
     stage.asks("k", "careful", None);
     sends(&mut stage, 1);
     stage
 }
 
-fn sends(stage: &mut Stage, turn: u32) {
+fn sends(stage: &mut DecideStage, turn: u32) {
     let (thread, call) = (root(), CallPath::top(1));
     stage.happens(EventKind::Sending { thread, call, turn });
 }
 
 /// The attempt is lost; the engine has looked the request up.
-pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
+pub(crate) fn loses(stage: &mut DecideStage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(EventKind::Lost(LostAttempt {
         thread: root(),
@@ -47,7 +47,7 @@ pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> V
 }
 
 /// It waits for a person after it began a model call.
-fn held() -> Stage {
+fn held() -> DecideStage {
     let mut stage = out();
     stage.writes(1, journals(8, started()));
     loses(&mut stage, 1, 1, Code::ListenerLost);

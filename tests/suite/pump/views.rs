@@ -6,8 +6,8 @@ use super::*;
 
 /// An agent that asks two tools and another agent at once, waits, and spawns the two children that it waits
 /// for. The answers come in the given order.
-fn conversation(answers: &[u32], children: &[&str]) -> Stage {
-    let mut stage = Stage::new();
+fn conversation(answers: &[u32], children: &[&str]) -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     let spawns = children_in_order().map(|label| spawn(Some(label), "tool"));
     let items = [thinks("first"), calls("tool", "a"), calls("other", "b"), calls("tool", "c"), refused()];
@@ -86,7 +86,7 @@ fn numbers_stay_while_the_call_goes_on_and_attempts_change_nothing() {
 
 #[test]
 fn a_child_begins_with_its_initial_payload_alone_and_its_parent_sees_nothing_of_its_inside() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![thinks("before"), spawn(Some("heat"), "agent"), calls("agent", "inner")]);
     let heat = root().child("heat").unwrap();
@@ -105,7 +105,7 @@ fn a_child_begins_with_its_initial_payload_alone_and_its_parent_sees_nothing_of_
 
 #[test]
 fn earlier_calls_of_the_same_listener_come_first_as_they_were_asked_for() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.asks("k2", "tool", Some(&root()));
     stage.asks("k3", "agent", Some(&root()));
@@ -141,7 +141,7 @@ fn earlier_calls_of_the_same_listener_come_first_as_they_were_asked_for() {
 
 #[test]
 fn calls_that_run_beside_each_other_do_not_see_each_other() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("tool", "a"), calls("tool", "b")]);
     stage.replies("1/1.0", 1, vec![ends("answer a")]);
@@ -158,7 +158,7 @@ fn calls_that_run_beside_each_other_do_not_see_each_other() {
 
 #[test]
 fn of_an_earlier_call_that_failed_stands_what_was_said_and_answered() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("tool", "a"), thinks("so")]);
     stage.replies("1/1.0", 1, vec![ends("answer a")]);
@@ -183,7 +183,7 @@ fn of_an_earlier_call_that_failed_stands_what_was_said_and_answered() {
 
 #[test]
 fn a_request_that_a_person_amended_is_still_its_callers() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![calls("guarded", "wild")]);
     let mild =
@@ -195,7 +195,7 @@ fn a_request_that_a_person_amended_is_still_its_callers() {
 #[test]
 fn b13_a_broadcast_is_shown_once_and_the_answers_follow_in_order_of_the_takers() {
     for answers in [[0, 1], [1, 0]] {
-        let mut stage = Stage::new();
+        let mut stage = DecideStage::new();
         stage.asks("k", "agent", None);
         stage.replies("1", 1, vec![to_each(GatherRule::All, &["tool", "other"]), thinks("first")]);
         for taker in answers {

@@ -8,25 +8,25 @@ use systole_core::types::budget::Budgets;
 use systole_core::types::person::PersonDecision;
 
 /// An agent at work whose message may take a hundred seconds. Every event takes ten milliseconds.
-fn stage() -> Stage {
+fn stage() -> DecideStage {
     let mut composition = composition();
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "agent", None);
     stage
 }
 
-fn elapses(stage: &mut Stage) -> Vec<String> {
+fn elapses(stage: &mut DecideStage) -> Vec<String> {
     stage.happens(EventKind::Elapsed(RunningBudget { thread: root(), budget_use: 1 }))
 }
 
-fn pause(stage: &mut Stage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
+fn pause(stage: &mut DecideStage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
     let by = Name::operator();
     stage.happens(EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
 /// What the records say about time: `true 90ms`.
-fn said(stage: &Stage) -> Vec<String> {
+fn said(stage: &DecideStage) -> Vec<String> {
     let attribute = |body: &str, name: &str| {
         body.split_once(&format!("{name}=\"")).unwrap().1.split_once('"').unwrap().0.to_owned()
     };
@@ -37,7 +37,7 @@ fn said(stage: &Stage) -> Vec<String> {
 
 #[test]
 fn it_runs_from_the_request_on_without_a_word() {
-    let mut stage = Stage::under(stage().state.book.current().map(|page| (**page).clone()).unwrap());
+    let mut stage = DecideStage::under(stage().state.book.current().map(|page| (**page).clone()).unwrap());
     let told = stage.asks("k", "agent", None);
     assert_eq!(told[1..], ["=> receipt #1", "=> agent 1 t1 a1", "=> time runs, next mark in 80000"]);
     stage.replies("1", 1, vec![call("tool"), note()]);
@@ -146,7 +146,7 @@ fn when_most_of_it_is_used_every_open_call_with_a_further_turn_is_told_once() {
 }
 
 /// The agent has a call out, and a child that has one; then the time is over.
-pub(crate) fn over() -> (Stage, Vec<String>) {
+pub(crate) fn over() -> (DecideStage, Vec<String>) {
     let mut stage = stage();
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent"), spawn(Some("led"), "tool")]);
     stage.replies("1", 2, vec![call("tool")]);
@@ -205,7 +205,7 @@ fn after_its_end_a_final_is_taken_and_nothing_else() {
 fn a_listener_with_one_turn_is_over_at_once() {
     let mut composition = composition();
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "tool", None);
     stage.passes(100_000);
     assert_eq!(
@@ -226,7 +226,7 @@ fn a_listener_with_one_turn_is_over_at_once() {
 fn a_call_that_waits_for_approval_of_a_retry_has_begun_and_still_waits() {
     let mut composition = super::unknown::asking();
     composition.budgets = Some(Budgets { wall_ms: Some(100_000), ..Budgets::default() });
-    let mut stage = Stage::under(composition);
+    let mut stage = DecideStage::under(composition);
     stage.asks("k", "careful", None);
     stage.happens(EventKind::Sending { thread: root(), call: CallPath::top(1), turn: 1 });
     stage.passes(100_000);
@@ -319,7 +319,7 @@ fn a_timer_that_opens_a_call_goes_on_with_the_time_of_its_message() {
 }
 
 /// An agent that sleeps until a timer, after this much work and before the mark was reported.
-fn sleeps_after(ms: u64) -> (Stage, Vec<String>) {
+fn sleeps_after(ms: u64) -> (DecideStage, Vec<String>) {
     let mut stage = stage();
     stage.passes(ms);
     let told = stage.replies("1", 1, vec![set_timer("after=\"1h\"", ""), wait("all", &[])]);

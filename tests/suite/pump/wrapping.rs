@@ -4,8 +4,8 @@ use super::budgets::messages;
 use super::*;
 
 /// An agent that has used its four turns; the fifth is its wrap-up turn.
-fn used_up() -> Stage {
-    let mut stage = Stage::new();
+fn used_up() -> DecideStage {
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![note()]);
@@ -68,7 +68,7 @@ fn b3_a_final_beside_other_items_is_taken_in_the_wrap_up_turn() {
 
 #[test]
 fn last_turn_used_cancels_the_open_items_of_that_turn() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     for turn in 1..4 {
         stage.replies("1", turn, vec![note()]);
@@ -88,7 +88,7 @@ fn last_turn_used_cancels_the_open_items_of_that_turn() {
 
 #[test]
 fn last_turn_used_leaves_children_running_until_the_call_closes() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "tool")]);
     stage.replies("1", 2, vec![note()]);
@@ -152,7 +152,7 @@ fn a_refused_reservation_cancels_what_the_same_reply_began() {
 
 #[test]
 fn the_parent_of_a_child_that_used_its_budget_up_is_told() {
-    let mut stage = Stage::new();
+    let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![spawn(Some("heat"), "agent")]);
     let heat = root().child("heat").unwrap();

@@ -30,10 +30,7 @@ fn the_page_of_agents_has_the_table_of_failures() {
     let after = rest.split_once("\n\n").map_or(rest, |(_, after)| after);
     let after = if rest.starts_with('\n') { rest.trim_start_matches('\n') } else { after };
     let whole = format!("{before}{HEAD}{}\n{after}", failures());
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        fs::write(AGENTS, &whole).unwrap();
-    }
-    assert_eq!(fs::read_to_string(AGENTS).unwrap(), whole, "SYSTOLE_GOLDEN=1 writes {AGENTS} again");
+    crate::golden::golden(AGENTS, whole);
 }
 
 /// The first cells of the table that begins with that line.

@@ -39,15 +39,15 @@ pub(super) fn unquoted(cell: &str) -> &str {
 
 /// An element of a document.
 #[derive(Debug, Default)]
-pub(super) struct Node {
+pub(super) struct SchemaNode {
     /// Its namespace, if that is the default one.
     pub(super) ns: String,
     pub(super) name: String,
     pub(super) attributes: BTreeMap<String, String>,
-    pub(super) children: Vec<Node>,
+    pub(super) children: Vec<SchemaNode>,
 }
 
-impl Node {
+impl SchemaNode {
     pub(super) fn read(document: &str) -> Self {
         let mut reader = quick_xml::Reader::from_str(document);
         let mut open = vec![Self::default()];
@@ -83,7 +83,7 @@ impl Node {
     }
 
     /// Its children with that name.
-    pub(super) fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n Node> {
+    pub(super) fn all<'n>(&'n self, name: &'n str) -> impl Iterator<Item = &'n SchemaNode> {
         self.children.iter().filter(move |child| child.name == name)
     }
 

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use super::page::{Node, table, unquoted};
+use super::page::{SchemaNode, table, unquoted};
 
 const SCHEMAS: [&str; 4] = ["core", "meta", "envelope", "talk"];
 
-fn schema(name: &str) -> Node {
-    Node::read(&fs::read_to_string(format!("schemas/{name}.xsd")).unwrap())
+fn schema(name: &str) -> SchemaNode {
+    SchemaNode::read(&fs::read_to_string(format!("schemas/{name}.xsd")).unwrap())
 }
 
 /// The element, the attributes and the content of each row, as the page writes them.
-fn rows(element: &Node, above: &str, rows: &mut BTreeSet<[String; 3]>) {
+fn rows(element: &SchemaNode, above: &str, rows: &mut BTreeSet<[String; 3]>) {
     let name = element.attribute("name").unwrap();
     let path = if above.is_empty() { name.to_owned() } else { format!("{above}/{name}") };
     let inside = element.all("complexType").next();
@@ -36,7 +36,7 @@ fn text(of: Option<&str>) -> String {
     format!("text: {}", local(of.expect("an element has a type")))
 }
 
-fn attributes(inside: &Node, parts: &mut Vec<String>) {
+fn attributes(inside: &SchemaNode, parts: &mut Vec<String>) {
     for child in &inside.children {
         match child.name.as_str() {
             "attribute" => {
@@ -51,13 +51,13 @@ fn attributes(inside: &Node, parts: &mut Vec<String>) {
     }
 }
 
-fn one_of(attribute: &Node) -> String {
+fn one_of(attribute: &SchemaNode) -> String {
     let types = attribute.all("simpleType").flat_map(|of| of.all("restriction"));
     let values = types.flat_map(|of| of.all("enumeration")).filter_map(|value| value.attribute("value"));
     format!("one of {}", values.map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", "))
 }
 
-fn content(inside: &Node) -> String {
+fn content(inside: &SchemaNode) -> String {
     if let Some(extension) = inside.all("simpleContent").flat_map(|of| of.all("extension")).next() {
         return text(extension.attribute("base"));
     }
@@ -65,7 +65,7 @@ fn content(inside: &Node) -> String {
     if parts.is_empty() { "nothing".to_owned() } else { parts.join(", ") }
 }
 
-fn part(part: &Node) -> String {
+fn part(part: &SchemaNode) -> String {
     let least = part.attribute("minOccurs").unwrap_or("1");
     let mark = match (least, part.attribute("maxOccurs").unwrap_or("1")) {
         ("1", "1") => "",

@@ -19,7 +19,7 @@ use systole_kit::schema::SchemaModel;
 use systole_kit::told::{PumpAnswer, ReplyReceipt, cancel};
 use systole_kit::{DocumentLimits, Payload};
 
-use super::page::{Node, attributes, table, unquoted};
+use super::page::{SchemaNode, attributes, table, unquoted};
 
 type Told = BTreeMap<String, BTreeMap<String, bool>>;
 
@@ -27,7 +27,7 @@ type Told = BTreeMap<String, BTreeMap<String, bool>>;
 fn written(ns: &str, documents: &[Vec<u8>]) -> Told {
     let mut found = Vec::new();
     for document in documents {
-        Node::read(std::str::from_utf8(document).unwrap()).within(ns, "", &mut found);
+        SchemaNode::read(std::str::from_utf8(document).unwrap()).within(ns, "", &mut found);
     }
     let mut told = Told::new();
     for (path, _) in &found {

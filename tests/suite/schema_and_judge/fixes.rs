@@ -6,15 +6,15 @@ use systole_kit::schema::{PayloadFinding, SchemaModel};
 
 use super::repairing;
 
-struct Bench {
+struct FixBench {
     model: SchemaModel,
     judge: LibxmlJudge,
     id: CompiledSchemaId,
 }
 
-impl Bench {
+impl FixBench {
     /// A schema of these declarations in `urn:t`.
-    fn of(declarations: &str) -> Bench {
+    fn of(declarations: &str) -> FixBench {
         let xsd = format!(
             "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" xmlns:t=\"urn:t\" targetNamespace=\"urn:t\" \
              elementFormDefault=\"qualified\">{declarations}</xs:schema>"
@@ -22,7 +22,7 @@ impl Bench {
         let source = SchemaSource { name: "t".to_owned(), xsd: xsd.into_bytes() };
         let judge = LibxmlJudge::compile(&[source]).unwrap_or_else(|refused| panic!("{refused}"));
         let id = judge.schema("t").expect("it was compiled under this name");
-        Bench { model: judge.model(id).expect("each has its model").clone(), judge, id }
+        FixBench { model: judge.model(id).expect("each has its model").clone(), judge, id }
     }
 
     fn is_valid(&mut self, payload: &str) -> bool {
@@ -66,7 +66,7 @@ fn orders<'t>(of: &[&'t str]) -> Vec<Vec<&'t str>> {
 
 #[test]
 fn a9_every_wrong_order_of_an_order_is_put_right_by_the_words_and_loses_nothing() {
-    let mut bench = Bench::of(
+    let mut bench = FixBench::of(
         r#"<xs:element name="order"><xs:complexType><xs:sequence>
              <xs:element name="title" type="xs:string" minOccurs="0"/>
              <xs:element name="line" type="xs:string" maxOccurs="unbounded"/>
@@ -106,7 +106,7 @@ fn a9_every_wrong_order_of_an_order_is_put_right_by_the_words_and_loses_nothing(
 
 #[test]
 fn a_path_counts_what_has_one_local_name_under_several_prefixes() {
-    let mut bench = Bench::of(
+    let mut bench = FixBench::of(
         r#"<xs:element name="order"><xs:complexType><xs:sequence>
              <xs:element name="line" type="xs:int" maxOccurs="unbounded"/>
            </xs:sequence></xs:complexType></xs:element>"#,
@@ -121,7 +121,7 @@ fn a_path_counts_what_has_one_local_name_under_several_prefixes() {
 
 #[test]
 fn a_type_that_a_document_chooses_wrongly_is_to_be_left_out() {
-    let mut bench = Bench::of(
+    let mut bench = FixBench::of(
         r#"<xs:element name="order"><xs:complexType><xs:sequence>
              <xs:element name="line" type="xs:int" maxOccurs="unbounded"/>
            </xs:sequence></xs:complexType></xs:element>"#,
@@ -142,7 +142,7 @@ fn a_type_that_a_document_chooses_wrongly_is_to_be_left_out() {
 
 #[test]
 fn an_attribute_of_another_namespace_is_named_as_it_is_written() {
-    let mut bench = Bench::of(
+    let mut bench = FixBench::of(
         r#"<xs:element name="order"><xs:complexType><xs:attribute name="lang" type="xs:token"/></xs:complexType></xs:element>"#,
     );
     let payload = "<order xmlns=\"urn:t\" lang=\"en\" xml:lang=\"en\"/>";
@@ -156,7 +156,7 @@ fn bytes_of_every_short_length_have_a_fix() {
     for base in ["base64Binary", "hexBinary"] {
         for length in 1..=5 {
             for facet in ["length", "minLength", "maxLength"] {
-                let mut bench = Bench::of(&format!(
+                let mut bench = FixBench::of(&format!(
                     r#"<xs:element name="blob"><xs:simpleType><xs:restriction base="xs:{base}">
                          <xs:{facet} value="{length}"/></xs:restriction></xs:simpleType></xs:element>"#
                 ));
@@ -171,7 +171,7 @@ fn bytes_of_every_short_length_have_a_fix() {
 #[test]
 fn more_disorder_than_the_search_takes_in_offers_nothing_to_do() {
     let declared: String = (0..60).map(|n| format!("<xs:element name=\"e{n}\" type=\"xs:int\"/>")).collect();
-    let bench = Bench::of(&format!(
+    let bench = FixBench::of(&format!(
         r#"<xs:element name="order"><xs:complexType><xs:sequence>{declared}</xs:sequence></xs:complexType></xs:element>"#
     ));
     let backwards: String = (0..60).rev().map(|n| format!("<e{n}>1</e{n}>")).collect();

@@ -4,7 +4,7 @@ use super::rust::{code_of, line_of, words};
 use super::{Source, hold, sources};
 
 /// A crate of rooms (source folders).
-struct House {
+struct CrateRooms {
     sources: &'static str,
     rooms: &'static [Room],
 }
@@ -13,12 +13,12 @@ struct House {
 type Room = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// The rooms. All may name the kit and the crates below it; the `Cargo.toml` of those crates limits what they name.
-const HOUSES: [House; 2] = [
-    House {
+const CRATES: [CrateRooms; 2] = [
+    CrateRooms {
         sources: "crates/core/src/",
         rooms: &[("types", &[], &[]), ("rules", &["types"], &[]), ("pump", &["types", "rules"], &[])],
     },
-    House {
+    CrateRooms {
         sources: "src/",
         rooms: &[
             ("edges", &[], &["types"]),
@@ -121,7 +121,7 @@ fn breaches_of(source: &Source) -> Vec<String> {
     let code = code_of(&source.text);
     let place = |at: usize| format!("{}:{}", source.path, line_of(&source.text, at));
     let mut breaches = Vec::new();
-    for House { sources, rooms } in HOUSES {
+    for CrateRooms { sources, rooms } in CRATES {
         let Some(inner) = source.path.strip_prefix(sources) else { continue };
         let Some((room, _)) = inner.split_once('/') else { continue };
         let Some((_, allowed, of_core)) = rooms.iter().find(|(name, ..)| *name == room) else {

@@ -112,6 +112,15 @@ fn no_two_public_types_share_a_name() {
 }
 
 #[test]
+fn no_two_harnesses_share_a_name() {
+    let opened = |text: &str| text.replace("pub(crate) ", "pub ").replace("pub(super) ", "pub ");
+    let suite = sources().into_iter().filter(|source| source.path.starts_with("tests/suite/"));
+    let suite: Vec<(String, String)> = suite.map(|source| (source.path, opened(&source.text))).collect();
+    let shared = shared_names(suite.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+    hold("two harnesses with one name; give each a name that says what it starts", &shared);
+}
+
+#[test]
 fn types_that_share_a_name_are_found() {
     let files = [
         ("a.rs", "pub struct Same;\npub(crate) enum Inner {}\n// pub enum Other {}\n"),
@@ -145,6 +154,13 @@ fn every_code_of_the_table_is_given_out_somewhere() {
     hold("a code that nothing gives out", &dead.map(named).collect::<Vec<_>>());
     let stale = WAITING.iter().filter(|code| used.contains(&named(code)));
     hold("a code that is given out and still said to wait", &stale.map(named).collect::<Vec<_>>());
+}
+
+#[test]
+fn golden_files_are_compared_in_one_way() {
+    let reads = |text: &str| text.contains("var_os(\"SYSTOLE_GOLDEN\")");
+    let readers = sources().into_iter().filter(|source| reads(&source.text)).map(|source| source.path);
+    assert_eq!(readers.collect::<Vec<_>>(), ["tests/suite/golden.rs"]);
 }
 
 #[test]

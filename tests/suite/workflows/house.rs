@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use systole::edges::log::sqlite;
-use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_mock_model::{MockModel, MockOptions, MockScript};
 
+use crate::log_records::read_all;
 use crate::organism::folder;
 use crate::program::{Ran, Running, systole_with};
 
@@ -15,19 +15,19 @@ use crate::program::{Ran, Running, systole_with};
 const KEY: &str = "sk-very-secret-key-1234";
 
 /// An organism with a workflow.
-pub(super) struct House {
+pub(super) struct WorkflowHouse {
     folder: tempfile::TempDir,
     pub(super) mock: MockModel,
 }
 
-impl House {
+impl WorkflowHouse {
     /// One whose file has these lines behind its models and agents; the mock answers all agents from one list.
-    pub(super) fn build(rest: &str, replies: &str) -> House {
-        House::with_agents("", rest, replies)
+    pub(super) fn build(rest: &str, replies: &str) -> WorkflowHouse {
+        WorkflowHouse::with_agents("", rest, replies)
     }
 
     /// The same with another agent.
-    pub(super) fn with_agents(agent: &str, rest: &str, replies: &str) -> House {
+    pub(super) fn with_agents(agent: &str, rest: &str, replies: &str) -> WorkflowHouse {
         let script =
             MockScript::parse(&format!("main-model:\n{replies}")).unwrap_or_else(|bad| panic!("{bad}"));
         let mock =
@@ -47,7 +47,7 @@ console: {{listen: "127.0.0.1:0"}}
 "#,
             mock.url()
         );
-        House { folder: folder(&[("organism.yaml", &file)]), mock }
+        WorkflowHouse { folder: folder(&[("organism.yaml", &file)]), mock }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -70,14 +70,7 @@ console: {{listen: "127.0.0.1:0"}}
 
     /// All records of the log, in order.
     pub(super) fn records(&self) -> Vec<Record> {
-        let log = sqlite::open_reading(&self.path().join("hello.db")).unwrap();
-        let (mut records, mut from) = (Vec::new(), Position(0));
-        loop {
-            let page = log.after(from, 10_000).unwrap();
-            let Some((last, _)) = page.last() else { return records };
-            from = *last;
-            records.extend(page.into_iter().map(|(_, record)| record));
-        }
+        read_all(&self.path().join("hello.db"))
     }
 
     /// The payloads that begin so, in order of the log.

@@ -7,11 +7,11 @@ use rustix::process::Signal;
 use systole::runtime::runfile::random_hex;
 use systole_soak::dice::SeededDice;
 
-use super::house::House;
+use super::house::WorkflowHouse;
 use super::supervision::{LEFT, PAUSES, choose, send, watched};
 use crate::program::{Events, ask, run_file};
 
-/// Deaths; `SYSTOLE_WORKFLOW_DEATHS=N` makes more, and `SYSTOLE_WORKFLOW_SEED=S` plays a run again.
+/// Deaths. `SYSTOLE_WORKFLOW_DEATHS=N` makes N in each organism, and `SYSTOLE_WORKFLOW_SEED=S` plays a run again.
 const DEATHS: u64 = 200;
 
 const LOOP: &str = r"
@@ -118,7 +118,7 @@ struct Disturbed<'w> {
 /// times and no more.
 const LEAST: u64 = 28;
 
-fn question(house: &House, number: u64) {
+fn question(house: &WorkflowHouse, number: u64) {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Write it.</ask>";
     let key = format!("k{number}");
     let receipt = ask(&run_file(house.path()), "POST", "/v1/messages", &[("Idempotency-Key", &key)], body);
@@ -140,16 +140,15 @@ fn reads(events: &mut Events, most: u64) -> (u64, bool) {
     (last, false)
 }
 
+/// Two organisms, each killed a hundred times, side by side: this is the longest test of the suite.
 #[test]
 fn f8_two_hundred_kills_inside_a_parallel_loop_repeat_no_request_with_a_known_result() {
     let goals = GOALS;
-    disturb(&Disturbed {
-        agent: "",
-        workflow: LOOP,
-        replies: REPLIES,
-        goals,
-        prompts: goals,
-        deaths: DEATHS,
+    let half =
+        Disturbed { agent: "", workflow: LOOP, replies: REPLIES, goals, prompts: goals, deaths: DEATHS / 2 };
+    std::thread::scope(|scope| {
+        scope.spawn(|| disturb(&half));
+        disturb(&half);
     });
 }
 
@@ -180,14 +179,14 @@ fn f4_kills_inside_supervision_cost_no_request_whose_result_is_known() {
 #[test]
 fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
     let replies = format!("{PAUSES}{LEFT}");
-    let undisturbed = House::build(&watched("critic"), &replies);
+    let undisturbed = WorkflowHouse::build(&watched("critic"), &replies);
     assert_eq!(send(&undisturbed, "k").code, Some(6));
     choose(&undisturbed, "continue", "");
     assert_eq!(send(&undisturbed, "k").code, Some(0));
     let requests = undisturbed.mock.count().requests;
     assert_eq!(requests, 4, "a commitment, an output, its assessment and a verdict");
 
-    let house = House::build(&watched("critic"), &replies);
+    let house = WorkflowHouse::build(&watched("critic"), &replies);
     let die = || {
         let organism = house.run();
         organism.signal(Signal::KILL);
@@ -208,7 +207,7 @@ fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
 fn disturb(plan: &Disturbed<'_>) {
     let Disturbed { agent, workflow, replies, goals: goals_of_a_run, prompts: prompts_of_a_run, deaths } =
         *plan;
-    let undisturbed = House::with_agents(agent, workflow, replies);
+    let undisturbed = WorkflowHouse::with_agents(agent, workflow, replies);
     let ran = undisturbed.systole(&["ask", "Write it."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "All parts are written.\n"), "{ran:?}");
     let expected = undisturbed.goals();
@@ -222,7 +221,7 @@ fn disturb(plan: &Disturbed<'_>) {
     };
     println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_WORKFLOW_DEATHS={number}");
     let mut dice = SeededDice::new(seed);
-    let house = House::with_agents(agent, workflow, replies);
+    let house = WorkflowHouse::with_agents(agent, workflow, replies);
     let (mut runs, mut from, mut is_over) = (0, 0, true);
     for _ in 0..number {
         let organism = house.run();

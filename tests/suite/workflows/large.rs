@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::house::House;
+use super::house::WorkflowHouse;
 use crate::program::{Events, ask, run_file};
 
 const ITEMS: usize = 1000;
@@ -35,7 +35,7 @@ fn replies() -> String {
 
 #[test]
 fn f5_a_thousand_items_of_which_three_fail_are_joined_and_the_three_are_named() {
-    let house = House::build(organism(), &replies());
+    let house = WorkflowHouse::build(organism(), &replies());
     let mut running = house.run();
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Survey it.</ask>";
     let receipt = ask(&run_file(house.path()), "POST", "/v1/messages", &[("Idempotency-Key", "k")], body);

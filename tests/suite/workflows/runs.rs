@@ -1,11 +1,11 @@
 //! What a composer's workflow does: each kind of step, with good input and bad.
 
-use super::house::House;
+use super::house::WorkflowHouse;
 use crate::program::{Events, ask, run_file};
 
 /// What a workflow with these payloads and goals says to a question.
 fn said(goals: &str, replies: &str) -> (Option<i32>, String, String) {
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     (ran.code, ran.stdout, ran.stderr)
 }
@@ -26,7 +26,7 @@ workflows:
 - {if: 'iteration="3"', say: CONVERGED, times: always}
 - {if: "<goal id=\"improve\">\ntwo\n", say: It is two., times: always}
 "#;
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is two.\n"), "{ran:?}");
     for seen in house.mock.seen() {
@@ -95,7 +95,7 @@ workflows:
 - {if: '<current-goal id="answer">', say: said, times: always}
 - {say: x, times: always}
 "#;
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "said\n"), "{ran:?}");
     let goals = house.goals_in_order();
@@ -174,7 +174,7 @@ workflows:
 - {if: It is up, say: Still up., times: always}
 "#;
     let clerk = "clerk: {model: main, dialect: native, on_unknown: retry, peers: [inner], prompt: {identity: You ask.}}";
-    let house = House::with_agents(clerk, goals, replies);
+    let house = WorkflowHouse::with_agents(clerk, goals, replies);
     let ran = house.systole(&["ask", "--to", "outer", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "Up, it is.\n"), "{ran:?}");
     let ran = house.systole(&["ask", "--to", "clerk", "Go."]);
@@ -193,7 +193,7 @@ workflows:
       - look: {do: Look., budget: {messages: 7, tokens: 50k, money: 0.25 USD}}
       - answer: Say it.
 ";
-    let house = House::build(goals, "- {say: x, times: always}\n");
+    let house = WorkflowHouse::build(goals, "- {say: x, times: always}\n");
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "x\n"), "{ran:?}");
     let spawned: Vec<String> = house
@@ -216,7 +216,7 @@ workflows:
     goals:
       - answer: Say it.
 ";
-    let house = House::build(goals, "- {say: x, times: always}\n");
+    let house = WorkflowHouse::build(goals, "- {say: x, times: always}\n");
     let branch = "<branch xmlns=\"https://xml-pipeline.org/ns/workflow/v1\" step=\"answer\"/>";
     std::fs::write(house.path().join("branch.xml"), branch).unwrap();
     let ran = house.systole(&["send", "--file", "branch.xml", "--to", "open"]);
@@ -234,7 +234,7 @@ workflows:
       - gate: {ask: Go on?, choices: [go, stop], expires: 1s}
       - answer: Say it.
 ";
-    let house = House::build(goals, "- {say: x, times: always}\n");
+    let house = WorkflowHouse::build(goals, "- {say: x, times: always}\n");
     let running = house.run();
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
     let run = run_file(house.path());
@@ -261,11 +261,12 @@ workflows:
       - report: {repeat: {until: converged, at_most: 5}, goals: [draft: Write it.]}
       - answer: Say it.
 ";
-    let house = House::build(goals, "- {say: x, times: always}\n");
+    let house = WorkflowHouse::build(goals, "- {say: x, times: always}\n");
     let ran = house.systole(&["check"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains("survey: at most 1 + 200 x 2 + 5 + 1 = 407 goals"), "{}", ran.stdout);
-    let house = House::build(&format!("{goals}budgets: {{children: 400}}\n"), "- {say: x, times: always}\n");
+    let house =
+        WorkflowHouse::build(&format!("{goals}budgets: {{children: 400}}\n"), "- {say: x, times: always}\n");
     let ran = house.systole(&["check"]);
     assert_eq!(ran.code, Some(3), "{ran:?}");
     assert!(ran.stdout.contains("children") && ran.stdout.contains("407"), "{}", ran.stdout);
@@ -295,7 +296,7 @@ workflows:
 - {if: '<current-goal id="late">', say: l, delay: 600s, times: always}
 - {if: '<current-goal id="answer">', say: all, times: always}
 "#;
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "all\n"), "{ran:?}");
     let goals = house.goals();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::house::House;
+use super::house::WorkflowHouse;
 use crate::program::Ran;
 
 /// Twelve items, four at once. Two are good and one fails, so that three are over; those after them wait for a person.
@@ -43,7 +43,7 @@ fn thread<'v>(listed: &'v Value, end: &str) -> &'v Value {
 
 #[test]
 fn f7_ps_and_why_show_the_progress_of_a_run_and_the_purpose_of_its_threads() {
-    let house = House::build(GOALS, REPLIES);
+    let house = WorkflowHouse::build(GOALS, REPLIES);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!(ran.code, Some(6), "only a person can go on: {ran:?}");
 
@@ -107,7 +107,7 @@ workflows:
 - {if: 'iteration="2"', say: CONVERGED, times: always}
 - {if: '<current-goal id="answer">', say: It is one., times: always}
 "#;
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     assert_eq!(house.systole(&["ask", "Go."]).code, Some(0));
     let listed = value(&house.systole(&["ps", "--children", "--json"]));
     let goal = &thread(&listed, ".draft-2-improve")["goal"];

@@ -1,11 +1,10 @@
 //! Goals under supervision, from the outside: what their agents, their supervisors and people are asked, and what follows.
 
-use std::path::Path;
-
 use rustix::process::Signal;
 use serde_json::Value;
 
-use super::house::House;
+use super::house::WorkflowHouse;
+use crate::golden::golden;
 use crate::program::Ran;
 
 /// A clean course of the goal `answer`.
@@ -34,20 +33,20 @@ pub(super) fn watched(by: &str) -> String {
 }
 
 /// Sends the question under that key and says what came of it: code 6 while a person is waited for.
-pub(super) fn send(house: &House, key: &str) -> Ran {
+pub(super) fn send(house: &WorkflowHouse, key: &str) -> Ran {
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
     std::fs::write(house.path().join("ask.xml"), body).unwrap();
     house.systole(&["send", "--file", "ask.xml", "--key", key])
 }
 
-pub(super) fn listed(house: &House) -> Vec<Value> {
+pub(super) fn listed(house: &WorkflowHouse) -> Vec<Value> {
     let ran = house.systole(&["approve", "--json"]);
     let json: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
     json["approvals"].as_array().unwrap().clone()
 }
 
 /// Answers the oldest question. It is long, so it is answered by its hash as well.
-pub(super) fn choose(house: &House, choice: &str, note: &str) {
+pub(super) fn choose(house: &WorkflowHouse, choice: &str, note: &str) {
     let asked = listed(house);
     let (id, hash) = (asked[0]["id"].as_str().unwrap(), asked[0]["hash"].as_str().unwrap());
     let note = if note.is_empty() { vec![] } else { vec!["--note", note] };
@@ -79,17 +78,12 @@ workflows:
 - {if: "<correction source=\"supervisor\">\nSay &lt;when&gt;.", say: '{"summary": "On Monday.", "days": 2}', times: always}
 - {if: "<current-goal id=\"plan\">\nPlan it.", say: '{"summary": "Soon.", "days": 9}', times: always}
 "#;
-    let house = House::build(goals, &format!("{replies}{CLEAN}"));
+    let house = WorkflowHouse::build(goals, &format!("{replies}{CLEAN}"));
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is said.\n"), "{ran:?}");
     let found: Vec<String> = house.goals_in_order();
     assert_eq!(found.len(), 7 + 3);
-    let found = found.join("\n\n") + "\n";
-    let path = Path::new("tests/suite/golden/workflows/supervised.xml");
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(path, &found).unwrap();
-    }
-    assert_eq!(found, std::fs::read_to_string(path).unwrap_or_default());
+    golden("tests/suite/golden/workflows/supervised.xml", found.join("\n\n") + "\n");
     // Why the supervisor was asked is in the notes, and that it was not asked as well.
     let notes = house.bodies("<watched ").concat();
     let all = ["commitment-not-met", "scope-left", "assumptions-over-3", "concern-raised"];
@@ -106,7 +100,8 @@ workflows:
 
 #[test]
 fn f4_a_person_supervises_every_output_and_can_correct_it_once() {
-    let house = House::build(&watched("person"), &CLEAN.replace("It is said.", "It is <said> & done."));
+    let house =
+        WorkflowHouse::build(&watched("person"), &CLEAN.replace("It is said.", "It is <said> & done."));
     let sent = send(&house, "k");
     assert_eq!(sent.code, Some(6), "{sent:?}");
     let words = "The goal answer waits for you: writer has pursued it. Continue with its output, reorient it with a note, or stop?";
@@ -156,7 +151,7 @@ workflows:
         (watched("critic"), format!("{PAUSES}{LEFT}"), 1, "workflow.stopped: answer: Not this."),
         (kept.to_owned(), format!("{end}{PAUSES}{LEFT}"), 0, "It was stopped."),
     ] {
-        let house = House::build(&goals, &replies);
+        let house = WorkflowHouse::build(&goals, &replies);
         assert_eq!(send(&house, "k").code, Some(6));
         let asked = listed(&house)[0]["question"].as_str().unwrap().to_owned();
         let why = "critic has paused it. Why: commitment-not-met, scope-left, concern-raised.";
@@ -173,7 +168,7 @@ workflows:
 
 #[test]
 fn f4_a_paused_goal_is_corrected_by_a_person_and_the_supervisor_may_pause_it_once_more() {
-    let house = House::build(&watched("critic"), &format!("{PAUSES}{LEFT}"));
+    let house = WorkflowHouse::build(&watched("critic"), &format!("{PAUSES}{LEFT}"));
     assert_eq!(send(&house, "k").code, Some(6));
     choose(&house, "reorient", "");
     assert_eq!(send(&house, "k").code, Some(6));
@@ -190,7 +185,7 @@ fn f4_a_paused_goal_is_corrected_by_a_person_and_the_supervisor_may_pause_it_onc
 
 #[test]
 fn f4_a_paused_goal_waits_over_kills_and_ends_when_its_thread_is_cancelled() {
-    let house = House::build(&watched("critic"), &format!("{PAUSES}{LEFT}"));
+    let house = WorkflowHouse::build(&watched("critic"), &format!("{PAUSES}{LEFT}"));
     let organism = house.run();
     assert_eq!(send(&house, "k").code, Some(6));
     let waits = listed(&house);
@@ -218,12 +213,12 @@ fn f4_an_invalid_verdict_is_repaired_and_a_missing_verdict_fails_the_goal() {
 - {if: 'reorient needs a correction as the text of the verdict', say: '{"goal": "answer", "value": "continue", ".": ""}', times: always}
 - {if: 'Error: ', say: '{"goal": "answer", "value": "reorient", ".": " "}', times: 1}
 "#;
-    let house = House::build(&watched("critic"), &format!("{repaired}{LEFT}"));
+    let house = WorkflowHouse::build(&watched("critic"), &format!("{repaired}{LEFT}"));
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is said.\n"), "{ran:?}");
     house.judged();
     // Its final is a report of the agent listener then.
-    let house = House::build(
+    let house = WorkflowHouse::build(
         &watched("critic"),
         &format!(
             "- {{if: 'Judge how', say: Looks fine., times: 1}}\n- {{if: 'Error: ', say: Looks fine., times: always}}\n{LEFT}"
@@ -253,7 +248,7 @@ workflows:
 - {if: '<current-goal id="two">', say: b, times: always}
 - {if: '<current-goal id="end">', need: ['It is said', '<goal id="two">'], say: Both., times: always}
 "#;
-    let house = House::build(goals, &format!("{others}{PAUSES}{LEFT}"));
+    let house = WorkflowHouse::build(goals, &format!("{others}{PAUSES}{LEFT}"));
     assert_eq!(send(&house, "k").code, Some(6));
     let goals = house.goals_in_order();
     assert!(goals.iter().any(|goal| goal.contains("<current-goal id=\"two\">")), "{goals:?}");

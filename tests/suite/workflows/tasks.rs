@@ -1,18 +1,18 @@
 //! Tasks that the agent of a goal gives to another agent, from the outside: what runs, what comes back, and what a hostile
 //! or confused model comes to.
 
-use super::house::House;
+use super::house::WorkflowHouse;
 
 /// An organism in which `chief` has that dialect, with this workflow.
-fn house(dialect: &str, goals: &str, replies: &str) -> House {
+fn house(dialect: &str, goals: &str, replies: &str) -> WorkflowHouse {
     let chief = format!(
         "chief: {{model: main, dialect: {dialect}, on_unknown: retry, in_flight: 64, prompt: {{identity: You lead.}}}}"
     );
-    House::with_agents(&chief, goals, replies)
+    WorkflowHouse::with_agents(&chief, goals, replies)
 }
 
 /// Bodies of records that are this element, in order of the log.
-fn bodies(house: &House, element: &str) -> Vec<String> {
+fn bodies(house: &WorkflowHouse, element: &str) -> Vec<String> {
     let records = house.records();
     let texts = records.iter().filter_map(|record| String::from_utf8(record.body.to_vec()).ok());
     texts.filter(|text| text.starts_with(&format!("<{element} "))).collect()

@@ -3,12 +3,12 @@
 
 use rustix::process::Signal;
 
-use super::house::House;
+use super::house::WorkflowHouse;
 use super::supervision::{CLEAN, choose, listed, send};
 use crate::program::{Events, ask, run_file};
 
 /// The goals of a log with this id.
-fn count(house: &House, goal: &str) -> usize {
+fn count(house: &WorkflowHouse, goal: &str) -> usize {
     let marked = format!("<current-goal id=\"{goal}\"");
     house.goals().iter().filter(|body| body.contains(&marked)).count()
 }
@@ -30,7 +30,7 @@ fn f2_a_group_is_tried_again_as_a_whole_and_all_its_outputs_are_known_after_it()
 - {if: '<current-goal id="second">', say: b, times: always}
 - {if: "<goal id=\"first\">\na\n  </goal>\n\n  <goal id=\"second\">\nb\n", say: a and b, times: always}
 "#;
-    let house = House::build(BOTH, replies);
+    let house = WorkflowHouse::build(BOTH, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "a and b\n"), "{ran:?}");
     assert_eq!((count(&house, "first"), count(&house, "second")), (3, 3));
@@ -40,7 +40,7 @@ fn f2_a_group_is_tried_again_as_a_whole_and_all_its_outputs_are_known_after_it()
 - {if: '<current-goal id="first">', say: a, times: always}
 - {if: '<current-goal id="second">', error: {status: 400}, times: always}
 "#;
-    let house = House::build(BOTH, replies);
+    let house = WorkflowHouse::build(BOTH, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stderr.contains("workflow.step-failed: both: second: listener.failed: writer: "), "{ran:?}");
@@ -72,7 +72,7 @@ workflows:
 - {if: '<current-goal id="other">', say: o, times: always}
 - {if: "<goal id=\"improve\">\ntwo\n  </goal>\n\n  <goal id=\"other\">\no\n", say: It is two., times: always}
 "#;
-    let house = House::build(goals, replies);
+    let house = WorkflowHouse::build(goals, replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is two.\n"), "{ran:?}");
     assert_eq!(count(&house, "improve"), 2 + 3, "{:?}", house.goals());
@@ -88,7 +88,7 @@ fn f8_a_kill_in_the_pause_before_another_try_costs_no_request() {
 - {if: '<current-goal id="second">', say: b, times: always}
 - {if: '<current-goal id="answer">', say: both, times: always}
 "#;
-    let house = House::build(&goals, replies);
+    let house = WorkflowHouse::build(&goals, replies);
     let organism = house.run();
     let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">Go.</ask>";
     let run = run_file(house.path());
@@ -119,7 +119,7 @@ fn f2_a_timeout_ends_a_question_inside_its_step_also_over_a_kill() {
 - {{if: '<current-goal id=\"look\">', say: seen, times: always}}
 {CLEAN}"
         );
-        let house = House::build(&goals, &replies);
+        let house = WorkflowHouse::build(&goals, &replies);
         let organism = house.run();
         assert_eq!(send(&house, "k").code, Some(6), "a person is asked");
         let asked = listed(&house);
@@ -165,7 +165,7 @@ workflows:
 - {if: '<current-goal id="second">', say: This is the plan., times: always}
 - {if: '<current-goal id="answer">', say: done, times: always}
 "#;
-        let house = House::build(&goals, replies);
+        let house = WorkflowHouse::build(&goals, replies);
         let sent = send(&house, "k");
         assert_eq!(sent.code, Some(6), "{sent:?}");
         let shown = house.wide(&["approve"]);
@@ -185,7 +185,7 @@ workflows:
     goals:
       - both: {goals: [answer: {do: Say it., supervise: person}], retry: {attempts: 3, backoff: 1s..1s}}
 ";
-    let house = House::build(goals, CLEAN);
+    let house = WorkflowHouse::build(goals, CLEAN);
     assert_eq!(send(&house, "k").code, Some(6));
     choose(&house, "stop", "Not this.");
     let done = send(&house, "k");
@@ -207,7 +207,7 @@ workflows:
       - answer: {do: Say it., supervise: critic, timeout: 1h}
 ";
     let replies = format!("{CLEAN}- {{say: x, times: always}}\n");
-    let house = House::build(goals, &replies);
+    let house = WorkflowHouse::build(goals, &replies);
     let ran = house.systole(&["ask", "Go."]);
     assert_eq!((ran.code, &*ran.stdout), (Some(0), "It is said.\n"), "{ran:?}");
     house.judged();

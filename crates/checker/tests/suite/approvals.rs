@@ -1,7 +1,7 @@
 //! Faults against approvals: payloads that go out unasked, twice, early, or with other bytes than
 //! approved.
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{G, MILD, WILD, decided, requested, script};
 use crate::planted;
 use crate::script::{Script, line};
@@ -82,6 +82,6 @@ fn out_of_time(script: &mut Script, used: &str) {
 fn a_held_call_may_close_at_the_end_of_its_time() {
     let mut script = script();
     out_of_time(&mut script, "30s");
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "{report}");
 }

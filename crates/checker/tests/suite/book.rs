@@ -36,7 +36,7 @@ INSERT INTO config (id, hash) VALUES (1, zeroblob(32));
 ";
 
 /// A log file, and what is needed to point at its records.
-pub(crate) struct Book {
+pub(crate) struct SealedBook {
     path: PathBuf,
     connection: Connection,
     pub(crate) sealed: HashMap<&'static str, Sealed>,
@@ -61,9 +61,9 @@ pub(crate) fn fresh_path() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 
-impl Book {
+impl SealedBook {
     /// Seals a script.
-    pub(crate) fn of(script: &Script) -> Book {
+    pub(crate) fn of(script: &Script) -> SealedBook {
         let path = fresh_path();
         let mut connection = Connection::open(&path).unwrap();
         connection.execute_batch(TABLES).unwrap();
@@ -80,7 +80,7 @@ impl Book {
             sealed.insert(line.name, next);
         }
         all.commit().unwrap();
-        Book { path, connection, sealed }
+        SealedBook { path, connection, sealed }
     }
 
     /// Changes the file after it was sealed.
@@ -130,7 +130,7 @@ impl Book {
     }
 }
 
-impl Drop for Book {
+impl Drop for SealedBook {
     fn drop(&mut self) {
         for ending in ["", "-wal", "-shm"] {
             let _gone = std::fs::remove_file(format!("{}{ending}", self.path.display()));
@@ -160,7 +160,7 @@ impl Told {
         self
     }
 
-    pub(crate) fn answered(mut self, book: &Book, name: &str) -> Told {
+    pub(crate) fn answered(mut self, book: &SealedBook, name: &str) -> Told {
         let record = &book.sealed[name];
         self.answer = Some((record.seq, RecordHash::of(record.body.as_bytes())));
         self

@@ -89,14 +89,14 @@ fn a_warning_and_a_wrap_up_turn_are_no_faults() {
     let refused = line("late", B, "refusal", "budget.messages").between("core", "planner").on("1").at(1, 0);
     script.after("wraps", refused.because("b-ask"));
     script.line("b-final").ordinal = Some(1);
-    let report = crate::book::Book::of(&script).check();
+    let report = crate::book::SealedBook::of(&script).check();
     assert!(report.found.is_empty(), "{report}");
 }
 
 /// A message from outside causes no more than its terms allow, anywhere in its tree, and no deeper.
 #[test]
 fn what_is_begun_beyond_a_budget_is_found() {
-    let book = crate::book::Book::of(&crate::good::script());
+    let book = crate::book::SealedBook::of(&crate::good::script());
     let under = |terms: RunSettings| book.check_under(terms).found.into_iter().collect::<Vec<_>>();
     // The largest message: the calls to both takers of both items in thread H. Threads A and D, and
     // the second message of thread F, have a call and a spawn each.

@@ -1,23 +1,23 @@
 //! Faults in the chains: records that were changed after sealing, or sealed with a wrong identity.
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{RECORDS, script};
 use crate::planted;
 
-fn found(book: &Book) -> Vec<&'static str> {
+fn found(book: &SealedBook) -> Vec<&'static str> {
     book.check().found.keys().copied().collect()
 }
 
 #[test]
 fn a_lost_record_is_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.sql(&format!("DELETE FROM record WHERE pos = {}", book.sealed["note"].position));
     assert_eq!(found(&book), ["head", "position", "seq"]);
 }
 
 #[test]
 fn a_lost_record_is_found_though_positions_close_up() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let lost = book.sealed["note"].position;
     book.sql(&format!("DELETE FROM record WHERE pos = {lost}"));
     // In two steps, because no two records may share a position on the way.
@@ -28,7 +28,7 @@ fn a_lost_record_is_found_though_positions_close_up() {
 
 #[test]
 fn swapped_records_are_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let (one, two) = (&book.sealed["call"], &book.sealed["note"]);
     assert_eq!((one.position + 1, one.seq + 1), (two.position, two.seq));
     book.sql(&format!("UPDATE record SET pos = 9999 WHERE pos = {}", one.position));
@@ -43,7 +43,7 @@ fn swapped_records_are_found() {
 
 #[test]
 fn an_edited_body_is_found_where_it_stands() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let place = &book.sealed["b-final"];
     book.sql(&format!(
         "UPDATE record SET body = CAST('<r>token-c</r>' AS BLOB) WHERE pos = {}",
@@ -77,18 +77,18 @@ fn every_edited_column_is_found() {
         "head = zeroblob(32)",
         "body = zeroblob(0)",
     ] {
-        let book = Book::of(&script());
+        let book = SealedBook::of(&script());
         book.sql(&format!("UPDATE record SET {change} WHERE {with_all}"));
         assert!(found(&book).contains(&"head"), "{change}");
     }
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.sql("UPDATE config SET hash = randomblob(32)");
     assert_eq!(book.check().found["head"], RECORDS, "the configuration is in every header");
 }
 
 #[test]
 fn a_renamed_thread_is_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.sql("UPDATE thread SET text = 'sess-cccccccccccc' WHERE text = 'sess-bbbbbbbbbbbb'");
     assert_eq!(found(&book), ["head"]);
 }
@@ -108,7 +108,7 @@ fn a_row_that_is_no_record_is_found() {
         ("seq = -1", "seq"),
         ("time = 253402300800000", "time"),
     ] {
-        let book = Book::of(&script());
+        let book = SealedBook::of(&script());
         book.sql(&format!("UPDATE record SET {change} WHERE pos = {}", book.sealed["b-final"].position));
         let report = book.check();
         let row = report.findings.iter().find(|finding| finding.rule == "row");

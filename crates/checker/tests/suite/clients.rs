@@ -3,7 +3,7 @@
 use systole_checker::record::RecordHash;
 use systole_checker::report::CheckReport;
 
-use crate::book::{Book, Told};
+use crate::book::{SealedBook, Told};
 use crate::good::{B, script};
 use crate::script::{Line, line};
 
@@ -13,7 +13,7 @@ fn found(report: &CheckReport) -> Vec<&'static str> {
 
 /// Judges the good log with one line of bob's.
 fn bob(change: impl FnOnce(&mut Told)) -> Vec<&'static str> {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let mut told = book.sent("b-ask", "bob", "k-b");
     change(&mut told);
     found(&book.check_with(&told.json()))
@@ -21,11 +21,11 @@ fn bob(change: impl FnOnce(&mut Told)) -> Vec<&'static str> {
 
 #[test]
 fn an_acknowledged_key_that_is_missing_is_found() {
-    let told = Book::of(&script()).sent("b-ask", "bob", "k-b").json();
+    let told = SealedBook::of(&script()).sent("b-ask", "bob", "k-b").json();
     let mut script = script();
     script.remove("b-ask");
     script.remove("b-final");
-    let report = Book::of(&script).check_with(&told);
+    let report = SealedBook::of(&script).check_with(&told);
     assert_eq!(found(&report), ["kept"]);
     assert_eq!((report.counts.acked, report.counts.lost, report.counts.open), (1, 1, 0));
 }
@@ -46,7 +46,7 @@ fn other_bytes_than_the_acknowledged_ones_are_found() {
 
 #[test]
 fn a_second_receipt_that_differs_is_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let (first, mut second) = (book.sent("b-ask", "bob", "k-b"), book.sent("b-ask", "bob", "k-b"));
     second.place.as_mut().unwrap().1 = 2;
     assert_eq!(found(&book.check_with(&[first.json(), second.json()].concat())), ["receipt"]);
@@ -64,7 +64,7 @@ fn a_key_with_two_requests_is_found() {
         Line { thread: second.thread, cause: Some("again"), ..script.line("b-final").again("answer") };
     script.after("b-final", second);
     script.after("again", answer);
-    let book = Book::of(&script);
+    let book = SealedBook::of(&script);
     let report = book.check_with(&book.sent("b-ask", "bob", "k-b").json());
     assert_eq!(found(&report), ["doubled", "key-once"]);
     assert_eq!(report.counts.doubled, 1);
@@ -72,7 +72,7 @@ fn a_key_with_two_requests_is_found() {
 
 #[test]
 fn a_refused_message_in_the_log_is_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let refused = |code| book.sent("b-ask", "bob", "k-b").refused(code).json();
     assert_eq!(found(&book.check_with(&refused("route.not-a-peer"))), ["refused"]);
     assert_eq!(found(&book.check_with(&refused("ingress.unavailable"))), [""; 0]);
@@ -89,11 +89,11 @@ fn an_answer_that_the_log_does_not_have_is_found() {
 
 #[test]
 fn an_answer_seen_but_lost_is_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let told = book.sent("b-ask", "bob", "k-b").answered(&book, "b-final").json();
     let mut script = script();
     script.remove("b-final");
-    assert_eq!(found(&Book::of(&script).check_with(&told)), ["rest", "seen"]);
+    assert_eq!(found(&SealedBook::of(&script).check_with(&told)), ["rest", "seen"]);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn an_answer_to_anothers_question_is_found() {
     let (of_a, of_b) = (script.line("final").body.clone(), script.line("b-final").body.clone());
     script.line("final").body = of_b;
     script.line("b-final").body = of_a;
-    let book = Book::of(&script);
+    let book = SealedBook::of(&script);
     let told = [
         book.sent("ask", "alice", "k-a").with_token("token-a").answered(&book, "final"),
         book.sent("b-ask", "bob", "k-b").with_token("token-b").answered(&book, "b-final"),
@@ -136,9 +136,9 @@ fn a_word_that_joined_is_kept_by_what_it_says() {
         let body = r#"<steer xmlns="https://xml-pipeline.org/ns/core/v1" from="bob">WORD</steer>"#;
         let word = line("word", B, "steer", "steered").between("bob", "planner").on("1").key("k-w");
         script.after("b-ask", word.says(&body.replace("WORD", says)));
-        Book::of(&script)
+        SealedBook::of(&script)
     };
-    let told = |book: &Book, says: &str| {
+    let told = |book: &SealedBook, says: &str| {
         let mut told = book.sent("word", "bob", "k-w");
         told.sha256 = RecordHash::of(says.as_bytes());
         told.json()
@@ -149,6 +149,6 @@ fn a_word_that_joined_is_kept_by_what_it_says() {
     assert_eq!((report.counts.acked, report.counts.joined, report.counts.open), (1, 1, 0));
     let other = steered("<q>wait</q>");
     assert_eq!(found(&other.check_with(&told(&other, WORD))), ["kept"]);
-    let report = Book::of(&script()).check_with(&told(&book, WORD));
+    let report = SealedBook::of(&script()).check_with(&told(&book, WORD));
     assert_eq!((found(&report), report.counts.lost), (vec!["kept"], 1));
 }

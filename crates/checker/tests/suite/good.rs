@@ -10,7 +10,7 @@
 use systole_checker::RunSettings;
 use systole_checker::record::RecordHash;
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::script::{Line, Script, line};
 
 pub(crate) const A: &str = "sess-aaaaaaaaaaaa";
@@ -472,7 +472,7 @@ fn thread_f_ends() -> Vec<Line> {
 
 #[test]
 fn a_good_log_gives_no_finding() {
-    let report = Book::of(&script()).check();
+    let report = SealedBook::of(&script()).check();
     assert!(report.is_clean() && report.open.is_empty(), "\n{report}");
     assert_eq!((report.counts.records, report.counts.threads), (RECORDS, 13));
 }
@@ -528,14 +528,15 @@ fn a_good_log_gives_no_finding_wherever_it_is_cut() {
         if cut.0.last().is_some_and(|line| together.contains(&line.name)) {
             continue;
         }
-        let report = Book::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
+        let report =
+            SealedBook::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
         assert!(report.is_clean(), "cut after {length} records:\n{report}");
     }
 }
 
 #[test]
 fn what_clients_were_told_is_kept_and_counted() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let told = [
         book.sent("ask", "alice", "k-a").with_token("token-a").answered(&book, "final"),
         book.sent("ask", "alice", "k-a").with_token("token-a"),
@@ -557,7 +558,7 @@ fn open_calls_are_reported_with_what_they_wait_for() {
     for gone in ["letter", "failed", "final", "note-3", "handled", "b-final"] {
         script.remove(gone);
     }
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("rest", 4)]);
     let open: Vec<String> = report.open.iter().map(ToString::to_string).collect();
     let since = "is open since 2026-11-20T07:00:00.000Z and waits for";

@@ -1,6 +1,6 @@
 //! Faults in journals, and in the reports and reserves of model use.
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{B, HEAT, WARM, attempt, dead_letter, finished, script};
 use crate::planted;
 use crate::script::{Line, Script, line};
@@ -38,7 +38,7 @@ fn thinking() -> Script {
 fn found(plant: impl FnOnce(&mut Script)) -> Vec<&'static str> {
     let mut script = thinking();
     plant(&mut script);
-    Book::of(&script).check().found.keys().copied().collect()
+    SealedBook::of(&script).check().found.keys().copied().collect()
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_start_that_the_next_attempt_forgets_is_found() {
 fn only_the_last_answer_may_exceed_the_limit_of_models() {
     let under = |tokens, micros, script: &Script| {
         let terms = RunSettings { tokens, micros, ..RunSettings::default() };
-        Book::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
+        SealedBook::of(script).check_under(terms).found.into_keys().collect::<Vec<_>>()
     };
     // The first used 23 tokens and its reserved money, the second reserves 100 and the same amount
     // of money.
@@ -129,7 +129,7 @@ fn asked() -> (Script, String) {
 
 #[test]
 fn a_person_who_is_asked_about_an_attempt_is_waited_for() {
-    let judge = |script: &Script| Book::of(script).check().found.into_keys().collect::<Vec<_>>();
+    let judge = |script: &Script| SealedBook::of(script).check().found.into_keys().collect::<Vec<_>>();
     let (mut script, hash) = asked();
     assert_eq!(judge(&script), ["approval"], "it answers, and no person has decided");
     script.after("asks", says("yes", "approved", Some(&hash)));

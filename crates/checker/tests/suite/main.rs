@@ -32,7 +32,7 @@ macro_rules! planted {
                 let plant: fn(&mut crate::script::Script) = $plant;
                 let mut script = crate::good::script();
                 plant(&mut script);
-                let report = crate::book::Book::of(&script).check();
+                let report = crate::book::SealedBook::of(&script).check();
                 assert_eq!(report.found.keys().copied().collect::<Vec<_>>(), [$($rule),+], "\n{report}");
             }
         )+

@@ -2,7 +2,7 @@
 
 use systole_checker::RunSettings;
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{attempt, dead_letter, script};
 use crate::planted;
 use crate::script::{Line, Script};
@@ -101,7 +101,7 @@ planted! {
 
 #[test]
 fn attempts_over_the_most_allowed_are_found() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let under = |attempts| book.check_under(RunSettings { attempts, ..RunSettings::default() }).found;
     assert_eq!(under(1).into_keys().collect::<Vec<_>>(), ["attempt"]);
     assert!(under(2).is_empty());
@@ -113,7 +113,7 @@ fn attempts_that_died_with_the_pump_are_counted_apart() {
     let lost = |number| attempt(number).replace(" due", " with_pump=\"true\" due");
     script.line("attempt").body = lost(2);
     let under = |script: &Script| {
-        Book::of(script).check_under(RunSettings { attempts: 1, ..RunSettings::default() }).found
+        SealedBook::of(script).check_under(RunSettings { attempts: 1, ..RunSettings::default() }).found
     };
     assert!(under(&script).is_empty(), "it is still the listener's first");
     for (name, number) in [("seventh", 7), ("sixth", 6), ("fifth", 5), ("fourth", 4), ("third", 3)] {
@@ -134,7 +134,7 @@ fn a_first_attempt_may_stand_in_the_log_or_not() {
     let mut script = script();
     script.repeat("attempt", "attempt");
     script.line("attempt").body = attempt(1);
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "\n{report}");
 }
 
@@ -144,7 +144,7 @@ fn a_key_may_open_one_root_and_stand_in_another_thread() {
     let (ask, answer) = (script.remove("b-ask"), script.remove("b-final"));
     script.after("boot", Line { to: Some("alice"), ..answer });
     script.after("boot", Line { from: "alice", key: Some("k-a2"), ..ask });
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "\n{report}");
 }
 
@@ -154,6 +154,6 @@ fn attempts_are_counted_anew_in_every_turn() {
     let attempt = Line { call: Some("1"), to: Some("planner"), ..script.line("attempt").clone() };
     script.after("finished", Line { turn: Some(2), cause: Some("found"), ..attempt.again("in turn 2") });
     script.after("refused", Line { turn: Some(3), cause: Some("refused"), ..attempt.again("in turn 3") });
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "\n{report}");
 }

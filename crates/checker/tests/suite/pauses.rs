@@ -58,6 +58,6 @@ fn what_was_out_may_land_in_a_pause() {
     let mut script = crate::good::script();
     script.after("b-ask", word("halt", B, "paused"));
     script.after("b-final", word("go", B, "resumed"));
-    let report = crate::book::Book::of(&script).check();
+    let report = crate::book::SealedBook::of(&script).check();
     assert!(report.found.is_empty(), "{report}");
 }

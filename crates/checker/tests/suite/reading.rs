@@ -5,7 +5,7 @@ use systole_checker::history::ClientHistory;
 use systole_checker::log::LogSnapshot;
 use systole_checker::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId, head_after, head_zero, moment};
 
-use crate::book::{Book, fresh_path};
+use crate::book::{SealedBook, fresh_path};
 use crate::good::{RECORDS, script};
 
 /// Values that were computed with another implementation of SHA-256, from the page alone.
@@ -71,7 +71,7 @@ fn ids_and_hashes_have_one_text_form() {
 
 #[test]
 fn a_log_is_read_beside_its_writer_and_as_it_stood() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.run(&format!("BEGIN IMMEDIATE; DELETE FROM record WHERE pos = {RECORDS}"));
     assert!(book.check().is_clean(), "what is not committed is not there");
     let log = book.log();
@@ -89,7 +89,7 @@ UPDATE record SET body = x'';";
 
 #[test]
 fn a_body_that_lies_among_the_documents_is_read_from_there() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.run(PUT_ASIDE);
     assert!(book.check().is_clean());
     book.run("UPDATE document SET bytes = x'00' WHERE id = 4");
@@ -101,7 +101,7 @@ fn a_body_that_lies_among_the_documents_is_read_from_there() {
 
 #[test]
 fn a_log_of_format_1_has_every_body_in_its_record() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.run("DROP TABLE large; PRAGMA user_version = 1");
     assert!(book.check().is_clean());
 }
@@ -124,7 +124,7 @@ fn what_is_no_log_is_refused() {
 
 #[test]
 fn a_log_without_its_tables_is_found_and_not_passed() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.run("DROP TABLE word");
     let report = book.check();
     assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("row", 1)]);
@@ -132,7 +132,7 @@ fn a_log_without_its_tables_is_found_and_not_passed() {
 
 #[test]
 fn a_history_is_lines_of_json() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let line = book.sent("b-ask", "bob", "k-b").with_token("token-b").json();
     let two = [line.as_str(), "\n", line.as_str()].concat();
     assert_eq!(ClientHistory::parse(&two).unwrap().sent.len(), 2);
@@ -148,7 +148,7 @@ fn a_history_is_lines_of_json() {
 
 #[test]
 fn a_report_reads_as_lines() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     book.sql("UPDATE record SET body = zeroblob(0) WHERE pos = 21");
     let report = book.check_with(&book.sent("b-ask", "bob", "k-b").json()).to_string();
     let lines: Vec<&str> = report.lines().collect();
@@ -167,14 +167,14 @@ fn a_hundred_findings_of_a_rule_are_kept_and_all_counted() {
     let mut script = script();
     let boot = script.line("boot").again("again");
     script.0.extend((0..150).map(|_| boot.clone()));
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert_eq!((report.found["id"], report.findings.len()), (149, 100));
     assert!(report.to_string().contains("id  49 more"));
 }
 
 #[test]
 fn the_program_judges_and_says_how_it_ended() {
-    let book = Book::of(&script());
+    let book = SealedBook::of(&script());
     let told = book.path().with_extension("jsonl");
     std::fs::write(&told, book.sent("b-ask", "bob", "k-b").json()).unwrap();
     let run = |arguments: &[&str]| {

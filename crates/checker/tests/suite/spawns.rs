@@ -2,7 +2,7 @@
 
 use systole_checker::RunSettings;
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{A, D1, HEAT, WARM, finished, script, spawned};
 use crate::planted;
 use crate::script::Line;
@@ -113,7 +113,8 @@ fn a_spawn_whose_commit_was_cut_apart_is_found() {
         while cut.0.last().is_some_and(|line| line.name != last) {
             cut.0.pop();
         }
-        let report = Book::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
+        let report =
+            SealedBook::of(&cut).check_under(RunSettings { running: true, ..RunSettings::default() });
         assert_eq!(report.found.into_iter().collect::<Vec<_>>(), [("spawn", 1)], "cut after {last}");
     }
 }
@@ -125,7 +126,7 @@ fn ended(code: &'static str, body: &str, told: &str, payload: &str) -> Vec<&'sta
     (last.kind, last.code, last.body) = ("outcome", Some(code), body.into());
     (last.ordinal, last.from) = (None, if code == "handled" { "helper" } else { "core" });
     script.line("finished").body = finished(HEAT, told, "warm", payload);
-    Book::of(&script).check().found.into_keys().collect()
+    SealedBook::of(&script).check().found.into_keys().collect()
 }
 
 #[test]

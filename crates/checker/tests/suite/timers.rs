@@ -1,6 +1,6 @@
 //! Faults in setting, firing and ending timers: too early, too often, for the wrong call.
 
-use crate::book::Book;
+use crate::book::SealedBook;
 use crate::good::{E, F, fired, over, script, set, unset};
 use crate::planted;
 use crate::script::{Line, Script, line};
@@ -108,6 +108,6 @@ fn a_timer_that_its_call_has_left_goes_with_the_time_of_its_message() {
     script.after("f-clocked", left_over());
     let end = script.0.iter().position(|line| line.name == "f-left").unwrap();
     script.0.truncate(end + 1);
-    let report = Book::of(&script).check();
+    let report = SealedBook::of(&script).check();
     assert!(report.is_clean(), "{report}");
 }

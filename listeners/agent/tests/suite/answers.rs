@@ -8,13 +8,13 @@ use systole_agent::model::{
 use systole_agent::spec::Provider;
 
 use super::bench::{FORMS, adapter, ask, call, kept, limits, model, request, run, text, unwatched, watcher};
-use super::server::{Act, Server, chunk, chunked, head, measured};
+use super::server::{Act, ByteServer, chunk, chunked, head, measured};
 use super::streams::{answer, body, content_type, needed};
 
 #[test]
 fn e13_every_form_is_read_to_the_byte_and_the_token() {
     for form in FORMS {
-        let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+        let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
         let (watcher, pieces) = watcher();
         let adapter = adapter(&model(form, &server.url()), limits());
         let found = run(adapter.ask(request("hello"), watcher));
@@ -57,7 +57,7 @@ fn e13_any_split_of_the_bytes_gives_the_same_answer() {
             let [begin, end] = [chunk(begin), [chunk(end), b"0\r\n\r\n".to_vec()].concat()];
             vec![Act::Send([head(content_type(form)), begin].concat()), Act::Send(end)]
         });
-        let server = Server::start(splits.collect());
+        let server = ByteServer::start(splits.collect());
         let adapter = adapter(&model(form, &server.url()), limits());
         run(async {
             for at in 0..=bytes.len() {
@@ -75,7 +75,7 @@ fn e10_a_part_of_an_answer_is_a_fault_and_never_an_answer() {
         let before = whole.len() - body(form).len() - b"\r\n0\r\n\r\n".len();
         let needed = needed(form).map_or(whole.len(), |needed| before + needed);
         let cuts = (0..=whole.len()).map(|at| vec![Act::Send(whole[..at].to_vec())]);
-        let server = Server::start(cuts.collect());
+        let server = ByteServer::start(cuts.collect());
         let adapter = adapter(&model(form, &server.url()), limits());
         run(async {
             for at in 0..=whole.len() {
@@ -105,7 +105,7 @@ fn events(form: Provider, events: &[&str]) -> String {
 }
 
 fn answered(form: Provider, said: &[&str]) -> Result<systole_agent::model::ModelAnswer, ModelFault> {
-    let server = Server::saying(chunked(content_type(form), &[events(form, said).as_bytes()]));
+    let server = ByteServer::saying(chunked(content_type(form), &[events(form, said).as_bytes()]));
     ask(&model(form, &server.url()), limits(), request("hello"))
 }
 
@@ -207,7 +207,7 @@ fn e10_without_a_length_a_reason_counts_only_where_it_comes_last() {
             (measured("200 OK", &["content-type: text/event-stream"], body.trim_end()), true),
         ];
         for (bytes, whole) in ends {
-            let server = Server::saying(bytes);
+            let server = ByteServer::saying(bytes);
             let found = ask(&model(form, &server.url()), limits(), request("hello"));
             assert_eq!(found.is_ok(), whole, "{form:?} {said:?}: {found:?}");
         }

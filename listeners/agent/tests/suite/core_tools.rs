@@ -6,7 +6,7 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::{QName, namespaces};
 
 use crate::prompts::golden;
-use crate::stage::{Stage, helper, items};
+use crate::stage::{AgentStage, helper, items};
 
 const MEMORY: &str = "https://xml-pipeline.org/ns/memory/v1";
 const MEMORY_XSD: &[u8] = br#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/memory/v1" elementFormDefault="qualified">
@@ -26,7 +26,7 @@ fn with_memory(dialect: Dialect) -> AgentSpec {
 
 #[tokio::test]
 async fn e12_native_tools_of_the_core_are_reported_with_their_schemas() {
-    let mut stage = Stage::of(helper(Dialect::Native), "helper:\n  - say: In auth.rs.\n");
+    let mut stage = AgentStage::of(helper(Dialect::Native), "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     let tools: Vec<String> = stage
         .tools()
@@ -74,7 +74,7 @@ async fn e8_wrong_arguments_of_a_core_tool_are_reported_with_place_and_fix() {
     for (call, wanted) in WRONG {
         for dialect in [Dialect::Native, Dialect::XmlFinal] {
             let answers = format!("helper:\n  - call: {call}\n  - say: x\n");
-            let mut stage = Stage::of(helper(dialect), &answers);
+            let mut stage = AgentStage::of(helper(dialect), &answers);
             let said = stage.ask().await;
             let ReplyContent::Again { code, .. } = &said else { panic!("{call}: {said:?}") };
             assert_eq!(code, "agent.tool-payload-invalid", "{call}");
@@ -93,7 +93,7 @@ async fn e12_an_agent_without_peers_has_no_tools_that_need_peers() {
     for dialect in [Dialect::Native, Dialect::XmlFinal] {
         let mut agent = helper(dialect);
         agent.peers.clear();
-        let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
+        let mut stage = AgentStage::of(agent, "helper:\n  - say: In auth.rs.\n");
         stage.ask().await;
         let (system, _, header) = stage.prompt();
         assert_eq!(stage.tools(), "");
@@ -101,7 +101,7 @@ async fn e12_an_agent_without_peers_has_no_tools_that_need_peers() {
     }
     let mut agent = helper(Dialect::Xml);
     agent.peers.clear();
-    let mut stage = Stage::of(agent, "helper:\n  - say: In auth.rs.\n");
+    let mut stage = AgentStage::of(agent, "helper:\n  - say: In auth.rs.\n");
     stage.ask().await;
     let (system, ..) = stage.prompt();
     let section = system.split("<core_tools>\n").nth(1).unwrap().split("</core_tools>").next().unwrap();
@@ -113,14 +113,14 @@ async fn e12_an_agent_without_peers_has_no_tools_that_need_peers() {
 #[tokio::test]
 async fn e12_a_peer_has_its_name_and_the_core_gives_way() {
     let calls = "helper:\n  - call: {recall: {what: login}, core__recall: {from_seq: 1, to_seq: 1}}\n";
-    let mut stage = Stage::of(with_memory(Dialect::Native), calls);
+    let mut stage = AgentStage::of(with_memory(Dialect::Native), calls);
     let said = stage.ask().await;
     let made: Vec<&QName> = items(&said).into_iter().map(systole_kit::Payload::name).collect();
     assert!(made[0].is(namespaces::CORE, "recall") && made[1].is(MEMORY, "recall"), "{made:?}");
     assert!(stage.prompt().2.contains("core__recall"));
 
     let answers = "helper:\n  - say: <thinking>x</thinking><recall><what>login</what></recall>\n";
-    let mut stage = Stage::of(with_memory(Dialect::Xml), answers);
+    let mut stage = AgentStage::of(with_memory(Dialect::Xml), answers);
     let said = stage.ask().await;
     assert!(items(&said)[1].name().is(MEMORY, "recall"), "{said:?}");
     assert_eq!(stage.prompt().0.matches("- <recall>").count(), 1, "{}", stage.prompt().0);

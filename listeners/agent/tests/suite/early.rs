@@ -11,7 +11,7 @@ use systole_kit::reply::ReplyContent;
 use systole_mock_model::{AnswerEnd, MockModel, MockOptions, MockScript, SeenRequest};
 
 use super::bench::{FORMS, adapter, limits, model, request, run, unwatched};
-use super::stage::{Stage, found, helper, items};
+use super::stage::{AgentStage, found, helper, items};
 
 const ACTION: &str = "<thinking>Where?</thinking>\n<search><query>a &gt; b</query></search>";
 
@@ -38,7 +38,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
     let say = format!("{ACTION}\n<search><query>second</query></search> and on");
     for chunk in [1, 2, 3, 7, 1000] {
         let more = format!(", chunk: {chunk}, usage: {{in: 9, out: 9}}");
-        let mut stage = Stage::of(early(), &script(&say, &more));
+        let mut stage = AgentStage::of(early(), &script(&say, &more));
         let said = stage.ask().await;
         assert_eq!(acts(&said).len(), 1, "{chunk}: {said:?}");
         let ModelCallOutcome { stop, text, tokens_in, tokens_out, money, .. } = stage.outcome();
@@ -53,7 +53,7 @@ async fn e2_an_answer_is_cut_behind_its_first_action_in_whatever_pieces_it_comes
 
 #[tokio::test]
 async fn e2_what_was_cut_is_remembered_as_it_was_received() {
-    let mut stage = Stage::of(early(), &script(&format!("{ACTION} never read"), ""));
+    let mut stage = AgentStage::of(early(), &script(&format!("{ACTION} never read"), ""));
     stage.ask().await;
     stage.answer(vec![None, Some(found("line 7"))], Vec::new()).await;
     let (_, segments, _) = stage.prompt();
@@ -82,12 +82,12 @@ async fn e2_the_first_unquoted_action_of_the_whole_answer_is_executed() {
         "<thinking>t</thinking><answer>In auth.rs</answer>".to_owned(),
     ];
     for first in firsts {
-        let mut whole = Stage::of(helper(Dialect::Xml), &script(&first, ""));
+        let mut whole = AgentStage::of(helper(Dialect::Xml), &script(&first, ""));
         let expected = whole.ask().await;
         for chunk in [1, 5, 1000] {
             let more = format!(", chunk: {chunk}");
             let behind = "\n<search><query>behind</query></search><open";
-            let mut stage = Stage::of(early(), &script(&[&first, behind].concat(), &more));
+            let mut stage = AgentStage::of(early(), &script(&[&first, behind].concat(), &more));
             let said = stage.ask().await;
             assert_eq!(said, expected, "{chunk}: {first}");
             assert_eq!((stage.outcome().stop.as_str(), stage.outcome().text), ("cut", first.clone()));
@@ -98,7 +98,7 @@ async fn e2_the_first_unquoted_action_of_the_whole_answer_is_executed() {
 #[tokio::test]
 async fn e2_an_answer_without_an_action_is_read_to_its_end() {
     let say = "<thinking>t</thinking>\nI would write `<search>` here.";
-    let mut stage = Stage::of(early(), &script(say, ", usage: {in: 9, out: 4}"));
+    let mut stage = AgentStage::of(early(), &script(say, ", usage: {in: 9, out: 4}"));
     let said = stage.ask().await;
     assert!(matches!(&said, ReplyContent::Again { code, .. } if code == "agent.prose-only"), "{said:?}");
     let outcome = stage.outcome();
@@ -111,7 +111,7 @@ async fn e2_where_only_a_final_is_taken_an_action_before_it_does_not_cut() {
     let say = serde_json::to_string(&format!("{ACTION}{ending} more")).unwrap();
     let answers =
         format!("helper:\n  - {{say: {}}}\n  - {{say: {say}}}\n", serde_json::to_string(ACTION).unwrap());
-    let mut stage = Stage::of(early(), &answers);
+    let mut stage = AgentStage::of(early(), &answers);
     stage.ask().await;
     let said = stage.wrap_up("budget.messages").await;
     let outcome = stage.outcome();
@@ -136,7 +136,7 @@ fn e2_a_provider_whose_answer_is_cut_sees_its_client_go() {
         let models =
             Models::new(vec![(spec, asked)], Box::new(SystemRandom), &HttpLimits::default()).unwrap();
         run(async {
-            let mut stage = Stage::asking(early(), Arc::new(models), "Where is login?");
+            let mut stage = AgentStage::asking(early(), Arc::new(models), "Where is login?");
             let said = stage.ask().await;
             assert_eq!(acts(&said).len(), 1, "{form:?}: {said:?}");
             let outcome = stage.outcome();
@@ -177,7 +177,7 @@ async fn e21_verbatim_text_waits_for_the_end_of_the_answer_even_if_cutting_is_al
         ("\n</query></search>", false),
         ("\n<search><query>second</query></search></query>", false),
     ] {
-        let mut stage = Stage::of(early(), &script(&[action, behind].concat(), ", chunk: 3"));
+        let mut stage = AgentStage::of(early(), &script(&[action, behind].concat(), ", chunk: 3"));
         let said = stage.ask().await;
         let acts = if let ReplyContent::Items(_) = &said { acts(&said) } else { Vec::new() };
         let expected =

@@ -4,10 +4,10 @@ use systole_agent::failures::FAILURES;
 use systole_agent::spec::{Dialect, Output, OutputFormat};
 use systole_kit::reply::ReplyContent;
 
-use crate::stage::{Stage, helper, items};
+use crate::stage::{AgentStage, helper, items};
 
 /// Asks an agent whose model gives that answer, and continues. Returns the reply and what the model saw next.
-async fn shown(stage: &mut Stage) -> (String, String) {
+async fn shown(stage: &mut AgentStage) -> (String, String) {
     let said = stage.ask().await;
     let ReplyContent::Again { code, words } = &said else { panic!("{said:?}") };
     let told = format!("{}: {words}", code.as_str());
@@ -21,7 +21,7 @@ fn script(first: &str) -> String {
 
 #[tokio::test]
 async fn e8_an_empty_answer_is_told_and_recorded() {
-    let mut stage = Stage::of(helper(Dialect::Native), &script("say: ''"));
+    let mut stage = AgentStage::of(helper(Dialect::Native), &script("say: ''"));
     let (told, shown) = shown(&mut stage).await;
     assert_eq!(told, "agent.empty-response: Your answer was empty.");
     assert_eq!(
@@ -32,11 +32,12 @@ async fn e8_an_empty_answer_is_told_and_recorded() {
 
 #[tokio::test]
 async fn e8_a_cut_answer_is_told_and_nothing_of_it_is_executed() {
-    let mut stage = Stage::of(helper(Dialect::Native), &script("{say: In au, stop: length}"));
+    let mut stage = AgentStage::of(helper(Dialect::Native), &script("{say: In au, stop: length}"));
     let (told, shown) = shown(&mut stage).await;
     assert!(told.starts_with("agent.output-truncated: "), "{told}");
     assert!(shown.contains("slug=\"output-truncated\""), "{shown}");
-    let mut stage = Stage::of(helper(Dialect::Native), &script("{call: {search: {query: x}}, stop: length}"));
+    let mut stage =
+        AgentStage::of(helper(Dialect::Native), &script("{call: {search: {query: x}}, stop: length}"));
     let (told, shown) = self::shown(&mut stage).await;
     assert!(told.starts_with("agent.output-truncated: "), "{told}");
     assert!(shown.contains("The part that was cut was not executed"), "{shown}");
@@ -44,11 +45,11 @@ async fn e8_a_cut_answer_is_told_and_nothing_of_it_is_executed() {
 
 #[tokio::test]
 async fn e8_unknown_tools_and_invalid_arguments_are_reported_in_the_result_of_the_call() {
-    let mut stage = Stage::of(helper(Dialect::Native), &script("call: {serach: {query: x}}"));
+    let mut stage = AgentStage::of(helper(Dialect::Native), &script("call: {serach: {query: x}}"));
     let (told, shown) = shown(&mut stage).await;
     assert!(told.contains("`serach` is not a tool; did you mean `search`?"), "{told}");
     assert!(shown.starts_with("Error: Unknown tool"), "{shown}");
-    let mut stage = Stage::of(helper(Dialect::Native), &script("call: {search: {query: x, limit: 0}}"));
+    let mut stage = AgentStage::of(helper(Dialect::Native), &script("call: {search: {query: x, limit: 0}}"));
     let (told, shown) = self::shown(&mut stage).await;
     assert!(told.starts_with("agent.tool-payload-invalid: "), "{told}");
     assert!(shown.starts_with("Error: Invalid parameters:"), "{shown}");
@@ -64,7 +65,7 @@ async fn e9_one_format_is_advertised_and_every_other_is_refused() {
         agent
     };
     let nonce = {
-        let mut stage = Stage::of(json(), &script("say: nothing"));
+        let mut stage = AgentStage::of(json(), &script("say: nothing"));
         stage.ask().await;
         let (_, _, header) = stage.prompt();
         header.split("<systole-").nth(1).unwrap()[..8].to_owned()
@@ -103,14 +104,14 @@ async fn e9_one_format_is_advertised_and_every_other_is_refused() {
         ),
     ];
     for (slug, answer) in rows {
-        let mut stage = Stage::of(json(), &script(&answer));
+        let mut stage = AgentStage::of(json(), &script(&answer));
         let (told, shown) = shown(&mut stage).await;
         assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
         assert!(shown.contains(&format!("slug=\"{slug}\"")), "{slug}: {shown}");
     }
     let right =
         slot(&nonce, "FINAL", &format!(r#"format="json" status="success">{{"answer": "auth.rs"}}{close}"#));
-    let mut stage = Stage::of(json(), &script(&right));
+    let mut stage = AgentStage::of(json(), &script(&right));
     let said = stage.ask().await;
     assert_eq!(items(&said).last().unwrap().text(), r#"{"answer":"auth.rs"}"#);
 }
@@ -146,7 +147,7 @@ const UNUSABLE: &[(&str, &str, &str)] = &[
 async fn e8_in_xml_each_unusable_answer_gets_its_reason_and_nothing_is_executed() {
     for (slug, answer, words) in UNUSABLE {
         let first = serde_json::json!({ "say": answer.trim_matches('\'') }).to_string();
-        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&first));
         let (told, shown) = shown(&mut stage).await;
         assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
         assert!(
@@ -163,7 +164,7 @@ async fn e8_in_xml_what_is_cut_is_never_executed() {
         ["<thinking>x</thinking><search><query>log", "<thinking>x</thinking><search><query>login</query>"]
     {
         let first = serde_json::json!({ "say": answer, "stop": "length" }).to_string();
-        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&first));
         let said = stage.ask().await;
         let ReplyContent::Again { code, .. } = &said else { panic!("{answer}: {said:?}") };
         assert!(["agent.output-truncated", "agent.truncated-structure"].contains(&code.as_str()), "{code}");
@@ -174,7 +175,7 @@ async fn e8_in_xml_what_is_cut_is_never_executed() {
 async fn e2_a_second_action_is_refused_with_feedback_and_the_first_runs() {
     let answer = "<thinking>x</thinking><search><query>a</query></search><search><query>b</query></search>";
     let first = serde_json::json!({ "say": answer }).to_string();
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&first));
     let said = stage.ask().await;
     let sent = items(&said);
     assert_eq!(sent.iter().map(|payload| &*payload.name().local).collect::<Vec<_>>(), ["helper", "search"]);
@@ -192,7 +193,7 @@ async fn e8_missing_thinking_is_reported_once_and_the_action_runs() {
         format!("  - {}\n", serde_json::json!({ "say": say }))
     };
     let answers = format!("helper:\n{}{}", search("a"), search("b"));
-    let mut stage = Stage::of(helper(Dialect::Xml), &answers);
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &answers);
     assert_eq!(items(&stage.ask().await).len(), 1);
     assert_eq!(stage.heard.lock().unwrap().notices.len(), 1);
     let said = stage.answer(vec![Some(crate::stage::found("nothing"))], Vec::new()).await;
@@ -204,7 +205,7 @@ async fn e8_missing_thinking_is_reported_once_and_the_action_runs() {
 async fn e8_an_answer_with_the_mark_in_it_does_nothing() {
     let answer = format!("<thinking>x</thinking><search><query>{}</query></search>", crate::stage::MARK);
     let first = serde_json::json!({ "say": answer }).to_string();
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&first));
     let (told, shown) = shown(&mut stage).await;
     assert!(told.starts_with("agent.mark-in-output: "), "{told}");
     assert!(shown.starts_with("<tool_result>Error: No valid action."), "{shown}");
@@ -220,7 +221,7 @@ async fn e4_what_is_repaired_is_told_and_runs() {
     ];
     for (slug, answer) in answers {
         let first = serde_json::json!({ "say": answer }).to_string();
-        let mut stage = Stage::of(helper(Dialect::Xml), &script(&first));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&first));
         let said = stage.ask().await;
         assert_eq!(items(&said)[1].text_of("query").as_deref(), Some("a"), "{slug}");
         let notices = stage.heard.lock().unwrap().notices.clone();
@@ -241,7 +242,7 @@ async fn e4_what_is_repaired_is_told_and_runs() {
 #[tokio::test]
 async fn e7_an_agent_whose_model_gives_nothing_usable_ends_with_a_report() {
     let answers = "helper:\n  - say: <thinking>Perhaps auth.rs.</thinking>\n  - say: no\n  - say: no idea\n";
-    let mut stage = Stage::of(helper(Dialect::Xml), answers);
+    let mut stage = AgentStage::of(helper(Dialect::Xml), answers);
     let first = stage.ask().await;
     let second = stage.again(&first).await;
     let third = stage.again(&second).await;
@@ -255,7 +256,7 @@ async fn e7_an_agent_whose_model_gives_nothing_usable_ends_with_a_report() {
 #[tokio::test]
 async fn e7_on_the_last_turn_only_a_final_counts_and_without_one_there_is_a_report() {
     let answers = "helper:\n  - say: <thinking>I look.</thinking><search><query>a</query></search>\n  - say: <thinking>On.</thinking><search><query>b</query></search>\n";
-    let mut stage = Stage::of(helper(Dialect::Xml), answers);
+    let mut stage = AgentStage::of(helper(Dialect::Xml), answers);
     stage.ask().await;
     let said = stage.wrap_up("budget.messages").await;
     let report = items(&said)[0];
@@ -273,7 +274,7 @@ async fn e7_a_model_that_repeats_itself_is_warned_and_then_ended() {
     let answers = format!("helper:\n{}", "  - say: It is in auth.rs.\n".repeat(4));
     let mut agent = helper(Dialect::Xml);
     agent.attempts = 10;
-    let mut stage = Stage::of(agent, &answers);
+    let mut stage = AgentStage::of(agent, &answers);
     let first = stage.ask().await;
     let second = stage.again(&first).await;
     let ReplyContent::Again { .. } = &second else { panic!("{second:?}") };
@@ -305,7 +306,7 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
         });
         let error =
             systole_kit::Payload::read(&writer.finish(), &systole_kit::DocumentLimits::FROM_PUMP).unwrap();
-        let mut stage = Stage::of(helper(Dialect::Xml), searches);
+        let mut stage = AgentStage::of(helper(Dialect::Xml), searches);
         stage.ask().await;
         stage.answer(vec![None, Some(error)], Vec::new()).await;
         let between = if first.contains("execution") { ' ' } else { '\n' };
@@ -314,7 +315,7 @@ async fn e6_the_five_classes_of_failures_begin_each_in_its_own_words() {
         );
         assert!(stage.shown().starts_with(&wanted), "{code}: {}", stage.shown());
     }
-    let mut stage = Stage::of(helper(Dialect::Xml), &script("say: It is in auth.rs."));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script("say: It is in auth.rs."));
     let (_, shown) = shown(&mut stage).await;
     assert!(shown.starts_with("<tool_result>Error: No valid action."), "{shown}");
 }
@@ -325,7 +326,7 @@ async fn e7_a_final_that_is_said_again_is_not_stuck() {
     let end =
         "<thinking>Done.</thinking><attempt_completion><result>In auth.rs.</result></attempt_completion>";
     let answers = format!("helper:\n{}", format!("  - say: {end}\n").repeat(2));
-    let mut stage = Stage::of(helper(Dialect::Xml), &answers);
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &answers);
     stage.ask().await;
     let open = systole_kit::Payload::write(systole_kit::namespaces::CORE, "handled", |_| {});
     let said = stage.answer(vec![None, Some(open)], Vec::new()).await;
@@ -343,13 +344,13 @@ async fn e9_a_native_json_final_follows_its_schema_or_gets_the_place_of_the_mist
     };
     for (slug, answer) in [("json-required", "In auth.rs."), ("json-schema", "{\"a\": 1}")] {
         let first = serde_json::json!({ "say": answer }).to_string();
-        let mut stage = Stage::of(json(), &script(&first));
+        let mut stage = AgentStage::of(json(), &script(&first));
         let (told, shown) = shown(&mut stage).await;
         assert!(told.starts_with(&format!("agent.{slug}: ")), "{slug}: {told}");
         assert!(shown.contains(&format!("slug=\"{slug}\"")), "{slug}: {shown}");
     }
     let right = serde_json::json!({ "say": "{\"answer\": \"auth.rs\"}" }).to_string();
-    let mut stage = Stage::of(json(), &script(&right));
+    let mut stage = AgentStage::of(json(), &script(&right));
     let said = stage.ask().await;
     assert_eq!(items(&said)[0].text(), "{\"answer\": \"auth.rs\"}");
 }

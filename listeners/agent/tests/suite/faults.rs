@@ -5,7 +5,7 @@ use systole_agent::model::{ModelFault, ModelFaultKind};
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, ask, limits, model, request};
-use super::server::{Act, Server, chunk, chunked, head, measured};
+use super::server::{Act, ByteServer, chunk, chunked, head, measured};
 use super::streams::content_type;
 
 /// The expected fault.
@@ -21,7 +21,7 @@ struct Row {
 }
 
 fn found(form: Provider, bytes: &[u8]) -> ModelFault {
-    let server = Server::start(vec![vec![Act::Send(bytes.to_vec())]]);
+    let server = ByteServer::start(vec![vec![Act::Send(bytes.to_vec())]]);
     ask(&model(form, &server.url()), limits(), request("hello")).expect_err("a fault")
 }
 
@@ -413,7 +413,7 @@ fn e13_retry_after_is_read_in_seconds_and_as_a_date() {
 #[test]
 fn e13_the_body_of_an_error_is_read_up_to_a_limit() {
     for form in FORMS {
-        let server = Server::start(vec![vec![
+        let server = ByteServer::start(vec![vec![
             Act::Send(b"HTTP/1.1 500 Oh\r\ncontent-type: text/plain\r\n\r\n".to_vec()),
             Act::Drip(b"again and ".repeat(1_000)),
         ]]);

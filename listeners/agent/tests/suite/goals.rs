@@ -11,7 +11,7 @@ use systole_workflow::spec::ElementName;
 
 use crate::prompts::golden;
 use crate::reader::{Inside, blocks};
-use crate::stage::{MARK, Stage, found, helper, items, system_error};
+use crate::stage::{AgentStage, MARK, found, helper, items, system_error};
 
 const ACME: &str = "https://xml-pipeline.org/ns/acme/v1";
 
@@ -83,10 +83,10 @@ pub(crate) fn pass(iteration: u32, gives: Option<&str>) -> Payload {
     request.payload().unwrap()
 }
 
-pub(crate) fn stage(agent: spec::AgentSpec, request: Payload, says: &[&str]) -> Stage {
+pub(crate) fn stage(agent: spec::AgentSpec, request: Payload, says: &[&str]) -> AgentStage {
     let says: Vec<String> =
         says.iter().map(|words| format!("  - say: {}\n", serde_json::Value::from(*words))).collect();
-    Stage::of(agent, &format!("helper:\n{}", says.concat())).with_request(request)
+    AgentStage::of(agent, &format!("helper:\n{}", says.concat())).with_request(request)
 }
 
 /// The bytes of the only payload of a reply. Checks that it is valid by the schema of its namespace.
@@ -149,7 +149,7 @@ fn as_review(dialect: Dialect, score: &str) -> String {
 
 pub(crate) const ALL: [Dialect; 4] = [Dialect::Xml, Dialect::Native, Dialect::XmlFinal, Dialect::Plain];
 
-pub(crate) fn whole(stage: &Stage) -> String {
+pub(crate) fn whole(stage: &AgentStage) -> String {
     let (system, segments, header) = stage.prompt();
     let lines = segments.join("\n");
     let mut texts = Vec::new();
@@ -396,10 +396,10 @@ async fn f2_a_question_to_an_agent_that_pursues_goals_is_answered_as_before() {
     for dialect in ALL {
         let says =
             format!("helper:\n  - say: {}\n", serde_json::Value::from(in_words(dialect, "In auth.rs.")));
-        let mut both = Stage::of(pursuer(dialect), &says);
+        let mut both = AgentStage::of(pursuer(dialect), &says);
         let mut peerless = helper(dialect);
         peerless.peers.retain(|_| dialect != Dialect::Plain);
-        let mut alone = Stage::of(peerless, &says);
+        let mut alone = AgentStage::of(peerless, &says);
         let (one, other) = (both.ask().await, alone.ask().await);
         assert!(matches!(other, ReplyContent::Items(_)), "{dialect:?}: {other:?}");
         assert_eq!(only(&one), only(&other), "{dialect:?}");
@@ -479,7 +479,7 @@ async fn f1_an_earlier_goal_in_the_thread_keeps_its_terms() {
 async fn f2_a_goal_may_be_pursued_with_tools() {
     let says =
         "helper:\n  - call: {search: {query: login}}\n  - say: '{\"score\": 3, \"findings\": \"x\"}'\n";
-    let mut stage = Stage::of(pursuer(Dialect::Native), says).with_request(request(Some("review"), "x"));
+    let mut stage = AgentStage::of(pursuer(Dialect::Native), says).with_request(request(Some("review"), "x"));
     let first = stage.ask().await;
     assert!(only(&first).contains("<query>login</query>"));
     let last = stage.answer(vec![Some(found("auth.rs"))], Vec::new()).await;

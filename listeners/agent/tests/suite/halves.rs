@@ -5,7 +5,7 @@ use systole_agent::model::{AnswerPiece, MessagePart, Model, ModelAnswer, ModelFa
 use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, adapter, ask, call, limits, model, request, run, text, watcher};
-use super::server::{Server, chunked};
+use super::server::{ByteServer, chunked};
 use super::streams::content_type;
 
 /// A stream of several events, framed as in `form`.
@@ -57,7 +57,7 @@ pub(crate) fn ends(form: Provider) -> Vec<String> {
 
 fn answered(form: Provider, mut events: Vec<String>) -> Result<ModelAnswer, ModelFault> {
     events.extend(ends(form));
-    let server = Server::saying(stream(form, &events));
+    let server = ByteServer::saying(stream(form, &events));
     ask(&model(form, &server.url()), limits(), request("hello"))
 }
 
@@ -68,7 +68,7 @@ fn e13_halves_of_a_character_are_joined_over_events_and_shown_whole() {
             .map(|said| says(form, said))
             .into();
         events.extend(ends(form));
-        let server = Server::saying(stream(form, &events));
+        let server = ByteServer::saying(stream(form, &events));
         let (watcher, pieces) = watcher();
         let found = run(adapter(&model(form, &server.url()), limits()).ask(request("hello"), watcher));
         let found = found.unwrap_or_else(|fault| panic!("{form:?}: {fault:?}"));

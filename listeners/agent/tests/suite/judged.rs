@@ -5,7 +5,7 @@ use systole_kit::{Payload, QName, writer::XmlWriter};
 
 use crate::injections;
 use crate::reader::{Block, Inside, blocks};
-use crate::stage::{MARK, Stage, helper, section};
+use crate::stage::{AgentStage, MARK, helper, section};
 
 const HITS: &str = "https://xml-pipeline.org/ns/hits/v1";
 
@@ -36,7 +36,7 @@ fn agent() -> AgentSpec {
 
 /// The words that the model sees after this answer of its tool.
 async fn shown(answer: Payload) -> String {
-    let mut stage = Stage::of(agent(), ANSWERS);
+    let mut stage = AgentStage::of(agent(), ANSWERS);
     stage.ask().await;
     stage.answer(vec![None, Some(answer)], Vec::new()).await;
     let (_, segments, _) = stage.prompt();

@@ -4,7 +4,7 @@ use systole_agent::model::{Adapter, KeyFault, ModelFault, ModelKey};
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, limits, model, request};
-use super::server::{Server, chunked, measured};
+use super::server::{ByteServer, chunked, measured};
 use super::streams::content_type;
 
 #[test]
@@ -36,8 +36,9 @@ fn e13_a_key_that_is_said_back_stands_nowhere() {
         answers.push(chunked(content_type(form), &[said.as_bytes()]));
         answers.push(chunked(content_type(form), &[format!("data: }}{KEY}\n\n").as_bytes()]));
         let count = answers.len();
-        let server =
-            Server::start(answers.into_iter().map(|bytes| vec![super::server::Act::Send(bytes)]).collect());
+        let server = ByteServer::start(
+            answers.into_iter().map(|bytes| vec![super::server::Act::Send(bytes)]).collect(),
+        );
         for at in 0..count {
             let fault: ModelFault =
                 ask(&model(form, &server.url()), limits(), request("hello")).expect_err("a fault");
@@ -74,7 +75,7 @@ fn e13_a_missing_key_names_its_variable_and_where_that_is_named() {
 #[test]
 fn e13_without_a_key_the_words_say_where_one_is_named() {
     for form in FORMS {
-        let server = Server::saying(measured("401 No", &[], "{\"error\":\"who are you\"}"));
+        let server = ByteServer::saying(measured("401 No", &[], "{\"error\":\"who are you\"}"));
         let model = spec::ModelSpec { key_env: None, ..model(form, &server.url()) };
         let adapter = Adapter::new(&model, None, limits(), None).expect("a model without a key");
         let asking = systole_agent::model::Model::ask(&adapter, request("hello"), super::bench::unwatched());

@@ -9,6 +9,8 @@ mod early;
 mod failures;
 mod faults;
 mod goals;
+#[path = "../../../../tests/suite/golden.rs"]
+mod golden;
 mod halves;
 mod hijacked;
 mod injections;

@@ -9,7 +9,7 @@ use systole_agent::spec::Provider;
 use tokio::sync::Notify;
 
 use super::bench::{FORMS, adapter, ask, limits, model, request, run};
-use super::server::{Act, Server, chunk, head, measured};
+use super::server::{Act, ByteServer, chunk, head, measured};
 use super::streams::{body, content_type};
 
 const SHORT: Duration = Duration::from_millis(60);
@@ -41,7 +41,7 @@ fn e13_an_unreachable_address_is_named_in_the_error() {
 
 #[test]
 fn e13_a_server_without_tls_is_reported() {
-    let server = Server::saying(measured("200 OK", &[], ""));
+    let server = ByteServer::saying(measured("200 OK", &[], ""));
     let found =
         fault(Provider::OpenAi, &format!("https://{}", server.at), HttpLimits { connect: SHORT, ..limits() });
     assert_eq!((found.kind, found.status, found.may_be_paid), (ModelFaultKind::Unavailable, None, false));
@@ -51,7 +51,7 @@ fn e13_a_server_without_tls_is_reported() {
 #[test]
 fn e13_who_accepts_and_says_nothing_is_waited_for_so_long() {
     for form in FORMS {
-        let server = Server::start(vec![vec![Act::Hang]]);
+        let server = ByteServer::start(vec![vec![Act::Hang]]);
         let found = fault(form, &server.url(), HttpLimits { first: SHORT, ..limits() });
         assert_eq!(
             (found.kind, found.status, found.may_be_paid),
@@ -75,14 +75,14 @@ fn e13_heartbeats_are_no_answer() {
         let begun = begun(form);
         for beat in [comment, empty] {
             let first =
-                Server::start(vec![vec![Act::Send(head(content_type(form))), Act::Drip(chunk(beat))]]);
+                ByteServer::start(vec![vec![Act::Send(head(content_type(form))), Act::Drip(chunk(beat))]]);
             let found = fault(form, &first.url(), HttpLimits { first: SHORT, ..limits() });
             assert_eq!(
                 (found.kind, found.may_be_paid),
                 (ModelFaultKind::Unavailable, true),
                 "{form:?}: {found:?}"
             );
-            let later = Server::start(vec![vec![
+            let later = ByteServer::start(vec![vec![
                 Act::Send([head(content_type(form)), chunk(begun.as_bytes())].concat()),
                 Act::Drip(chunk(beat)),
             ]]);
@@ -93,7 +93,7 @@ fn e13_heartbeats_are_no_answer() {
                 "{form:?}: {found:?}"
             );
             assert!(found.words.ends_with("said nothing more for 60 ms"), "{found:?}");
-            let flooded = Server::start(vec![vec![
+            let flooded = ByteServer::start(vec![vec![
                 Act::Send([head(content_type(form)), chunk(begun.as_bytes())].concat()),
                 Act::Flood(chunk(&beat.repeat(500))),
             ]]);
@@ -127,7 +127,7 @@ fn e10_an_endless_answer_is_cut_at_the_limit_and_kept() {
     for form in FORMS {
         let words = "\u{e9}\u{1f9e0}x ".repeat(100);
         let piece = begun(form).replace("\"x\"", &format!("\"{words}\""));
-        let server = Server::start(vec![vec![
+        let server = ByteServer::start(vec![vec![
             Act::Send(head(content_type(form))),
             Act::Drip(chunk(piece.repeat(50).as_bytes())),
         ]]);
@@ -144,7 +144,7 @@ fn e10_an_endless_answer_is_cut_at_the_limit_and_kept() {
 #[test]
 fn e10_a_line_without_an_end_is_cut_at_the_limit() {
     for form in FORMS {
-        let server = Server::start(vec![vec![
+        let server = ByteServer::start(vec![vec![
             Act::Send([head(content_type(form)), chunk(begun(form).as_bytes())].concat()),
             Act::Drip(chunk("y".repeat(50_000).as_bytes())),
         ]]);
@@ -162,7 +162,7 @@ fn e13_a_caller_that_stops_waiting_ends_the_request() {
         let begin = [head(content_type(form)), chunk(begun(form).as_bytes())].concat();
         // Before the head of the answer, and in the middle of its body.
         for acts in [vec![Act::Tell(Arc::clone(&heard)), Act::Hang], vec![Act::Send(begin), Act::Hang]] {
-            let server = Server::start(vec![acts]);
+            let server = ByteServer::start(vec![acts]);
             let adapter = adapter(&model(form, &server.url()), limits());
             let begins = Arc::clone(&heard);
             let asking = adapter.ask(request("hello"), Box::new(move |_| begins.notify_one()));
@@ -182,7 +182,7 @@ fn e13_a_caller_that_stops_waiting_ends_the_request() {
 fn e13_what_comes_behind_the_end_is_not_waited_for() {
     for form in [Provider::OpenAi, Provider::Anthropic, Provider::Ollama] {
         let bytes = [head(content_type(form)), chunk(body(form).as_bytes())].concat();
-        let server = Server::start(vec![vec![Act::Send(bytes), Act::Hang]]);
+        let server = ByteServer::start(vec![vec![Act::Send(bytes), Act::Hang]]);
         let found = ask(&model(form, &server.url()), limits(), request("hello"));
         assert_eq!(found, Ok(super::streams::answer(form)));
     }

@@ -4,7 +4,7 @@
 use systole_agent::spec::{self, Dialect};
 use systole_kit::reply::ReplyContent;
 
-use crate::stage::{Stage, helper, items, system_error};
+use crate::stage::{AgentStage, helper, items, system_error};
 
 fn script(answers: &[&str]) -> String {
     let line = |answer: &&str| format!("  - {}\n", serde_json::json!({ "say": answer }));
@@ -31,7 +31,7 @@ async fn b1_an_answer_of_only_the_own_tag_or_a_thought_is_a_note_in_every_dialec
     ];
     for dialect in [Dialect::Xml, Dialect::Native, Dialect::XmlFinal] {
         for answer in answers {
-            let mut stage = Stage::of(helper(dialect), &script(&[answer, "Done."]));
+            let mut stage = AgentStage::of(helper(dialect), &script(&[answer, "Done."]));
             let note = note(&stage.ask().await);
             assert!(note.contains("<thought>I look first.</thought>"), "{dialect:?} {answer}: {note}");
             assert!(stage.heard.lock().unwrap().notices.is_empty(), "{dialect:?} {answer}");
@@ -40,9 +40,9 @@ async fn b1_an_answer_of_only_the_own_tag_or_a_thought_is_a_note_in_every_dialec
             let (_, _, header) = stage.prompt();
             assert!(header.contains("Turn 2 of 10. Attempt 1 of 3."), "{header}");
         }
-        let mut stage = Stage::of(helper(dialect), &script(&[PLAN]));
+        let mut stage = AgentStage::of(helper(dialect), &script(&[PLAN]));
         assert!(note(&stage.ask().await).contains("<todo-until"), "{dialect:?}");
-        let mut stage = Stage::of(helper(dialect), &script(&["<helper/>"]));
+        let mut stage = AgentStage::of(helper(dialect), &script(&["<helper/>"]));
         assert!(note(&stage.ask().await).starts_with("<helper "), "{dialect:?}");
     }
 }
@@ -50,7 +50,7 @@ async fn b1_an_answer_of_only_the_own_tag_or_a_thought_is_a_note_in_every_dialec
 #[tokio::test]
 async fn b1_an_agent_may_think_the_same_in_all_its_turns() {
     let thought = "<thought>Still thinking.</thought>";
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[thought; 10]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[thought; 10]));
     note(&stage.ask().await);
     for turn in 2..=10 {
         let said = stage.answer(vec![None], Vec::new()).await;
@@ -67,24 +67,24 @@ async fn b1_what_stands_beside_a_thought_decides_what_an_answer_is() {
         ("<thought>I lo", "agent.missing-closing-tag"),
     ];
     for (answer, expected) in rows {
-        let mut stage = Stage::of(helper(Dialect::Xml), &script(&[answer]));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[answer]));
         let said = stage.ask().await;
         let ReplyContent::Again { code, words } = &said else { panic!("{answer}: {said:?}") };
         assert_eq!(code, expected, "{answer}");
         assert!(!words.is_empty(), "{answer}");
     }
     // Prose next to it is kept with it.
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&["So.\n<thought>I look.</thought>"]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&["So.\n<thought>I look.</thought>"]));
     let kept = note(&stage.ask().await);
     assert!(kept.contains("<thought>I look.</thought><thought>So.</thought>"), "{kept}");
     // With native calls, text with more than thoughts in it is the final.
-    let mut stage = Stage::of(helper(Dialect::Native), &script(&["So: <thought>I look.</thought>"]));
+    let mut stage = AgentStage::of(helper(Dialect::Native), &script(&["So: <thought>I look.</thought>"]));
     assert_eq!(items(&stage.ask().await)[0].text(), "So: <thought>I look.</thought>");
 }
 
 #[tokio::test]
 async fn b3_a_note_in_the_last_turn_ends_with_a_report_that_says_why() {
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&["<thought>Hm.</thought>"; 2]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&["<thought>Hm.</thought>"; 2]));
     stage.ask().await;
     let said = stage.wrap_up("turns").await;
     let (_, _, header) = stage.prompt();
@@ -97,7 +97,7 @@ async fn b3_a_note_in_the_last_turn_ends_with_a_report_that_says_why() {
 
 #[tokio::test]
 async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&["no", "no idea", "none"]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&["no", "no idea", "none"]));
     let first = stage.ask().await;
     let second = stage.again(&first).await;
     let third = stage.again(&second).await;
@@ -108,7 +108,7 @@ async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
     );
     // The provider's fault is known from the answers to earlier turns.
     let thoughts = ["<thought>a</thought>", "<thought>b</thought>", "<thought>c</thought>"];
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&thoughts));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&thoughts));
     stage.ask().await;
     let cut = || vec![Some(system_error("model.truncated", "the connection was cut after 12 bytes"))];
     for _ in 0..2 {
@@ -124,7 +124,7 @@ async fn e7_a_report_names_the_cause_of_the_last_unusable_answer() {
 #[tokio::test]
 async fn e4_a_repaired_action_that_was_refused_is_not_told_as_executed() {
     let answer = "<thinking>x</thinking>\n```xml\n<search><query>a</query></search>\n```";
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[answer, "no"]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[answer, "no"]));
     stage.ask().await;
     let notices = stage.heard.lock().unwrap().notices.clone();
     let told = notices.iter().map(|(code, words)| system_error(code, words)).collect();
@@ -139,7 +139,7 @@ async fn e4_a_repaired_action_that_was_refused_is_not_told_as_executed() {
 async fn e4_a_repair_of_an_action_that_was_left_out_is_not_told() {
     let search = "<search><query>a</query></search>";
     let answer = format!("<thinking>x</thinking>{search}<Search><query>b</query></Search>");
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&answer]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[&answer]));
     stage.ask().await;
     let codes: Vec<String> =
         stage.heard.lock().unwrap().notices.iter().map(|(code, _)| code.clone()).collect();
@@ -165,14 +165,14 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
     ];
     for row in rows {
         let answer = format!("<thinking>x</thinking>\n{row}");
-        let mut stage = Stage::of(careful(), &script(&[&answer]));
+        let mut stage = AgentStage::of(careful(), &script(&[&answer]));
         let said = stage.ask().await;
         let ReplyContent::Again { code, words } = &said else { panic!("{row}: {said:?}") };
         assert_eq!(code, "agent.unknown-action", "{row}");
         assert!(words.contains("needs approval"), "{row}: {words}");
         assert!(stage.heard.lock().unwrap().notices.is_empty(), "{row}");
         // If no approval is needed, the name is corrected.
-        let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&answer]));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[&answer]));
         assert_eq!(items(&stage.ask().await).len(), 2, "{row}");
     }
     // The exact name is accepted, in a wrapper or a fence too.
@@ -182,12 +182,12 @@ async fn e4_a_corrected_name_never_reaches_what_needs_approval() {
         "```\n<search><query>a</query></search>\n```",
     ] {
         let answer = format!("<thinking>x</thinking>\n{row}");
-        let mut stage = Stage::of(careful(), &script(&[&answer]));
+        let mut stage = AgentStage::of(careful(), &script(&[&answer]));
         assert_eq!(items(&stage.ask().await).len(), 2, "{row}");
     }
     // A payload that is marked as dangerous waits for a person, for any recipient.
     let marked = "<thinking>x</thinking><Search is_dangerous=\"true\"><query>a</query></Search>";
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[marked]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[marked]));
     assert!(matches!(stage.ask().await, ReplyContent::Again { .. }));
 }
 
@@ -198,10 +198,10 @@ async fn e9_a_final_without_a_status_is_complete() {
     let final_of = |status: &str| {
         format!("<systole-{nonce}-FINAL format=\"text\"{status}>In auth.rs.</systole-{nonce}-FINAL>")
     };
-    let mut stage = Stage::of(helper(Dialect::XmlFinal), &script(&[&final_of("")]));
+    let mut stage = AgentStage::of(helper(Dialect::XmlFinal), &script(&[&final_of("")]));
     let said = stage.ask().await;
     assert_eq!((&*items(&said)[0].name().local, items(&said)[0].text().as_str()), ("answer", "In auth.rs."));
-    let mut stage = Stage::of(helper(Dialect::XmlFinal), &script(&[&final_of(" status=\"done\"")]));
+    let mut stage = AgentStage::of(helper(Dialect::XmlFinal), &script(&[&final_of(" status=\"done\"")]));
     assert!(matches!(stage.ask().await, ReplyContent::Again { .. }));
 }
 
@@ -214,7 +214,7 @@ async fn e12_a_tool_without_documentation_says_what_it_does_with_a_call() {
     assert!(text.contains(about));
     schemas[1].text = text.replace(about, "").into_bytes().into();
     agent.schemas = schemas.into();
-    let mut stage = Stage::of(agent, &script(&["Done."]));
+    let mut stage = AgentStage::of(agent, &script(&["Done."]));
     stage.ask().await;
     let tools = stage.tools();
     assert!(tools.contains("\"description\":\"Sends <search> to search.\""), "{tools}");
@@ -229,7 +229,7 @@ fn large() -> String {
 #[tokio::test]
 async fn e18_a_large_answer_is_kept_in_documents_and_read_back() {
     let answer = format!("<thinking>{}</thinking><search><query>a</query></search>", large());
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&answer]));
+    let mut stage = AgentStage::of(helper(Dialect::Xml), &script(&[&answer]));
     assert_eq!(items(&stage.ask().await).len(), 2);
     let outcome = stage.outcome();
     assert_eq!((outcome.stop.as_str(), outcome.text.as_str()), ("end", ""));
@@ -245,7 +245,7 @@ async fn e18_a_large_answer_is_kept_in_documents_and_read_back() {
 #[tokio::test]
 async fn e7_a_final_that_no_message_can_carry_is_an_attempt_and_says_why() {
     for dialect in [Dialect::Native, Dialect::Plain] {
-        let mut stage = Stage::of(helper(dialect), &script(&[&large()]));
+        let mut stage = AgentStage::of(helper(dialect), &script(&[&large()]));
         let said = stage.ask().await;
         let ReplyContent::Again { code, words } = &said else { panic!("{dialect:?}: not again") };
         assert_eq!(code, "agent.tool-payload-invalid", "{dialect:?}");
@@ -255,7 +255,8 @@ async fn e7_a_final_that_no_message_can_carry_is_an_attempt_and_says_why() {
 
 #[tokio::test]
 async fn e18_a_note_is_cut_where_no_message_can_carry_it() {
-    let mut stage = Stage::of(helper(Dialect::Xml), &script(&[&format!("<thought>{}</thought>", large())]));
+    let mut stage =
+        AgentStage::of(helper(Dialect::Xml), &script(&[&format!("<thought>{}</thought>", large())]));
     let said = stage.ask().await;
     let bytes = items(&said)[0].bytes().len();
     assert!((100_000..1_000_000).contains(&bytes), "{bytes}");

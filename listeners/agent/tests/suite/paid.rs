@@ -6,11 +6,11 @@ use systole_agent::spec::Provider::{self, Anthropic, Gemini, Ollama, OpenAi};
 
 use super::bench::{FORMS, ask, call, limits, model, request, text};
 use super::halves::{ends, stream};
-use super::server::{Server, chunk, chunked, head, measured};
+use super::server::{ByteServer, chunk, chunked, head, measured};
 use super::streams::content_type;
 
 fn read(form: Provider, bytes: impl Into<Vec<u8>>) -> Result<ModelAnswer, ModelFault> {
-    let server = Server::saying(bytes);
+    let server = ByteServer::saying(bytes);
     ask(&model(form, &server.url()), limits(), request("hello"))
 }
 

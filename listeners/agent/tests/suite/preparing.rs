@@ -5,7 +5,7 @@ use systole_agent::chain::{self, ParsedLink};
 use systole_agent::spec::{AgentSpec, Dialect};
 use systole_kit::ask::{MessageSpot, ModelWords, ViewEntry, ViewedMessage};
 
-use crate::stage::{Stage, found, helper, items};
+use crate::stage::{AgentStage, found, helper, items};
 
 /// The number of turns.
 const TURNS: u32 = 40;
@@ -24,7 +24,7 @@ fn script(turns: impl Iterator<Item = u32>) -> String {
 }
 
 /// The requests to the pump since the last check: how many views were read, and what was stored.
-fn since(stage: &Stage) -> (usize, Vec<String>) {
+fn since(stage: &AgentStage) -> (usize, Vec<String>) {
     let mut heard = stage.heard.lock().unwrap();
     let views = std::mem::take(&mut heard.views).len();
     (views, std::mem::take(&mut heard.put))
@@ -50,7 +50,7 @@ fn tells_only(messages: &str, turn: u32) {
 
 #[tokio::test]
 async fn b2_preparing_a_turn_reads_only_the_records_since_the_last_turn() {
-    let mut stage = Stage::of(agent(), &script(1..=TURNS + 1));
+    let mut stage = AgentStage::of(agent(), &script(1..=TURNS + 1));
     stage.ask().await;
     let (views, put) = since(&stage);
     assert_eq!((views, put.len()), (1, 3), "a call begins with its view, a base, the request and the prompt");
@@ -74,7 +74,7 @@ async fn b2_a_listener_without_memory_reads_the_whole_view_once_and_continues_fr
         let (seq, from) = (u64::from(turn) * 2, "search".to_owned());
         [ViewEntry::Words(words), ViewEntry::Message(ViewedMessage { seq, from, to: None, spot, payload })]
     });
-    let mut stage = Stage::of(agent(), &script(TURNS + 1..=TURNS + 2));
+    let mut stage = AgentStage::of(agent(), &script(TURNS + 1..=TURNS + 2));
     stage.take_up(TURNS + 1, since_request.collect()).await;
     let views = stage.heard.lock().unwrap().views.clone();
     assert_eq!(views.len(), 1, "one view");

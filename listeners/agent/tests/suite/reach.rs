@@ -12,7 +12,7 @@ use systole_agent::spec::{self, ModelTimeouts, Provider};
 use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use super::bench::{FORMS, KEY, ask, limits, model, request, run, text, unwatched};
-use super::server::{Act, Server, chunk, chunked, head, measured};
+use super::server::{Act, ByteServer, chunk, chunked, head, measured};
 use super::streams::{answer, body, content_type};
 use super::tls;
 
@@ -44,7 +44,7 @@ fn an_answer_in_one_piece_is_asked_for_and_read_in_every_form() {
 #[test]
 fn a_model_is_waited_for_as_long_as_its_file_says() {
     for form in FORMS {
-        let server = Server::start(vec![vec![Act::Hang]]);
+        let server = ByteServer::start(vec![vec![Act::Hang]]);
         let timeout = ModelTimeouts { first_ms: Some(60), between_ms: None };
         let found =
             ask(&spec::ModelSpec { timeout, ..model(form, &server.url()) }, limits(), request("hello"));
@@ -52,7 +52,7 @@ fn a_model_is_waited_for_as_long_as_its_file_says() {
         assert!(fault.words.ends_with("has not begun to answer within 60 ms"), "{form:?}: {fault:?}");
         let begin = body(form).find("Gr\u{fc}").expect("it says something");
         let begin = body(form)[begin..].find('\n').map(|end| &body(form)[..begin + end + 3]).expect("a line");
-        let server = Server::start(vec![vec![
+        let server = ByteServer::start(vec![vec![
             Act::Send([head(content_type(form)), chunk(begin.as_bytes())].concat()),
             Act::Hang,
         ]]);
@@ -84,7 +84,7 @@ const SECRET: &str = "team-secret-4711";
 fn further_headers_are_sent_and_their_values_are_shown_nowhere() {
     for form in FORMS {
         let echo = format!(r#"{{"error":{{"message":"bad header {SECRET}","type":"{SECRET}"}}}}"#);
-        let server = Server::saying(measured("400 No", &["content-type: application/json"], &echo));
+        let server = ByteServer::saying(measured("400 No", &["content-type: application/json"], &echo));
         let headers_env =
             vec![("X-Team".to_owned(), "TEAM".to_owned()), ("x-region".to_owned(), "REGION".to_owned())];
         let model = spec::ModelSpec { headers_env, ..model(form, &server.url()) };
@@ -123,7 +123,7 @@ fn a_query_of_the_address_is_in_every_request() {
         (Provider::Ollama, "/api?a=1", "/api/chat?a=1"),
         (Provider::Gemini, "?a=1", "/v1beta/models/some-model:streamGenerateContent?alt=sse&a=1"),
     ] {
-        let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+        let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
         let found = ask(&model(form, &format!("{}{base}", server.url())), limits(), request("hello"));
         assert_eq!(found, Ok(answer(form)));
         let head = server.end().remove(0).head;
@@ -174,7 +174,7 @@ fn proxy(upstream: SocketAddr, answer: Option<&'static str>) -> (SocketAddr, Joi
 #[test]
 fn e13_requests_go_through_the_proxy_that_the_environment_names() {
     for form in FORMS {
-        let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+        let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
         let (at, thread) = proxy(server.at, None);
         let url = format!("http://model.test:{}", server.at.port());
         let named = format!("http://me:proxy-pass@{at}");
@@ -240,7 +240,7 @@ fn this_machine_and_exceptions_are_reached_without_the_proxy() {
     // Nothing listens there, so a request through it would fail.
     let nowhere = [("HTTP_PROXY", "http://127.0.0.1:9"), ("SOME_KEY", KEY)];
     let server =
-        Server::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));
+        ByteServer::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));
     for host in ["127.0.0.1", "localhost"] {
         let url = format!("http://{host}:{}", server.at.port());
         assert_eq!(
@@ -258,7 +258,7 @@ fn this_machine_and_exceptions_are_reached_without_the_proxy() {
 #[test]
 fn waits_of_the_file_replace_the_house_s() {
     let server =
-        Server::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));
+        ByteServer::saying(chunked(content_type(Provider::OpenAi), &[body(Provider::OpenAi).as_bytes()]));
     let timeout = ModelTimeouts { first_ms: Some(20_000), between_ms: Some(20_000) };
     let short = std::time::Duration::ZERO;
     let model = spec::ModelSpec { timeout, ..model(Provider::OpenAi, &server.url()) };

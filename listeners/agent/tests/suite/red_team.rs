@@ -14,7 +14,7 @@ use crate::goals::{pursuer, request};
 use crate::hijacked::{Guise, Hijacked, Seen, covered};
 use crate::injections::{self, Injection};
 use crate::reader::{Block, Inside, blocks};
-use crate::stage::{MARK, Stage, found, helper, system_error};
+use crate::stage::{AgentStage, MARK, found, helper, system_error};
 
 /// The places with words from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +197,7 @@ async fn attack(injection: &Injection, place: Place, dialect: Dialect, guise: Gu
     let words = injection.text.as_str();
     let model = Arc::new(Hijacked::new(words, guise, is_native, &seen));
     let question = if place == Place::Question { words } else { "Where is login?" };
-    let mut stage = Stage::with(spec, model, question);
+    let mut stage = AgentStage::with(spec, model, question);
     if place == Place::Goal {
         stage = stage.with_request(request(None, words));
     }
@@ -264,7 +264,7 @@ fn is_end(item: &systole_kit::reply::Item) -> bool {
 }
 
 /// The record of the model's last answer, with its parts read back.
-fn recorded(stage: &Stage) -> String {
+fn recorded(stage: &AgentStage) -> String {
     let outcome = stage.outcome();
     match serde_json::from_str::<serde_json::Value>(&outcome.text) {
         Ok(value) if outcome.stop.ends_with("+parts") => {
@@ -352,7 +352,7 @@ async fn e14_an_injection_that_is_copied_into_an_action_is_text_or_nothing() {
     for text in texts.filter(|text| text.chars().all(is_plain)) {
         let say = format!("<thinking>I copy.</thinking>\n<search><query>a && {text}</query></search>");
         let say = serde_json::Value::from(say).to_string();
-        let mut stage = Stage::of(helper(Dialect::Xml), &format!("helper:\n  - say: {say}\n"));
+        let mut stage = AgentStage::of(helper(Dialect::Xml), &format!("helper:\n  - say: {say}\n"));
         let ReplyContent::Items(items) = stage.ask().await else { continue };
         let payloads = items.iter().map(|item| item.payload.as_ref().expect("a payload"));
         let acts: Vec<&Payload> = payloads.filter(|payload| &*payload.name().local != "helper").collect();

@@ -8,13 +8,13 @@ use systole_agent::model::{
 use systole_agent::spec::{self, Provider};
 
 use super::bench::{FORMS, KEY, ask, call, kept, limits, model, request, said, search_tool, text};
-use super::server::{Seen, Server, chunked};
+use super::server::{ByteServer, Seen, chunked};
 use super::streams::{body, content_type};
 
 /// One request as a server saw it.
 fn sent(model: &spec::ModelSpec, path: &str, request: ModelRequest) -> Seen {
     let form = model.provider;
-    let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+    let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
     let model = spec::ModelSpec { url: Some(format!("{}{path}", server.url())), ..model.clone() };
     ask(&model, limits(), request).expect("a whole answer");
     let mut seen = server.end();
@@ -175,7 +175,7 @@ fn e13_ollama_is_asked_in_its_form() {
 
 #[test]
 fn e13_tool_choices_that_ollama_lacks_are_refused_before_the_request() {
-    let server = Server::saying("");
+    let server = ByteServer::saying("");
     for choice in [RequestToolChoice::Required, RequestToolChoice::Tool("search".to_owned())] {
         let asked = ModelRequest { choice: Some(choice), ..conversation() };
         let fault =

@@ -12,8 +12,8 @@ use systole_kit::namespaces;
 use systole_kit::reply::ReplyContent;
 
 use crate::bench::{FORMS, KEY, ask, model, request};
-use crate::server::{Act, Server, chunk, head};
-use crate::stage::{Stage, found, helper, items};
+use crate::server::{Act, ByteServer, chunk, head};
+use crate::stage::{AgentStage, found, helper, items};
 use crate::streams::content_type;
 
 /// An event of each form with these words, inserted into JSON unescaped.
@@ -36,7 +36,7 @@ fn row_37_an_endless_answer_is_cut_at_the_limit_that_everybody_has() {
     for form in FORMS {
         // About 200,000 tokens, repeated without an end.
         let piece = says(form, &"word ".repeat(4_000)).repeat(50);
-        let server = Server::start(vec![vec![
+        let server = ByteServer::start(vec![vec![
             Act::Send(head(content_type(form))),
             Act::Drip(chunk(piece.as_bytes())),
         ]]);
@@ -62,7 +62,7 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
                     true => [head(content_type(form)), chunk(&bytes)].concat(),
                     false => [head(content_type(form)), chunk(&bytes), b"0\r\n\r\n".to_vec()].concat(),
                 };
-                let server = Server::start(vec![vec![Act::Send(sent)]]);
+                let server = ByteServer::start(vec![vec![Act::Send(sent)]]);
                 let cut = ask(&model(form, &server.url()), HttpLimits::default(), request("hello"))
                     .expect_err("it has no end");
                 let kind_and_paid = (cut.kind, cut.may_be_paid);
@@ -77,8 +77,8 @@ fn row_38_an_end_inside_of_json_or_of_a_character_is_no_answer() {
 struct Gives(Mutex<Vec<Result<Vec<MessagePart>, ModelFault>>>);
 
 impl Gives {
-    fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> Stage {
-        Stage::with(helper(dialect), Arc::new(Self(Mutex::new(gives))), "Where is login?")
+    fn stage(dialect: Dialect, gives: Vec<Result<Vec<MessagePart>, ModelFault>>) -> AgentStage {
+        AgentStage::with(helper(dialect), Arc::new(Self(Mutex::new(gives))), "Where is login?")
     }
 }
 

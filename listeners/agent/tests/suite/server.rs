@@ -53,14 +53,14 @@ impl Seen {
 }
 
 /// The server. The first request gets the first answer, and so on. The last answer serves all later requests.
-pub(crate) struct Server {
+pub(crate) struct ByteServer {
     pub(crate) at: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Server {
+impl ByteServer {
     pub(crate) fn start(answers: Vec<Vec<Act>>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let at = listener.local_addr().expect("an address");
@@ -100,7 +100,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ByteServer {
     fn drop(&mut self) {
         self.stop();
     }

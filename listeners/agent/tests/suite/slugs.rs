@@ -16,7 +16,7 @@ use systole_kit::reply::ReplyContent;
 
 use crate::goals::{pass, request};
 use crate::prompts::golden;
-use crate::stage::{MARK, Stage, found, helper, system_error};
+use crate::stage::{AgentStage, MARK, found, helper, system_error};
 use crate::tasks::{tasking, with_tasks};
 
 /// An answer with one fault.
@@ -56,8 +56,8 @@ fn cut(says: Says) -> Says {
 pub(crate) struct Speaks(Mutex<VecDeque<Says>>);
 
 impl Speaks {
-    pub(crate) fn stage(agent: spec::AgentSpec, says: &[Says]) -> Stage {
-        Stage::with(agent, Arc::new(Self(Mutex::new(says.iter().cloned().collect()))), "Where is login?")
+    pub(crate) fn stage(agent: spec::AgentSpec, says: &[Says]) -> AgentStage {
+        AgentStage::with(agent, Arc::new(Self(Mutex::new(says.iter().cloned().collect()))), "Where is login?")
     }
 }
 
@@ -193,7 +193,7 @@ fn written(says: &Says) -> String {
 }
 
 /// The record of a reply: its code and words, or its items; and the remarks.
-fn recorded(stage: &Stage, said: &ReplyContent) -> String {
+fn recorded(stage: &AgentStage, said: &ReplyContent) -> String {
     let mut lines = vec![match said {
         ReplyContent::Again { code, words } => format!("again {code}: {words}"),
         ReplyContent::Items(items) => {
@@ -210,7 +210,7 @@ fn recorded(stage: &Stage, said: &ReplyContent) -> String {
 }
 
 /// Continues like the pump: the report that the output was unusable, or an answer to each action; and the remarks.
-async fn goes_on(stage: &mut Stage, said: &ReplyContent) {
+async fn goes_on(stage: &mut AgentStage, said: &ReplyContent) {
     let ReplyContent::Items(items) = said else {
         stage.again(said).await;
         return;
@@ -224,7 +224,7 @@ async fn goes_on(stage: &mut Stage, said: &ReplyContent) {
 }
 
 /// The model's input, shortened where lines repeat except for their numbers.
-fn shown(stage: &Stage) -> String {
+fn shown(stage: &AgentStage) -> String {
     let shown = stage.shown();
     let numberless = |line: &str| line.replace(|c: char| c.is_ascii_digit(), "");
     let mut lines: Vec<(&str, usize)> = Vec::new();

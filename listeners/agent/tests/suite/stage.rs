@@ -122,14 +122,14 @@ pub(crate) struct Heard {
     pub(crate) asked: Vec<u64>,
 }
 
-pub(crate) struct Stage {
+pub(crate) struct AgentStage {
     agent: Arc<Agent>,
     pub(crate) heard: Arc<Mutex<Heard>>,
     request: Payload,
     turn: u32,
 }
 
-impl Stage {
+impl AgentStage {
     /// That agent, with the answers of a script.
     pub(crate) fn of(spec: spec::AgentSpec, answers: &str) -> Self {
         let script = Arc::new(Script::read(answers).expect("the script is right"));

@@ -10,8 +10,8 @@ use systole_mock_model::{MockModel, MockOptions, MockScript};
 
 use super::bench::{FORMS, KEY, adapter, ask, call, limits, model, request, said, search_tool};
 use super::goals::{pass, pursuer, request as goal};
-use super::server::{Server, chunked};
-use super::stage::{Stage, helper, items};
+use super::server::{ByteServer, chunked};
+use super::stage::{AgentStage, helper, items};
 use super::streams::{body, content_type};
 
 fn schema() -> Arc<Value> {
@@ -37,7 +37,7 @@ fn field(form: Provider, body: &Value) -> Option<&Value> {
 
 /// The body of the request.
 fn sent(form: Provider, request: ModelRequest) -> Value {
-    let server = Server::saying(chunked(content_type(form), &[body(form).as_bytes()]));
+    let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
     ask(&model(form, &server.url()), limits(), request).expect("a whole answer");
     server.end().remove(0).json()
 }
@@ -117,12 +117,12 @@ async fn agent_sends(dialect: Dialect, tool_choice: Option<ToolChoice>) -> Value
 
 /// The request body for that agent, for a question or for that goal.
 async fn body_of(agent: spec::AgentSpec, goal: Option<Payload>) -> Value {
-    let server = Server::saying(chunked(
+    let server = ByteServer::saying(chunked(
         content_type(Provider::OpenAi),
         &[b"data: {\"choices\":[{\"delta\":{\"content\":\"{}\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"],
     ));
     let asked = adapter(&model(Provider::OpenAi, &server.url()), limits());
-    let mut stage = Stage::with(agent, Arc::new(asked), "Where?");
+    let mut stage = AgentStage::with(agent, Arc::new(asked), "Where?");
     if let Some(goal) = goal {
         stage = stage.with_request(goal);
     }
@@ -176,7 +176,7 @@ async fn f2_every_provider_takes_the_schema_of_a_goal() {
         let mock = MockModel::start(script, options).expect("a mock");
         let path = if form == Provider::OpenAi { "/v1" } else { "" };
         let asked = adapter(&model(form, &format!("{}{path}", mock.url())), limits());
-        let stage = Stage::with(alone(Dialect::Native), Arc::new(asked), "");
+        let stage = AgentStage::with(alone(Dialect::Native), Arc::new(asked), "");
         let said = stage.with_request(goal(Some("review"), "x")).ask().await;
         assert_eq!(items(&said).last().map(|payload| payload.text_of("score")), Some(Some("3".to_owned())));
     }

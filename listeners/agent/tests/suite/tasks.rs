@@ -14,7 +14,7 @@ use systole_workflow::spec::TaskRule;
 use crate::goals::pursuer;
 use crate::prompts::golden;
 use crate::slugs::{Says, Speaks, calls, text};
-use crate::stage::{MARK, Stage, found, items, system_error};
+use crate::stage::{AgentStage, MARK, found, items, system_error};
 
 /// An agent that takes goals and may give tasks to another one.
 pub(crate) fn tasking(dialect: Dialect) -> spec::AgentSpec {
@@ -397,7 +397,7 @@ async fn f3_a_goal_with_tasks_keeps_its_context() {
 #[tokio::test]
 async fn f3_a_rehearsed_model_gives_several_tasks_in_one_answer() {
     let answers = "helper:\n  - call: [{task: {role: poet, text: One.}}, {task: {role: poet, text: Two.}}]\n";
-    let mut stage = Stage::of(tasking(Dialect::Native), answers).with_request(with_tasks(8));
+    let mut stage = AgentStage::of(tasking(Dialect::Native), answers).with_request(with_tasks(8));
     assert_eq!(spawns(&stage.ask().await).len(), 2);
     for wrong in ["3", "[3]", "search"] {
         let read = Script::read(&format!("helper:\n  - call: {wrong}\n"));

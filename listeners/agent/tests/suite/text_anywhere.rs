@@ -15,7 +15,7 @@ use systole_kit::{DocumentLimits, Payload, namespaces};
 
 use crate::hijacked::{Guise, Hijacked, Seen, covered};
 use crate::reader::{Block, Inside, blocks};
-use crate::stage::{MARK, Stage, found, helper, items};
+use crate::stage::{AgentStage, MARK, found, helper, items};
 
 /// Text of any characters, with pieces that have a meaning somewhere.
 fn text() -> impl Strategy<Value = String> {
@@ -127,7 +127,7 @@ async fn everywhere(words: &str, dialect: Dialect) {
     let seen = Seen::default();
     // It never finds its trigger, so it keeps searching.
     let model = Arc::new(Hijacked::new("\u{0}never", Guise::Bare, is_native, &seen));
-    let mut stage = Stage::with(spec, model, words);
+    let mut stage = AgentStage::with(spec, model, words);
     stage.ask().await;
     let request = shown(&seen);
     assert_eq!(names(&request), ["message"]);
@@ -179,7 +179,7 @@ async fn said(words: &str) {
     let answer = format!(
         "<thought>{inside}</thought>\n<todo-until condition=\"done\"><step done=\"false\">{inside}</step></todo-until>\n<search><query>x</query></search>\n{words}"
     );
-    let mut stage = Stage::with(helper(Dialect::Xml), Arc::new(Says(answer)), "Where is login?");
+    let mut stage = AgentStage::with(helper(Dialect::Xml), Arc::new(Says(answer)), "Where is login?");
     let said = stage.ask().await;
     match &said {
         ReplyContent::Items(_) => {

@@ -1,7 +1,5 @@
 //! The compact form: the meaning of each text of a type, and the message for a text that is not one.
 
-use std::path::Path;
-
 use systole_kit::compact::{
     BaseType, DeclaredPayload, ElementBody, GroupField, ItemList, ValueRange, ValueType, xsd,
 };
@@ -172,12 +170,7 @@ fn a9_the_schema_task_of_the_golden_table_is_made_of_a_block() {
         payload("thought", ElementBody::Type(read("text"))),
         payload("story", ElementBody::Type(read("text ..440"))),
     ];
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden/schemas/task.xsd");
-    let made = xsd("urn:test:task", &block);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&path, &made).expect("the golden file can be written");
-    }
-    assert!(std::fs::read(&path).unwrap_or_default() == made, "the block means another XSD now");
+    crate::golden::golden("tests/suite/golden/schemas/task.xsd", xsd("urn:test:task", &block));
 }
 
 /// A type that is too long is reported with its name and place: words are one of several parts that can make it

@@ -36,13 +36,7 @@ pub(crate) fn told(slips: &[ValueSlip]) -> String {
 
 /// Set `SYSTOLE_GOLDEN=1` to rewrite the file, and read the difference before committing it.
 pub(crate) fn held(name: &str, rendered: &str) {
-    let path = golden().join(name);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&path, rendered).expect("the golden file can be written");
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    let differs = kept.lines().zip(rendered.lines()).find(|(kept, new)| kept != new);
-    assert!(kept == rendered, "the words changed, first here: {differs:?}");
+    crate::golden::golden(golden().join(name), rendered);
 }
 
 #[test]

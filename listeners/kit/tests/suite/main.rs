@@ -11,6 +11,8 @@ mod extract;
 mod fields;
 mod framing;
 mod gate;
+#[path = "../../../../tests/suite/golden.rs"]
+mod golden;
 mod journal;
 mod json;
 mod open_calls;

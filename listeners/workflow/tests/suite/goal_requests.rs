@@ -1,8 +1,6 @@
 //! `<goal-request>` byte for byte: a golden file for each form, and a check that any text in it reads
 //! back. `SYSTOLE_GOLDEN=1` rewrites the files.
 
-use std::path::PathBuf;
-
 use proptest::prelude::*;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::schema::SchemaModel;
@@ -47,13 +45,7 @@ fn judged(request: &GoalRequest<'_>) -> Payload {
 }
 
 fn golden(name: &str, request: &GoalRequest<'_>) {
-    let written = String::from_utf8(judged(request).bytes().to_vec()).unwrap();
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name);
-    if std::env::var_os("SYSTOLE_GOLDEN").is_some() {
-        std::fs::write(&path, &written).unwrap();
-    }
-    let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == written, "{name} differs; what is written now:\n{written}");
+    crate::golden::golden(format!("tests/suite/golden/{name}"), judged(request).bytes());
 }
 
 #[test]

@@ -2,4 +2,6 @@
 #![cfg(test)]
 
 mod goal_requests;
+#[path = "../../../../tests/suite/golden.rs"]
+mod golden;
 mod shown_texts;

@@ -28,7 +28,7 @@ use crate::cast;
 use crate::clients::{Crowd, Order, Pending, Sight, Waits, Word};
 use crate::disk::Disk;
 use crate::listeners::{Speech, Troupe};
-use crate::outside::Outside;
+use crate::outside::SimulatedPorts;
 use crate::plant::Plant;
 use crate::watch::Finding;
 use crate::watch::deliveries::Deliveries;
@@ -110,7 +110,7 @@ pub(crate) struct World {
     /// The composition that this life started with.
     current: Arc<Composition>,
     agenda: Agenda<Due>,
-    outside: Arc<Outside>,
+    outside: Arc<SimulatedPorts>,
     disk: Disk,
     weather: Weather,
     throws: Throws,
@@ -158,7 +158,7 @@ impl World {
             current: compositions.first().cloned().unwrap_or_else(|| Arc::new(cast::composition())),
             compositions,
             agenda: Agenda::new(),
-            outside: Arc::new(Outside::new(seed)),
+            outside: Arc::new(SimulatedPorts::new(seed)),
             disk: Disk::new(plant),
             weather: Weather::of(&mut dice.apart(6)),
             throws,
