@@ -14,6 +14,7 @@ use super::validators::{Raw, ValidatorQueue};
 use super::waiting::{SenderReply, WaitingRoom};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -81,14 +82,14 @@ impl OrganismHandle {
     /// Ends an idle root.
     pub async fn end(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::End { ticket, by, thread }).await?;
+        self.send(PumpInput::Ordered(ClientOrder::End { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
     /// Ends a thread and everything that is open in it.
     pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Cancel { ticket, by, thread }).await?;
+        self.send(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
@@ -111,7 +112,7 @@ impl OrganismHandle {
     /// Records `count` attempts to connect without a credential.
     pub async fn knocked(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.
-        let _recorded = self.send(PumpInput::Knocked { source, count }).await;
+        let _recorded = self.send(PumpInput::Noticed(PumpNotice::Knocked { source, count })).await;
     }
 
     /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With

@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 use systole::edges::leases::LeaseTable;
 use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake;
@@ -252,7 +253,7 @@ impl Rig {
 
     pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
         let (ticket, thread) = (Ticket(ticket), thread.clone());
-        self.input(PumpInput::Cancel { ticket, by: Name::operator(), thread });
+        self.input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by: Name::operator(), thread }));
     }
 
     /// A listener sends this under the delivery of that name in the root that key `k` opens.

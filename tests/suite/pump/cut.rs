@@ -16,7 +16,7 @@ use systole_kit::money::Money;
 
 fn pause(halts: bool) -> EventKind {
     let (by, thread) = (Name::operator(), Some(root()));
-    EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None })
+    EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
 /// A conversation with every kind of record.
@@ -105,10 +105,14 @@ fn later_calls(stage: &mut Stage, step: &mut Step<'_>) {
     step(stage, &mut |s| drop(s.says(&other, "1", 1, JudgedContent::Items(vec![]))));
     step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
-        drop(s.happens(EventKind::End { ticket: Ticket(4), by, thread }))
+        drop(s.happens(EventKind::Ordered(ClientOrder::End { ticket: Ticket(4), by, thread })))
     });
     step(stage, &mut |s| {
-        drop(s.happens(EventKind::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
+        drop(s.happens(EventKind::Ordered(ClientOrder::Cancel {
+            ticket: Ticket(3),
+            by: Name::operator(),
+            thread: root(),
+        })))
     });
 }
 
@@ -230,7 +234,11 @@ pub(crate) fn spread() -> Stage {
     stage.replies("1", 3, vec![each(GatherRule::All, &["careful", "tool"])]);
     let call = CallPath::parse("1/3.0:0").unwrap();
     stage.happens(EventKind::Sending { thread: root(), call, turn: 1 });
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     stage
 }
 
@@ -318,7 +326,11 @@ fn folds_wherever_it_is_cut(stage: &Stage) {
         let mut cut_stage = Stage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
         if cut_stage.state.thread(&root()).is_some() {
-            cut_stage.happens(EventKind::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
+            cut_stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+                ticket: Ticket(9),
+                by: Name::operator(),
+                thread: root(),
+            }));
         }
     }
 }

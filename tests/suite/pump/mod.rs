@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt};
+use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
 use systole_core::pump::fold::apply;
 use systole_core::pump::primitives;
 use systole_core::pump::state::{CompositionBook, PumpState};

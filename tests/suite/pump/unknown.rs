@@ -188,7 +188,7 @@ fn a_later_turn_is_held_and_goes_on_as_it_was() {
 fn a_cancel_of_a_held_call_needs_no_person() {
     let mut stage = held();
     let (by, thread) = (Name::operator(), root());
-    stage.happens(EventKind::Cancel { ticket: Ticket(3), by, thread });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel { ticket: Ticket(3), by, thread }));
     let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use sha2::Digest as _;
 
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PumpNotice;
 use systole_core::pump::pausing::halted;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
@@ -45,9 +46,9 @@ impl World {
         let listener = cast::name(cast::TOOL);
         let source = std::net::IpAddr::from([127, 0, 0, 1]);
         let input = match self.throws.network.below(4) {
-            0 => PumpInput::Joined(listener),
-            1 => PumpInput::Left { listener, words: "exited 1".to_owned() },
-            2 => PumpInput::Knocked { source, count: 3 },
+            0 => PumpInput::Noticed(PumpNotice::Joined(listener)),
+            1 => PumpInput::Noticed(PumpNotice::Left { listener, words: "exited 1".to_owned() }),
+            2 => PumpInput::Noticed(PumpNotice::Knocked { source, count: 3 }),
             _ => {
                 self.count("threads of the program that fell");
                 PumpInput::Fallen { who: "a judge".to_owned() }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use systole_core::pump::children;
 use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
+use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
 use systole_core::pump::fold::apply;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
@@ -231,13 +231,17 @@ impl Real {
 
     pub(crate) fn ends(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(EventKind::End { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::Ordered(ClientOrder::End {
+            ticket: Ticket(1),
+            by: Name::operator(),
+            thread,
+        }));
     }
 
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
         let (ticket, by, note) = (Ticket(1), Name::operator(), None);
-        self.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts, note }));
+        self.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {
@@ -380,7 +384,11 @@ impl Real {
 
     pub(crate) fn cancels(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(EventKind::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::Ordered(ClientOrder::Cancel {
+            ticket: Ticket(1),
+            by: Name::operator(),
+            thread,
+        }));
     }
 
     /// A person decides about a waiting request, or no one does in time.
@@ -404,7 +412,7 @@ impl Real {
         };
         let note = Some("as drawn".to_owned());
         let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
-        self.happens(EventKind::Ruled(ruling));
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
 
     /// A person answers a question, or no one does in time.
@@ -421,7 +429,7 @@ impl Real {
         };
         let (says, by) = (PersonDecision::Choose(Some(choice.to_owned())), Name::operator());
         let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
-        self.happens(EventKind::Ruled(ruling));
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
 
     /// A timer is due.
