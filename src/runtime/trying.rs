@@ -27,7 +27,7 @@ use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
 use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
-use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, Carrier as _, CarrierReport, Clock as _, Delivery, Lease, LeaseToken, NoObserver,
 };
@@ -249,10 +249,7 @@ fn delivery(
     let lease = Lease {
         token: LeaseToken(token.into()),
         listener: listener.name.clone(),
-        thread: thread.clone(),
-        call: CallPath::top(1),
-        turn: 1,
-        attempt: 1,
+        id: AttemptId { thread: thread.clone(), call: CallPath::top(1), turn: 1, attempt: 1 },
         config: composition.hash,
     };
     let (from, to) = (Name::operator().to_string(), Some(listener.name.to_string()));

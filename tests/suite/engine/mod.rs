@@ -34,7 +34,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Receipt, Ticket, Verdict,
 };
-use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, CallMark, Carrier, Clock, Commit, Delivery, LeaseToken, Leases, LogBatch, LogReader, LogWriter,
     Position, PumpStep, ReadBack, Seed, Seeds, StepObserver, TokenMaker, WaitingSenders,
@@ -83,7 +83,7 @@ impl Seeds for Outside {
 }
 
 impl TokenMaker for Outside {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
+    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         LeaseToken(format!("{thread} {call} t{turn} a{attempt}").into())
     }
 

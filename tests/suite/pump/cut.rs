@@ -279,8 +279,8 @@ pub(crate) fn thinking() -> Stage {
     let request = stage.records.iter().find(|r| r.header.code == Some(RecordCode::Role(MessageRole::Call)));
     let request = request.cloned().map(Arc::new);
     let (code, words) = (Code::ListenerLost, "gone".to_owned());
-    let (turn, attempt, with_pump) = (1, 1, false);
-    let lost = LostAttempt { thread, call: path, turn, attempt, code, words, with_pump, request };
+    let id = AttemptId { thread, call: path, turn: 1, attempt: 1 };
+    let lost = LostAttempt { id, code, words, with_pump: false, request };
     stage.happens(EventKind::Lost(lost));
     stage.rules(1, None, PersonDecision::Approve);
     stage.says(&root(), "1/1.1", 1, asks(2, 0));

@@ -35,10 +35,7 @@ fn sends(stage: &mut Stage, turn: u32) {
 pub(crate) fn loses(stage: &mut Stage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(EventKind::Lost(LostAttempt {
-        thread: root(),
-        call: CallPath::top(1),
-        turn,
-        attempt,
+        id: AttemptId { thread: root(), call: CallPath::top(1), turn, attempt },
         code,
         words: "last words".to_owned(),
         with_pump: false,

@@ -11,7 +11,7 @@ use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::types::codes::Code;
 use crate::types::flow::{DoorMessage, JudgedDocument, Receipt, TakenReply, Ticket, UnmatchedDocument};
-use crate::types::ids::{CallPath, Name, ThreadId, TimerId};
+use crate::types::ids::{AttemptId, CallPath, Name, ThreadId, TimerId};
 use crate::types::person::{PersonRequestId, Ruling};
 use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, Seed, StoredDocument};
 use crate::types::record::Record;
@@ -211,14 +211,8 @@ pub struct BoundKey {
 /// An attempt that ended without a reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostAttempt {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// The turn.
-    pub turn: u32,
     /// The attempt.
-    pub attempt: u32,
+    pub id: AttemptId,
     /// The code of the failure.
     pub code: Code,
     /// The details: exit code, time, last words.
@@ -227,6 +221,13 @@ pub struct LostAttempt {
     pub with_pump: bool,
     /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
+}
+
+impl LostAttempt {
+    /// That attempt, without the request of its call.
+    pub fn of(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
+        LostAttempt { id: id.clone(), code, words, with_pump, request: None }
+    }
 }
 
 /// What a decision causes once its facts are on disk.
@@ -329,14 +330,8 @@ pub struct JournalRecall {
 pub struct ReadyTurn {
     /// The listener.
     pub listener: Name,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// The turn.
-    pub turn: u32,
     /// The attempt.
-    pub attempt: u32,
+    pub id: AttemptId,
     /// Not before this moment.
     pub not_before: Millis,
 }

@@ -10,7 +10,7 @@ use crate::types::codes::Code;
 use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, UnmatchedDocument};
 use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
-use crate::types::ports::{CallBack, Lease, LeaseToken, PumpStep};
+use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
 use crate::types::time::{Millis, spoken};
 
@@ -190,7 +190,7 @@ impl Engine {
         // An open call is in memory. Apart from replies that need their view, only two wait for the log: a late
         // reply, because the log says where to record it, and a reply behind a parked document of the same
         // delivery.
-        let thread = judged.lease.thread.clone();
+        let thread = judged.lease.id.thread.clone();
         let comes_again =
             judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);
         if comes_again {
@@ -249,20 +249,7 @@ impl Engine {
     fn gone(&mut self, token: &LeaseToken, code: Code, words: String) {
         let Some(lease) = self.dispatch_queue.over(token) else { return };
         self.ports.leases.retire(token);
-        self.lost(&lease, code, words, false);
-    }
-
-    pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.attempt_lost(LostAttempt {
-            thread: lease.thread.clone(),
-            call: lease.call.clone(),
-            turn: lease.turn,
-            attempt: lease.attempt,
-            code,
-            words,
-            with_pump,
-            request: None,
-        });
+        self.attempt_lost(LostAttempt::of(&lease.id, code, words, false));
     }
 
     /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
@@ -277,7 +264,7 @@ impl Engine {
                 None => ("no reply", 0),
             };
             let words = [what, &spoken(limit)].concat();
-            self.lost(&lease, Code::ListenerTimeout, words, false);
+            self.attempt_lost(LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false));
         }
         self.expire();
         self.elapse();

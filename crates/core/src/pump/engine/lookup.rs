@@ -45,9 +45,9 @@ fn read(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Resu
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
         Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
-        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Records { work, seqs } => records(reader, &work.id.thread, seqs),
         Lookup::Journal(recall) => journal(reader, recall),
-        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
+        Lookup::Request { lost, seq } => records(reader, &lost.id.thread, &[*seq]),
     }
 }
 
@@ -69,7 +69,7 @@ fn by_place(
 }
 
 fn journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
-    let records = by_place(reader, &recall.lease.thread, &recall.seqs)?;
+    let records = by_place(reader, &recall.lease.id.thread, &recall.seqs)?;
     let with_words = |outcome| view::with_words(reader, outcome);
     Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
 }
@@ -101,7 +101,7 @@ impl Engine {
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
             // The records were asked for before the pause, but nothing has gone out.
-            (_, Lookup::Records { work, .. }) if self.is_paused(&work.thread) => {
+            (_, Lookup::Records { work, .. }) if self.is_paused(&work.id.thread) => {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
             }
