@@ -9,7 +9,7 @@ use systole::runtime::compiled_schemas::CompiledSchemas;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::flow::{JudgedContent, JudgedItem};
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Name, ThreadId};
 use systole_core::types::ports::{ArrivedDocument, Lease, LeaseToken};
 use systole_kit::DocumentLimits;
 
@@ -54,10 +54,12 @@ impl HostileDoor {
         let lease = Arc::new(Lease {
             token: LeaseToken("d".into()),
             listener: Name::parse("mallory").unwrap(),
-            thread: ThreadId::parse("sess-0123456789ab").unwrap(),
-            call: CallPath::top(1),
-            turn: 1,
-            attempt: 1,
+            id: AttemptId {
+                thread: ThreadId::parse("sess-0123456789ab").unwrap(),
+                call: CallPath::top(1),
+                turn: 1,
+                attempt: 1,
+            },
             config: composition.hash,
         });
         HostileDoor { composition, schemas, lease }

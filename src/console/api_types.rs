@@ -239,12 +239,12 @@ impl From<spoken::LiveMessage> for ProgressReport {
     fn from(said: spoken::LiveMessage) -> ProgressReport {
         ProgressReport {
             listener: said.listener.to_string(),
-            thread: said.thread.to_string(),
-            call: said.call.to_string(),
+            thread: said.id.thread.to_string(),
+            call: said.id.call.to_string(),
             words: said.words,
             whole: said.whole,
-            turn: said.turn,
-            attempt: said.attempt,
+            turn: said.id.turn,
+            attempt: said.id.attempt,
         }
     }
 }

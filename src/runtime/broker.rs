@@ -17,6 +17,7 @@ use crate::edges::nats::{Broker, Credentials, PATIENCE};
 use crate::edges::system::FileFault;
 use crate::edges::tally::BrokerReporter;
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PumpNotice;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
@@ -111,7 +112,9 @@ pub(super) async fn start(
 pub(super) fn telling(pump: &mpsc::Sender<PumpInput>) -> BrokerReporter {
     let pump = pump.downgrade();
     Arc::new(move |code, words| {
-        let told = |pump: mpsc::Sender<PumpInput>| pump.try_send(PumpInput::Broker { code, words }).is_ok();
+        let told = |pump: mpsc::Sender<PumpInput>| {
+            pump.try_send(PumpInput::Noticed(PumpNotice::Broker { code, words })).is_ok()
+        };
         pump.upgrade().is_some_and(told)
     })
 }

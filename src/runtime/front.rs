@@ -14,6 +14,7 @@ use super::validators::{Raw, ValidatorQueue};
 use super::waiting::{SenderReply, WaitingRoom};
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
@@ -81,22 +82,23 @@ impl OrganismHandle {
     /// Ends an idle root.
     pub async fn end(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::End { ticket, by, thread }).await?;
+        self.send(PumpInput::Ordered(ClientOrder::End { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
     /// Ends a thread and everything that is open in it.
     pub async fn cancel(&self, by: Name, thread: ThreadId) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Cancel { ticket, by, thread }).await?;
+        self.send(PumpInput::Ordered(ClientOrder::Cancel { ticket, by, thread })).await?;
         reply.await.ok()
     }
 
-    /// The number of workers for each listener over NATS, or why it is unknown. Empty if no listener uses NATS.
+    /// The number of workers for each listener over NATS. Empty if no listener uses NATS. An error says why it is
+    /// unknown, for example because the organism has stopped.
     pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
         let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
         let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
-        match self.broker.as_ref().and_then(Weak::upgrade) {
+        match upgraded(self.broker.as_ref())? {
             Some(broker) => broker.workers(&names).await,
             None => Ok(BTreeMap::new()),
         }
@@ -110,7 +112,7 @@ impl OrganismHandle {
     /// Records `count` attempts to connect without a credential.
     pub async fn knocked(&self, source: IpAddr, count: u64) {
         // If the pump is gone, the count is lost; no one waits for it.
-        let _recorded = self.send(PumpInput::Knocked { source, count }).await;
+        let _recorded = self.send(PumpInput::Noticed(PumpNotice::Knocked { source, count })).await;
     }
 
     /// Listens to progress messages of listeners: in `thread` and the threads below it, or in all threads. With
@@ -157,5 +159,24 @@ impl OrganismHandle {
     /// The last log position, updated as the log grows. It ends with the pump.
     pub fn tail(&self) -> watch::Receiver<Position> {
         self.tail.clone()
+    }
+}
+
+/// The object behind a handle that the organism drops when it stops. `None` if there never was one.
+fn upgraded<T>(held: Option<&Weak<T>>) -> Result<Option<Arc<T>>, String> {
+    let gone = || "the organism has stopped".to_owned();
+    held.map(|held| held.upgrade().ok_or_else(gone)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arc, Weak, upgraded};
+
+    #[test]
+    fn a_broker_that_is_gone_is_not_one_that_never_was() {
+        assert_eq!(upgraded::<u8>(None), Ok(None));
+        assert_eq!(upgraded(Some(&Weak::<u8>::new())), Err("the organism has stopped".to_owned()));
+        let held = Arc::new(1);
+        assert_eq!(upgraded(Some(&Arc::downgrade(&held))), Ok(Some(held.clone())));
     }
 }

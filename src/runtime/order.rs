@@ -6,7 +6,7 @@ use super::validators::{PersonOrder, Raw};
 use super::waiting::SenderReply;
 use crate::audit::persons;
 use systole_core::pump::engine::PumpInput;
-use systole_core::pump::event::PauseOrder;
+use systole_core::pump::event::{ClientOrder, PauseOrder};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, Refused, Ticket};
 use systole_core::types::ids::{Name, ThreadId};
@@ -37,7 +37,8 @@ impl OrganismHandle {
 
     async fn ruled(&self, ticket: Ticket, order: PersonOrder, says: Judged) -> Option<()> {
         let PersonOrder { by, request, hash, note, .. } = order;
-        self.send(PumpInput::Ruled(Ruling { ticket, by, request, hash, note, says })).await
+        self.send(PumpInput::Ordered(ClientOrder::Ruled(Ruling { ticket, by, request, hash, note, says })))
+            .await
     }
 
     /// The log says which schema judges an amendment. If the request no longer waits, the pump reports
@@ -68,7 +69,8 @@ impl OrganismHandle {
         note: Option<String>,
     ) -> Option<SenderReply> {
         let (ticket, reply) = self.room.enter();
-        self.send(PumpInput::Pause(PauseOrder { ticket, by, thread, halts, note })).await?;
+        self.send(PumpInput::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })))
+            .await?;
         reply.await.ok()
     }
 }

@@ -32,6 +32,7 @@ use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::plan::{RunPlan, StartFault};
 use crate::runtime::pump_loop::{self, BatchHandover, HandoverMode, LoopChannels, LoopEnd, RestChannels};
 use systole_core::pump::engine::{Engine, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::event::PumpNotice;
 use systole_core::pump::state::{CompositionBook, PumpState};
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake::{self, RecoveredLog};
@@ -426,9 +427,11 @@ fn start_sorter(
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
                 CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
-                CarrierReport::Joined { listener } => pump.send(PumpInput::Joined(listener)).await.is_ok(),
+                CarrierReport::Joined { listener } => {
+                    pump.send(PumpInput::Noticed(PumpNotice::Joined(listener))).await.is_ok()
+                }
                 CarrierReport::Left { listener, words } => {
-                    pump.send(PumpInput::Left { listener, words }).await.is_ok()
+                    pump.send(PumpInput::Noticed(PumpNotice::Left { listener, words })).await.is_ok()
                 }
             };
             if !taken {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
 use systole_core::types::flow::{JudgedContent, JudgedDocument};
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, Name, ThreadId};
 use systole_core::types::ports::Position;
 
 /// Number of kept messages, for the slowest observer and for those who connect a little late.
@@ -19,18 +19,12 @@ const KEPT: usize = 256;
 pub struct LiveMessage {
     /// The listener.
     pub listener: Name,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
+    /// The attempt that it works on.
+    pub id: AttemptId,
     /// The text.
     pub words: String,
     /// Whether the text is complete. If not, it continues what the model said before.
     pub whole: bool,
-    /// The turn of the call.
-    pub turn: u32,
-    /// The attempt at that turn.
-    pub attempt: u32,
     /// The last log position at that time.
     at: Position,
 }
@@ -73,18 +67,8 @@ impl Voice {
     pub(super) fn pass(&self, judged: &JudgedDocument, whole: bool) {
         if let JudgedContent::Progress { words } = &judged.said {
             let lease = &judged.lease;
-            let (listener, thread, call) = (lease.listener.clone(), lease.thread.clone(), lease.call.clone());
-            let (turn, attempt, words) = (lease.turn, lease.attempt, words.clone());
-            self.say(LiveMessage {
-                listener,
-                thread,
-                call,
-                words,
-                whole,
-                turn,
-                attempt,
-                at: *self.tail.borrow(),
-            });
+            let (listener, id, words) = (lease.listener.clone(), lease.id.clone(), words.clone());
+            self.say(LiveMessage { listener, id, words, whole, at: *self.tail.borrow() });
         }
     }
 
@@ -136,7 +120,7 @@ impl LiveObserver {
         let kept = locked(&self.kept);
         let first = usize::try_from(self.next.saturating_sub(kept.before)).unwrap_or(usize::MAX);
         let wanted = |spoken: &LiveMessage| {
-            spoken.at >= self.from && self.thread.as_ref().is_none_or(|own| spoken.thread.is_within(own))
+            spoken.at >= self.from && self.thread.as_ref().is_none_or(|own| spoken.id.thread.is_within(own))
         };
         let found = kept.words.iter().enumerate().skip(first).find(|(_, spoken)| wanted(spoken));
         let (next, spoken) = match found {
@@ -154,23 +138,16 @@ impl LiveObserver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::ids::CallPath;
 
     const ONE: &str = "sess-0000000000a1";
     const TWO: &str = "sess-0000000000b2";
 
     fn spoken(thread: &str, words: &str, at: u64) -> LiveMessage {
-        let (listener, call) = (Name::parse("helper").unwrap(), CallPath::parse("1").unwrap());
-        let thread = ThreadId::parse(thread).unwrap();
-        LiveMessage {
-            listener,
-            thread,
-            call,
-            words: words.to_owned(),
-            whole: false,
-            turn: 1,
-            attempt: 1,
-            at: Position(at),
-        }
+        let (thread, call) = (ThreadId::parse(thread).unwrap(), CallPath::top(1));
+        let id = AttemptId { thread, call, turn: 1, attempt: 1 };
+        let listener = Name::parse("helper").unwrap();
+        LiveMessage { listener, id, words: words.to_owned(), whole: false, at: Position(at) }
     }
 
     fn voice() -> Voice {

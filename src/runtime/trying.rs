@@ -26,8 +26,8 @@ use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener, Reach};
-use systole_core::types::flow::{Admitted, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
-use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, Carrier as _, CarrierReport, Clock as _, Delivery, Lease, LeaseToken, NoObserver,
 };
@@ -249,10 +249,7 @@ fn delivery(
     let lease = Lease {
         token: LeaseToken(token.into()),
         listener: listener.name.clone(),
-        thread: thread.clone(),
-        call: CallPath::top(1),
-        turn: 1,
-        attempt: 1,
+        id: AttemptId { thread: thread.clone(), call: CallPath::top(1), turn: 1, attempt: 1 },
         config: composition.hash,
     };
     let (from, to) = (Name::operator().to_string(), Some(listener.name.to_string()));
@@ -385,8 +382,19 @@ impl Room<'_> {
                     }
                     PayloadKind::Steer { .. } | PayloadKind::Primitive(_) => ItemKind::ForPump,
                 };
-                let needs_person =
-                    admitted.is_dangerous() && !matches!(case, ItemKind::Note | ItemKind::Final);
+                let needs_person = match admitted.what() {
+                    PayloadKind::For(to) | PayloadKind::Primitive(Found::Child { to, .. }) => {
+                        admitted.is_dangerous() || self.is_guarded(to)
+                    }
+                    PayloadKind::ForEach { takers, .. } => {
+                        takers.iter().any(|(to, is_dangerous)| *is_dangerous || self.is_guarded(to))
+                    }
+                    // The pump holds nothing that it answers itself.
+                    PayloadKind::Note
+                    | PayloadKind::Final
+                    | PayloadKind::Steer { .. }
+                    | PayloadKind::Primitive(_) => false,
+                };
                 ItemVerdict { payload: Some(admitted.bytes().clone()), case, needs_person }
             }
             JudgedItem::Refused(refused) => ItemVerdict {
@@ -398,6 +406,11 @@ impl Room<'_> {
                 ItemVerdict { payload: Some(payload), case: ItemKind::ForThread(thread), needs_person: false }
             }
         }
+    }
+
+    /// Whether a person must approve everything that goes to this listener.
+    fn is_guarded(&self, to: &Name) -> bool {
+        self.composition.listeners.get(to).is_some_and(|listener| listener.approval.always)
     }
 }
 

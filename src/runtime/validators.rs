@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::spoken::Voice;
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
 use systole_core::types::composition::{Composition, Reach};
@@ -237,7 +238,7 @@ impl ValidatorThread {
                 self.passed_door(amended.is_ok());
                 let PersonOrder { by, request, hash, note, .. } = order;
                 let says = PersonDecision::Amend(Box::new(amended));
-                PumpInput::Ruled(Ruling { ticket, by, request, hash, note, says })
+                PumpInput::Ordered(ClientOrder::Ruled(Ruling { ticket, by, request, hash, note, says }))
             }
         }
     }

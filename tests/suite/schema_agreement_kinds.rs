@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use systole::edges::schemas::{LibxmlJudge, SchemaSource};
+use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
 use systole_kit::schema::SchemaModel;
 
 use super::schema_agreement::{SIMPLE, Tape, agree, kind, kind_xsd, simple_xsd, write_element};
@@ -240,4 +240,44 @@ fn document(tape: &mut Tape, part: &super::schema_agreement::Kind, at: usize, ha
         ]));
     }
     out + "</root>"
+}
+
+#[test]
+fn a3_every_character_is_in_the_classes_that_libxml2_has() {
+    let classes = ["d", "D", "w", "W", "i", "I", "c", "C"];
+    let element = |class: &str| {
+        format!(
+            "<xs:element name=\"{class}\"><xs:simpleType><xs:restriction base=\"xs:string\">\
+             <xs:pattern value=\"\\{class}*\"/></xs:restriction></xs:simpleType></xs:element>"
+        )
+    };
+    let body: String = classes.iter().map(|class| element(class)).collect();
+    let xsd = format!(
+        "<xs:schema xmlns:xs=\"http://www.w3.org/2001/XMLSchema\" targetNamespace=\"urn:t\" \
+         elementFormDefault=\"qualified\">{body}</xs:schema>"
+    );
+    let (model, mut judge) = compiled(&[("t", &xsd)]).unwrap();
+    let id = judge.schema("t").unwrap();
+    // Whether both take the text, or both refuse it.
+    let mut agreed = |class: &str, text: &str| {
+        let escaped: String = text.chars().map(|c| format!("&#{};", u32::from(c))).collect();
+        let document = format!("<{class} xmlns=\"urn:t\">{escaped}</{class}>");
+        let theirs = judge.judge(id, document.as_bytes()) == SchemaVerdict::Valid;
+        (theirs, model.explain(document.as_bytes()).is_none())
+    };
+    let is_xml = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    let all: Vec<char> = ('\0'..=char::MAX).filter(is_xml).collect();
+    for some in all.chunks(256) {
+        let text: String = some.iter().collect();
+        for pair in classes.chunks(2) {
+            // All inside or all outside, for both: then no character differs.
+            if pair.iter().any(|class| agreed(class, &text) == (true, true)) {
+                continue;
+            }
+            for c in some {
+                let (theirs, ours) = agreed(pair[0], &c.to_string());
+                assert_eq!(theirs, ours, "\\{} and U+{:04X}", pair[0], u32::from(*c));
+            }
+        }
+    }
 }

@@ -13,7 +13,7 @@ use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, Listener, ListenerProgram, OnUnknown, Reach,
     ViewScope,
 };
-use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
 use systole_kit::envelope::{EnvelopeAddress, Stamp, read_delivered, write_envelope};
 use systole_kit::writer::XmlWriter;
@@ -243,10 +243,12 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
     let lease = Lease {
         token: token(token_text),
         listener: name(listener),
-        thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
-        call: CallPath::top(1),
-        turn: 1,
-        attempt: 1,
+        id: AttemptId {
+            thread: ThreadId::parse("sess-1f0c9a2b77d1").unwrap(),
+            call: CallPath::top(1),
+            turn: 1,
+            attempt: 1,
+        },
         config: Digest::of(b""),
     };
     Delivery {

@@ -179,3 +179,29 @@ fn a_bare_answer_of_a_staying_program_is_reported_with_both_fixes() {
     let told: Value = serde_json::from_str(ran.stdout.lines().last().unwrap()).unwrap();
     assert!(told["try"][0].as_str().unwrap().contains("--once"), "{told}");
 }
+
+#[test]
+fn a_call_to_a_listener_that_a_person_must_approve_says_so() {
+    let core = "https://xml-pipeline.org/ns/core/v1";
+    let spawn =
+        format!("<spawn-thread xmlns=\"{core}\"><initial-payload>{ASK}</initial-payload></spawn-thread>");
+    for (item, words) in [(ASK, "a call to guarded"), (&spawn, "for the pump, which answers it")] {
+        let file = format!(
+            "organism: {{name: shop}}
+listeners:
+  asker:
+    run: [printf, '%s', '{item}']
+    mode: once
+    accepts: [ask]
+    returns: [answer]
+    peers: [guarded]
+    turns: 2
+    entry: true
+  guarded: {{run: ['true'], mode: once, accepts: [ask], returns: [answer], approval: {{when: always}}}}
+"
+        );
+        let folder = folder(&[("organism.yaml", &file)]);
+        let ran = systole_with_stdin(folder.path(), &["listener", "try", "asker"], ASK);
+        says(&ran, 0, &[&format!("item 0    {words}; a person would have to approve it")]);
+    }
+}

@@ -8,7 +8,6 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use quick_xml::XmlVersion;
-use quick_xml::events::attributes::Attribute as RawAttribute;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use quick_xml::reader::Reader;
 
@@ -224,10 +223,8 @@ impl Building {
         }
         let mut scope = self.open.last().and_then(|parent| parent.scope.clone());
         let mut raw = Vec::new();
-        for attribute in start.attributes() {
-            let attribute = attribute.map_err(|error| Fault { offset, words: error.to_string() })?;
-            let value = attribute_value(&attribute, offset)?;
-            let key = attribute.key.into_inner();
+        for attribute in written(start, offset) {
+            let (key, value) = attribute?;
             let declared = if key == "xmlns" { Some("") } else { key.strip_prefix("xmlns:") };
             match declared {
                 Some(prefix) => {
@@ -306,9 +303,26 @@ fn named(
     Some(Name { namespace, local: words.word(local) })
 }
 
-fn attribute_value(attribute: &RawAttribute<'_>, offset: usize) -> Result<String, Fault> {
-    let value = attribute.normalized_value(XmlVersion::Explicit1_0);
-    value.map(|v| v.into_owned()).map_err(|error| Fault { offset, words: error.to_string() })
+/// The attributes of a start tag as written, including namespace declarations, with their values.
+fn written<'s>(
+    start: &'s BytesStart<'_>,
+    offset: usize,
+) -> impl Iterator<Item = Result<(&'s str, String), Fault>> {
+    let wrong = move |words: String| Fault { offset, words };
+    start.attributes().map(move |attribute| {
+        let attribute = attribute.map_err(|error| wrong(error.to_string()))?;
+        let value = attribute.normalized_value(XmlVersion::Explicit1_0);
+        let value = value.map_err(|error| wrong(error.to_string()))?.into_owned();
+        Ok((attribute.key.into_inner(), value))
+    })
+}
+
+/// The attributes of an element as written, including namespace declarations, from the text of its start tag.
+pub(crate) fn head_attributes(head: &str) -> Vec<(String, String)> {
+    let (Ok(Event::Start(start)) | Ok(Event::Empty(start))) = Reader::from_str(head).read_event() else {
+        return Vec::new();
+    };
+    written(&start, 0).flatten().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 /// The text for a character or predefined entity reference.

@@ -295,17 +295,14 @@ mod tests {
     use systole_kit::{DocumentLimits, Payload};
 
     use super::*;
-    use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+    use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
     use systole_core::types::ports::Lease;
 
     fn delivery(token: &str) -> Delivery {
         let lease = Lease {
             token: LeaseToken(token.into()),
             listener: Name::core(),
-            thread: ThreadId::sys(),
-            call: CallPath::top(1),
-            turn: 1,
-            attempt: 1,
+            id: AttemptId { thread: ThreadId::sys(), call: CallPath::top(1), turn: 1, attempt: 1 },
             config: Digest::of(b""),
         };
         let payload = Payload::read(b"<ask xmlns=\"urn:test\"/>", &DocumentLimits::default()).unwrap();

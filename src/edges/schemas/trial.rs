@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::retry_on_intr;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,8 @@ use crate::edges::system;
 
 /// The argument that makes the program try schemas. No help page lists it, because people do not need it.
 pub const WORD: &str = "-try-schemas";
+/// The pause between two looks at the process, if the system cannot report its end.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the other process may use.
 #[derive(Clone, Copy, Debug)]
@@ -135,16 +137,36 @@ impl SchemaTrial {
 
 /// Waits for the end, and forces it when the time is over. Returns whether it came by itself.
 fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
-    let wall = Duration::from_millis(wall_ms);
-    let limit = Timespec::try_from(wall).ok();
-    let in_time = pidfd_open(Pid::from_child(child), PidfdFlags::empty())
-        .and_then(|pidfd| retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref())))
-        // Without a way to wait that long, the process is ended at once, as if there had been no trial.
-        .unwrap_or(0);
-    if in_time == 0 {
-        child.kill().ok()?;
+    ended_by(child, Duration::from_millis(wall_ms), |child, wall| {
+        let limit = Timespec::try_from(wall).ok();
+        let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+        let ready = retry_on_intr(|| poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], limit.as_ref()))?;
+        Ok(ready > 0)
+    })
+}
+
+/// Waits as `ended` does. If `wait` fails, the process is checked again and again until the time is over.
+fn ended_by(
+    child: &mut Child,
+    wall: Duration,
+    wait: impl FnOnce(&Child, Duration) -> Result<bool, Errno>,
+) -> Option<(ExitStatus, bool)> {
+    let in_time = match wait(child, wall) {
+        Ok(in_time) => in_time,
+        Err(_) => {
+            let mut waited = Duration::ZERO;
+            while child.try_wait().ok()?.is_none() && waited < wall {
+                std::thread::sleep(PAUSE);
+                waited += PAUSE;
+            }
+            child.try_wait().ok()?.is_some()
+        }
+    };
+    if !in_time {
+        // This fails if the process has just ended.
+        let _gone = child.kill();
     }
-    Some((child.wait().ok()?, in_time > 0))
+    Some((child.wait().ok()?, in_time))
 }
 
 fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), FailedTrial>> {
@@ -190,4 +212,20 @@ fn memory(bytes: &[u8]) -> std::io::Result<File> {
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Child, Command, Duration, Errno, Stdio, ended_by};
+
+    #[test]
+    fn a_process_is_waited_for_although_there_is_no_descriptor_for_it() {
+        let wait = |_: &Child, _| Err(Errno::MFILE);
+        let mut quick = Command::new("true").spawn().unwrap();
+        let (status, in_time) = ended_by(&mut quick, Duration::from_secs(60), wait).unwrap();
+        assert!(in_time && status.success(), "{status}");
+        let mut endless = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        let (_, in_time) = ended_by(&mut endless, Duration::from_millis(30), wait).unwrap();
+        assert!(!in_time, "it is ended when the time is over");
+    }
 }

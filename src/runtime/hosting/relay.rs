@@ -20,7 +20,7 @@ use super::{GRACE, HostEvent, HostReporter};
 use crate::edges::delivery::{Carriers, DocumentKind, InlineListener, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Digest, MalformedId, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, MalformedId, Name, ThreadId};
 use systole_core::types::ports::{
     ArrivedDocument, CallBack, Carrier as _, CarrierReport, Delivery, Lease, LeaseToken,
 };
@@ -359,10 +359,12 @@ fn handed(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId>
     let lease = Lease {
         token: LeaseToken(stamp.delivery.as_str().into()),
         listener: listener.clone(),
-        thread: ThreadId::parse(&delivered.thread)?,
-        call: CallPath::parse(&stamp.call)?,
-        turn: stamp.turn,
-        attempt: stamp.attempt,
+        id: AttemptId {
+            thread: ThreadId::parse(&delivered.thread)?,
+            call: CallPath::parse(&stamp.call)?,
+            turn: stamp.turn,
+            attempt: stamp.attempt,
+        },
         // The pump judges the reply and knows the configuration.
         config: Digest::of(b""),
     };

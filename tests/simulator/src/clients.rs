@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 use systole_checker::history::{self, ClientHistory, SeenAnswer, SentMessage};
 use systole_checker::record::{RecordHash, RecordId};
 use systole_core::pump::engine::PumpInput;
-use systole_core::pump::event::PauseOrder;
+use systole_core::pump::event::{ClientOrder, PauseOrder};
 use systole_core::types::codes::Code;
 use systole_core::types::flow::{Admitted, DoorMessage, PayloadKind, Refused, Ticket, Verdict};
 use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
@@ -411,12 +411,16 @@ impl Order {
 
     /// The order, as the door passes it on.
     fn input(&self, ticket: Ticket, by: Name) -> PumpInput {
-        match self {
-            Order::Cancel(thread) => PumpInput::Cancel { ticket, by, thread: thread.clone() },
-            Order::End(thread) => PumpInput::End { ticket, by, thread: thread.clone() },
-            Order::Pause { thread, halts } => {
-                PumpInput::Pause(PauseOrder { ticket, by, thread: thread.clone(), halts: *halts, note: None })
-            }
+        PumpInput::Ordered(match self {
+            Order::Cancel(thread) => ClientOrder::Cancel { ticket, by, thread: thread.clone() },
+            Order::End(thread) => ClientOrder::End { ticket, by, thread: thread.clone() },
+            Order::Pause { thread, halts } => ClientOrder::Pause(PauseOrder {
+                ticket,
+                by,
+                thread: thread.clone(),
+                halts: *halts,
+                note: None,
+            }),
             Order::Rule { request, hash, says } => {
                 let warded = || PayloadKind::For(cast::name(cast::WARDED));
                 let says = match says {
@@ -429,9 +433,9 @@ impl Order {
                     )))),
                 };
                 let note = Some("as drawn".to_owned());
-                PumpInput::Ruled(Ruling { ticket, by, request: *request, hash: *hash, note, says })
+                ClientOrder::Ruled(Ruling { ticket, by, request: *request, hash: *hash, note, says })
             }
-        }
+        })
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use systole_core::types::flow::{Receipt, Ticket};
-use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, CallMark, Carrier, Clock, Delivery, LeaseToken, Position, PumpStep, Seed, Seeds, StepObserver,
     TokenMaker, WaitingSenders,
@@ -133,7 +133,7 @@ impl Seeds for SimulatedPorts {
 }
 
 impl TokenMaker for SimulatedPorts {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
+    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         let (turn, attempt) = (turn.to_string(), attempt.to_string());
         LeaseToken([thread.as_str(), call.as_str(), &turn, &attempt].join(" ").into())
     }

@@ -67,7 +67,8 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let flood = async {
         let words = "x".repeat(1 << 20);
         for taken in 0..1_000 {
-            let mut news = PumpInput::Left { listener: name("tool"), words: words.clone() };
+            let mut news =
+                PumpInput::Noticed(PumpNotice::Left { listener: name("tool"), words: words.clone() });
             let mut turned_away = 0;
             while let Err(TrySendError::Full(back)) = pump.try_send(news) {
                 news = back;
@@ -90,7 +91,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
 #[tokio::test]
 async fn a_writer_that_is_gone_ends_the_loop() {
     let Rig { mut engine, outside, .. } = Rig::new();
-    engine.input(PumpInput::Joined(name("tool")));
+    engine.input(PumpInput::Noticed(PumpNotice::Joined(name("tool"))));
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);

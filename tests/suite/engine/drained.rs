@@ -11,7 +11,13 @@ impl Rig {
     /// Pauses everything, or resumes it.
     fn halts(&mut self, halts: bool) {
         let (ticket, by) = (Ticket(90), Name::operator());
-        self.input(PumpInput::Pause(PauseOrder { ticket, by, thread: None, halts, note: None }));
+        self.input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
+            ticket,
+            by,
+            thread: None,
+            halts,
+            note: None,
+        })));
         self.settle();
     }
 

@@ -11,14 +11,14 @@ const EXPIRES_MS: u64 = 60_000;
 
 impl Rig {
     fn approves(&mut self, ticket: u64, id: u64) {
-        self.input(PumpInput::Ruled(Ruling {
+        self.input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(ticket),
             by: Name::operator(),
             request: PersonRequestId(id),
             hash: None,
             note: None,
             says: PersonDecision::Approve,
-        }));
+        })));
     }
 
     /// The writer settles its current batch, and no other.
@@ -30,7 +30,13 @@ impl Rig {
 
     fn pauses(&mut self, ticket: u64, thread: Option<&ThreadId>, halts: bool) {
         let (ticket, by, thread) = (Ticket(ticket), Name::operator(), thread.cloned());
-        self.input(PumpInput::Pause(PauseOrder { ticket, by, thread, halts, note: None }));
+        self.input(PumpInput::Ordered(ClientOrder::Pause(PauseOrder {
+            ticket,
+            by,
+            thread,
+            halts,
+            note: None,
+        })));
     }
 }
 

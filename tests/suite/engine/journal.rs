@@ -214,14 +214,14 @@ fn asks_a_person() -> Rig {
 
 fn approves(rig: &mut Rig) {
     let (ticket, by, request) = (Ticket(5), Name::operator(), PersonRequestId(1));
-    rig.input(PumpInput::Ruled(Ruling {
+    rig.input(PumpInput::Ordered(ClientOrder::Ruled(Ruling {
         ticket,
         by,
         request,
         hash: None,
         note: None,
         says: PersonDecision::Approve,
-    }));
+    })));
     rig.settle();
 }
 

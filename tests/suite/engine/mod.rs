@@ -26,6 +26,7 @@ use std::sync::{Arc, Mutex};
 use systole::edges::leases::LeaseTable;
 use systole::edges::log::memory::MemoryLog;
 use systole_core::pump::engine::{Engine, LogAnswer, Lookup, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::event::{ClientOrder, PumpNotice};
 use systole_core::pump::state::CompositionBook;
 use systole_core::pump::view::BegunViews;
 use systole_core::pump::wake;
@@ -33,7 +34,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Receipt, Ticket, Verdict,
 };
-use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, CallMark, Carrier, Clock, Commit, Delivery, LeaseToken, Leases, LogBatch, LogReader, LogWriter,
     Position, PumpStep, ReadBack, Seed, Seeds, StepObserver, TokenMaker, WaitingSenders,
@@ -82,7 +83,7 @@ impl Seeds for FakePorts {
 }
 
 impl TokenMaker for FakePorts {
-    fn token(&self, thread: &ThreadId, call: &CallPath, turn: u32, attempt: u32) -> LeaseToken {
+    fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
         LeaseToken(format!("{thread} {call} t{turn} a{attempt}").into())
     }
 
@@ -252,7 +253,7 @@ impl Rig {
 
     pub(crate) fn cancels(&mut self, ticket: u64, thread: &ThreadId) {
         let (ticket, thread) = (Ticket(ticket), thread.clone());
-        self.input(PumpInput::Cancel { ticket, by: Name::operator(), thread });
+        self.input(PumpInput::Ordered(ClientOrder::Cancel { ticket, by: Name::operator(), thread }));
     }
 
     /// A listener sends this under the delivery of that name in the root that key `k` opens.

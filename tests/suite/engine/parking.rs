@@ -27,6 +27,20 @@ fn what_waits_for_a_thread_goes_on_in_its_order() {
 }
 
 #[test]
+fn an_order_waits_behind_what_its_thread_waits_for() {
+    let mut rig = asleep();
+    rig.asks(2, "b", "tool", Some(&root()));
+    rig.asks(3, "c", "other", Some(&root()));
+    rig.look();
+    let first = rig.answers.pop_front().unwrap();
+    rig.input(PumpInput::Found(first));
+    assert!(rig.is_awake(&root()), "the second message still waits");
+    rig.cancels(4, &root());
+    rig.settle();
+    assert_eq!(rig.seen(), ["2: receipt #3 at 4", "3: receipt #4 at 5", "4: done"]);
+}
+
+#[test]
 fn a_look_that_fails_fails_only_what_it_was_for() {
     let mut rig = asleep();
     rig.asks(2, "b", "tool", Some(&root()));

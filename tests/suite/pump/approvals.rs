@@ -27,14 +27,14 @@ impl DecideStage {
         note: Option<&str>,
         says: PersonDecision<Judged>,
     ) -> Vec<String> {
-        self.happens(EventKind::Ruled(Ruling {
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             request: PersonRequestId(id),
             hash,
             note: note.map(str::to_owned),
             says,
-        }))
+        })))
     }
 
     pub(crate) fn expires(&mut self, path: &str, id: u64) -> Vec<String> {
@@ -212,7 +212,11 @@ fn a_second_answer_meets_decided_other_bytes_mismatch_and_no_request_unknown() {
 #[test]
 fn held_cancelled_with_its_caller_it_never_goes_out() {
     let mut stage = held();
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     assert_eq!(stage.rules(1, None, PersonDecision::Approve)[1], "=> refused approval.decided");
     let mut stage = DecideStage::new();
     stage.asks("k", "agent", None);

@@ -150,8 +150,11 @@ fn a_failed_or_cancelled_child_has_finished_too() {
     let mut stage = three();
     stage.replies("1", 2, vec![wait("2", &[])]);
     stage.says(&child("a"), "1", 1, JudgedContent::Items(vec![]));
-    let told =
-        stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: child("b") });
+    let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: child("b"),
+    }));
     assert!(told.contains(&"=> agent 1 t3 a1".to_owned()), "{told:?}");
 }
 
@@ -206,7 +209,11 @@ fn a_wait_is_cancelled_with_its_call() {
     let mut stage = three();
     stage.replies("1", 2, vec![call("agent")]);
     stage.replies("1/2.0", 1, vec![spawn(Some("deep"), "tool"), wait("all", &[])]);
-    let told = stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     assert!(told.iter().all(|line| !line.starts_with("=> agent")), "{told:?}");
     assert!(stage.state.threads.values().all(|t| t.ended));
 }

@@ -273,7 +273,11 @@ fn b13_a_caller_that_is_cancelled_takes_all_with_it() {
     stage.asks("k", "agent", None);
     stage.replies("1", 1, vec![call("agent")]);
     stage.replies("1/1.0", 1, vec![to_each(GatherRule::First, &TAKERS)]);
-    let told = stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     for path in ["1/1.0/1.0:0", "1/1.0/1.0:1"] {
         assert!(told.contains(&format!("=> call back {path}")), "{told:?}");
     }

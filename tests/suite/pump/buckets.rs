@@ -101,7 +101,7 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
     let due = stage.state.buckets.due(Millis(u64::MAX));
     let [telling] = &due[..] else { panic!("{due:?}") };
     assert_eq!((&telling.place, telling.count.count), (&root(), 5));
-    let told = stage.happens(EventKind::Throttled(telling.clone()));
+    let told = stage.happens(EventKind::Noticed(PumpNotice::Throttled(telling.clone())));
     assert_eq!(told, ["root 22 refusal/ingress.throttled core -> operator"]);
     let body = String::from_utf8_lossy(&stage.records.last().unwrap().body).into_owned();
     assert!(body.starts_with("<throttled ") && body.contains("count=\"5\""), "{body}");
@@ -109,6 +109,13 @@ fn a_count_is_told_where_the_refusals_belong_while_that_lives() {
 
     let count = RefusalCount { count: 1, first: Millis(1), last: Millis(1) };
     let ended = DueReport { sender: name("tool"), place: root(), count };
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
-    assert_eq!(stage.happens(EventKind::Throttled(ended)), ["sys 1 refusal/listener.throttled core -> tool"]);
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
+    assert_eq!(
+        stage.happens(EventKind::Noticed(PumpNotice::Throttled(ended))),
+        ["sys 1 refusal/listener.throttled core -> tool"]
+    );
 }

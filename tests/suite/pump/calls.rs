@@ -260,7 +260,11 @@ fn b10_a_late_reply_for_an_ended_thread_is_recorded_outside_it() {
     let mut stage = DecideStage::new();
     stage.asks("k", "tool", None);
     let lease = stage.lease(&root(), "1", 1, 1);
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     let told = stage.happens(EventKind::Replied(JudgedDocument {
         lease,
         said: JudgedContent::Items(vec![final_()]),

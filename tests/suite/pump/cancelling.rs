@@ -3,7 +3,11 @@
 use super::*;
 
 fn cancel(stage: &mut DecideStage, thread: &ThreadId) -> Vec<String> {
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: thread.clone(),
+    }))
 }
 
 #[test]

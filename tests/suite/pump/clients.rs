@@ -34,16 +34,30 @@ fn refused_payload(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec
 }
 
 fn cancels(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: name(who), thread: thread.clone() })
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: name(who),
+        thread: thread.clone(),
+    }))
 }
 
 fn halts(stage: &mut DecideStage, who: &str, thread: Option<&ThreadId>) -> Vec<String> {
     let (ticket, by, thread) = (Ticket(3), name(who), thread.cloned());
-    stage.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts: true, note: None }))
+    stage.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder {
+        ticket,
+        by,
+        thread,
+        halts: true,
+        note: None,
+    })))
 }
 
 fn ends(stage: &mut DecideStage, who: &str, thread: &ThreadId) -> Vec<String> {
-    stage.happens(EventKind::End { ticket: Ticket(5), by: name(who), thread: thread.clone() })
+    stage.happens(EventKind::Ordered(ClientOrder::End {
+        ticket: Ticket(5),
+        by: name(who),
+        thread: thread.clone(),
+    }))
 }
 
 /// The thread that alice's key `k` opens.
@@ -154,7 +168,7 @@ fn only_who_has_the_role_decides_about_what_waits_for_a_person() {
     let mut rules = |who: &str| {
         let (ticket, by, request) = (Ticket(4), name(who), PersonRequestId(1));
         let ruling = Ruling { ticket, by, request, hash: None, note: None, says: PersonDecision::Approve };
-        stage.happens(EventKind::Ruled(ruling))
+        stage.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)))
     };
     for who in ["alice", "bob"] {
         let told = rules(who);
@@ -170,6 +184,6 @@ fn what_was_refused_of_who_only_decides_stands_in_no_thread_of_others() {
     asks(&mut stage, "alice", "k", "guarded", None);
     let (by, request, hash) = (name("carol"), PersonRequestId(1), Some(Digest([9; 32])));
     let ruling = Ruling { ticket: Ticket(4), by, request, hash, note: None, says: PersonDecision::Approve };
-    let told = stage.happens(EventKind::Ruled(ruling));
+    let told = stage.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     assert!(told[0].starts_with("sys ") && told[1] == "=> refused approval.mismatch", "{told:?}");
 }

@@ -16,7 +16,7 @@ use systole_kit::money::Money;
 
 fn pause(halts: bool) -> EventKind {
     let (by, thread) = (Name::operator(), Some(root()));
-    EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None })
+    EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
 }
 
 /// A conversation with every kind of record.
@@ -105,10 +105,14 @@ fn later_calls(stage: &mut DecideStage, step: &mut Step<'_>) {
     step(stage, &mut |s| drop(s.says(&other, "1", 1, JudgedContent::Items(vec![]))));
     step(stage, &mut |s| {
         let (by, thread) = (Name::operator(), other.clone());
-        drop(s.happens(EventKind::End { ticket: Ticket(4), by, thread }))
+        drop(s.happens(EventKind::Ordered(ClientOrder::End { ticket: Ticket(4), by, thread })))
     });
     step(stage, &mut |s| {
-        drop(s.happens(EventKind::Cancel { ticket: Ticket(3), by: Name::operator(), thread: root() }))
+        drop(s.happens(EventKind::Ordered(ClientOrder::Cancel {
+            ticket: Ticket(3),
+            by: Name::operator(),
+            thread: root(),
+        })))
     });
 }
 
@@ -230,7 +234,11 @@ pub(crate) fn spread() -> DecideStage {
     stage.replies("1", 3, vec![each(GatherRule::All, &["careful", "tool"])]);
     let call = CallPath::parse("1/3.0:0").unwrap();
     stage.happens(EventKind::Sending { thread: root(), call, turn: 1 });
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     stage
 }
 
@@ -271,8 +279,8 @@ pub(crate) fn thinking() -> DecideStage {
     let request = stage.records.iter().find(|r| r.header.code == Some(RecordCode::Role(MessageRole::Call)));
     let request = request.cloned().map(Arc::new);
     let (code, words) = (Code::ListenerLost, "gone".to_owned());
-    let (turn, attempt, with_pump) = (1, 1, false);
-    let lost = LostAttempt { thread, call: path, turn, attempt, code, words, with_pump, request };
+    let id = AttemptId { thread, call: path, turn: 1, attempt: 1 };
+    let lost = LostAttempt { id, code, words, with_pump: false, request };
     stage.happens(EventKind::Lost(lost));
     stage.rules(1, None, PersonDecision::Approve);
     stage.says(&root(), "1/1.1", 1, asks(2, 0));
@@ -318,7 +326,11 @@ fn folds_wherever_it_is_cut(stage: &DecideStage) {
         let mut cut_stage = DecideStage { state, records: Vec::new(), now: stage.now, events: 100 };
         cut_stage.asks("after", "tool", None);
         if cut_stage.state.thread(&root()).is_some() {
-            cut_stage.happens(EventKind::Cancel { ticket: Ticket(9), by: Name::operator(), thread: root() });
+            cut_stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+                ticket: Ticket(9),
+                by: Name::operator(),
+                thread: root(),
+            }));
         }
     }
 }

@@ -3,7 +3,11 @@
 use super::*;
 
 fn end(stage: &mut DecideStage, thread: &ThreadId) -> Vec<String> {
-    stage.happens(EventKind::End { ticket: Ticket(2), by: Name::operator(), thread: thread.clone() })
+    stage.happens(EventKind::Ordered(ClientOrder::End {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: thread.clone(),
+    }))
 }
 
 #[test]

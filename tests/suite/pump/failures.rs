@@ -105,10 +105,7 @@ fn a_delivery_that_keeps_dying_with_the_pump_is_a_dead_letter_after_five_attempt
 /// The pump died while that attempt at the root's first turn was out.
 fn dies_with_pump(stage: &mut DecideStage, attempt: u32) -> Vec<String> {
     stage.happens(EventKind::Lost(LostAttempt {
-        thread: root(),
-        call: CallPath::top(1),
-        turn: 1,
-        attempt,
+        id: AttemptId { thread: root(), call: CallPath::top(1), turn: 1, attempt },
         code: Code::ListenerLost,
         words: "the pump stopped".into(),
         with_pump: true,

@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt};
+use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
 use systole_core::pump::fold::apply;
 use systole_core::pump::primitives;
 use systole_core::pump::state::{CompositionBook, PumpState};
@@ -50,7 +50,7 @@ use systole_core::types::flow::{
     Admitted, DoorMessage, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused, Ticket,
     Verdict,
 };
-use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole_core::types::ports::{Lease, LeaseToken, Seed};
 use systole_core::types::record::{Record, RecordCode};
 use systole_core::types::refusal::Refusal;
@@ -307,10 +307,7 @@ impl DecideStage {
         Arc::new(Lease {
             token,
             listener,
-            thread: thread.clone(),
-            call,
-            turn,
-            attempt,
+            id: AttemptId { thread: thread.clone(), call, turn, attempt },
             config: Digest([7; 32]),
         })
     }
@@ -362,17 +359,8 @@ impl DecideStage {
 
     pub(crate) fn loses(&mut self, path: &str, turn: u32, attempt: u32, code: Code) -> Vec<String> {
         let call = CallPath::parse(path).unwrap();
-        let words = "last words".to_owned();
-        self.happens(EventKind::Lost(LostAttempt {
-            thread: root(),
-            call,
-            turn,
-            attempt,
-            code,
-            words,
-            with_pump: false,
-            request: None,
-        }))
+        let id = AttemptId { thread: root(), call, turn, attempt };
+        self.happens(EventKind::Lost(LostAttempt::of(&id, code, "last words".to_owned(), false)))
     }
 }
 
@@ -399,8 +387,8 @@ pub(crate) fn record_line(record: &Record) -> String {
 fn effect_line(effect: &Effect) -> String {
     match effect {
         Effect::Ready(w) => {
-            let thread = w.thread.as_str().split_once('.').map_or(String::new(), |(_, l)| format!("{l}:"));
-            format!("=> {} {thread}{} t{} a{}", w.listener, w.call, w.turn, w.attempt)
+            let thread = w.id.thread.as_str().split_once('.').map_or(String::new(), |(_, l)| format!("{l}:"));
+            format!("=> {} {thread}{} t{} a{}", w.listener, w.id.call, w.id.turn, w.id.attempt)
         }
         Effect::Wait { timer, until: None, .. } => format!("=> wait no more for {timer}"),
         Effect::Wait { timer, until: Some(until), .. } => {

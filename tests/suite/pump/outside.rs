@@ -134,7 +134,11 @@ fn row_26_unknown_and_ended_threads_take_nothing() {
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
     );
     stage.asks("k", "tool", None);
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     assert_eq!(
         stage.asks("k2", "tool", Some(&root())),
         ["sys 2 refusal/thread.ended core -> operator", "=> refused thread.ended"]

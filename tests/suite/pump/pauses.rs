@@ -4,13 +4,13 @@ use super::*;
 use systole_core::pump::event::PauseOrder;
 
 fn pause(stage: &mut DecideStage, thread: Option<&ThreadId>, halts: bool) -> Vec<String> {
-    stage.happens(EventKind::Pause(PauseOrder {
+    stage.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder {
         ticket: Ticket(6),
         by: Name::operator(),
         thread: thread.cloned(),
         halts,
         note: Some("lunch".to_owned()),
-    }))
+    })))
 }
 
 #[test]
@@ -47,7 +47,11 @@ fn what_is_not_or_has_ended_cannot_be_paused() {
         ["sys 1 refusal/thread.unknown core -> operator", "=> refused thread.unknown"]
     );
     stage.asks("k", "tool", None);
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     assert_eq!(pause(&mut stage, Some(&root()), true)[1], "=> refused thread.ended");
     assert_eq!(pause(&mut stage, Some(&ThreadId::sys()), true)[1], "=> refused thread.unknown");
 }

@@ -13,14 +13,14 @@ const GO: &str = "<question>Go?</question><choice>go</choice><choice>stop</choic
 
 impl DecideStage {
     fn chooses(&mut self, id: u64, choice: Option<&str>, note: Option<&str>) -> Vec<String> {
-        self.happens(EventKind::Ruled(Ruling {
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(Ruling {
             ticket: Ticket(5),
             by: Name::operator(),
             request: PersonRequestId(id),
             hash: None,
             note: note.map(str::to_owned),
             says: PersonDecision::Choose(choice.map(str::to_owned)),
-        }))
+        })))
     }
 
     /// Checks that every row of the fold reads back.

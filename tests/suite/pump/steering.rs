@@ -184,7 +184,11 @@ fn a_root_at_rest_has_nothing_to_steer_and_an_ended_one_neither() {
     stage.replies("1", 1, vec![final_()]);
     let told = stage.steers("operator", "tool", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused thread.resting");
-    stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     let told = stage.steers("operator", "tool", Some(&root()));
     assert_eq!(told.last().unwrap(), "=> refused thread.ended");
 }

@@ -351,7 +351,11 @@ fn timers_of_a_child_end_with_it() {
 fn timers_end_with_their_thread() {
     let mut stage = with(vec![set_timer("id=\"tea\" after=\"1m\"", "")]);
     stage.replies("1", 2, vec![final_()]);
-    let told = stage.happens(EventKind::Cancel { ticket: Ticket(2), by: Name::operator(), thread: root() });
+    let told = stage.happens(EventKind::Ordered(ClientOrder::Cancel {
+        ticket: Ticket(2),
+        by: Name::operator(),
+        thread: root(),
+    }));
     assert!(told.contains(&"=> wait no more for tea".to_owned()), "{told:?}");
     assert!(stage.fires("tea", 0).is_empty(), "nothing is appended to an ended thread");
 }

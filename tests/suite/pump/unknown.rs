@@ -35,10 +35,7 @@ fn sends(stage: &mut DecideStage, turn: u32) {
 pub(crate) fn loses(stage: &mut DecideStage, turn: u32, attempt: u32, code: Code) -> Vec<String> {
     let request = stage.records.iter().find(|r| r.header.thread == root()).cloned().map(Arc::new);
     stage.happens(EventKind::Lost(LostAttempt {
-        thread: root(),
-        call: CallPath::top(1),
-        turn,
-        attempt,
+        id: AttemptId { thread: root(), call: CallPath::top(1), turn, attempt },
         code,
         words: "last words".to_owned(),
         with_pump: false,
@@ -188,7 +185,7 @@ fn a_later_turn_is_held_and_goes_on_as_it_was() {
 fn a_cancel_of_a_held_call_needs_no_person() {
     let mut stage = held();
     let (by, thread) = (Name::operator(), root());
-    stage.happens(EventKind::Cancel { ticket: Ticket(3), by, thread });
+    stage.happens(EventKind::Ordered(ClientOrder::Cancel { ticket: Ticket(3), by, thread }));
     let told = stage.rules(1, None, PersonDecision::Approve);
     assert_eq!(told.last().unwrap(), "=> refused approval.decided");
 }

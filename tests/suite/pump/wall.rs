@@ -22,7 +22,13 @@ fn elapses(stage: &mut DecideStage) -> Vec<String> {
 
 fn pause(stage: &mut DecideStage, thread: Option<ThreadId>, halts: bool) -> Vec<String> {
     let by = Name::operator();
-    stage.happens(EventKind::Pause(PauseOrder { ticket: Ticket(6), by, thread, halts, note: None }))
+    stage.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder {
+        ticket: Ticket(6),
+        by,
+        thread,
+        halts,
+        note: None,
+    })))
 }
 
 /// What the records say about time: `true 90ms`.

@@ -170,6 +170,19 @@ fn rooms_import_in_one_direction() {
 }
 
 #[test]
+fn one_file_of_the_schema_crate_reads_xml() {
+    let reads = |source: &&Source| {
+        let code = code_of(&source.text);
+        let named: Vec<&str> = words(&code).map(|(_, word)| word).collect();
+        source.path.starts_with("crates/schema/src/")
+            && ["quick_xml", "Reader"].iter().all(|wanted| named.contains(wanted))
+    };
+    let all = sources();
+    let readers: Vec<&str> = all.iter().filter(reads).map(|source| source.path.as_str()).collect();
+    assert_eq!(readers, ["crates/schema/src/tree.rs"]);
+}
+
+#[test]
 fn a_listener_stands_on_the_kit_alone() {
     let banned = ["systole", "rusqlite", "libxml", "axum"];
     hold("a listener names what is not the kit", &naming("listeners/", &banned));

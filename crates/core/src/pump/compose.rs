@@ -70,10 +70,10 @@ pub fn envelope(
 ) -> Option<Delivered> {
     let mut stamp = Stamp {
         call: path.as_str().to_owned(),
-        turn: lease.turn,
-        attempt: lease.attempt,
+        turn: lease.id.turn,
+        attempt: lease.id.attempt,
         delivery: lease.token.0.to_string(),
-        key: work_key(&thread.id, path, lease.turn),
+        key: work_key(&thread.id, path, lease.id.turn),
         deadline: Some(deadline.to_string()),
         journal: u32::try_from(call.journal.past.len()).ok().filter(|entries| *entries > 0),
         request: Some(call.request),
@@ -110,7 +110,7 @@ pub fn envelope(
     let inbox = inbox(call).into_iter().map(|seq| Payload::trusted(found(seq)?.body.clone()).ok());
     let inbox = inbox.collect::<Option<Vec<Payload>>>()?;
     let wrap_up = call.wrap_up.filter(|_| call.is_wrapping_up()).map(|of| of.what.code().to_string());
-    let answers = write_answers(&Answers { turn: lease.turn, wrap_up, items, inbox });
+    let answers = write_answers(&Answers { turn: lease.id.turn, wrap_up, items, inbox });
     Some(addressed(&Name::core(), call, thread, stamp, answers))
 }
 

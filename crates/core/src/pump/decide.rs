@@ -4,7 +4,7 @@
 
 use super::buckets::DueReport;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::{Decision, Effect, Event, EventKind};
+use super::event::{ClientOrder, Decision, Effect, Event, EventKind, PumpNotice};
 use super::finishing::finish;
 use super::fold::apply_to;
 use super::refusing::{living, may_act, refuse_asker, refuse_outside_calls, throttled_code};
@@ -30,28 +30,40 @@ pub fn decide(state: &PumpState, event: Event) -> Decision {
         }
         EventKind::GaveUp(given_up) => tell_sys(d, core_payload::loss_accepted(given_up)),
         EventKind::Stopping { mode } => tell_sys(d, core_payload::shutdown(mode)),
-        EventKind::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
-        EventKind::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
         EventKind::Asked { asked, bound } => asking::asked(d, asked, bound),
         EventKind::Replied(judged) => replying::replied(d, judged, None),
         EventKind::Looked { judged, seen } => replying::replied(d, judged, Some(&seen)),
-        EventKind::Stray(stray) => unconnected(d, stray),
         EventKind::Lost(lost) => losing::lost(d, &lost),
         EventKind::Sending { thread, call, turn } => failing::sending(d, &thread, &call, turn),
         EventKind::Due { thread, timer, set, late_ms } => timers::due(d, &thread, &timer, &set, late_ms),
         EventKind::Elapsed(runs) => wall::elapsed(d, &runs),
-        EventKind::Knocked { source, count } => knocked(d, source, count),
-        EventKind::Broker { code, words } => {
-            refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
-        }
-        EventKind::Throttled(telling) => throttled(d, &telling),
-        EventKind::Ruled(ruling) => persons::ruled(d, ruling),
+        EventKind::Stray(stray) => unconnected(d, stray),
+        EventKind::Noticed(notice) => noticed(d, notice),
+        EventKind::Ordered(order) => ordered(d, order),
         EventKind::Expired { thread, place, request } => persons::expired(d, &thread, &place, request),
-        EventKind::Pause(pause) => pausing::pause(d, &pause),
-        EventKind::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
-        EventKind::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
     }
     finish(decision_builder)
+}
+
+fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
+    match notice {
+        PumpNotice::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
+        PumpNotice::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
+        PumpNotice::Knocked { source, count } => knocked(d, source, count),
+        PumpNotice::Broker { code, words } => {
+            refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
+        }
+        PumpNotice::Throttled(telling) => throttled(d, &telling),
+    }
+}
+
+fn ordered(d: &mut DecisionBuilder<'_>, order: ClientOrder) {
+    match order {
+        ClientOrder::Ruled(ruling) => persons::ruled(d, ruling),
+        ClientOrder::Pause(pause) => pausing::pause(d, &pause),
+        ClientOrder::Cancel { ticket, by, thread } => cancel(d, ticket, &by, &thread),
+        ClientOrder::End { ticket, by, thread } => ending::end(d, ticket, &by, &thread),
+    }
 }
 
 fn tell_sys(d: &mut DecisionBuilder<'_>, body: std::sync::Arc<[u8]>) {

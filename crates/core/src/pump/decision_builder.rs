@@ -13,7 +13,7 @@ use super::state::{BudgetUse, Call, PumpState, Thread};
 use super::wall::{RunningBudget, RunningBudgets};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
-use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
 use crate::types::ports::{Lease, Seed, StoredDocument};
 use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
@@ -147,6 +147,11 @@ impl<'a> DecisionBuilder<'a> {
     /// An open call as this decision has left it so far.
     pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
         self.thread(thread)?.calls.get(call)
+    }
+
+    /// The call of that attempt, if that attempt is due.
+    pub(super) fn due_call(&self, id: &AttemptId) -> Option<&Call> {
+        self.call(&id.thread, &id.call).filter(|call| call.is_due(id.turn, id.attempt))
     }
 
     /// The place of that request to a person. Every open call is in memory.
@@ -284,9 +289,9 @@ impl<'a> DecisionBuilder<'a> {
         let of_turn = self.out.facts.iter().filter(|fact| {
             let h = &fact.header;
             h.kind == RecordKind::Refusal
-                && h.thread == lease.thread
-                && h.call.as_ref() == Some(&lease.call)
-                && h.turn == Some(lease.turn)
+                && h.thread == lease.id.thread
+                && h.call.as_ref() == Some(&lease.id.call)
+                && h.turn == Some(lease.id.turn)
         });
         of_turn.filter_map(|fact| Some((fact.header.ordinal?, fact.body.clone()))).collect()
     }

@@ -123,7 +123,7 @@ impl DispatchQueue {
         if let Some(end) = out.ends() {
             self.ends.insert((end, lease.token.clone()));
         }
-        self.by_call.insert((lease.thread.clone(), lease.call.clone()), lease.token.clone());
+        self.by_call.insert((lease.id.thread.clone(), lease.id.call.clone()), lease.token.clone());
         self.out.insert(lease.token.clone(), out);
     }
 
@@ -173,7 +173,7 @@ impl DispatchQueue {
         if let Some(end) = out.ends() {
             self.ends.remove(&(end, token.clone()));
         }
-        let call = (out.lease.thread.clone(), out.lease.call.clone());
+        let call = (out.lease.id.thread.clone(), out.lease.id.call.clone());
         if self.by_call.get(&call) == Some(token) {
             self.by_call.remove(&call);
         }
@@ -187,10 +187,7 @@ impl DispatchQueue {
         self.arrivals += 1;
         let work = ReadyTurn {
             listener: lease.listener.clone(),
-            thread: lease.thread.clone(),
-            call: lease.call.clone(),
-            turn: lease.turn,
-            attempt: lease.attempt,
+            id: lease.id.clone(),
             not_before: Millis::default(),
         };
         self.put_off.insert((due, self.arrivals), work);

@@ -11,7 +11,7 @@ use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::types::codes::Code;
 use crate::types::flow::{DoorMessage, JudgedDocument, Receipt, TakenReply, Ticket, UnmatchedDocument};
-use crate::types::ids::{CallPath, Name, ThreadId, TimerId};
+use crate::types::ids::{AttemptId, CallPath, Name, ThreadId, TimerId};
 use crate::types::person::{PersonRequestId, Ruling};
 use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, Seed, StoredDocument};
 use crate::types::record::Record;
@@ -46,15 +46,6 @@ pub enum EventKind {
         /// How: `drain`.
         mode: &'static str,
     },
-    /// A listener's program is ready.
-    Joined(Name),
-    /// A listener's program ended, or does not start.
-    Left {
-        /// The listener.
-        listener: Name,
-        /// The details, in words.
-        words: String,
-    },
     /// A message from outside, judged. `bound` is set if the log already holds this client's key in the
     /// thread that the message names.
     Asked {
@@ -73,8 +64,6 @@ pub enum EventKind {
         /// The view.
         seen: Result<ReadResults, Refusal>,
     },
-    /// A listener's document that belongs to no delivery.
-    Stray(UnmatchedDocument),
     /// An attempt that will get no answer.
     Lost(LostAttempt),
     /// The first attempt for a listener whose attempts are recorded before they are sent.
@@ -99,6 +88,35 @@ pub enum EventKind {
     },
     /// A message from outside has used most of its time, or all of it.
     Elapsed(RunningBudget),
+    /// No person decided in time.
+    Expired {
+        /// The thread.
+        thread: ThreadId,
+        /// The call that waits, or the item that asks.
+        place: CallPath,
+        /// The request.
+        request: PersonRequestId,
+    },
+    /// A listener's document that belongs to no delivery.
+    Stray(UnmatchedDocument),
+    /// News from outside of any call.
+    Noticed(PumpNotice),
+    /// An order of a client.
+    Ordered(ClientOrder),
+}
+
+/// What the pump hears from outside of any call, and records.
+#[derive(Debug)]
+pub enum PumpNotice {
+    /// A listener's program is ready.
+    Joined(Name),
+    /// A listener's program ended, or does not start.
+    Left {
+        /// The listener.
+        listener: Name,
+        /// The details, in words.
+        words: String,
+    },
     /// Requests came without a valid credential, this many since the last report.
     Knocked {
         /// The address they came from.
@@ -110,22 +128,18 @@ pub enum EventKind {
     Broker {
         /// The code of a refusal, or of its death.
         code: Code,
-        /// Who, what and how often.
+        /// Who, what and how often; contains no secret.
         words: String,
     },
     /// So many refusals of one sender were counted and not recorded one by one.
     Throttled(DueReport),
+}
+
+/// An order of a client about something that is in the pump already.
+#[derive(Debug)]
+pub enum ClientOrder {
     /// A person decides about something that waits.
     Ruled(Ruling),
-    /// No person decided in time.
-    Expired {
-        /// The thread.
-        thread: ThreadId,
-        /// The call that waits, or the item that asks.
-        place: CallPath,
-        /// The request.
-        request: PersonRequestId,
-    },
     /// A person pauses or resumes a thread.
     Pause(PauseOrder),
     /// A person ends a thread and everything that is open in it.
@@ -146,6 +160,28 @@ pub enum EventKind {
         /// The thread.
         thread: ThreadId,
     },
+}
+
+impl ClientOrder {
+    /// The asker's ticket, and the client that asks.
+    pub fn asker(&self) -> (Ticket, &Name) {
+        match self {
+            ClientOrder::Ruled(Ruling { ticket, by, .. })
+            | ClientOrder::Pause(PauseOrder { ticket, by, .. })
+            | ClientOrder::Cancel { ticket, by, .. }
+            | ClientOrder::End { ticket, by, .. } => (*ticket, by),
+        }
+    }
+
+    /// The thread that must be in memory. `None` for a decision, because everything that waits for a person is in
+    /// memory, and for a pause of everything.
+    pub fn thread(&self) -> Option<&ThreadId> {
+        match self {
+            ClientOrder::Ruled(_) => None,
+            ClientOrder::Pause(order) => order.thread.as_ref(),
+            ClientOrder::Cancel { thread, .. } | ClientOrder::End { thread, .. } => Some(thread),
+        }
+    }
 }
 
 /// An order to pause or resume a thread.
@@ -175,14 +211,8 @@ pub struct BoundKey {
 /// An attempt that ended without a reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LostAttempt {
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// The turn.
-    pub turn: u32,
     /// The attempt.
-    pub attempt: u32,
+    pub id: AttemptId,
     /// The code of the failure.
     pub code: Code,
     /// The details: exit code, time, last words.
@@ -191,6 +221,13 @@ pub struct LostAttempt {
     pub with_pump: bool,
     /// The request of the call, if a person may have to decide about it.
     pub request: Option<Arc<Record>>,
+}
+
+impl LostAttempt {
+    /// That attempt, without the request of its call.
+    pub fn of(id: &AttemptId, code: Code, words: String, with_pump: bool) -> LostAttempt {
+        LostAttempt { id: id.clone(), code, words, with_pump, request: None }
+    }
 }
 
 /// What a decision causes once its facts are on disk.
@@ -293,14 +330,8 @@ pub struct JournalRecall {
 pub struct ReadyTurn {
     /// The listener.
     pub listener: Name,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// The turn.
-    pub turn: u32,
     /// The attempt.
-    pub attempt: u32,
+    pub id: AttemptId,
     /// Not before this moment.
     pub not_before: Millis,
 }

@@ -4,7 +4,7 @@ use super::decision_builder::{DecisionBuilder, first_top_call};
 use super::event::{Decision, Effect, ReadyTurn};
 use super::state::CallState;
 use super::{timers, wall};
-use crate::types::ids::{CallPath, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, ThreadId};
 
 /// Ends the decision: a touched call may go out if its due turn has changed.
 pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
@@ -45,10 +45,7 @@ fn newly_ready(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> O
     let before = d.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
     (before != Some((call.stand(), call.attempts))).then(|| ReadyTurn {
         listener: call.listener.clone(),
-        thread: thread.clone(),
-        call: path.clone(),
-        turn,
-        attempt,
+        id: AttemptId { thread: thread.clone(), call: path.clone(), turn, attempt },
         not_before: call.not_before,
     })
 }

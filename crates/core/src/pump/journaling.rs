@@ -37,7 +37,7 @@ pub(super) fn entry(
         Err(refused) => return refuse(d, turn, lease, id, refused),
     };
     let Some(call) = d.call(turn.thread, turn.path) else { return };
-    let label = EntryLabel { id, delivery: None, attempt: Some(lease.attempt) };
+    let label = EntryLabel { id, delivery: None, attempt: Some(lease.id.attempt) };
     let body: Arc<[u8]> = Arc::from(entry.document(label));
     let refusal = match call.journal.entry(id) {
         Some(known) if known.body == Digest::of(&body) => return confirm(d, turn, lease, id),

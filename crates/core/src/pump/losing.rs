@@ -11,9 +11,7 @@ use crate::types::limits;
 
 /// An attempt ended without a reply. If the attempt is no longer due, an earlier event has settled it.
 pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
-    let Some(call) = d.call(&lost.thread, &lost.call).filter(|c| c.is_due(lost.turn, lost.attempt)) else {
-        return;
-    };
+    let Some(call) = d.due_call(&lost.id) else { return };
     let listener = d.listener(call.config, &call.listener);
     let begun = begun(call);
     // An exit code is a known outcome, unless the attempt had begun a model call that may have been paid.
@@ -34,10 +32,10 @@ pub(super) fn lost(d: &mut DecisionBuilder<'_>, lost: &LostAttempt) {
     // Another attempt does not help if the addressee is missing or the thread cannot be read.
     let hopeless = matches!(lost.code, Code::Unavailable | Code::DamagedThread);
     if let Some(request) = lost.request.as_deref().filter(|_| asks && !known && !hopeless) {
-        return approving::hold_for_attempt(d, (&lost.thread, &lost.call), request, &failing);
+        return approving::hold_for_attempt(d, (&lost.id.thread, &lost.id.call), request, &failing);
     }
     let more = may_retry && !hopeless && is_left;
-    failed(d, &lost.thread, &lost.call, &failing, more, lost.with_pump);
+    failed(d, &lost.id.thread, &lost.id.call, &failing, more, lost.with_pump);
 }
 
 fn failing(lost: &LostAttempt, begun: Option<u64>) -> PumpFailure {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::ids::{CallPath, MessageId, Name, ThreadId};
+use crate::types::ids::{AttemptId, CallPath, MessageId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LeaseToken, LogFault, LogReader, Position};
 use crate::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
@@ -54,14 +54,8 @@ impl RecentReplies {
 pub struct RepliedDelivery {
     /// The listener that replied.
     pub listener: Name,
-    /// The thread.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// The turn.
-    pub turn: u32,
-    /// The attempt.
-    pub attempt: u32,
+    /// The attempt that it replied to.
+    pub id: AttemptId,
 }
 
 /// A turn of a call.
@@ -116,7 +110,10 @@ pub fn on_record(reader: &dyn LogReader, last: Position) -> Result<Vec<RepliedDe
             look_back(reader, &place, cause, seq, &mut left)?
         };
         let (thread, call, turn) = place;
-        found.extend(attempt.map(|attempt| RepliedDelivery { listener, thread, call, turn, attempt }));
+        found.extend(
+            attempt
+                .map(|attempt| RepliedDelivery { listener, id: AttemptId { thread, call, turn, attempt } }),
+        );
     }
     // A map has no order, and the order of forgetting must not depend on how the map stores its elements.
     found.sort_unstable();
@@ -136,8 +133,8 @@ impl Newest {
                 if mark == Some(RecordCode::Code(Code::ListenerFailed))
                     && let (Some(listener), Some(before)) = (h.to.clone(), attempt.number.checked_sub(1))
                 {
-                    let thread = h.thread.clone();
-                    self.failed.push(RepliedDelivery { listener, thread, call, turn, attempt: before });
+                    let id = AttemptId { thread: h.thread.clone(), call, turn, attempt: before };
+                    self.failed.push(RepliedDelivery { listener, id });
                 }
             }
             (RecordKind::Outcome, Some(RecordCode::DeadLetter), Some(turn)) => {

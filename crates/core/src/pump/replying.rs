@@ -39,16 +39,15 @@ pub(super) fn replied(
     seen: Option<&Result<ReadResults, Refusal>>,
 ) {
     let JudgedDocument { lease, said, claimed, ticket } = judged;
-    let Some(call) = d.call(&lease.thread, &lease.call).filter(|c| c.is_due(lease.turn, lease.attempt))
-    else {
+    let Some(call) = d.due_call(&lease.id) else {
         return stale(d, &lease, said, ticket);
     };
     let (own_attempt, begun) = (call.own_attempt(), failing::begun(call));
     let ended = call.children.iter().filter(|child| child.ended.is_some());
     let turn = Turn {
-        thread: &lease.thread,
-        path: &lease.call,
-        number: lease.turn,
+        thread: &lease.id.thread,
+        path: &lease.id.call,
+        number: lease.id.turn,
         sender: call.listener.clone(),
         caller: call.caller.clone(),
         config: call.config,
@@ -200,7 +199,7 @@ fn stale(d: &mut DecisionBuilder<'_>, lease: &Lease, said: JudgedContent, ticket
         _ => None,
     };
     let refused = Refused { refusal, kept };
-    let refusal = refuse_outside_calls(d, Some(&lease.thread), &lease.listener, refused);
+    let refusal = refuse_outside_calls(d, Some(&lease.id.thread), &lease.listener, refused);
     if let Some(id) = waits {
         let body = core_payload::system_error(&refusal);
         journaling::answer(d, &lease.listener, lease.token.0.to_string(), id, Some(&body));
@@ -213,10 +212,10 @@ fn over(lease: &Lease, asks: bool) -> Refusal {
     let words = format!(
         "{}{} of thread {}, turn {}, attempt {}, which is over",
         if asks { "this is for call " } else { "the reply is for call " },
-        lease.call.as_str(),
-        lease.thread.as_str(),
-        lease.turn,
-        lease.attempt
+        lease.id.call.as_str(),
+        lease.id.thread.as_str(),
+        lease.id.turn,
+        lease.id.attempt
     );
     Refusal::new(Code::StaleLease, words).fixed_by(admit::NEWEST)
 }

@@ -23,7 +23,7 @@ use super::wall::RunningBudgets;
 use crate::rules::loops::LoopMemory;
 use crate::types::budget::Ceiling;
 use crate::types::composition::{Composition, Listener};
-use crate::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
+use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::types::ports::FoldRow;
 use crate::types::primitive::TimerPace;
 use crate::types::record::head_zero;
@@ -510,5 +510,10 @@ impl PumpState {
     /// A thread in memory.
     pub fn thread(&self, id: &ThreadId) -> Option<&Thread> {
         self.threads.get(id)
+    }
+
+    /// The call of that attempt, if that attempt is due.
+    pub fn due_call(&self, id: &AttemptId) -> Option<&Call> {
+        self.thread(&id.thread)?.calls.get(&id.call).filter(|call| call.is_due(id.turn, id.attempt))
     }
 }

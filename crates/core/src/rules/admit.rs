@@ -197,7 +197,7 @@ fn judge_item(door: &mut Door<'_>, lease: &Lease, item: reply::Item, speech: &Ar
             return JudgedItem::Refused(Refused { refusal, kept });
         }
     };
-    if let Some(thread) = item.thread.filter(|thread| thread != lease.thread.as_str()) {
+    if let Some(thread) = item.thread.filter(|thread| thread != lease.id.thread.as_str()) {
         let bytes = payload.bytes().clone();
         let judged = admit_item(door, item.to.as_deref(), payload);
         return JudgedItem::ForThread { thread, payload: bytes, judged: Box::new(judged) };

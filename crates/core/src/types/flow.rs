@@ -10,7 +10,7 @@ use systole_wire::payload::Payload;
 
 use super::codes::Code;
 use super::composition::{GatherRule, SchemaId};
-use super::ids::{CallPath, Digest, Key, Name, ThreadId};
+use super::ids::{AttemptId, Digest, Key, Name, ThreadId};
 use super::refusal::Refusal;
 
 /// A judge's statement that a payload fits a schema. Only a `Judge` makes one.
@@ -273,14 +273,8 @@ pub struct Lease {
     pub token: LeaseToken,
     /// The listener.
     pub listener: Name,
-    /// The thread of the call.
-    pub thread: ThreadId,
-    /// The call.
-    pub call: CallPath,
-    /// Its turn.
-    pub turn: u32,
-    /// The number of the attempt at that turn.
-    pub attempt: u32,
+    /// The attempt.
+    pub id: AttemptId,
     /// The configuration the call began with.
     pub config: Digest,
 }

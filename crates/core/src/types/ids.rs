@@ -425,6 +425,19 @@ impl fmt::Debug for MessageId {
     }
 }
 
+/// One attempt at one turn of a call.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct AttemptId {
+    /// The thread of the call.
+    pub thread: ThreadId,
+    /// The call.
+    pub call: CallPath,
+    /// Its turn, from 1.
+    pub turn: u32,
+    /// The number of the attempt at that turn, from 1.
+    pub attempt: u32,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

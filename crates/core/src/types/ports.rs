@@ -12,7 +12,7 @@ use systole_wire::{DocumentLimits, Fault};
 pub use super::flow::{Lease, LeaseToken};
 
 use super::codes::Code;
-use super::ids::{Digest, Key, Name, ThreadId};
+use super::ids::{AttemptId, Digest, Key, Name, ThreadId};
 use super::record::Record;
 use super::time::Millis;
 
@@ -399,7 +399,7 @@ pub trait Leases: Send + Sync {
 /// Makes unguessable tokens and marks.
 pub trait TokenMaker: Send + Sync {
     /// The token of an attempt. The same attempt always gets the same token, also after a restart.
-    fn token(&self, thread: &ThreadId, call: &super::ids::CallPath, turn: u32, attempt: u32) -> LeaseToken;
+    fn token(&self, id: &AttemptId) -> LeaseToken;
     /// The mark of a call. The same call always gets the same mark, also after a restart.
     fn mark(&self, thread: &ThreadId, call: &super::ids::CallPath) -> CallMark;
 }

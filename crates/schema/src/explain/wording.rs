@@ -3,9 +3,7 @@
 //! A declaration comes in and its description goes out; an element comes in and its bytes, or a copy
 //! with another start tag, go out. It does not decide what is wrong.
 
-use quick_xml::XmlVersion;
 use quick_xml::events::{BytesStart, Event};
-use quick_xml::reader::Reader;
 use quick_xml::writer::Writer;
 
 use crate::explain::{Role, describe};
@@ -163,15 +161,7 @@ impl<'p> Source<'p> {
 
     /// The attributes of a start tag as written, including namespace declarations.
     pub(crate) fn head_attributes(&self, element: &Element) -> Vec<(String, String)> {
-        let mut reader = Reader::from_str(self.head(element));
-        let (Ok(Event::Start(start)) | Ok(Event::Empty(start))) = reader.read_event() else {
-            return Vec::new();
-        };
-        let value = |a: &quick_xml::events::attributes::Attribute<'_>| {
-            a.normalized_value(XmlVersion::Explicit1_0).ok().map(|v| v.into_owned())
-        };
-        let attributes = start.attributes().flatten();
-        attributes.filter_map(|a| Some((a.key.into_inner().to_owned(), value(&a)?))).collect()
+        tree::head_attributes(self.head(element))
     }
 
     /// A copy of a short element with its attributes edited.

@@ -2,7 +2,7 @@
 //!
 //! A parsed pattern comes in, text goes out. The two dialects differ in the meaning of `\d`, `\s`, `\w` and `.`, in
 //! subtraction, and in that an XSD pattern matches the whole value. The output spells all of this out. Both take
-//! letters from Unicode, though not from the same edition; `\i` and `\c` are approximated.
+//! letters and digits from Unicode, though not from the same edition; `\i` and `\c` are approximated.
 
 use crate::judge::automaton::{Class, Member};
 use crate::judge::pattern::Tree;

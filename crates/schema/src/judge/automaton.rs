@@ -2,6 +2,8 @@
 //!
 //! A program of steps comes in from the pattern reader; yes or no, or a sample value, goes out.
 
+use super::classes;
+
 /// Longest sample to search for.
 const SAMPLE: usize = 256;
 
@@ -27,21 +29,14 @@ pub(crate) enum Member {
 
 impl Member {
     fn has(self, c: char) -> bool {
-        let name_start = |c: char| c == ':' || c == '_' || c.is_alphabetic();
         match self {
             Self::Char(only) => c == only,
             Self::Range(low, high) => (low..=high).contains(&c),
-            Self::Digit { negated } => c.is_numeric() != negated,
+            Self::Digit { negated } => classes::is_digit(c) != negated,
             Self::Space { negated } => matches!(c, ' ' | '\t' | '\n' | '\r') != negated,
-            // In XSD every character that is not punctuation, separator or other is a word character.
-            Self::Word { negated } => {
-                let symbol = matches!(c, '$' | '+' | '<' | '=' | '>' | '^' | '`' | '|' | '~');
-                (c.is_alphanumeric() || symbol) != negated
-            }
-            Self::NameStart { negated } => name_start(c) != negated,
-            Self::NameChar { negated } => {
-                (name_start(c) || c.is_numeric() || matches!(c, '-' | '.' | '\u{b7}')) != negated
-            }
+            Self::Word { negated } => classes::is_word(c) != negated,
+            Self::NameStart { negated } => classes::is_name_start(c) != negated,
+            Self::NameChar { negated } => classes::is_name_char(c) != negated,
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::cmp::Ordering;
 
 use crate::judge::calendar;
+use crate::judge::classes::{is_name_char, is_name_start};
 use crate::judge::uri;
 
 /// How white space is normalized before a value is judged.
@@ -208,14 +209,6 @@ impl Builtin {
             _ => value.chars().count(),
         }
     }
-}
-
-fn is_name_start(c: char) -> bool {
-    c == ':' || c == '_' || c.is_alphabetic()
-}
-
-fn is_name_char(c: char) -> bool {
-    is_name_start(c) || matches!(c, '-' | '.' | '\u{b7}') || c.is_numeric()
 }
 
 fn is_name(value: &str) -> bool {

@@ -6,6 +6,7 @@ pub(crate) mod automaton;
 pub(crate) mod builtin;
 pub(crate) mod calendar;
 pub(crate) mod check_value;
+pub(crate) mod classes;
 pub(crate) mod content;
 pub(crate) mod pattern;
 pub(crate) mod positions;

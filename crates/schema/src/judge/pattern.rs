@@ -402,6 +402,20 @@ mod tests {
     }
 
     #[test]
+    fn classes_of_characters_are_those_of_libxml2() {
+        for (class, inside, outside) in [
+            (r"\d", "07٣८", "½Ⅷ①²a"),
+            (r"\w", "a7©€😀½$+", "_-·. \u{a0}\u{2028}"),
+            (r"\i", ":_aé中", "-7ªー"),
+            (r"\c", ":_a-.·7ー", "²½ "),
+        ] {
+            let pattern = Pattern::read(class).expect(class);
+            inside.chars().for_each(|c| assert!(pattern.matches(&c.to_string()), "{class} takes {c:?}"));
+            outside.chars().for_each(|c| assert!(!pattern.matches(&c.to_string()), "{class} refuses {c:?}"));
+        }
+    }
+
+    #[test]
     fn a_hostile_pattern_is_refused_and_a_hostile_value_is_cheap() {
         for bad in
             ["(", "[a", "a{2,1}", "a{99999}", "(a{100}){100}", r"\p{L}", "*", "[z-a]", r"\q", "a{", ")"]

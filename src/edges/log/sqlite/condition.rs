@@ -5,7 +5,7 @@ use std::path::Path;
 use super::layout::{LogFileKind, beside};
 use super::lock::Lock;
 use super::log_file::{canonical, look};
-use super::loss::{end_at, missing};
+use super::loss::{end_at, missing, settled};
 use super::pool::{Manner, connect};
 use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
@@ -31,12 +31,9 @@ pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
     if look(&path)? == LogFileKind::Copy {
         return Ok(condition);
     }
-    // The tip comes first, and the lock after the header: what a writer does between two looks must not look like
-    // loss.
+    // The tip comes first: what a writer does between two looks must not look like loss.
     let found = tip::find(&path)?;
-    let header = wal::look(&path)?;
-    let is_running = Lock::is_held(&path)?;
-    let wal = if is_running { Wal::Sound } else { header };
+    let (wal, is_running) = settled(|| wal::look(&path), || Lock::is_held(&path))?;
     let manner = match (is_running, wal) {
         (true, _) => Manner::Live,
         (false, Wal::Corrupt) => Manner::Alone,

@@ -176,10 +176,31 @@ pub(super) fn missing(
     Ok(Some(Gone(gone, why)))
 }
 
+/// The header of the write-ahead log, and whether a process writes to the log. A writer that begins or ends between
+/// two looks can leave half a header in one of them. So the header counts if it is the same before and after the lock
+/// was found free.
+pub(super) fn settled(
+    mut look: impl FnMut() -> Result<Wal, LogFault>,
+    mut is_held: impl FnMut() -> Result<bool, LogFault>,
+) -> Result<(Wal, bool), LogFault> {
+    let mut before = look()?;
+    loop {
+        if is_held()? {
+            return Ok((Wal::Sound, true));
+        }
+        let after = look()?;
+        if after == before {
+            return Ok((after, false));
+        }
+        before = after;
+    }
+}
+
 /// Refuses a log whose write-ahead log cannot be read, if no process writes to it.
 pub(super) fn refuse_unreadable(path: &Path, kind: LogFileKind) -> Result<(), LogFault> {
-    // While a writer runs, the header may be half written when it is read.
-    if wal::look(path)? != Wal::Corrupt || Lock::is_held(path)? || wal::look(path)? != Wal::Corrupt {
+    let look = || wal::look(path);
+    // If the header is sound, no lock is taken: an organism that starts at that moment would have to wait.
+    if look()? != Wal::Corrupt || settled(look, || Lock::is_held(path))?.0 != Wal::Corrupt {
         return Ok(());
     }
     let (connection, last) = verify_tail(path, Manner::Alone)?;
@@ -187,4 +208,22 @@ pub(super) fn refuse_unreadable(path: &Path, kind: LogFileKind) -> Result<(), Lo
     let found = tip::find(path)?;
     let gone = missing(Some(&connection), path, end, found, Wal::Corrupt)?;
     gone.map_or(Ok(()), |gone| Err(gone.fault(path, kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Wal, settled};
+
+    #[test]
+    fn a_header_that_was_half_written_is_looked_at_again() {
+        let seen = |looks: &[Wal], locks: &[bool]| {
+            let (mut looks, mut locks) = (looks.iter().copied(), locks.iter().copied());
+            settled(|| Ok(looks.next().unwrap()), || Ok(locks.next().unwrap())).unwrap()
+        };
+        // A writer ended after the first look.
+        assert_eq!(seen(&[Wal::Corrupt, Wal::Sound, Wal::Sound], &[false, false]), (Wal::Sound, false));
+        // One began after the lock was found free.
+        assert_eq!(seen(&[Wal::Empty, Wal::Corrupt], &[false, true]), (Wal::Sound, true));
+        assert_eq!(seen(&[Wal::Corrupt, Wal::Corrupt], &[false]), (Wal::Corrupt, false));
+    }
 }

@@ -280,7 +280,7 @@ impl Troupe {
         self.deliveries += 1;
         let lease = &delivery.lease;
         let body = delivery.envelope.payload.bytes();
-        let place = (lease.thread.clone(), lease.call.clone());
+        let place = (lease.id.thread.clone(), lease.id.call.clone());
         let conversation = self.conversations.entry(place).or_default();
         if let Some(token) = cast::tokens(body).next() {
             token.clone_into(&mut conversation.token);
@@ -296,7 +296,7 @@ impl Troupe {
             children: &conversation.children,
             fired: cast::fired(body).map(str::to_owned).collect(),
             is_brief,
-            may_ask: !is_brief && lease.thread.depth() + lease.call.depth() < deepest,
+            may_ask: !is_brief && lease.id.thread.depth() + lease.id.call.depth() < deepest,
             numbers: &mut self.numbers,
         };
         let end = if !is_brief && dice.permille(weather.unruly) {

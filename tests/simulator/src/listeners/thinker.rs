@@ -21,7 +21,7 @@ const PEERS: [&str; 8] = [
 const LABELS: [Option<&str>; 4] = [Some("heat"), Some("light"), None, None];
 
 pub(super) fn thinks(cue: &mut Cue<'_>, dice: &mut SeededDice) -> End {
-    let turn = u64::from(cue.delivery.lease.turn);
+    let turn = u64::from(cue.delivery.lease.id.turn);
     if cue.is_brief && turn == 1 && !cue.fired.is_empty() {
         let timers = cue.fired.iter().map(|id| Cue::primitive(primitives::no_timer(id)));
         return End::Speaks(Speech::Items(timers.flatten().collect()));

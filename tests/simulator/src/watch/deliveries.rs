@@ -31,7 +31,7 @@ pub(crate) struct Deliveries {
 }
 
 fn turn_of(lease: &Lease) -> Turn {
-    (lease.thread.clone(), lease.call.clone(), lease.turn)
+    (lease.id.thread.clone(), lease.id.call.clone(), lease.id.turn)
 }
 
 impl Deliveries {
@@ -66,8 +66,8 @@ impl Deliveries {
         let lease = &delivery.lease;
         let token = &lease.token.0;
         let mut wrong = Vec::new();
-        let call = on_disk.and_then(|thread| thread.calls.get(&lease.call));
-        if !call.is_some_and(|call| call.is_due(lease.turn, lease.attempt)) {
+        let call = on_disk.and_then(|thread| thread.calls.get(&lease.id.call));
+        if !call.is_some_and(|call| call.is_due(lease.id.turn, lease.id.attempt)) {
             wrong.push(("recorded", format!("{token} goes out, and on disk it is not due")));
         }
         if !self.handed.insert(lease.token.clone()) {
@@ -97,7 +97,7 @@ impl Deliveries {
     }
 
     fn one_conversation(&mut self, lease: &Lease, body: &[u8]) -> Option<(&'static str, String)> {
-        let place = (lease.thread.clone(), lease.call.clone());
+        let place = (lease.id.thread.clone(), lease.id.call.clone());
         for token in cast::tokens(body) {
             let own = self.tokens.entry(place.clone()).or_insert_with(|| token.to_owned());
             if own != token {
@@ -107,7 +107,7 @@ impl Deliveries {
         }
         // Recalled text may belong to an earlier call of the same thread.
         let is_known = |token: &str| {
-            self.tokens.iter().any(|((thread, _), own)| *thread == lease.thread && own == token)
+            self.tokens.iter().any(|((thread, _), own)| *thread == lease.id.thread && own == token)
         };
         let strange = cast::recalled_tokens(body).find(|token| !is_known(token))?;
         Some(("conversation", format!("{} recalls {strange}, which is of another thread", lease.token.0)))

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use sha2::Digest as _;
 
 use systole_core::pump::engine::PumpInput;
+use systole_core::pump::event::PumpNotice;
 use systole_core::pump::pausing::halted;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::OnUnknown;
 use systole_core::types::flow::{JudgedDocument, PayloadKind, Receipt, Refused, Ticket, UnmatchedDocument};
-use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ids::{AttemptId, Key, Name, ThreadId};
 use systole_core::types::ports::{
     CallBack, Delivery, Lease, LeaseToken, Leases as _, LogReader as _, Position,
 };
@@ -45,9 +46,9 @@ impl World {
         let listener = cast::name(cast::TOOL);
         let source = std::net::IpAddr::from([127, 0, 0, 1]);
         let input = match self.throws.network.below(4) {
-            0 => PumpInput::Joined(listener),
-            1 => PumpInput::Left { listener, words: "exited 1".to_owned() },
-            2 => PumpInput::Knocked { source, count: 3 },
+            0 => PumpInput::Noticed(PumpNotice::Joined(listener)),
+            1 => PumpInput::Noticed(PumpNotice::Left { listener, words: "exited 1".to_owned() }),
+            2 => PumpInput::Noticed(PumpNotice::Knocked { source, count: 3 }),
             _ => {
                 self.count("threads of the program that fell");
                 PumpInput::Fallen { who: "a judge".to_owned() }
@@ -130,7 +131,7 @@ impl World {
     fn handed(&mut self, delivery: &Delivery) {
         self.count("deliveries");
         let lease = &delivery.lease;
-        let on_disk = self.folds.durable().get(&lease.thread);
+        let on_disk = self.folds.durable().get(&lease.id.thread);
         let seated = self.current.listener(&lease.listener);
         let page = self.compositions.iter().find(|page| page.hash == lease.config);
         let pinned = page.and_then(|page| page.listener(&lease.listener));
@@ -138,7 +139,7 @@ impl World {
         // A delivery that was recorded before it is sent already counts as out.
         let is_promised = pinned.is_some_and(|l| l.on_unknown != OnUnknown::Retry);
         wrong.into_iter().for_each(|(rule, words)| self.find(rule, words));
-        let halted = halted(|id| self.folds.durable().get(id), &lease.thread);
+        let halted = halted(|id| self.folds.durable().get(id), &lease.id.thread);
         if let Some((by, _)) = halted.filter(|_| !is_promised) {
             self.find("paused", format!("{} goes out, and {by} is paused on disk", lease.token.0));
         }
@@ -250,7 +251,8 @@ impl World {
             self.deliveries.failed_openly(&known);
         }
         if self.plant == Some(Plant::ReplyTwice) && is_last && !was_running {
-            known = Arc::new(Lease { turn: known.turn + 1, attempt: 1, ..(*known).clone() });
+            let id = AttemptId { turn: known.id.turn + 1, attempt: 1, ..known.id.clone() };
+            known = Arc::new(Lease { id, ..(*known).clone() });
         }
         self.input(PumpInput::Judged(JudgedDocument {
             lease: known,

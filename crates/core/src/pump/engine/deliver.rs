@@ -10,7 +10,7 @@ use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
-use crate::types::ids::ThreadId;
+use crate::types::ids::{AttemptId, ThreadId};
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
 
@@ -102,11 +102,8 @@ impl Engine {
             }
             let work = ReadyTurn {
                 listener: call.listener.clone(),
-                turn: call.settled + 1,
-                attempt: call.attempts.max(1),
                 not_before: call.not_before,
-                thread,
-                call: path,
+                id: AttemptId { turn: call.settled + 1, attempt: call.attempts.max(1), thread, call: path },
             };
             self.ready(work);
         }
@@ -115,7 +112,8 @@ impl Engine {
 
     pub(super) fn ready(&mut self, work: ReadyTurn) {
         // Both sets are almost always empty, and a delivery must not pay for them.
-        if !self.reserved.is_empty() && self.reserved.remove(&(work.thread.clone(), work.call.clone())) {
+        if !self.reserved.is_empty() && self.reserved.remove(&(work.id.thread.clone(), work.id.call.clone()))
+        {
             // This also happens while the organism stops: the attempt is on record, so it already counts as
             // out.
             return self.send(&work, None);
@@ -123,13 +121,14 @@ impl Engine {
         let (wall, now) = (self.now(), self.ticks());
         // A pause is counted from now on, and is never longer than the listener's longest pause, even if the
         // clock that recorded its end was set.
-        let config = self.state.thread(&work.thread).and_then(|t| t.calls.get(&work.call)).map(|c| c.config);
+        let config =
+            self.state.thread(&work.id.thread).and_then(|t| t.calls.get(&work.id.call)).map(|c| c.config);
         let listener = config.and_then(|config| self.state.book.listener(config, &work.listener));
         let longest_ms = listener.map_or(0, |l| l.retry.longest_ms);
         let due = now.plus(work.not_before.since(wall).min(longest_ms));
         if let Err(work) = self.dispatch_queue.take(work, due, now) {
             let words = format!("{} is not part of the running organism", work.listener.as_str());
-            self.attempt_lost(lost(&work, Code::Unavailable, words, false));
+            self.attempt_lost(LostAttempt::of(&work.id, Code::Unavailable, words, false));
         }
     }
 
@@ -141,16 +140,13 @@ impl Engine {
         let now = self.ticks();
         loop {
             let state = &self.state;
-            let due = |work: &ReadyTurn| {
-                let call = state.thread(&work.thread).and_then(|t| t.calls.get(&work.call));
-                call.is_some_and(|c| c.is_due(work.turn, work.attempt))
-            };
+            let due = |work: &ReadyTurn| state.due_call(&work.id).is_some();
             // Work that could not be begun goes before work that waits: it has its slot.
             let Some(work) = self.dispatch_queue.again(now).or_else(|| self.dispatch_queue.next(now, due))
             else {
                 break;
             };
-            if self.is_paused(&work.thread) {
+            if self.is_paused(&work.id.thread) {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
             } else {
@@ -165,40 +161,35 @@ impl Engine {
         if self.ended {
             return self.dispatch_queue.unused(&work.listener);
         }
-        if !self.suspects.is_empty() && self.suspects.remove(&(work.thread.clone(), work.call.clone())) {
+        if !self.suspects.is_empty() && self.suspects.remove(&(work.id.thread.clone(), work.id.call.clone()))
+        {
             return self.send_under_new_number(work);
         }
-        let thread = self.state.thread(&work.thread);
-        let Some((thread, call)) = thread.and_then(|t| Some((t, t.calls.get(&work.call)?))) else {
+        let thread = self.state.thread(&work.id.thread);
+        let Some((thread, call)) = thread.zip(self.state.due_call(&work.id)) else {
             return self.dispatch_queue.unused(&work.listener);
         };
-        if !call.is_due(work.turn, work.attempt) {
-            return self.dispatch_queue.unused(&work.listener);
-        }
         let Some(listener) = self.state.book.listener(call.config, &work.listener) else {
             let words = "the configuration of this call has no such listener";
             return self.undeliverable(work, Code::Unavailable, words);
         };
         if listener.on_unknown != OnUnknown::Retry && call.attempts == 0 {
-            let (thread, call, turn) = (work.thread.clone(), work.call.clone(), work.turn);
+            let AttemptId { thread, call, turn, .. } = work.id.clone();
             self.reserved.insert((thread.clone(), call.clone()));
             return self.happened(EventKind::Sending { thread, call, turn });
         }
         let deadline = self.now().plus(listener.timeout_ms);
         let lease = Arc::new(Lease {
-            token: self.ports.tokens.token(&work.thread, &work.call, work.turn, work.attempt),
+            token: self.ports.tokens.token(&work.id),
             listener: work.listener.clone(),
-            thread: work.thread.clone(),
-            call: work.call.clone(),
-            turn: work.turn,
-            attempt: work.attempt,
+            id: work.id.clone(),
             config: call.config,
         });
         let found = |seq| match looked {
             Some(records) => records.get(&seq).cloned(),
-            None => self.fresh.get(&work.thread, seq),
+            None => self.fresh.get(&work.id.thread, seq),
         };
-        match compose::envelope(thread, &work.call, call, &lease, deadline, found) {
+        match compose::envelope(thread, &work.id.call, call, &lease, deadline, found) {
             Some(envelope) => {
                 // Over a broker, the carrier watches for signs of life.
                 let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
@@ -223,12 +214,12 @@ impl Engine {
     /// Records that the delivery may have been out when the pump stopped. The next attempt keeps the slot, so
     /// its delivery goes out as soon as the record is on disk.
     fn send_under_new_number(&mut self, work: &ReadyTurn) {
-        let key = (work.thread.clone(), work.call.clone());
+        let key = (work.id.thread.clone(), work.id.call.clone());
         self.reserved.insert(key.clone());
         let words = "the pump stopped while the delivery may have been out".to_owned();
-        self.attempt_lost(lost(work, Code::ListenerLost, words, true));
-        let call = self.state.thread(&work.thread).and_then(|thread| thread.calls.get(&work.call));
-        if !call.is_some_and(|call| call.is_due(work.turn, work.attempt + 1)) {
+        self.attempt_lost(LostAttempt::of(&work.id, Code::ListenerLost, words, true));
+        let next = AttemptId { attempt: work.id.attempt + 1, ..work.id.clone() };
+        if self.state.due_call(&next).is_none() {
             // The call ended, or a person is asked first.
             self.reserved.remove(&key);
             self.dispatch_queue.unused(&work.listener);
@@ -238,19 +229,6 @@ impl Engine {
     /// Gives the slot back and closes the call, because records that it would show are damaged or missing.
     pub(super) fn undeliverable(&mut self, work: &ReadyTurn, code: Code, words: &str) {
         self.dispatch_queue.unused(&work.listener);
-        self.attempt_lost(lost(work, code, words.to_owned(), false));
-    }
-}
-
-fn lost(work: &ReadyTurn, code: Code, words: String, with_pump: bool) -> LostAttempt {
-    LostAttempt {
-        thread: work.thread.clone(),
-        call: work.call.clone(),
-        turn: work.turn,
-        attempt: work.attempt,
-        code,
-        words,
-        with_pump,
-        request: None,
+        self.attempt_lost(LostAttempt::of(&work.id, code, words.to_owned(), false));
     }
 }

@@ -57,14 +57,14 @@ impl Engine {
     /// up first, because the decision names the payload by its hash.
     pub(super) fn attempt_lost(&mut self, lost: LostAttempt) {
         let Some(seq) = self.shown_to_a_person(&lost) else { return self.happened(EventKind::Lost(lost)) };
-        match self.fresh.get(&lost.thread, seq) {
+        match self.fresh.get(&lost.id.thread, seq) {
             Some(request) => self.happened(EventKind::Lost(LostAttempt { request: Some(request), ..lost })),
             None => self.lookups.push_back(Lookup::Request { lost, seq }),
         }
     }
 
     fn shown_to_a_person(&self, lost: &LostAttempt) -> Option<u64> {
-        let call = self.state.thread(&lost.thread)?.calls.get(&lost.call)?;
+        let call = self.state.thread(&lost.id.thread)?.calls.get(&lost.id.call)?;
         let listener = self.state.book.listener(call.config, &call.listener)?;
         (listener.on_unknown == OnUnknown::Ask).then_some(call.request)
     }

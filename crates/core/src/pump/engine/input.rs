@@ -3,16 +3,14 @@
 use systole_wire::ask::PumpQuestion;
 
 use super::{Engine, LogAnswer, Lookup, WriteReport};
-use crate::pump::buckets::DueReport;
-use crate::pump::event::{BoundKey, EventKind, LostAttempt, PauseOrder};
+use crate::pump::event::{BoundKey, ClientOrder, EventKind, LostAttempt, PumpNotice};
 use crate::pump::wheel::DueTimer;
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, Ticket, UnmatchedDocument};
+use crate::types::flow::{DoorMessage, JudgedContent, JudgedDocument, Refused, UnmatchedDocument};
 use crate::types::ids::{Name, ThreadId};
 use crate::types::limits;
-use crate::types::person::Ruling;
-use crate::types::ports::{CallBack, Lease, LeaseToken, PumpStep};
+use crate::types::ports::{CallBack, LeaseToken, PumpStep};
 use crate::types::refusal::Refusal;
 use crate::types::time::{Millis, spoken};
 
@@ -44,53 +42,10 @@ pub enum PumpInput {
         /// The delivery.
         token: LeaseToken,
     },
-    /// A listener is ready.
-    Joined(Name),
-    /// A listener's program ended or does not start.
-    Left {
-        /// The listener.
-        listener: Name,
-        /// The details, in words.
-        words: String,
-    },
-    /// A person decides about something that waits.
-    Ruled(Ruling),
-    /// A person pauses or resumes a thread.
-    Pause(PauseOrder),
-    /// A person ends a thread and everything that is open in it.
-    Cancel {
-        /// The asker's ticket.
-        ticket: Ticket,
-        /// The client that asks.
-        by: Name,
-        /// The thread.
-        thread: ThreadId,
-    },
-    /// A person ends a root at rest.
-    End {
-        /// The asker's ticket.
-        ticket: Ticket,
-        /// The client that asks.
-        by: Name,
-        /// The thread.
-        thread: ThreadId,
-    },
-    /// Requests came without a valid credential, this many since the last report.
-    Knocked {
-        /// The address they came from.
-        source: std::net::IpAddr,
-        /// The count.
-        count: u64,
-    },
-    /// The broker refused something, or died.
-    Broker {
-        /// The code of a refusal, or of its death.
-        code: Code,
-        /// Who, what and how often; contains no secret.
-        words: String,
-    },
-    /// Counted refusals, while the pump asks the log for the thread they belong to.
-    Throttled(DueReport),
+    /// News from outside of any call. Counted refusals wait here while the pump asks the log for their thread.
+    Noticed(PumpNotice),
+    /// An order of a client.
+    Ordered(ClientOrder),
     /// A timer that is due, while the pump asks the log for its note.
     Ripe(DueTimer),
     /// The answer of the log.
@@ -128,17 +83,10 @@ impl Engine {
             PumpInput::Asked(asked) => self.asked(asked, None),
             PumpInput::Judged(judged) => self.judged(judged),
             PumpInput::Stray(stray) => self.happened(EventKind::Stray(stray)),
+            PumpInput::Noticed(notice) => self.happened(EventKind::Noticed(notice)),
+            PumpInput::Ordered(order) => self.order(order),
             PumpInput::Gone { token, code, words } => self.gone(&token, code, words),
             PumpInput::NotNow { token } => self.dispatch_queue.put_off(&token, self.ticks().plus(NOT_NOW_MS)),
-            PumpInput::Joined(listener) => self.happened(EventKind::Joined(listener)),
-            PumpInput::Left { listener, words } => self.happened(EventKind::Left { listener, words }),
-            PumpInput::Cancel { ticket, by, thread } => self.cancel(ticket, by, thread),
-            PumpInput::End { ticket, by, thread } => self.end(ticket, by, thread),
-            PumpInput::Ruled(ruling) => self.ruled(ruling),
-            PumpInput::Pause(pause) => self.pause(pause),
-            PumpInput::Knocked { source, count } => self.happened(EventKind::Knocked { source, count }),
-            PumpInput::Broker { code, words } => self.happened(EventKind::Broker { code, words }),
-            PumpInput::Throttled(telling) => self.happened(EventKind::Throttled(telling)),
             PumpInput::Found(answered) => {
                 self.looking = self.looking.saturating_sub(1);
                 self.found(answered);
@@ -148,7 +96,7 @@ impl Engine {
             PumpInput::Stop => self.stopping = true,
             PumpInput::Farewell => {
                 for telling in self.state.buckets.rest() {
-                    self.happened(EventKind::Throttled(telling));
+                    self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
                 }
                 let mode = if self.is_drained() { core_payload::DRAINED } else { core_payload::DRAIN };
                 self.happened(EventKind::Stopping { mode });
@@ -162,15 +110,12 @@ impl Engine {
     /// waits for its receipt. What a listener says or owes counts as lost at the next start, as if it had come a
     /// moment later.
     fn too_late(&mut self, input: &PumpInput) {
-        if let PumpInput::Judged(JudgedDocument { ticket: Some(ticket), .. })
-        | PumpInput::Stray(UnmatchedDocument { ticket: Some(ticket), .. })
-        | PumpInput::Asked(DoorMessage { ticket, .. })
-        | PumpInput::Cancel { ticket, .. }
-        | PumpInput::End { ticket, .. }
-        | PumpInput::Ruled(Ruling { ticket, .. })
-        | PumpInput::Pause(PauseOrder { ticket, .. }) = input
-        {
-            self.turn_away(*ticket);
+        match input {
+            PumpInput::Judged(JudgedDocument { ticket: Some(ticket), .. })
+            | PumpInput::Stray(UnmatchedDocument { ticket: Some(ticket), .. })
+            | PumpInput::Asked(DoorMessage { ticket, .. }) => self.turn_away(*ticket),
+            PumpInput::Ordered(order) => self.turn_away(order.asker().0),
+            _ => {}
         }
     }
 
@@ -183,44 +128,15 @@ impl Engine {
         }
     }
 
-    fn cancel(&mut self, ticket: Ticket, by: Name, thread: ThreadId) {
-        if self.stalled.is_some() {
-            self.turn_away(ticket);
-        } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
-            self.happened(EventKind::Cancel { ticket, by, thread });
-        } else {
-            self.park(Lookup::Line(thread.clone()), PumpInput::Cancel { ticket, by, thread });
-        }
-    }
-
-    fn end(&mut self, ticket: Ticket, by: Name, thread: ThreadId) {
-        if self.stalled.is_some() {
-            self.turn_away(ticket);
-        } else if self.state.thread(&thread).is_some() && !self.parked.contains_key(&thread.stem()) {
-            self.happened(EventKind::End { ticket, by, thread });
-        } else {
-            self.park(Lookup::Line(thread.clone()), PumpInput::End { ticket, by, thread });
-        }
-    }
-
-    /// Everything that waits for a person is in memory.
-    fn ruled(&mut self, ruling: Ruling) {
-        if self.stalled.is_some() {
-            self.turn_away(ruling.ticket);
-        } else {
-            self.happened(EventKind::Ruled(ruling));
-        }
-    }
-
-    fn pause(&mut self, pause: PauseOrder) {
-        let known = pause
-            .thread
-            .as_ref()
-            .is_none_or(|id| self.state.thread(id).is_some() && !self.parked.contains_key(&id.stem()));
-        match pause.thread.clone() {
-            _ if self.stalled.is_some() => self.turn_away(pause.ticket),
-            Some(thread) if !known => self.park(Lookup::Line(thread), PumpInput::Pause(pause)),
-            _ => self.happened(EventKind::Pause(pause)),
+    /// Decides on an order as soon as its thread is in memory.
+    fn order(&mut self, order: ClientOrder) {
+        let is_here =
+            |id: &&ThreadId| self.state.thread(id).is_some() && !self.parked.contains_key(&id.stem());
+        let absent = order.thread().filter(|id| !is_here(id)).cloned();
+        match absent {
+            _ if self.stalled.is_some() => self.turn_away(order.asker().0),
+            Some(thread) => self.park(Lookup::Line(thread), PumpInput::Ordered(order)),
+            None => self.happened(EventKind::Ordered(order)),
         }
     }
 
@@ -274,7 +190,7 @@ impl Engine {
         // An open call is in memory. Apart from replies that need their view, only two wait for the log: a late
         // reply, because the log says where to record it, and a reply behind a parked document of the same
         // delivery.
-        let thread = judged.lease.thread.clone();
+        let thread = judged.lease.id.thread.clone();
         let comes_again =
             judged.ticket.is_some() && is_last && self.state.replies.has(&token.0, &judged.lease.listener);
         if comes_again {
@@ -308,9 +224,12 @@ impl Engine {
     fn tell_counts(&mut self, now: Millis) {
         for telling in self.state.buckets.due(now) {
             if self.has_line(&telling.place) {
-                self.happened(EventKind::Throttled(telling));
+                self.happened(EventKind::Noticed(PumpNotice::Throttled(telling)));
             } else {
-                self.park(Lookup::Line(telling.place.clone()), PumpInput::Throttled(telling));
+                self.park(
+                    Lookup::Line(telling.place.clone()),
+                    PumpInput::Noticed(PumpNotice::Throttled(telling)),
+                );
             }
         }
     }
@@ -330,20 +249,7 @@ impl Engine {
     fn gone(&mut self, token: &LeaseToken, code: Code, words: String) {
         let Some(lease) = self.dispatch_queue.over(token) else { return };
         self.ports.leases.retire(token);
-        self.lost(&lease, code, words, false);
-    }
-
-    pub(super) fn lost(&mut self, lease: &Lease, code: Code, words: String, with_pump: bool) {
-        self.attempt_lost(LostAttempt {
-            thread: lease.thread.clone(),
-            call: lease.call.clone(),
-            turn: lease.turn,
-            attempt: lease.attempt,
-            code,
-            words,
-            with_pump,
-            request: None,
-        });
+        self.attempt_lost(LostAttempt::of(&lease.id, code, words, false));
     }
 
     /// Time has passed: attempts past their deadline end, timers fire, and work whose pause is over may go out.
@@ -359,7 +265,7 @@ impl Engine {
                 Some(l) => format!("no reply within {}", spoken(l.timeout_ms)),
                 None => "no reply".to_owned(),
             };
-            self.lost(&lease, Code::ListenerTimeout, words, false);
+            self.attempt_lost(LostAttempt::of(&lease.id, Code::ListenerTimeout, words, false));
         }
         self.expire();
         self.elapse();

@@ -76,9 +76,9 @@ impl Lookup {
             Lookup::Line(thread) | Lookup::Key { thread, .. } | Lookup::Timer { thread, .. } => thread.stem(),
             Lookup::Root { organism, client, key } => ThreadId::root(organism, client, key, 12),
             Lookup::View { whose, .. } => whose.thread.stem(),
-            Lookup::Records { work, .. } => work.thread.stem(),
-            Lookup::Journal(recall) => recall.lease.thread.stem(),
-            Lookup::Request { lost, .. } => lost.thread.stem(),
+            Lookup::Records { work, .. } => work.id.thread.stem(),
+            Lookup::Journal(recall) => recall.lease.id.thread.stem(),
+            Lookup::Request { lost, .. } => lost.id.thread.stem(),
         }
     }
 }

@@ -45,9 +45,9 @@ fn read(reader: &dyn LogReader, begun: &mut BegunViews, lookup: &Lookup) -> Resu
             Ok(Found::Timer(wake::wake(reader, thread)?, record))
         }
         Lookup::View { whose, wanted } => Ok(Found::View(view::look(reader, begun, whose, wanted)?)),
-        Lookup::Records { work, seqs } => records(reader, &work.thread, seqs),
+        Lookup::Records { work, seqs } => records(reader, &work.id.thread, seqs),
         Lookup::Journal(recall) => journal(reader, recall),
-        Lookup::Request { lost, seq } => records(reader, &lost.thread, &[*seq]),
+        Lookup::Request { lost, seq } => records(reader, &lost.id.thread, &[*seq]),
     }
 }
 
@@ -69,7 +69,7 @@ fn by_place(
 }
 
 fn journal(reader: &dyn LogReader, recall: &JournalRecall) -> Result<Found, LogFault> {
-    let records = by_place(reader, &recall.lease.thread, &recall.seqs)?;
+    let records = by_place(reader, &recall.lease.id.thread, &recall.seqs)?;
     let with_words = |outcome| view::with_words(reader, outcome);
     Ok(Found::Journal(recalling::page(recall, &records, with_words)?))
 }
@@ -101,7 +101,7 @@ impl Engine {
         match (found, lookup) {
             (_, Lookup::Records { work, .. }) if self.stopping => self.dispatch_queue.unused(&work.listener),
             // The records were asked for before the pause, but nothing has gone out.
-            (_, Lookup::Records { work, .. }) if self.is_paused(&work.thread) => {
+            (_, Lookup::Records { work, .. }) if self.is_paused(&work.id.thread) => {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
             }
@@ -152,13 +152,8 @@ impl Engine {
         match self.first_parked(stem) {
             Some(PumpInput::Asked(asked)) => self.asked(asked, Some(bound)),
             Some(PumpInput::Judged(judged)) => self.happened(EventKind::Replied(judged)),
-            Some(PumpInput::Cancel { ticket, by, thread }) => {
-                self.happened(EventKind::Cancel { ticket, by, thread });
-            }
-            Some(PumpInput::End { ticket, by, thread }) => {
-                self.happened(EventKind::End { ticket, by, thread })
-            }
-            Some(PumpInput::Pause(pause)) => self.happened(EventKind::Pause(pause)),
+            // `input` would park the order again while others wait behind it.
+            Some(PumpInput::Ordered(order)) => self.happened(EventKind::Ordered(order)),
             Some(other) => self.input(other),
             None => {}
         }
@@ -209,14 +204,14 @@ impl Engine {
         }
         let (to, ticket) = match self.first_parked(&lookup.stem()) {
             Some(PumpInput::Asked(asked)) => (asked.client, Some(asked.ticket)),
-            Some(PumpInput::Cancel { ticket, by, .. } | PumpInput::End { ticket, by, .. }) => {
-                (by, Some(ticket))
+            Some(PumpInput::Ordered(order)) => {
+                let (ticket, by) = order.asker();
+                (by.clone(), Some(ticket))
             }
-            Some(PumpInput::Pause(pause)) => (pause.by, Some(pause.ticket)),
             Some(PumpInput::Judged(judged)) => (judged.lease.listener.clone(), judged.ticket),
             Some(PumpInput::Ripe(ripe)) => return self.misfired(ripe, refusal),
             // The thread cannot be read, so the count is reported in `sys`.
-            Some(PumpInput::Throttled(telling)) => return self.happened(EventKind::Throttled(telling)),
+            Some(PumpInput::Noticed(notice)) => return self.happened(EventKind::Noticed(notice)),
             _ => return,
         };
         let refused = Refused { refusal: refusal.clone(), kept: None };

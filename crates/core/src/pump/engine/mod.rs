@@ -109,8 +109,8 @@ impl Engine {
     /// An engine that continues from what was recovered.
     pub fn new(recovered: RecoveredLog, ports: Ports, last: Position) -> Engine {
         let RecoveredLog { mut state, since_checkpoint, was_drained, replied } = recovered;
-        for RepliedDelivery { listener, thread, call, turn, attempt } in replied {
-            state.replies.put(ports.tokens.token(&thread, &call, turn, attempt), listener, None);
+        for RepliedDelivery { listener, id } in replied {
+            state.replies.put(ports.tokens.token(&id), listener, None);
         }
         let mut engine = Engine {
             state,

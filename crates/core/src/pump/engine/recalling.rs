@@ -20,7 +20,7 @@ use crate::types::refusal::Refusal;
 impl Engine {
     /// Answers the request, or asks the log first.
     pub(super) fn recall(&mut self, recall: JournalRecall) {
-        let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.thread, *seq)?));
+        let fresh = |seq: &u64| Some((*seq, self.fresh.get(&recall.lease.id.thread, *seq)?));
         let records = recall.seqs.iter().map(fresh).collect::<Option<HashMap<_, _>>>();
         let nowhere =
             |outcome: ModelCallOutcome| Ok(Some(outcome).filter(|outcome| outcome.blobs.is_empty()));

@@ -18,11 +18,11 @@ impl Engine {
     /// What must be read before this can be decided on; `None` if nothing must be read or the delivery is over.
     pub(super) fn view_wanted(&self, judged: &JudgedDocument) -> Option<Lookup> {
         let lease = &judged.lease;
-        let call = self.state.thread(&lease.thread)?.calls.get(&lease.call)?;
+        let call = self.state.due_call(&lease.id)?;
         let wanted = match &judged.said {
-            JudgedContent::Items(items) => of_items(items, |id| call.may_have_ended(&lease.thread, id)),
+            JudgedContent::Items(items) => of_items(items, |id| call.may_have_ended(&lease.id.thread, id)),
             JudgedContent::Ask { question: Ok(question), .. } => {
-                let mark = || self.ports.tokens.mark(&lease.thread, &lease.call);
+                let mark = || self.ports.tokens.mark(&lease.id.thread, &lease.id.call);
                 of_question(question, call.cleared, mark)
             }
             _ => ReadRequests::new(),
@@ -30,9 +30,9 @@ impl Engine {
         if wanted.is_empty() {
             return None;
         }
-        let whose = call.is_due(lease.turn, lease.attempt).then(|| ViewOwner {
-            thread: lease.thread.clone(),
-            call: lease.call.clone(),
+        let whose = ViewOwner {
+            thread: lease.id.thread.clone(),
+            call: lease.id.call.clone(),
             listener: call.listener.clone(),
             sees: self
                 .state
@@ -40,7 +40,7 @@ impl Engine {
                 .listener(call.config, &call.listener)
                 .map_or(ViewScope::Call, |own| own.sees),
             up_to: call.ready_seq,
-        })?;
+        };
         Some(Lookup::View { whose, wanted })
     }
 

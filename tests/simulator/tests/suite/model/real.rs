@@ -9,7 +9,7 @@ use std::sync::Arc;
 use systole_core::pump::children;
 use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
-use systole_core::pump::event::{Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
+use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
 use systole_core::pump::fold::apply;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
@@ -24,7 +24,7 @@ use systole_core::types::composition::{
 use systole_core::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Ticket, Verdict,
 };
-use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId, TimerId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, Key, Name, ThreadId, TimerId};
 use systole_core::types::person::{PersonDecision, Ruling};
 use systole_core::types::ports::{Lease, LeaseToken, Seed};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -162,7 +162,7 @@ impl Real {
         for effect in effects {
             match effect {
                 Effect::Ready(work) => {
-                    self.became_due.push((work.thread.to_string(), work.call.to_string()));
+                    self.became_due.push((work.id.thread.to_string(), work.id.call.to_string()));
                 }
                 Effect::Receipt { .. } => self.told = Some("receipt".to_owned()),
                 Effect::Refused { refusal, .. } => self.told = Some(format!("refused {}", refusal.code)),
@@ -189,10 +189,12 @@ impl Real {
         Arc::new(Lease {
             token: LeaseToken("token".into()),
             listener: call.listener.clone(),
-            thread: ThreadId::parse(thread).unwrap(),
-            call: CallPath::parse(path).unwrap(),
-            turn: call.settled + 1,
-            attempt: call.attempts.max(1),
+            id: AttemptId {
+                thread: ThreadId::parse(thread).unwrap(),
+                call: CallPath::parse(path).unwrap(),
+                turn: call.settled + 1,
+                attempt: call.attempts.max(1),
+            },
             config: call.config,
         })
     }
@@ -231,13 +233,17 @@ impl Real {
 
     pub(crate) fn ends(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(EventKind::End { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::Ordered(ClientOrder::End {
+            ticket: Ticket(1),
+            by: Name::operator(),
+            thread,
+        }));
     }
 
     pub(crate) fn pauses(&mut self, thread: Option<&str>, halts: bool) {
         let thread = thread.map(|id| ThreadId::parse(id).unwrap());
         let (ticket, by, note) = (Ticket(1), Name::operator(), None);
-        self.happens(EventKind::Pause(PauseOrder { ticket, by, thread, halts, note }));
+        self.happens(EventKind::Ordered(ClientOrder::Pause(PauseOrder { ticket, by, thread, halts, note })));
     }
 
     pub(crate) fn is_halted(&self, thread: &str) -> bool {
@@ -269,12 +275,12 @@ impl Real {
     /// each.
     fn looked_up(&self, lease: &Lease, said: &JudgedContent) -> Option<ReadResults> {
         let JudgedContent::Items(items) = said else { return None };
-        let call = self.call(lease.thread.as_str(), lease.call.as_str())?;
-        let asked = children::named(items).into_iter().filter(|id| call.may_have_ended(&lease.thread, id));
+        let call = self.call(lease.id.thread.as_str(), lease.id.call.as_str())?;
+        let asked = children::named(items).into_iter().filter(|id| call.may_have_ended(&lease.id.thread, id));
         let is_own = |id: &ThreadId| {
             let first = self.records.get(&(id.clone(), 1))?;
             let spawn = self.records.values().find(|record| Some(record.header.id) == first.header.cause)?;
-            Some(spawn.header.thread == lease.thread && spawn.header.call.as_ref() == Some(&lease.call))
+            Some(spawn.header.thread == lease.id.thread && spawn.header.call.as_ref() == Some(&lease.id.call))
         };
         let was_child: BTreeMap<ThreadId, bool> =
             asked.map(|id| (id.clone(), is_own(&id) == Some(true))).collect();
@@ -284,14 +290,14 @@ impl Real {
     /// A reply to another turn or attempt than the due one.
     pub(crate) fn replies_late(&mut self, thread: &str, path: &str, turns: bool) {
         let mut lease = (*self.lease(thread, path)).clone();
-        *(if turns { &mut lease.turn } else { &mut lease.attempt }) += 1;
+        *(if turns { &mut lease.id.turn } else { &mut lease.id.attempt }) += 1;
         self.says(Arc::new(lease), JudgedContent::Items(vec![item(&Thrown::Final(0))]));
     }
 
     /// A journal entry; of another attempt than the due one, or not.
     pub(crate) fn writes(&mut self, thread: &str, path: &str, late: bool, id: u64, written: &Written) {
         let mut lease = (*self.lease(thread, path)).clone();
-        lease.attempt += u32::from(late);
+        lease.id.attempt += u32::from(late);
         self.says(Arc::new(lease), entry(id, written));
     }
 
@@ -357,30 +363,28 @@ impl Real {
     }
 
     pub(crate) fn is_lost(&mut self, thread: &str, path: &str, code: Code, with_pump: bool) {
-        let Lease { thread, call, turn, attempt, .. } = (*self.lease(thread, path)).clone();
-        let words = "as drawn".into();
-        let request = self.call(thread.as_str(), &call.to_string()).map(|call| call.request);
-        let request = request.and_then(|seq| self.records.get(&(thread.clone(), seq)).cloned());
+        let id = self.lease(thread, path).id.clone();
+        let request = self.call(thread, path).map(|call| call.request);
+        let request = request.and_then(|seq| self.records.get(&(id.thread.clone(), seq)).cloned());
+        let words = "as drawn".to_owned();
         self.happens(EventKind::Lost(LostAttempt {
-            thread,
-            call,
-            turn,
-            attempt,
-            code,
-            words,
-            with_pump,
             request,
+            ..LostAttempt::of(&id, code, words, with_pump)
         }));
     }
 
     pub(crate) fn sends(&mut self, thread: &str, path: &str) {
-        let Lease { thread, call, turn, .. } = (*self.lease(thread, path)).clone();
+        let AttemptId { thread, call, turn, .. } = self.lease(thread, path).id.clone();
         self.happens(EventKind::Sending { thread, call, turn });
     }
 
     pub(crate) fn cancels(&mut self, thread: &str) {
         let thread = ThreadId::parse(thread).unwrap();
-        self.happens(EventKind::Cancel { ticket: Ticket(1), by: Name::operator(), thread });
+        self.happens(EventKind::Ordered(ClientOrder::Cancel {
+            ticket: Ticket(1),
+            by: Name::operator(),
+            thread,
+        }));
     }
 
     /// A person decides about a waiting request, or no one does in time.
@@ -404,7 +408,7 @@ impl Real {
         };
         let note = Some("as drawn".to_owned());
         let ruling = Ruling { ticket: Ticket(1), by: Name::operator(), request, hash: None, note, says };
-        self.happens(EventKind::Ruled(ruling));
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
 
     /// A person answers a question, or no one does in time.
@@ -421,7 +425,7 @@ impl Real {
         };
         let (says, by) = (PersonDecision::Choose(Some(choice.to_owned())), Name::operator());
         let ruling = Ruling { ticket: Ticket(1), by, request, hash: None, note: None, says };
-        self.happens(EventKind::Ruled(ruling));
+        self.happens(EventKind::Ordered(ClientOrder::Ruled(ruling)));
     }
 
     /// A timer is due.
@@ -479,7 +483,7 @@ impl Real {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
-        let envelope = compose::envelope(thread, &lease.call, call, &lease, Millis(0), found).unwrap();
+        let envelope = compose::envelope(thread, &lease.id.call, call, &lease, Millis(0), found).unwrap();
         let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
         past.into_iter().chain(shown::lines(&envelope.payload)).collect()
     }
