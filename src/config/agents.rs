@@ -7,7 +7,6 @@
 use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::diagnostics::Diagnostics;
-use super::measure::{Bounds, size_bytes};
 use super::names::{accepted, names};
 use super::party::{AgentConfig, IN_FLIGHT_INLINE, Party, delivery};
 use super::prompt;
@@ -23,7 +22,6 @@ pub(super) const ANSWER: &str = "answer";
 const TURNS: u32 = 10;
 /// A model may need minutes for one answer, and an attempt may call it several times.
 const TIMEOUT_MS: u64 = 600_000;
-const SHOWN: Bounds = Bounds { least: ("256B", 256), most: ("1MiB", 1 << 20) };
 
 impl AgentConfig {
     /// An agent with all defaults.
@@ -125,14 +123,9 @@ fn thinks(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> AgentConfig {
             value::word(diagnostics, node, &path, &choices).unwrap_or(agent_config.thinking);
     }
     actions(diagnostics, own, &mut agent_config);
-    if let Some((node, path)) = own.get("attempts") {
-        agent_config.attempts =
-            value::count(diagnostics, node, &path, 1, 100).unwrap_or(agent_config.attempts);
-    }
-    if let Some((node, path)) = own.get("tool_output_max")
-        && let Some(bytes) = size_bytes(diagnostics, node, &path, &SHOWN)
-    {
-        agent_config.tool_output_max = usize::try_from(bytes).unwrap_or(agent_config.tool_output_max);
+    agent_config.attempts = own.count(diagnostics, "attempts").unwrap_or(agent_config.attempts);
+    if let Some(bytes) = own.measure(diagnostics, "tool_output_max") {
+        agent_config.tool_output_max = usize::try_from(bytes.value).unwrap_or(agent_config.tool_output_max);
     }
     if let Some((node, path)) = own.get("sees") {
         let choices = [("call", ViewScope::Call), ("thread", ViewScope::Thread)];

@@ -3,16 +3,11 @@
 //! later, when all of them are known.
 
 use super::diagnostics::Diagnostics;
-use super::measure::duration_ms;
 use super::names::single;
 use super::tree::Node;
 use super::value::{self, At, fields};
-use systole_core::types::codes::Code;
 use systole_core::types::composition::ApprovalRule;
 use systole_core::types::ids::Name;
-
-/// A person cannot decide faster.
-const SHORTEST_MS: u64 = 1_000;
 
 /// The declared values.
 #[derive(Default)]
@@ -45,15 +40,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, table: &str, path
         let choices = [("dangerous", false), ("always", true)];
         approval.always = value::word(diagnostics, node, &path, &choices).unwrap_or(true);
     }
-    if let Some((node, path)) = section.get("expires")
-        && let Some(expires) = duration_ms(diagnostics, node, &path)
-    {
-        if expires.value < SHORTEST_MS {
-            let message = format!("{path}: shorter than 1s, so that no one could decide in time");
-            diagnostics.report(Code::ConfigValue, expires.at, &message, Some("1s or longer"));
-        }
-        approval.expires_ms = Some(expires.value);
-    }
+    approval.expires_ms = section.measure(diagnostics, "expires").map(|expires| expires.value);
     if let Some((node, path)) = section.get("tell") {
         let found = value::texts(diagnostics, node, &path).unwrap_or_default();
         approval.tell = single(diagnostics, found, &path);

@@ -5,7 +5,7 @@
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
-use super::measure::{self, Bounds};
+use super::keys::MOST_ROUNDS;
 use super::tree::{Node, Span};
 use super::value::{self, At, fields};
 use systole_core::types::budget::{Budgets, LoopLimits};
@@ -14,15 +14,6 @@ use systole_core::types::limits;
 
 /// Default share of a child, in percent.
 pub(super) const SHARE_PERCENT: u32 = 50;
-
-/// Greatest number of repetitions that a file may allow.
-const MOST_ROUNDS: u32 = 1000;
-
-/// Bounds of the time budget of a message.
-const WALL: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
-
-/// Bounds of the token budget of a message.
-pub(super) const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) };
 
 /// Where the file sets each budget. `None` if it keeps the default.
 #[derive(Clone, Copy, Default)]
@@ -52,25 +43,17 @@ pub(super) fn read(
         tokens: at("tokens"),
         money: at("money"),
     };
-    let mut count = |key, most| {
-        let (node, path) = section.get(key)?;
-        value::count(diagnostics, node, &path, 1, most)
-    };
-    if let Some(messages) = count("messages", limits::BUDGET_MESSAGES) {
+    if let Some(messages) = section.count(diagnostics, "messages") {
         budgets.messages = messages.into();
     }
-    if let Some(depth) = count("depth", u32::try_from(limits::DEPTH).unwrap_or(u32::MAX)) {
+    if let Some(depth) = section.count(diagnostics, "depth") {
         budgets.depth = usize::try_from(depth).unwrap_or(budgets.depth);
     }
-    if let Some(children) = count("children", limits::BUDGET_CHILDREN) {
+    if let Some(children) = section.count(diagnostics, "children") {
         budgets.children = children.into();
     }
-    if let Some((node, path)) = section.get("wall") {
-        budgets.wall_ms = measure::between_ms(diagnostics, node, &path, &WALL);
-    }
-    if let Some((node, path)) = section.get("tokens") {
-        budgets.tokens = measure::tokens(diagnostics, node, &path, &TOKENS).map(|tokens| tokens.value);
-    }
+    budgets.wall_ms = section.measure(diagnostics, "wall").map(|wall| wall.value);
+    budgets.tokens = section.measure(diagnostics, "tokens").map(|tokens| tokens.value);
     if let Some((node, path)) = section.get("money") {
         budgets.money = money(diagnostics, node, &path);
         currency = budgets.money.map(|money| At { at: node.span, value: money.currency });
@@ -113,11 +96,7 @@ pub(super) fn loops(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> L
             }
         }
     }
-    if let Some((node, path)) = section.get("ping_pong")
-        && let Some(rounds) = value::count(diagnostics, node, &path, 1, MOST_ROUNDS)
-    {
-        loops.ping_pong = rounds;
-    }
+    loops.ping_pong = section.count(diagnostics, "ping_pong").unwrap_or(loops.ping_pong);
     loops
 }
 

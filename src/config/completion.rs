@@ -1,12 +1,14 @@
 //! The JSON Schema of the organism's file, for editors. It is made from the table of keys, so it names
 //! exactly these keys. It checks only what can be checked for one value alone. Rules between values, and
-//! the bounds of durations, sizes and amounts, are left to the loader. It never rejects a file that the
+//! the bounds of amounts and pauses, are left to the loader. It never rejects a file that the
 //! loader accepts.
 
 use serde_json::{Map, Value, json};
 
-use super::key::{ConfigKey, KeyForm};
+use super::key::{ConfigKey, KeyForm, MeasureBounds};
 use super::keys;
+use super::measure::{SIZES, THOUSANDS};
+use systole_core::types::time::UNITS;
 
 /// The path of all steps in the table of keys.
 const STEPS: &str = "workflows.NAME.goals";
@@ -113,6 +115,102 @@ fn form(key: &ConfigKey) -> Value {
         KeyForm::Maps => json!({"type": "array", "items": map(key.path), "minItems": 1}),
         KeyForm::Texts => json!({"anyOf": [text, {"type": "array", "items": text, "minItems": 1}]}),
         KeyForm::Anything => json!({}),
-        KeyForm::Number(pattern) => json!({"type": ["string", "integer"], "pattern": pattern}),
+        KeyForm::Duration(bounds) => measure(&bounds, UNITS, "a duration").into(),
+        KeyForm::Size(bounds) => measure(&bounds, SIZES, "a size").into(),
+        KeyForm::Tokens(bounds) => {
+            let mut schema = measure(&bounds, THOUSANDS, "a number of tokens");
+            schema.insert("type".to_owned(), json!(["string", "integer"]));
+            schema.insert("minimum".to_owned(), json!(bounds.least.1));
+            schema.insert("maximum".to_owned(), json!(bounds.most.1));
+            schema.into()
+        }
+    }
+}
+
+/// A text of digits and a unit, within bounds. Editors show the words and not the pattern.
+fn measure(bounds: &MeasureBounds, units: &[(&str, u64)], what: &str) -> Map<String, Value> {
+    let of_unit = |(unit, factor): &(&str, u64)| {
+        let (least, most) = (bounds.least.1.div_ceil(*factor), bounds.most.1 / factor);
+        (least <= most).then(|| format!("({}){unit}", numbers(least, most)))
+    };
+    let pattern = format!("^0*({})$", units.iter().filter_map(of_unit).collect::<Vec<_>>().join("|"));
+    let words = format!("{what} from {} to {}", bounds.least.0, bounds.most.0);
+    let fields = [("type", "string"), ("pattern", &pattern), ("patternErrorMessage", &words)];
+    fields.into_iter().map(|(name, value)| (name.to_owned(), json!(value))).collect()
+}
+
+/// A pattern for the whole numbers from `least`, which is not 0, to `most`, without leading zeros.
+fn numbers(least: u64, most: u64) -> String {
+    let mut alternatives = Vec::new();
+    // The lengths of which all numbers are within the bounds.
+    let (mut shortest, mut longest) = (None, 0);
+    let mut from = least;
+    while from <= most {
+        // From here on, numbers that differ in this digit and those after it are all within the bounds.
+        let mut place: u64 = 1;
+        while from.is_multiple_of(place * 10) && from + (place * 10 - 1) <= most {
+            place *= 10;
+        }
+        let (before, digit) = (from / (place * 10), from / place % 10);
+        let last = digit + ((most - from + 1) / place - 1).min(9 - digit);
+        let digits = place.ilog10();
+        if (before, digit, last) == (0, 1, 9) {
+            shortest = shortest.or(Some(digits));
+            longest = digits;
+        } else {
+            let before = if before == 0 { String::new() } else { before.to_string() };
+            let here = if digit == last { digit.to_string() } else { format!("[{digit}-{last}]") };
+            let after = if digits == 0 { String::new() } else { format!("[0-9]{{{digits}}}") };
+            alternatives.push(format!("{before}{here}{after}"));
+        }
+        from += (last - digit + 1) * place;
+    }
+    alternatives.extend(shortest.map(|shortest| format!("[1-9][0-9]{{{shortest},{longest}}}")));
+    alternatives.join("|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pattern_of_a_range_fits_its_numbers_alone() {
+        for (least, most) in
+            [(1, 1), (1, 9), (1, 24), (3, 10), (7, 1001), (86, 365), (250, 1000), (999, 1000)]
+        {
+            let pattern = json!({"pattern": format!("^({})$", numbers(least, most))});
+            let judge = jsonschema::validator_for(&pattern).unwrap();
+            for number in 0..1_200 {
+                let fits = judge.is_valid(&json!(number.to_string()));
+                assert_eq!(fits, (least..=most).contains(&number), "{number} in {pattern}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_pattern_of_a_measure_has_the_bounds_of_each_unit() {
+        let bounds = MeasureBounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
+        let judge = jsonschema::validator_for(&json!(measure(&bounds, UNITS, "a duration"))).unwrap();
+        for (text, fits) in [
+            ("1s", true),
+            ("001s", true),
+            ("1000ms", true),
+            ("86400s", true),
+            ("1440m", true),
+            ("24h", true),
+            ("1d", true),
+            ("86400000ms", true),
+            ("999ms", false),
+            ("0s", false),
+            ("86401s", false),
+            ("86400001ms", false),
+            ("25h", false),
+            ("2d", false),
+            ("1", false),
+            ("1 s", false),
+            ("-1s", false),
+        ] {
+            assert_eq!(judge.is_valid(&json!(text)), fits, "{text}");
+        }
     }
 }

@@ -14,7 +14,6 @@ use super::bus;
 use super::clients;
 use super::diagnostics::Diagnostics;
 use super::log_kept;
-use super::measure::{Bounds, size_bytes};
 use super::models;
 use super::names::{accepted, names, single, variable};
 use super::party::{IN_FLIGHT_INLINE, Party, delivery};
@@ -28,7 +27,6 @@ use systole_core::types::ids::Name;
 use systole_core::types::limits;
 
 const SMALLEST: &str = "organism: {name: hello} and a listener below `listeners:`";
-const MESSAGE: Bounds = Bounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) };
 /// The default address of the HTTP door, if no other process listens there.
 pub const DEFAULT_LISTEN: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 7474);
@@ -192,10 +190,9 @@ fn house(diagnostics: &mut Diagnostics, top: &Fields<'_>, declared: &mut Declare
     }
     if let Some((node, path)) = top.get("limits")
         && let Some(section) = fields(diagnostics, node, node.span, "limits", &path)
-        && let Some((node, path)) = section.get("message")
-        && let Some(bytes) = size_bytes(diagnostics, node, &path, &MESSAGE)
+        && let Some(bytes) = section.measure(diagnostics, "message")
     {
-        declared.message_bytes = usize::try_from(bytes).unwrap_or(limits::MESSAGE_BYTES);
+        declared.message_bytes = usize::try_from(bytes.value).unwrap_or(limits::MESSAGE_BYTES);
     }
     if let Some((node, path)) = top.get("budgets") {
         (declared.budgets, declared.currency, declared.written) = budgets::read(diagnostics, node, &path);

@@ -15,6 +15,15 @@ pub struct ConfigKey {
     pub form: KeyForm,
 }
 
+/// The smallest and the largest value of a measure, each as text and as a number of its smallest unit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MeasureBounds {
+    /// The smallest.
+    pub least: (&'static str, u64),
+    /// The largest.
+    pub most: (&'static str, u64),
+}
+
 /// The form of a key's value: the part of the loader's checks that an editor can do. A test makes sure that
 /// it rejects nothing that the loader accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -48,8 +57,12 @@ pub enum KeyForm {
     Pattern(&'static str),
     /// A name. `true` is also a name.
     Name(&'static str),
-    /// A number, or a text that matches a pattern.
-    Number(&'static str),
+    /// A duration within bounds, in milliseconds.
+    Duration(MeasureBounds),
+    /// A size within bounds, in bytes.
+    Size(MeasureBounds),
+    /// A number of tokens within bounds.
+    Tokens(MeasureBounds),
     /// An amount: a non-negative number, or a text that matches a pattern.
     Amount(&'static str),
     /// One value or a list of values. Each may be empty.

@@ -1,7 +1,7 @@
 //! The one table of keys: every key of an organism's file with its default. The loader and the reference both
 //! use this table. A key that is not in it is rejected.
 
-use super::key::{ConfigKey, KeyForm, key};
+use super::key::{ConfigKey, KeyForm, MeasureBounds, key};
 use super::rehearsal::TEST_KEYS;
 use systole_core::types::limits;
 
@@ -15,8 +15,24 @@ const _: () = assert!(DEEPEST as usize == limits::DEPTH);
 const MAP: KeyForm = KeyForm::Map;
 const SET: KeyForm = KeyForm::Set;
 const TEXT: KeyForm = KeyForm::Text { empty: false };
-const DURATION: KeyForm = KeyForm::Pattern("^[0-9]+(ms|s|m|h|d)$");
-const TOKENS: KeyForm = KeyForm::Number("^[0-9]+[kM]?$");
+const SECOND: (&str, u64) = ("1s", 1_000);
+const DAY: (&str, u64) = ("1d", 86_400_000);
+/// How long one attempt of a listener may take.
+const ATTEMPT: KeyForm = KeyForm::Duration(MeasureBounds { least: ("1ms", 1), most: DAY });
+/// A wait within one message.
+const WAIT: KeyForm = KeyForm::Duration(MeasureBounds { least: SECOND, most: DAY });
+/// A wait within a run of a workflow.
+const LONG_WAIT: KeyForm = KeyForm::Duration(MeasureBounds { least: SECOND, most: ("365d", 31_536_000_000) });
+/// Tokens of one model request.
+const REQUEST_TOKENS: KeyForm =
+    KeyForm::Tokens(MeasureBounds { least: ("1", 1), most: ("1000M", 1_000_000_000) });
+/// Tokens of a budget.
+const BUDGET_TOKENS: KeyForm =
+    KeyForm::Tokens(MeasureBounds { least: ("1", 1), most: ("1000000M", limits::BUDGET_TOKENS) });
+/// The largest number of repetitions under `loops`.
+pub(super) const MOST_ROUNDS: u32 = 1_000;
+/// The largest number of passes of a loop in a workflow.
+pub(super) const MOST_PASSES: u32 = 1_000;
 const AMOUNT: KeyForm = KeyForm::Amount(r"^[0-9]+(\.[0-9]{1,6})?$");
 const BACKOFF: KeyForm = KeyForm::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$");
 const MONEY: KeyForm = KeyForm::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$");
@@ -71,8 +87,8 @@ pub const KEYS: &[ConfigKey] = &[
         "lines",
         "`lines`: a document is one line; `length`: its length comes before it",
     ).of(KeyForm::Words(&["lines", "length"])),
-    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d").of(DURATION),
-    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("listeners.NAME.timeout", "30s", "the hard end of an attempt, 1ms to 1d").of(ATTEMPT),
+    key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
     key("listeners.NAME.in_flight", "1", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated").of(MAP),
     key(
@@ -100,7 +116,7 @@ pub const KEYS: &[ConfigKey] = &[
         "listeners.NAME.approval.expires",
         "1h",
         "how long to wait for a person, 1s to 1d; also when `on_unknown` asks one",
-    ).of(DURATION),
+    ).of(WAIT),
     key(
         "listeners.NAME.approval.tell",
         "[]",
@@ -122,7 +138,7 @@ pub const KEYS: &[ConfigKey] = &[
     later("listeners.NAME.rate", "most messages to it in a second"),
     later("listeners.NAME.dead", "what happens to dead letters"),
     key("limits", "as its keys", "limits of the whole organism").of(MAP),
-    key("limits.message", "1MiB", "the largest message from any sender, 1KiB to 1MiB").of(KeyForm::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("limits.message", "1MiB", "the largest message from any sender, 1KiB to 1MiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1MiB", limits::MESSAGE_BYTES as u64) })),
     key("log", "as its keys", "where the log is kept").of(MAP),
     key("log.path", "./organism.db", "the log's file, or the copy of a log in NATS; a path from this file's folder").of(TEXT),
     key("log.nats", "none", "the NATS server whose JetStream keeps the log, `nats://HOST:PORT`, without credentials, or a list of those of a cluster; `bus` is left out beside it").of(KeyForm::Lines),
@@ -162,19 +178,19 @@ pub const KEYS: &[ConfigKey] = &[
     key("models.NAME.headers_env", "none", "further headers of each request by name, each with the environment variable that holds its value").of(KeyForm::Names("^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")),
     key("models.NAME.headers_env.NAME", "none", "the environment variable that holds the value of this header; the value itself is in no file").of(KeyForm::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
     key("models.NAME.file", "replies.yaml", "the file of answers if `provider` is `script`, a path from this file's folder").of(TEXT),
-    key("models.NAME.window", "128k", "most tokens of a request and its answer together").of(TOKENS),
-    key("models.NAME.max_output", "4k", "most tokens of an answer, fewer than `window`").of(TOKENS),
+    key("models.NAME.window", "128k", "most tokens of a request and its answer together").of(REQUEST_TOKENS),
+    key("models.NAME.max_output", "4k", "most tokens of an answer, fewer than `window`").of(REQUEST_TOKENS),
     key("models.NAME.stream", "true", "whether its answers are streamed; `false` for providers that only answer in one piece").of(KeyForm::Flag),
     key("models.NAME.timeout", "as its keys", "how long to wait for it").of(MAP),
-    key("models.NAME.timeout.first", "300s", "from the request to the first content, 1s to 1d; without `stream` to the whole answer").of(DURATION),
-    key("models.NAME.timeout.between", "120s", "between two pieces of content, 1s to 1d").of(DURATION),
+    key("models.NAME.timeout.first", "300s", "from the request to the first content, 1s to 1d; without `stream` to the whole answer").of(WAIT),
+    key("models.NAME.timeout.between", "120s", "between two pieces of content, 1s to 1d").of(WAIT),
     key("models.NAME.params", "{}", "further parameters, sent to the provider as they are").of(KeyForm::Names("")),
     key("models.NAME.params.NAME", "none", "one parameter: a value, a list or a map").of(KeyForm::Anything),
     key("models.NAME.price", "none", "what its tokens cost").of(MAP),
     key("models.NAME.price.in", "required", "tokens that it reads, with at most six decimals").of(AMOUNT),
     key("models.NAME.price.out", "required", "tokens that it writes").of(AMOUNT),
     key("models.NAME.price.cached", "as `in`", "tokens that it reads from the provider's cache").of(AMOUNT),
-    key("models.NAME.price.per", "1M", "for how many tokens these are").of(TOKENS),
+    key("models.NAME.price.per", "1M", "for how many tokens these are").of(REQUEST_TOKENS),
     key("models.NAME.price.currency", "required", "the currency, three capital letters").of(KeyForm::Pattern("^[A-Z]{3}$")),
     key("models.NAME.at_once", "4", "requests to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("models.NAME.retry", "as its keys", "how failed requests are repeated").of(MAP),
@@ -192,7 +208,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.turns", "10", "turns that a call to it may take, 1 to 1000; with 1 it makes no calls").of(KeyForm::Count(1, limits::AGENT_TURNS)),
     key("agents.NAME.sees", "call", "what it sees: `call`: its own call; `thread`: also the messages of others in the thread").of(KeyForm::Words(&["call", "thread"])),
     key("agents.NAME.tool_choice", "none", "the tool choice in a request with native calls: `auto`, `required`, `none`, or the name of a tool").of(TEXT),
-    key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it sees, 256B to 1MiB; the log keeps all of it").of(KeyForm::Pattern("^[0-9]+(B|KiB|MiB|GiB)$")),
+    key("agents.NAME.tool_output_max", "4KiB", "how much of an answer it sees, 256B to 1MiB; the log keeps all of it").of(KeyForm::Size(MeasureBounds { least: ("256B", 256), most: ("1MiB", 1 << 20) })),
     key("agents.NAME.output", "as its keys", "the form of its final; with `native` and `xml-final`").of(MAP),
     key("agents.NAME.output.format", "text", "`json`, `markdown` or `text`").of(KeyForm::Words(&["json", "markdown", "text"])),
     key("agents.NAME.output.schema", "none", "a JSON Schema that a final in `json` must follow, a path from this file's folder").of(TEXT),
@@ -204,8 +220,8 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.returns", "[answer] of talk", "payloads that answer a call to it, by local name").of(SET),
     key("agents.NAME.peers", "[]", "listeners and agents it may address").of(SET),
     key("agents.NAME.share", "50%", "largest share of the remaining message budget that a child thread that begins with it may use, 1% to 100%").of(KeyForm::Pattern("^[0-9]+%$")),
-    key("agents.NAME.timeout", "10m", "the hard end of an attempt, 1ms to 1d").of(DURATION),
-    key("agents.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(DURATION),
+    key("agents.NAME.timeout", "10m", "the hard end of an attempt, 1ms to 1d").of(ATTEMPT),
+    key("agents.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
     key("agents.NAME.in_flight", "16", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("agents.NAME.retry", "as its keys", "how failed deliveries are repeated; requests to its model are repeated by `models.NAME.retry`").of(MAP),
     key("agents.NAME.retry.attempts", "3", "attempts at one turn, as for a listener, 1 to 100").of(KeyForm::Count(1, 100)),
@@ -213,7 +229,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("agents.NAME.on_unknown", "ask", "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person").of(KeyForm::Words(&["retry", "fail", "ask"])),
     key("agents.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),
     key("agents.NAME.approval.when", "dangerous", "as for a listener: `dangerous` or `always`").of(KeyForm::Words(&["dangerous", "always"])),
-    key("agents.NAME.approval.expires", "1h", "how long to wait for a person, 1s to 1d; also when `on_unknown` asks one").of(DURATION),
+    key("agents.NAME.approval.expires", "1h", "how long to wait for a person, 1s to 1d; also when `on_unknown` asks one").of(WAIT),
     key("agents.NAME.approval.tell", "[]", "as for a listener").of(SET),
     key("agents.NAME.timers", "as its keys", "what happens to the timers that it sets").of(MAP),
     key("agents.NAME.timers.tell", "[]", "listeners that get a `<timer-finished>`, as for a listener").of(SET),
@@ -230,7 +246,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("workflows.NAME.tasks.at_most", "8", "tasks of one goal and agent, 1 to 32").of(KeyForm::Count(1, 32)),
     key("workflows.NAME.budget", "none", "what each child of its steps may use, unless the step says otherwise").of(MAP),
     key("workflows.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(KeyForm::Count(1, limits::BUDGET_MESSAGES)),
-    key("workflows.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(BUDGET_TOKENS),
     key("workflows.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
     key("workflows.NAME.entry", "true", "whether it takes messages from outside").of(KeyForm::Flag),
     key("workflows.NAME.description", "none", "its purpose, in words for people").of(TEXT),
@@ -251,28 +267,28 @@ pub const KEYS: &[ConfigKey] = &[
     key("workflows.NAME.goals.NAME.ask", "none", "a question to a person").of(TEXT),
     key("workflows.NAME.goals.NAME.choices", "[]", "the choices; without choices the answer is a note").of(SET),
     key("workflows.NAME.goals.NAME.shows", "[]", "goals whose outputs are printed with the question").of(SET),
-    key("workflows.NAME.goals.NAME.expires", "1d", "how long to wait for a person, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.expires", "1d", "how long to wait for a person, 1s to 365d").of(LONG_WAIT),
     key("workflows.NAME.goals.NAME.otherwise", "none", "the choice that counts when it expires; without it the step fails").of(TEXT),
     key("workflows.NAME.goals.NAME.goals", "none", "steps inside it, one after another").of(KeyForm::Steps),
     key("workflows.NAME.goals.NAME.parallel", "none", "steps inside it, in parallel").of(KeyForm::Steps),
-    key("workflows.NAME.goals.NAME.wait", "none", "how long to wait, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.wait", "none", "how long to wait, 1s to 365d").of(LONG_WAIT),
     key("workflows.NAME.goals.NAME.each", "none", "a path to a list: the step is done once for each item").of(TEXT),
     key("workflows.NAME.goals.NAME.at_once", "4", "items or steps that run at once, 1 to 32").of(KeyForm::Count(1, 32)),
     key("workflows.NAME.goals.NAME.repeat", "none", "repeats the steps under `goals`").of(MAP),
     key("workflows.NAME.goals.NAME.repeat.until", "required", "when to stop: `converged`, or conditions as under `when`").of(KeyForm::WordOrNames("converged")),
     key("workflows.NAME.goals.NAME.repeat.until.NAME", "none", "the value at this path: a value, a list of values, or a range").of(KeyForm::Texts),
-    key("workflows.NAME.goals.NAME.repeat.at_most", "required", "most passes, 1 to 1000").of(KeyForm::Count(1, 1000)),
+    key("workflows.NAME.goals.NAME.repeat.at_most", "required", "most passes, 1 to 1000").of(KeyForm::Count(1, MOST_PASSES)),
     key("workflows.NAME.goals.NAME.when", "none", "conditions by path, all of which must hold; otherwise the step is skipped").of(KeyForm::Names("")),
     key("workflows.NAME.goals.NAME.when.NAME", "none", "the value at this path: a value, a list of values, or a range").of(KeyForm::Texts),
     key("workflows.NAME.goals.NAME.failed", "stop", "if it fails: `stop` ends the run, `keep` goes on").of(KeyForm::Words(&["stop", "keep"])),
     key("workflows.NAME.goals.NAME.supervise", "as the step around it", "the agent that supervises the goal, or the goals inside; or `person`").of(KeyForm::Name(PARTY)),
-    key("workflows.NAME.goals.NAME.timeout", "none", "how long it may take, 1s to 365d").of(DURATION),
+    key("workflows.NAME.goals.NAME.timeout", "none", "how long it may take, 1s to 365d").of(LONG_WAIT),
     key("workflows.NAME.goals.NAME.retry", "as its keys", "how a step that failed is repeated").of(MAP),
     key("workflows.NAME.goals.NAME.retry.attempts", "1", "attempts in all, the first included, 1 to 100").of(KeyForm::Count(1, 100)),
     key("workflows.NAME.goals.NAME.retry.backoff", "1s..30s", "the first pause and the longest; each is twice the one before").of(BACKOFF),
     key("workflows.NAME.goals.NAME.budget", "as the step around it", "what each child of this step may use, and of the steps inside it").of(MAP),
     key("workflows.NAME.goals.NAME.budget.messages", "none", "calls and spawns, 1 to 1000000").of(KeyForm::Count(1, limits::BUDGET_MESSAGES)),
-    key("workflows.NAME.goals.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    key("workflows.NAME.goals.NAME.budget.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(BUDGET_TOKENS),
     key("workflows.NAME.goals.NAME.budget.money", "none", "what models may cost, as `0.50 USD`").of(MONEY),
     key("budgets", "as its keys", "what one message from outside may use, with everything it causes").of(MAP),
     key("budgets.messages", "500", "calls and spawns, 1 to 1000000").of(KeyForm::Count(1, limits::BUDGET_MESSAGES)),
@@ -282,8 +298,8 @@ pub const KEYS: &[ConfigKey] = &[
         "budgets.wall",
         "none",
         "how long the work on it may take, 1s to 1d; not counted while it waits only for persons and timers",
-    ).of(DURATION),
-    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(TOKENS),
+    ).of(WAIT),
+    key("budgets.tokens", "none", "tokens of models: a whole number, `200k` or `1M`").of(BUDGET_TOKENS),
     key(
         "budgets.money",
         "none",
@@ -296,7 +312,7 @@ pub const KEYS: &[ConfigKey] = &[
         "3..5",
         "of the same calls to the same listener, which one gets a warning and which one is refused, 1 to 1000",
     ).of(KeyForm::Pattern(r"^[0-9]+\.\.[0-9]+$")),
-    key("loops.ping_pong", "6", "turns that may call one listener while nothing new is called or answered, 1 to 1000").of(KeyForm::Count(1, 1000)),
+    key("loops.ping_pong", "6", "turns that may call one listener while nothing new is called or answered, 1 to 1000").of(KeyForm::Count(1, MOST_ROUNDS)),
     key("broadcast", "none", "elements that go to every peer of the sender that takes them, by name").of(KeyForm::Names("")),
     key(
         "broadcast.NAME",
@@ -368,6 +384,11 @@ pub(super) fn under(path: &str) -> impl Iterator<Item = (&'static str, &'static 
     })
 }
 
+/// The form of a key in the map at `path`.
+pub(super) fn form(path: &str, name: &str) -> Option<KeyForm> {
+    under(path).find(|(known, _)| *known == name).map(|(_, key)| key.form)
+}
+
 /// Whether the key at this path is required.
 pub(super) fn is_required(path: &str) -> bool {
     let parts = |path: &'static str| path.split('.');
@@ -396,6 +417,22 @@ mod tests {
             if let Some((parent, _)) = key.path.rsplit_once('.') {
                 assert!(KEYS[..at].iter().any(|k| k.path == parent && k.built), "{}", key.path);
             }
+        }
+    }
+
+    #[test]
+    fn every_bound_is_in_the_words_of_its_key() {
+        for key in KEYS.iter().chain(TEST_KEYS) {
+            let bounds = match key.form {
+                KeyForm::Count(least, most) => format!("{least} to {most}"),
+                KeyForm::Duration(bounds) | KeyForm::Size(bounds) => {
+                    format!("{} to {}", bounds.least.0, bounds.most.0)
+                }
+                _ => continue,
+            };
+            // `idle` is bounded by another key.
+            let is_said = key.meaning.contains(&bounds) || key.meaning.contains("at most `timeout`");
+            assert!(is_said, "{}: {bounds}", key.path);
         }
     }
 }

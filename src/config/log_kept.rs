@@ -50,7 +50,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Optio
     let word = section.get("durability").map(|(node, path)| {
         value::word(diagnostics, node, &path, &[("always", Word::Always), ("relaxed", Word::Relaxed)])
     });
-    let replicas = section.get("replicas").map(|(node, path)| value::count(diagnostics, node, &path, 1, 5));
+    let replicas = section.get("replicas").map(|_| section.count(diagnostics, "replicas"));
     let pages = section.get("monitor").map(|(node, path)| monitors(diagnostics, node, &path));
     let Some((node, path)) = section.get("nats") else {
         bus::key_beside(diagnostics, section);

@@ -4,64 +4,51 @@
 use systole_kit::schema::nearest;
 
 use super::diagnostics::Diagnostics;
+use super::key::{KeyForm, MeasureBounds};
 use super::tree::Node;
-use super::value::{At, text};
+use super::value::{At, Fields, text};
 use systole_core::types::codes::Code;
 use systole_core::types::time::UNITS as DURATIONS;
 
-const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+pub(super) const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
-/// Bounds of a measure: the text and the value of each.
-pub(super) struct Bounds {
-    pub(super) least: (&'static str, u64),
-    pub(super) most: (&'static str, u64),
-}
+/// Tokens in units.
+pub(super) const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("M", 1_000_000)];
 
-/// Bounds of all durations without their own bounds.
-pub(super) const DURATION: Bounds = Bounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
+/// Bounds of the pauses between attempts.
+const PAUSE: MeasureBounds = MeasureBounds { least: ("1ms", 1), most: ("1d", 86_400_000) };
 
-/// A duration in milliseconds.
-pub(super) fn duration_ms(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<At<u64>> {
-    let found = text(diagnostics, node, path)?;
-    measured(diagnostics, &found, path, DURATIONS, "s", &DURATION).map(|value| At { at: found.at, value })
-}
-
-/// A duration in milliseconds with its own bounds.
-pub(super) fn between_ms(
-    diagnostics: &mut Diagnostics,
-    node: &Node,
-    path: &str,
-    bounds: &Bounds,
-) -> Option<u64> {
-    let found = text(diagnostics, node, path)?;
-    measured(diagnostics, &found, path, DURATIONS, "s", bounds)
-}
-
-/// A size in bytes.
-pub(super) fn size_bytes(
-    diagnostics: &mut Diagnostics,
-    node: &Node,
-    path: &str,
-    bounds: &Bounds,
-) -> Option<u64> {
-    let found = text(diagnostics, node, path)?;
-    measured(diagnostics, &found, path, SIZES, "KiB", bounds)
+impl Fields<'_> {
+    /// A duration in milliseconds, a size in bytes or a number of tokens, within the bounds of its key.
+    pub(super) fn measure(&self, diagnostics: &mut Diagnostics, key: &str) -> Option<At<u64>> {
+        let (node, path) = self.get(key)?;
+        let found = text(diagnostics, node, &path)?;
+        let value = match self.form(key) {
+            Some(KeyForm::Duration(bounds)) => measured(diagnostics, &found, &path, DURATIONS, "s", &bounds),
+            Some(KeyForm::Size(bounds)) => measured(diagnostics, &found, &path, SIZES, "KiB", &bounds),
+            Some(KeyForm::Tokens(bounds)) => tokens(diagnostics, &found, &path, &bounds),
+            _ => {
+                debug_assert!(false, "{path} is no measure in the table of keys");
+                None
+            }
+        };
+        value.map(|value| At { at: found.at, value })
+    }
 }
 
 /// A number of tokens: a whole number, optionally with `k` for thousands or `M` for millions.
-pub(super) fn tokens(
+fn tokens(
     diagnostics: &mut Diagnostics,
-    node: &Node,
+    found: &At<String>,
     path: &str,
-    bounds: &Bounds,
-) -> Option<At<u64>> {
-    let found = text(diagnostics, node, path)?;
+    bounds: &MeasureBounds,
+) -> Option<u64> {
     let written = found.value.as_str();
-    let (digits, factor) = match (written.strip_suffix('k'), written.strip_suffix('M')) {
-        (Some(digits), _) => (digits, 1_000),
-        (_, Some(digits)) => (digits, 1_000_000),
-        (None, None) => (written, 1),
-    };
+    let (digits, factor) = THOUSANDS
+        .iter()
+        .rev()
+        .find_map(|(unit, factor)| Some((written.strip_suffix(unit)?, *factor)))
+        .unwrap_or((written, 1));
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     let number = number.filter(|number| is_number && (bounds.least.1..=bounds.most.1).contains(number));
@@ -70,7 +57,7 @@ pub(super) fn tokens(
         let message = format!("{path}: `{written}` is not a number of tokens from {range}");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some("200k"));
     }
-    number.map(|value| At { at: found.at, value })
+    number
 }
 
 /// Two durations, the first not longer than the second: `1s..30s`.
@@ -87,8 +74,8 @@ pub(super) fn durations_ms(diagnostics: &mut Diagnostics, node: &Node, path: &st
         return None;
     };
     let end = |value: &str| At { at: found.at, value: value.to_owned() };
-    let first_ms = measured(diagnostics, &end(first), path, DURATIONS, "s", &DURATION)?;
-    let last_ms = measured(diagnostics, &end(last), path, DURATIONS, "s", &DURATION)?;
+    let first_ms = measured(diagnostics, &end(first), path, DURATIONS, "s", &PAUSE)?;
+    let last_ms = measured(diagnostics, &end(last), path, DURATIONS, "s", &PAUSE)?;
     if first_ms > last_ms {
         let message = format!("{path}: {first} is longer than {last}");
         diagnostics.report(Code::ConfigValue, found.at, &message, Some(&format!("{last}..{first}")));
@@ -103,7 +90,7 @@ fn measured(
     path: &str,
     units: &[(&str, u64)],
     usual: &str,
-    bounds: &Bounds,
+    bounds: &MeasureBounds,
 ) -> Option<u64> {
     let written = found.value.as_str();
     let digits = written.bytes().take_while(u8::is_ascii_digit).count();

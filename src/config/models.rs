@@ -8,7 +8,7 @@ use systole_agent::spec::{ModelSpec, ModelTimeouts, Price, Provider, RequestRetr
 use systole_kit::money::{Currency, Money};
 
 use super::diagnostics::Diagnostics;
-use super::measure::{Bounds, between_ms, durations_ms, tokens};
+use super::measure::durations_ms;
 use super::names::names;
 use super::secrets::spare;
 use super::tree::{Entry, Node, Span};
@@ -33,9 +33,6 @@ const WINDOW: u64 = 128_000;
 const MAX_OUTPUT: u64 = 4_000;
 const PER: u64 = 1_000_000;
 const AT_ONCE: u32 = 4;
-/// Bounds of the time that a model may take.
-const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("1d", 86_400_000) };
-const TOKENS: Bounds = Bounds { least: ("1", 1), most: ("1000M", 1_000_000_000) };
 /// Tokens that a request keeps free, because the provider may count differently.
 const SPARE: u64 = 256;
 /// The default file of a script's answers.
@@ -90,8 +87,8 @@ fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
     if let Some((node, path)) = own.get("price") {
         (model.price, declared.currency) = price(diagnostics, node, &path);
     }
-    if let Some((node, path)) = own.get("at_once") {
-        let most = value::count(diagnostics, node, &path, 1, 1024).unwrap_or(AT_ONCE);
+    if own.get("at_once").is_some() {
+        let most = own.count(diagnostics, "at_once").unwrap_or(AT_ONCE);
         model.at_once = usize::try_from(most).unwrap_or(model.at_once);
     }
     if let Some((node, path)) = own.get("retry") {
@@ -161,8 +158,8 @@ fn script(
 
 /// Reads the sizes of input and output.
 fn size(diagnostics: &mut Diagnostics, own: &Fields<'_>, model: &mut ModelSpec) {
-    let window = own.get("window").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
-    let output = own.get("max_output").and_then(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
+    let window = own.measure(diagnostics, "window");
+    let output = own.measure(diagnostics, "max_output");
     model.window = window.as_ref().map_or(WINDOW, |window| window.value);
     model.max_output = output.as_ref().map_or(MAX_OUTPUT, |output| output.value);
     let Some(said) = output.as_ref().or(window.as_ref()) else { return };
@@ -181,10 +178,7 @@ fn timeout(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> ModelTimeo
     let Some(section) = fields(diagnostics, node, node.span, "models.NAME.timeout", path) else {
         return ModelTimeouts::default();
     };
-    let mut wait = |key| {
-        let (node, path) = section.get(key)?;
-        between_ms(diagnostics, node, &path, &WAIT)
-    };
+    let mut wait = |key| section.measure(diagnostics, key).map(|wait| wait.value);
     ModelTimeouts { first_ms: wait("first"), between_ms: wait("between") }
 }
 
@@ -199,14 +193,14 @@ fn price(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> (Option<Pric
     let tokens_out = section.need(diagnostics, "out", "out: AMOUNT, for the tokens that are written");
     let tokens_out = tokens_out.and_then(|(node, path)| amount(diagnostics, node, &path));
     let cached = section.get("cached").map(|(node, path)| amount(diagnostics, node, &path));
-    let per = section.get("per").map(|(node, path)| tokens(diagnostics, node, &path, &TOKENS));
+    let per = section.measure(diagnostics, "per");
     let money = |micros| Some(Money { micros, currency: currency.as_ref()?.value });
     let price =
         tokens_in.and_then(money).zip(tokens_out.and_then(money)).map(|(tokens_in, tokens_out)| Price {
             tokens_in,
             tokens_out,
             cached: cached.flatten().and_then(money),
-            per: per.flatten().map_or(PER, |per| per.value),
+            per: per.as_ref().map_or(PER, |per| per.value),
         });
     (price, currency)
 }
@@ -238,9 +232,7 @@ fn amount(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<u64>
 
 fn retry(diagnostics: &mut Diagnostics, node: &Node, path: &str, retry: &mut RequestRetry) {
     let Some(section) = fields(diagnostics, node, node.span, "models.NAME.retry", path) else { return };
-    if let Some((node, path)) = section.get("attempts") {
-        retry.attempts = value::count(diagnostics, node, &path, 1, 100).unwrap_or(retry.attempts);
-    }
+    retry.attempts = section.count(diagnostics, "attempts").unwrap_or(retry.attempts);
     if let Some((node, path)) = section.get("backoff")
         && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
     {

@@ -8,7 +8,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
-use super::measure::{duration_ms, durations_ms};
+use super::measure::durations_ms;
 use super::names::single;
 use super::tree::{Node, Span};
 use super::value::{self, At, Fields, fields};
@@ -17,7 +17,6 @@ use super::{budgets, prompt};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{DeliveryRetry, DescribeScope, OnUnknown, ViewScope};
 use systole_core::types::ids::Name;
-use systole_core::types::limits;
 
 /// One declared listener or agent.
 pub(super) struct Party {
@@ -110,23 +109,17 @@ pub(super) const IN_FLIGHT_INLINE: usize = 16;
 
 /// How deliveries to the listener run and are retried.
 pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
-    if let Some((node, path)) = own.get("turns") {
-        let most = if party.agent_config.is_some() { limits::AGENT_TURNS } else { limits::TURNS };
-        party.turns = value::count(diagnostics, node, &path, 1, most).unwrap_or(party.turns);
-    }
+    party.turns = own.count(diagnostics, "turns").unwrap_or(party.turns);
     if let Some((node, path)) = own.get("share") {
         party.share_percent = budgets::share(diagnostics, node, &path);
     }
-    if let Some((node, path)) = own.get("in_flight") {
-        let most = value::count(diagnostics, node, &path, 1, 1024).unwrap_or(1);
+    if own.get("in_flight").is_some() {
+        let most = own.count(diagnostics, "in_flight").unwrap_or(1);
         party.in_flight = usize::try_from(most).unwrap_or(1);
     }
-    if let Some((node, path)) = own.get("timeout") {
-        party.timeout_ms = duration_ms(diagnostics, node, &path).map_or(party.timeout_ms, |d| d.value);
-    }
-    if let Some((node, path)) = own.get("idle")
-        && let Some(idle) = duration_ms(diagnostics, node, &path)
-    {
+    party.timeout_ms = own.measure(diagnostics, "timeout").map_or(party.timeout_ms, |limit| limit.value);
+    if let Some(idle) = own.measure(diagnostics, "idle") {
+        let path = format!("{}.idle", own.path);
         if idle.value > party.timeout_ms {
             let message = format!("{path}: longer than the timeout, so it would never apply");
             let fix = Some("a shorter idle or a longer timeout");
@@ -143,10 +136,7 @@ pub(super) fn delivery(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &
     if let Some((node, path)) = own.get("retry")
         && let Some(retry) = fields(diagnostics, node, node.span, &format!("{}.retry", party.table()), &path)
     {
-        if let Some((node, path)) = retry.get("attempts") {
-            party.retry.attempts =
-                value::count(diagnostics, node, &path, 1, 100).unwrap_or(party.retry.attempts);
-        }
+        party.retry.attempts = retry.count(diagnostics, "attempts").unwrap_or(party.retry.attempts);
         if let Some((node, path)) = retry.get("backoff")
             && let Some((first_ms, longest_ms)) = durations_ms(diagnostics, node, &path)
         {

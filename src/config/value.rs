@@ -4,6 +4,7 @@
 use systole_kit::schema::nearest;
 
 use super::diagnostics::Diagnostics;
+use super::key::KeyForm;
 use super::keys;
 use super::tree::{Entry, Node, Span, Value};
 use systole_core::types::codes::Code;
@@ -22,6 +23,8 @@ pub(super) struct Fields<'n> {
     pub(super) path: String,
     /// The place for reports about something missing in it.
     pub(super) at: Span,
+    /// Its path in the table of keys: `listeners.NAME`.
+    table: String,
     entries: Vec<&'n Entry>,
     /// Keys that are missing because they are misspelled, which was already reported.
     misspelled: Vec<String>,
@@ -32,6 +35,21 @@ impl<'n> Fields<'n> {
     pub(super) fn get(&self, key: &str) -> Option<(&'n Node, String)> {
         let entry = self.entries.iter().find(|e| e.key == key)?;
         Some((&entry.value, joined(&self.path, key)))
+    }
+
+    /// The form of a key's value in the table of keys.
+    pub(super) fn form(&self, key: &str) -> Option<KeyForm> {
+        keys::form(&self.table, key)
+    }
+
+    /// A whole number within the bounds of its key.
+    pub(super) fn count(&self, diagnostics: &mut Diagnostics, key: &str) -> Option<u32> {
+        let (node, path) = self.get(key)?;
+        let Some(KeyForm::Count(least, most)) = self.form(key) else {
+            debug_assert!(false, "{path} is no count in the table of keys");
+            return None;
+        };
+        count(diagnostics, node, &path, least, most)
     }
 
     /// The place of a key.
@@ -85,7 +103,7 @@ pub(super) fn fields<'n>(
             None => misspelled.extend(unknown_key(diagnostics, entry, entries, table, path)),
         }
     }
-    Some(Fields { path: path.to_owned(), at, entries: known, misspelled })
+    Some(Fields { path: path.to_owned(), at, table: table.to_owned(), entries: known, misspelled })
 }
 
 /// The fix for `name:hello`, which YAML reads as one text.

@@ -11,7 +11,7 @@ use systole::config::{self, ConfigKey, KEYS, KeyForm, ORGANISM_JSON_SCHEMA, orga
 const SCHEMA: &str = "schemas/organism.schema.json";
 
 /// Values of every kind. Each key accepts some of them and rejects others.
-const VALUES: [&str; 44] = [
+const VALUES: [&str; 47] = [
     "x",
     "x1",
     "true",
@@ -30,6 +30,9 @@ const VALUES: [&str; 44] = [
     "30s",
     "1ms",
     "1d",
+    "2d",
+    "366d",
+    "0s",
     "30",
     "5 s",
     "1KiB",
@@ -152,12 +155,21 @@ fn the_json_schema_accepts_all_that_the_loader_accepts_and_refuses_most_of_the_r
             loader_alone.extend(alone);
         }
     });
-    // Only the loader checks bounds of durations, sizes and amounts, and lists of names.
-    let exact =
-        |form: KeyForm| matches!(form, KeyForm::Flag | KeyForm::Count(..) | KeyForm::Words(_) | KeyForm::Map);
+    // Only the loader checks bounds of amounts and pauses, lists of names, and what two keys are together.
+    let exact = |form: KeyForm| {
+        matches!(
+            form,
+            KeyForm::Flag
+                | KeyForm::Count(..)
+                | KeyForm::Words(_)
+                | KeyForm::Map
+                | KeyForm::Duration(_)
+                | KeyForm::Size(_)
+        )
+    };
     let lost: Vec<_> = loader_alone
         .iter()
-        .filter(|(key, _)| exact(key.form))
+        .filter(|(key, _)| exact(key.form) && !key.path.ends_with(".idle"))
         .map(|(key, value)| (key.path, value))
         .collect();
     assert!(lost.iter().all(|(_, value)| **value == "'true'" || **value == "'3'"), "{lost:?}");

@@ -11,6 +11,7 @@ use super::declared::{Declared, note};
 use super::labels::Labels;
 use super::statements::{Keyword, Statement, Supervision, Within};
 use super::variables::{Known, Worded, worded};
+use crate::config::keys::MOST_PASSES;
 use crate::config::taken_ids;
 
 /// Names that no listener can have.
@@ -63,7 +64,6 @@ const HOUSE: [&str; 2] = ["goal-request", "goal-output"];
 const ID_BYTES: usize = 32;
 const NAME_BYTES: usize = 40;
 const PAYLOAD_BYTES: usize = 60;
-const MOST_PASSES: u32 = 1_000;
 /// Passes of a loop whose limit is unknown.
 const PASSES: u32 = 5;
 

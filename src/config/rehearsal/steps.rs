@@ -8,7 +8,6 @@ use systole_kit::schema::nearest;
 use super::payload::{self, Among, ExpectedPayload};
 use crate::config::diagnostic::FilePlace;
 use crate::config::diagnostics::Diagnostics;
-use crate::config::measure::{Bounds, between_ms};
 use crate::config::tree::{Node, Span, Value};
 use crate::config::value::{self, At, Fields, fields, text, texts};
 use crate::edges::schemas::xpath;
@@ -129,7 +128,6 @@ pub(super) struct Written {
 /// The code that test files use for a report in place of an answer.
 pub const REPORT: &str = "report";
 const TABLE: &str = "#test.tests.steps";
-const STRETCH: Bounds = Bounds { least: ("1ms", 1), most: ("3650d", 3_650 * 86_400_000) };
 
 /// Reads a list of steps.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folder: &Path) -> Vec<Written> {
@@ -203,7 +201,6 @@ fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path
     let thread = own.get("thread");
     let thread = thread
         .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("new", false), ("same", true)]));
-    let after = own.get("after");
     Written {
         at,
         send,
@@ -211,7 +208,7 @@ fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path
         has_to: own.get("to").is_some(),
         from,
         is_same_thread: thread.unwrap_or(false),
-        after_ms: after.and_then(|(node, path)| between_ms(diagnostics, node, &path, &STRETCH)),
+        after_ms: own.measure(diagnostics, "after").map(|after| after.value),
         held,
         decides,
         asked,

@@ -1,7 +1,7 @@
 //! The table of keys of a test file. The reader of test files and the JSON Schema for editors both use it, so a key
 //! that is not in this table is rejected.
 
-use crate::config::key::{ConfigKey, KeyForm, key};
+use crate::config::key::{ConfigKey, KeyForm, MeasureBounds, key};
 
 /// The path in the table above the keys of a test file.
 pub const TOP: &str = "#test";
@@ -38,8 +38,8 @@ pub const TEST_KEYS: &[ConfigKey] = &[
     key("#test.tests.steps.from", "the operator", "the client that sends it").of(TEXT),
     key("#test.tests.steps.thread", "`new`", "`same` continues the thread of the message before")
         .of(KeyForm::Words(&["new", "same"])),
-    key("#test.tests.steps.after", "none", "time that passes, without waiting for it")
-        .of(KeyForm::Pattern("^[0-9]+(ms|s|m|h|d)$")),
+    key("#test.tests.steps.after", "none", "time that passes, without waiting for it, 1ms to 3650d")
+        .of(KeyForm::Duration(MeasureBounds { least: ("1ms", 1), most: ("3650d", 3_650 * 86_400_000) })),
     key("#test.tests.steps.held", "none", "the payload that waits for a person").of(PAYLOAD),
     key("#test.tests.steps.approve", "none", "approves the waiting payload with this element").of(TEXT),
     key("#test.tests.steps.reject", "none", "rejects the waiting payload with this element").of(TEXT),

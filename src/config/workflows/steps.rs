@@ -3,28 +3,24 @@
 //! Input: a list of the file. Output: declared steps. `works` reads the work of a step. No names are looked up
 //! here.
 
-use systole_kit::money::Money;
 use systole_workflow::spec::Budget;
 
-use super::super::budgets::TOKENS;
 use super::super::diagnostics::Diagnostics;
 use super::super::keys::{self, STEP_TABLE};
-use super::super::measure::{between_ms, durations_ms, tokens};
+use super::super::measure::durations_ms;
 use super::super::traps;
 use super::super::tree::{Entry, Node, Span, Value};
 use super::super::value::{self, At, Fields, fields, joined, wrong_kind};
 use super::declaration::{Step, Work};
-use super::works::{WAIT, WORKS};
+use super::works::WORKS;
 use super::{conditions, works};
 use systole_core::types::codes::Code;
-use systole_core::types::limits;
 
 /// The goal at the start of every context.
 pub(super) const REQUEST: &str = "request";
 
 const ID_BYTES: usize = 32;
 const AT_ONCE: u32 = 4;
-const MOST_AT_ONCE: u32 = 32;
 
 /// Reads a list of steps. `key` is its name for people.
 pub(super) fn list(
@@ -254,7 +250,7 @@ fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
                 Some("leave it out, or each: PATH beside it"),
             );
         }
-        step.at_once = value::count(diagnostics, node, &path, 1, MOST_AT_ONCE).unwrap_or(AT_ONCE);
+        step.at_once = own.count(diagnostics, "at_once").unwrap_or(AT_ONCE);
     }
     if let Some((node, path)) = own.get("when") {
         step.when = conditions::read(diagnostics, node, &path);
@@ -265,15 +261,11 @@ fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
         step.keeps_failure = value::word(diagnostics, node, &path, &choices).unwrap_or(false);
     }
     step.supervise = own.get("supervise").and_then(|(node, path)| value::text(diagnostics, node, &path));
-    if let Some((node, path)) = own.get("timeout") {
-        step.timeout_ms = between_ms(diagnostics, node, &path, &WAIT);
-    }
+    step.timeout_ms = own.measure(diagnostics, "timeout").map(|limit| limit.value);
     if let Some((node, path)) = own.get("retry")
         && let Some(retry) = fields(diagnostics, node, node.span, "workflows.NAME.goals.NAME.retry", &path)
     {
-        if let Some((node, path)) = retry.get("attempts") {
-            step.tries = value::count(diagnostics, node, &path, 1, 100).unwrap_or(1);
-        }
+        step.tries = retry.count(diagnostics, "attempts").unwrap_or(step.tries);
         if let Some((node, path)) = retry.get("backoff")
             && let Some(pauses) = durations_ms(diagnostics, node, &path)
         {
@@ -285,18 +277,11 @@ fn terms(diagnostics: &mut Diagnostics, own: &Fields<'_>, step: &mut Step) {
 /// The limits of a child.
 pub(super) fn budget(diagnostics: &mut Diagnostics, node: &Node, table: &str, path: &str) -> Option<Budget> {
     let own = fields(diagnostics, node, node.span, table, path)?;
-    let mut budget = Budget::default();
-    if let Some((node, path)) = own.get("messages") {
-        budget.messages = value::count(diagnostics, node, &path, 1, limits::BUDGET_MESSAGES).map(u64::from);
-    }
-    if let Some((node, path)) = own.get("tokens") {
-        budget.tokens = tokens(diagnostics, node, &path, &TOKENS).map(|tokens| tokens.value);
-    }
-    if let Some((node, path)) = own.get("money") {
-        let money: Option<Money> = super::super::budgets::money(diagnostics, node, &path);
-        budget.money = money.map(|money| money.to_string());
-    }
-    Some(budget)
+    let messages = own.count(diagnostics, "messages").map(u64::from);
+    let tokens = own.measure(diagnostics, "tokens").map(|tokens| tokens.value);
+    let money =
+        own.get("money").and_then(|(node, path)| super::super::budgets::money(diagnostics, node, &path));
+    Some(Budget { messages, tokens, money: money.map(|money| money.to_string()) })
 }
 
 /// Reports a key that does not fit the step's kind of work.
@@ -367,7 +352,7 @@ fn work(diagnostics: &mut Diagnostics, own: &Fields<'_>, path: &str, step: &Step
         "do" => works::goal(diagnostics, own, node, &key),
         "call" => works::call(diagnostics, own, node, &key),
         "ask" => works::question(diagnostics, own, node, &key),
-        "wait" => between_ms(diagnostics, node, &key, &WAIT).map_or(Work::Unread, Work::Wait),
+        "wait" => own.measure(diagnostics, "wait").map_or(Work::Unread, |wait| Work::Wait(wait.value)),
         "parallel" => Work::Parallel(list(diagnostics, node, path, &key, budget)),
         _ => {
             let steps = list(diagnostics, node, path, &key, budget);

@@ -3,7 +3,6 @@
 //! Input: the keys of one step. Output: its declared work. No names are looked up here.
 
 use super::super::diagnostics::Diagnostics;
-use super::super::measure::{Bounds, between_ms};
 use super::super::tree::{Node, Value};
 use super::super::value::{self, At, Fields, fields, wrong_kind};
 use super::conditions;
@@ -12,11 +11,9 @@ use systole_core::types::codes::Code;
 
 /// The keys of the kinds of work. A step has exactly one.
 pub(super) const WORKS: [&str; 6] = ["do", "call", "ask", "goals", "parallel", "wait"];
-const MOST_PASSES: u32 = 1_000;
 const EXPIRES_MS: u64 = 86_400_000;
 /// Default and greatest number of a goal's tasks. One answer of a model may contain all of them.
 const TASKS: u32 = 8;
-const MOST_TASKS: u32 = 32;
 
 /// The work of a step that is only text.
 pub(super) fn words_alone(words: String) -> Work {
@@ -54,8 +51,7 @@ pub(super) fn tasks(diagnostics: &mut Diagnostics, node: &Node, table: &str, pat
     let own = fields(diagnostics, node, node.span, table, path)?;
     let by = own.need(diagnostics, "by", "by: AGENT, which takes the tasks");
     let by = by.and_then(|(node, path)| value::text(diagnostics, node, &path));
-    let at_most =
-        own.get("at_most").and_then(|(node, path)| value::count(diagnostics, node, &path, 1, MOST_TASKS));
+    let at_most = own.count(diagnostics, "at_most");
     Some(Tasks { by: by?, at_most: at_most.unwrap_or(TASKS) })
 }
 
@@ -122,7 +118,7 @@ pub(super) fn question(diagnostics: &mut Diagnostics, own: &Fields<'_>, node: &N
     };
     let choices = list("choices").unwrap_or_default();
     let shows = list("shows").unwrap_or_default();
-    let expires_ms = own.get("expires").and_then(|(node, path)| between_ms(diagnostics, node, &path, &WAIT));
+    let expires_ms = own.measure(diagnostics, "expires").map(|expires| expires.value);
     let otherwise = own.get("otherwise").and_then(|(node, path)| value::text(diagnostics, node, &path));
     if let Some(named) = &otherwise
         && !choices.iter().any(|choice| choice.value == named.value)
@@ -147,8 +143,8 @@ pub(super) fn repeat(diagnostics: &mut Diagnostics, node: &Node, path: &str, ste
     };
     let until = own.need(diagnostics, "until", "until: converged, or until: {PATH: VALUE}");
     let until = until.and_then(|(node, path)| until_of(diagnostics, node, &path));
-    let at_most = own.need(diagnostics, "at_most", "at_most: 5, the most passes");
-    let at_most = at_most.and_then(|(node, path)| value::count(diagnostics, node, &path, 1, MOST_PASSES));
+    own.need(diagnostics, "at_most", "at_most: 5, the most passes");
+    let at_most = own.count(diagnostics, "at_most");
     Work::Repeat { steps, until, at_most: at_most.unwrap_or(1) }
 }
 
@@ -168,6 +164,3 @@ fn until_of(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<Un
         }
     }
 }
-
-/// Bounds of everything that a step waits for.
-pub(super) const WAIT: Bounds = Bounds { least: ("1s", 1_000), most: ("365d", 31_536_000_000) };
