@@ -98,6 +98,9 @@ impl OrganismHandle {
     pub async fn workers(&self) -> Result<BTreeMap<Name, usize>, String> {
         let over_nats = self.composition.listeners.values().filter(|one| one.reach.is_over_broker());
         let names: Vec<Name> = over_nats.map(|one| one.name.clone()).collect();
+        if names.is_empty() {
+            return Ok(BTreeMap::new());
+        }
         match upgraded(self.broker.as_ref())? {
             Some(broker) => broker.workers(&names).await,
             None => Ok(BTreeMap::new()),

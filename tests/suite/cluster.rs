@@ -227,7 +227,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
     cluster.node(0).start_again();
     let one = cluster.node(1).url();
     let folder = machine(&cluster, &one);
-    let running = Running::organism(folder.path());
+    let running = Running::organism_in_time(folder.path(), &[]);
     is_heard(folder.path());
     cluster.node(1).kill();
     pumps::until_taken(folder.path(), "k-1");
@@ -239,7 +239,7 @@ fn d7_a_start_finds_the_cluster_while_the_first_server_of_its_list_is_down() {
 fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     let mut cluster = Cluster::start();
     let folder = machine(&cluster, &cluster.urls());
-    let running = Running::organism(folder.path());
+    let running = Running::organism_in_time(folder.path(), &[]);
     pumps::until_taken(folder.path(), "k-1");
     cluster.node(1).kill();
     cluster.node(2).kill();
@@ -251,10 +251,14 @@ fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
     );
     // An organism that starts without them reports it as well.
     let other = machine(&cluster, &cluster.urls());
-    let started = systole(other.path(), &["ask", "hello"]);
+    let end = Instant::now() + PATIENCE;
+    // If the machine stalls, the node that is left looks like the two that are gone.
+    let started = std::iter::repeat_with(|| systole(other.path(), &["ask", "hello"]))
+        .find(|started| !started.stderr.contains("nothing listens there") || Instant::now() > end)
+        .unwrap();
     assert_eq!(started.code, Some(5), "{started:?}");
     assert!(
-        ["bus.unreachable", "unavailable"].iter().any(|words| started.stderr.contains(words)),
+        started.stderr.contains("no answer within") || started.stderr.contains("unavailable"),
         "{started:?}"
     );
     cluster.node(1).start_again();
@@ -272,7 +276,7 @@ fn d7_without_a_quorum_senders_get_an_error_and_work_continues_with_it() {
 fn d8_a_pump_takes_over_when_a_machine_dies_with_the_pump_and_the_leading_node() {
     let mut cluster = Cluster::start();
     let (first, second) = (machine(&cluster, &cluster.urls()), machine(&cluster, &cluster.urls()));
-    let one = Running::organism(first.path());
+    let one = Running::organism_in_time(first.path(), &[]);
     is_heard(first.path());
     let mut two = Running::start(second.path(), &["run"]);
     two.says("stands by: ");

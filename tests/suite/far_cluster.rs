@@ -72,7 +72,7 @@ impl ClusterHouse {
     }
 
     fn runs(&self) -> Running {
-        let mut running = Running::organism_with(self.path(), &self.key());
+        let mut running = Running::organism_in_time(self.path(), &self.key());
         running.shows(" is ready");
         running.shows(" is ready");
         running

@@ -30,13 +30,16 @@ pub(crate) fn golden(file: impl AsRef<Path>, found: impl AsRef<[u8]>) {
 
 /// The first line in which two texts differ.
 fn difference(kept: &str, found: &str) -> String {
-    let same = kept.lines().zip(found.lines()).take_while(|(kept, found)| kept == found).count();
-    let line = |text: &str| text.lines().nth(same).unwrap_or("(end)").to_owned();
-    format!("differs in line {}: {:?} is now {:?}", same + 1, line(kept), line(found))
+    let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
+    let (kept, found) = (lines(kept), lines(found));
+    let same = kept.iter().zip(&found).take_while(|(kept, found)| kept == found).count();
+    let line = |text: &[String]| text.get(same).map_or("(end)".to_owned(), |line| format!("{line:?}"));
+    format!("differs in line {}: {} is now {}", same + 1, line(&kept), line(&found))
 }
 
 #[test]
 fn a_difference_is_reported_with_its_line() {
-    assert_eq!(difference("a\nb\n", "a\nc\n"), "differs in line 2: \"b\" is now \"c\"");
-    assert_eq!(difference("a\n", "a\nb\n"), "differs in line 2: \"(end)\" is now \"b\"");
+    assert_eq!(difference("a\nb\n", "a\nc\n"), r#"differs in line 2: "b\n" is now "c\n""#);
+    assert_eq!(difference("a\n", "a\nb\n"), r#"differs in line 2: (end) is now "b\n""#);
+    assert_eq!(difference("a\n", "a"), r#"differs in line 1: "a\n" is now "a""#);
 }

@@ -143,10 +143,17 @@ impl Running {
 
     /// The same with these options, such as `--set`.
     pub(crate) fn organism_set(folder: &Path, options: &[&str], variables: &[(&str, &str)]) -> Running {
+        let mut command = command(folder, &[&["run"], options].concat());
+        let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
+        running.says("its log is");
+        running
+    }
+
+    /// The same over a cluster, which may choose its leader for longer than a start waits: it is started again.
+    pub(crate) fn organism_in_time(folder: &Path, variables: &[(&str, &str)]) -> Running {
         let end = Instant::now() + PATIENCE;
         loop {
-            let mut command = command(folder, &[&["run"], options].concat());
-            let mut running = Running::of(command.envs(variables.iter().copied()).spawn().unwrap());
+            let mut running = Running::start_with(folder, &["run"], variables);
             if running.will_say("its log is") {
                 return running;
             }

@@ -49,7 +49,7 @@ impl Sent {
 /// The beginning of simulated time, in milliseconds since 1970.
 const BEGINNING_MS: u64 = 1_767_225_600_000;
 
-/// The outside as hearts see it, over all lives of a run.
+/// The outside as pumps see it, over all lives of a run.
 pub(crate) struct SimulatedPorts {
     seed: u64,
     drawn: AtomicU64,

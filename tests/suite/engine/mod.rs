@@ -134,7 +134,7 @@ impl StepObserver for FakePorts {
     fn passed(&self, _: PumpStep) {}
 }
 
-/// A heart and everything around it.
+/// An engine and everything around it.
 pub(crate) struct Rig {
     pub(crate) engine: Engine,
     pub(crate) outside: Arc<FakePorts>,
@@ -150,13 +150,13 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A heart over an empty log. Its start is on disk, and `lines` does not count the start's
+    /// An engine over an empty log. Its start is on disk, and `lines` does not count the start's
     /// records.
     pub(crate) fn new() -> Rig {
         Rig::with(composition())
     }
 
-    /// A heart of another composition.
+    /// An engine of another composition.
     pub(crate) fn with(composition: Composition) -> Rig {
         let mut rig = Rig::over(MemoryLog::new(), composition, vec![], Arc::new(FakePorts::default()));
         rig.settle();
@@ -371,7 +371,7 @@ impl Rig {
         self.log.after(Position(0), usize::MAX).unwrap().into_iter().map(|(_, r)| r).collect()
     }
 
-    /// The log since this heart's start, one line for each record.
+    /// The log since this engine's start, one line for each record.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.records().iter().skip(self.booted).map(record_line).collect()
     }

@@ -41,6 +41,18 @@ fn an_order_waits_behind_what_its_thread_waits_for() {
 }
 
 #[test]
+fn an_order_between_messages_keeps_its_place() {
+    let mut rig = asleep();
+    rig.asks(2, "b", "tool", Some(&root()));
+    rig.cancels(3, &root());
+    rig.asks(4, "c", "other", Some(&root()));
+    rig.settle();
+    let seen = rig.seen();
+    let answers: Vec<&str> = seen.iter().map(|line| &line[..2]).filter(|line| line.ends_with(':')).collect();
+    assert_eq!(answers, ["2:", "3:", "4:"], "{seen:?}");
+}
+
+#[test]
 fn a_look_that_fails_fails_only_what_it_was_for() {
     let mut rig = asleep();
     rig.asks(2, "b", "tool", Some(&root()));

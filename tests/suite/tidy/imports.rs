@@ -175,7 +175,8 @@ fn one_file_of_the_schema_crate_reads_xml() {
         let code = code_of(&source.text);
         let named: Vec<&str> = words(&code).map(|(_, word)| word).collect();
         source.path.starts_with("crates/schema/src/")
-            && ["quick_xml", "Reader"].iter().all(|wanted| named.contains(wanted))
+            && named.contains(&"quick_xml")
+            && named.iter().any(|word| word.ends_with("Reader"))
     };
     let all = sources();
     let readers: Vec<&str> = all.iter().filter(reads).map(|source| source.path.as_str()).collect();

@@ -157,7 +157,7 @@ fn every_code_of_the_table_is_given_out_somewhere() {
 }
 
 #[test]
-fn golden_files_are_compared_in_one_way() {
+fn one_switch_writes_golden_files_again() {
     let reads = |text: &str| text.contains("var_os(\"SYSTOLE_GOLDEN\")");
     let readers = sources().into_iter().filter(|source| reads(&source.text)).map(|source| source.path);
     assert_eq!(readers.collect::<Vec<_>>(), ["tests/suite/golden.rs"]);

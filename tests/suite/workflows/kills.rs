@@ -146,9 +146,10 @@ fn f8_two_hundred_kills_inside_a_parallel_loop_repeat_no_request_with_a_known_re
     let goals = GOALS;
     let half =
         Disturbed { agent: "", workflow: LOOP, replies: REPLIES, goals, prompts: goals, deaths: DEATHS / 2 };
+    let seed = seed();
     std::thread::scope(|scope| {
-        scope.spawn(|| disturb(&half));
-        disturb(&half);
+        scope.spawn(|| disturb_with(&half, seed));
+        disturb_with(&half, seed.wrapping_add(1));
     });
 }
 
@@ -203,8 +204,20 @@ fn f8_kills_while_no_request_is_out_cost_no_request_at_all() {
     assert_eq!(house.goals(), undisturbed.goals());
 }
 
-/// Kills an organism with that workflow so often, and compares everything it asked with an undisturbed run.
+/// The seed of the dice: a fresh one, unless one is given.
+fn seed() -> u64 {
+    match std::env::var("SYSTOLE_WORKFLOW_SEED") {
+        Ok(seed) => seed.parse().unwrap(),
+        Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
+    }
+}
+
 fn disturb(plan: &Disturbed<'_>) {
+    disturb_with(plan, seed());
+}
+
+/// Kills an organism with that workflow so often, and compares everything it asked with an undisturbed run.
+fn disturb_with(plan: &Disturbed<'_>, seed: u64) {
     let Disturbed { agent, workflow, replies, goals: goals_of_a_run, prompts: prompts_of_a_run, deaths } =
         *plan;
     let undisturbed = WorkflowHouse::with_agents(agent, workflow, replies);
@@ -215,10 +228,6 @@ fn disturb(plan: &Disturbed<'_>) {
 
     let number =
         std::env::var("SYSTOLE_WORKFLOW_DEATHS").ok().map_or(deaths, |number| number.parse().unwrap());
-    let seed = match std::env::var("SYSTOLE_WORKFLOW_SEED") {
-        Ok(seed) => seed.parse().unwrap(),
-        Err(_) => u64::from_str_radix(&random_hex().unwrap()[..16], 16).unwrap(),
-    };
     println!("SYSTOLE_WORKFLOW_SEED={seed} SYSTOLE_WORKFLOW_DEATHS={number}");
     let mut dice = SeededDice::new(seed);
     let house = WorkflowHouse::with_agents(agent, workflow, replies);

@@ -78,7 +78,7 @@ pub(super) fn start(
     // It has not received a document yet, so it has hardly begun.
     descriptors::give_back(child.id());
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-    let group = Group { child, began: Instant::now(), over: false, hurt: false };
+    let group = Group { child, began: Instant::now(), over: false, signalled: false };
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group }),
         // This should not happen, since all three were requested; the group ends with its drop.
@@ -157,7 +157,7 @@ pub(super) struct Group {
     child: Box<dyn ChildWrapper>,
     began: Instant,
     over: bool,
-    hurt: bool,
+    signalled: bool,
 }
 
 impl Group {
@@ -168,7 +168,7 @@ impl Group {
 
     /// Whether `end` had to send a signal.
     pub(super) fn was_signalled(&self) -> bool {
-        self.hurt
+        self.signalled
     }
 
     /// Waits until the program itself has exited, and then kills the rest of its group. May be
@@ -207,7 +207,7 @@ impl Group {
                 }
             }
             if next == Signal::KILL || ladder.term_ms > 0 {
-                self.hurt = true;
+                self.signalled = true;
                 self.send(next);
             }
         }

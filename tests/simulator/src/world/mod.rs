@@ -128,7 +128,7 @@ pub(crate) struct World {
     asked: BTreeSet<Ticket>,
     folds: Folds,
     deliveries: Deliveries,
-    /// Everything that the hearts gave out, in order.
+    /// Everything that the pumps gave out, in order.
     given: Sha256,
     /// How far clients have read the log.
     read: Position,

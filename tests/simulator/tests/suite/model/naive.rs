@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) use attempts::{ATTEMPTS, ATTEMPTS_WITH_PUMP, Unknown};
 use broadcast::Gathering;
 use budgets::Tallies;
-pub(crate) use budgets::{Limits, Payer, SHARE_PERCENT, Sort};
+pub(crate) use budgets::{BudgetKind, Limits, Payer, SHARE_PERCENT};
 use clock::Clock;
 pub(crate) use clock::Now;
 pub(crate) use loops::Loops;
@@ -139,7 +139,7 @@ pub(crate) struct Thread {
     /// What a child may use.
     ceiling: Tallies,
     /// What was used here and below.
-    used: BTreeMap<Sort, u64>,
+    used: BTreeMap<BudgetKind, u64>,
     /// Whether it is paused, with everything below it.
     halts: bool,
 }
@@ -152,7 +152,7 @@ pub(crate) struct Naive {
     /// What a message from outside may use, if that is limited.
     limits: Option<Limits>,
     loops: Option<Loops>,
-    purses: BTreeMap<Payer, Tallies>,
+    budget_uses: BTreeMap<Payer, Tallies>,
     clocks: BTreeMap<Payer, Clock>,
     /// The currency of each message.
     coins: BTreeMap<Payer, &'static str>,

@@ -2,7 +2,8 @@
 
 use super::drawn::{Befalls, Clockwork, Drawn, Item, Pen};
 use super::naive::{
-    self, Amount, DOLLAR, Enough, Limits, Loops, Naive, Now, Party, Said, Sort, Thrown, Verdict, Written,
+    self, Amount, BudgetKind, DOLLAR, Enough, Limits, Loops, Naive, Now, Party, Said, Thrown, Verdict,
+    Written,
 };
 use super::real::{self, Real};
 use super::{AGENT, CASTS, GUARDED, PARTIES, PATIENT, TOOL};
@@ -362,7 +363,7 @@ impl Walk {
         let Some(call) = self.naive.call(thread, path) else { return };
         let left = |of| self.naive.left(thread, call.payer(), of);
         let limits = self.limits.map_or((None, None), |limits| (limits.tokens, limits.money));
-        let (tokens_left, money_left) = (left(Sort::Tokens), left(Sort::Money));
+        let (tokens_left, money_left) = (left(BudgetKind::Tokens), left(BudgetKind::Money));
         let tokens_of = |pick: &u8| amount(*pick, limits.0, tokens_left);
         let money_of = |pick: &u8, coin: &u8| -> Amount {
             let coin = if coin.is_multiple_of(16) { "EUR" } else { DOLLAR };

@@ -22,20 +22,20 @@ pub(crate) struct Limits {
 
 /// What is counted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Sort {
+pub(crate) enum BudgetKind {
     Messages,
     Children,
     Tokens,
     Money,
 }
 
-impl Sort {
+impl BudgetKind {
     pub(super) fn word(self) -> &'static str {
         match self {
-            Sort::Messages => "messages",
-            Sort::Children => "children",
-            Sort::Tokens => "tokens",
-            Sort::Money => "money",
+            BudgetKind::Messages => "messages",
+            BudgetKind::Children => "children",
+            BudgetKind::Tokens => "tokens",
+            BudgetKind::Money => "money",
         }
     }
 }
@@ -56,7 +56,7 @@ pub(super) struct Tally {
 }
 
 /// The tallies of one message, or of one child.
-pub(super) type Tallies = BTreeMap<Sort, Tally>;
+pub(super) type Tallies = BTreeMap<BudgetKind, Tally>;
 
 impl Tally {
     fn of(limit: Option<u64>) -> Tally {
@@ -98,17 +98,17 @@ impl Naive {
     }
 
     /// A message from outside opens a top call with a budget.
-    pub(super) fn fills_purse(&mut self, thread: &str, top: &str, is_first: bool) {
+    pub(super) fn opens_budget(&mut self, thread: &str, top: &str, is_first: bool) {
         let Some(limits) = self.limits else { return };
         let all = [
-            (Sort::Messages, Some(limits.messages)),
-            (Sort::Children, Some(limits.children)),
-            (Sort::Tokens, limits.tokens),
-            (Sort::Money, limits.money),
+            (BudgetKind::Messages, Some(limits.messages)),
+            (BudgetKind::Children, Some(limits.children)),
+            (BudgetKind::Tokens, limits.tokens),
+            (BudgetKind::Money, limits.money),
         ];
         let tallies = all.into_iter().map(|(of, limit)| (of, Tally::of(limit)));
         let payer = (thread.to_owned(), top.to_owned());
-        self.purses.insert(payer.clone(), tallies.collect());
+        self.budget_uses.insert(payer.clone(), tallies.collect());
         if let Some(wall) = limits.wall {
             self.winds_clock(payer, wall, is_first);
         }
@@ -117,11 +117,11 @@ impl Naive {
     /// The limits of a call in a thread, the nearest first.
     pub(super) fn limits_above(&self, thread: &str, payer: &Payer) -> Vec<&Tallies> {
         let ceilings = upwards(thread).into_iter().filter_map(|id| self.threads.get(id));
-        ceilings.map(|here| &here.ceiling).chain(self.purses.get(payer)).collect()
+        ceilings.map(|here| &here.ceiling).chain(self.budget_uses.get(payer)).collect()
     }
 
     /// How much a call of a thread may still use; none if that is not limited.
-    pub(crate) fn left(&self, thread: &str, payer: &Payer, of: Sort) -> Option<u64> {
+    pub(crate) fn left(&self, thread: &str, payer: &Payer, of: BudgetKind) -> Option<u64> {
         let limits = self.limits_above(thread, payer);
         limits.into_iter().filter_map(|tallies| tallies.get(&of)).filter_map(Tally::left).min()
     }
@@ -129,7 +129,7 @@ impl Naive {
     /// The state of the nearest exhausted message limit.
     pub(super) fn messages_at_their_end(&self, thread: &str, payer: &Payer) -> Option<String> {
         let limits = self.limits_above(thread, payer).into_iter();
-        let mut limits = limits.filter_map(|tallies| tallies.get(&Sort::Messages));
+        let mut limits = limits.filter_map(|tallies| tallies.get(&BudgetKind::Messages));
         limits.find(|tally| tally.left() == Some(0)).map(Tally::stand)
     }
 
@@ -139,15 +139,15 @@ impl Naive {
             Thrown::Cast(takers, ..) => (takers.len() as u64, false),
             item => (1, matches!(item, Thrown::Spawn(..))),
         };
-        if self.left(thread, payer, Sort::Messages).is_some_and(|left| left < wants) {
+        if self.left(thread, payer, BudgetKind::Messages).is_some_and(|left| left < wants) {
             return Some("budget.messages");
         }
-        let is_full = self.left(thread, payer, Sort::Children) == Some(0);
+        let is_full = self.left(thread, payer, BudgetKind::Children) == Some(0);
         (spawns && is_full).then_some("budget.children")
     }
 
     /// Adds a use and returns part of a reserve, in a thread and above.
-    pub(super) fn uses(&mut self, thread: &str, payer: &Payer, of: Sort, (used, back): (u64, u64)) {
+    pub(super) fn uses(&mut self, thread: &str, payer: &Payer, of: BudgetKind, (used, back): (u64, u64)) {
         for id in upwards(thread) {
             let Some(here) = self.threads.get_mut(id) else { continue };
             let all = here.used.entry(of).or_default();
@@ -156,13 +156,13 @@ impl Naive {
                 tally.used = tally.used + used - back;
             }
         }
-        if let Some(tally) = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(&of)) {
+        if let Some(tally) = self.budget_uses.get_mut(payer).and_then(|tallies| tallies.get_mut(&of)) {
             tally.used = tally.used + used - back;
         }
     }
 
     /// Warns every call under a limit that is now mostly used, with the nearest limit first.
-    pub(super) fn tells_what_is_left(&mut self, thread: &str, payer: &Payer, sorts: &[Sort]) {
+    pub(super) fn tells_what_is_left(&mut self, thread: &str, payer: &Payer, sorts: &[BudgetKind]) {
         for id in upwards(thread) {
             for of in sorts {
                 let ceiling = self.threads.get_mut(id).and_then(|here| here.ceiling.get_mut(of));
@@ -172,7 +172,7 @@ impl Naive {
             }
         }
         for of in sorts {
-            let budget_use = self.purses.get_mut(payer).and_then(|tallies| tallies.get_mut(of));
+            let budget_use = self.budget_uses.get_mut(payer).and_then(|tallies| tallies.get_mut(of));
             if let Some(stand) = budget_use.and_then(Tally::news) {
                 self.warns(&format!("{} {stand}", of.word()), |_, call| call.payer == *payer);
             }
@@ -181,13 +181,13 @@ impl Naive {
 
     /// Pays for calls that begin together, or for a spawn. A child gets its ceiling from what is left.
     pub(super) fn pays(&mut self, thread: &str, payer: &Payer, calls: u64, child: Option<&str>) {
-        self.uses(thread, payer, Sort::Messages, (calls, 0));
+        self.uses(thread, payer, BudgetKind::Messages, (calls, 0));
         if child.is_some() {
-            self.uses(thread, payer, Sort::Children, (1, 0));
+            self.uses(thread, payer, BudgetKind::Children, (1, 0));
         }
-        self.tells_what_is_left(thread, payer, &[Sort::Messages, Sort::Children]);
+        self.tells_what_is_left(thread, payer, &[BudgetKind::Messages, BudgetKind::Children]);
         let Some(child) = child else { return };
-        for of in [Sort::Messages, Sort::Tokens, Sort::Money] {
+        for of in [BudgetKind::Messages, BudgetKind::Tokens, BudgetKind::Money] {
             let Some(left) = self.left(thread, payer, of) else { continue };
             let ceiling = Tally::of(Some(left * SHARE_PERCENT / 100));
             self.threads.entry(child.to_owned()).or_default().ceiling.insert(of, ceiling);
@@ -199,22 +199,24 @@ impl Naive {
         let tallies = self.threads.get(child).map(|here| here.ceiling.clone()).unwrap_or_default();
         let limit = |of| tallies.get(&of).and_then(|tally| tally.limit);
         let told = |of| limit(of).map_or_else(|| "-".to_owned(), |limit| limit.to_string());
-        [Sort::Messages, Sort::Tokens, Sort::Money].map(told).join("/")
+        [BudgetKind::Messages, BudgetKind::Tokens, BudgetKind::Money].map(told).join("/")
     }
 
     /// What a child and everything below it used, as its parent sees it.
     pub(super) fn used_by(&self, child: &str) -> String {
         let used = self.threads.get(child).map(|here| here.used.clone()).unwrap_or_default();
         let told = |of| used.get(&of).copied().unwrap_or_default().to_string();
-        [Sort::Messages, Sort::Children, Sort::Tokens, Sort::Money].map(told).join("/")
+        [BudgetKind::Messages, BudgetKind::Children, BudgetKind::Tokens, BudgetKind::Money]
+            .map(told)
+            .join("/")
     }
 
     /// The use of each message that is still at work.
     pub(crate) fn used(&self) -> Vec<(Payer, String)> {
         let is_open = |payer: &Payer| self.open_calls(payer).next().is_some();
-        let open = self.purses.iter().filter(|(payer, _)| is_open(payer));
+        let open = self.budget_uses.iter().filter(|(payer, _)| is_open(payer));
         let told = |tallies: &Tallies, of| tallies.get(&of).map_or(0, |tally: &Tally| tally.used);
-        let sorts = [Sort::Messages, Sort::Children, Sort::Tokens, Sort::Money];
+        let sorts = [BudgetKind::Messages, BudgetKind::Children, BudgetKind::Tokens, BudgetKind::Money];
         let all = |tallies| sorts.map(|of| told(tallies, of).to_string()).join("/");
         open.map(|(payer, tallies)| (payer.clone(), all(tallies))).collect()
     }

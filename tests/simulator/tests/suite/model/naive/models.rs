@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::budgets::{Sort, Tally};
+use super::budgets::{BudgetKind, Tally};
 use super::{Naive, Payer};
 
 /// Entries of one attempt.
@@ -108,7 +108,7 @@ impl Naive {
         tokens: Option<u64>,
         money: Option<Amount>,
     ) -> String {
-        let wants = [(Sort::Tokens, tokens), (Sort::Money, money.map(|(micros, _)| micros))];
+        let wants = [(BudgetKind::Tokens, tokens), (BudgetKind::Money, money.map(|(micros, _)| micros))];
         // A party with one turn has no turn reserved for its last answer.
         let is_last =
             self.call(thread, path).is_some_and(|call| call.party.turns > 1 && call.is_in_last_turn());
@@ -123,7 +123,7 @@ impl Naive {
         let is_against = |is_full: fn(Option<u64>, &Tally) -> bool| {
             levels.iter().enumerate().find_map(|(place, level)| {
                 let full =
-                    |(of, want): &(Sort, Option<u64>)| level.get(of).is_some_and(|t| is_full(*want, t));
+                    |(of, want): &(BudgetKind, Option<u64>)| level.get(of).is_some_and(|t| is_full(*want, t));
                 let (of, _) = wants.iter().find(|wants| full(wants))?;
                 let stand = level.get(of).map(Tally::stand)?;
                 Some((*of, stand, place + 1 == levels.len()))
@@ -160,7 +160,7 @@ impl Naive {
         let start = self.call(thread, path).and_then(|call| call.journal.own.get(&of)).cloned();
         let Some(Written::Starts { tokens: kept, money: kept_money }) = start else { return };
         let kept_money = kept_money.map(|(micros, _)| micros);
-        let all = [(Sort::Tokens, kept, tokens), (Sort::Money, kept_money, money)];
+        let all = [(BudgetKind::Tokens, kept, tokens), (BudgetKind::Money, kept_money, money)];
         for (of, kept, used) in all {
             let kept = kept.unwrap_or(0);
             let used = used.unwrap_or(kept);
@@ -172,7 +172,7 @@ impl Naive {
             self.met.insert(format!("{} settled {how} kept", of.word()));
             self.uses(thread, payer, of, (used, kept));
         }
-        self.tells_what_is_left(thread, payer, &[Sort::Tokens, Sort::Money]);
+        self.tells_what_is_left(thread, payer, &[BudgetKind::Tokens, BudgetKind::Money]);
     }
 
     /// The entries at the due turn of a call, by number.

@@ -25,7 +25,7 @@ impl Naive {
             root.keys.insert(key.to_owned(), bytes);
             root.tops += 1;
             let (top, held) = (root.tops.to_string(), !root.calls.is_empty());
-            self.fills_purse(thread, &top, !held);
+            self.opens_budget(thread, &top, !held);
             let payer = (thread.to_owned(), top.clone());
             self.opens((thread, &top), payer, party, format!("n{number}"), held);
             "receipt".to_owned()
