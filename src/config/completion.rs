@@ -1,6 +1,6 @@
 //! The JSON Schema of the organism's file, for editors. It is made from the table of keys, so it names
 //! exactly these keys. It checks only what can be checked for one value alone. Rules between values, and
-//! the bounds of amounts and pauses, are left to the loader. It never rejects a file that the
+//! the bounds of amounts, shares and pauses, are left to the loader. It never rejects a file that the
 //! loader accepts.
 
 use serde_json::{Map, Value, json};

@@ -12,7 +12,7 @@ use systole_core::types::time::UNITS as DURATIONS;
 
 pub(super) const SIZES: &[(&str, u64)] = &[("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
 
-/// Tokens in units.
+/// Units of tokens.
 pub(super) const THOUSANDS: &[(&str, u64)] = &[("", 1), ("k", 1_000), ("M", 1_000_000)];
 
 /// Bounds of the pauses between attempts.
