@@ -25,7 +25,7 @@ use systole_core::pump::state::{BudgetUse, Call, CallState, Thread, ThreadState,
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::budget::UsedAmounts;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Listener, ListenerProgram, OnUnknown, Reach};
+use systole_core::types::composition::{Listener, ListenerProgram, OnUnknown};
 use systole_core::types::ids::{CallPath, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::RecordKind;
@@ -250,10 +250,6 @@ impl Asking<'_> {
             CallState::Joining(open) => (joining(thread, path, call, open), call.ready_at),
             CallState::Ready { .. } => self.due(call, listener, post, attempt),
         };
-        let program = match listener.map(|l| &l.reach) {
-            Some(Reach::Process(program)) => Some(program.clone()),
-            _ => None,
-        };
         let failures = if attempt > 1 { self.failures(thread, path, call)? } else { Vec::new() };
         Ok(WaitReason {
             thread: thread.id.clone(),
@@ -265,7 +261,7 @@ impl Asking<'_> {
             attempt,
             attempts: listener.map_or(1, |l| l.retry.attempts) + call.lost_with_pump,
             failures,
-            program,
+            program: listener.and_then(|l| l.reach.traits().program).cloned(),
             away: self.whole.running.and_then(|_| self.whole.away(&call.listener)).map(str::to_owned),
             told_from: if call.settled == 0 { call.request } else { first_item(call) },
             below: self.below(thread, path, call)?,

@@ -33,6 +33,10 @@ use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 /// Each payload is shown whole before it is approved. One that is longer than the screen is shown page by page; without
 /// a terminal, --hash is needed.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole approve
+  systole approve a1 --note "checked by phone"
+  systole approve a1 a2"#)]
 pub(super) struct Approve {
     #[command(flatten)]
     place: Place,
@@ -50,6 +54,8 @@ pub(super) struct Approve {
 ///
 /// Its call fails with approval.rejected, and its caller reads the note.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole reject a1 --note "wrong account""#)]
 pub(super) struct Reject {
     #[command(flatten)]
     place: Place,
@@ -67,6 +73,8 @@ pub(super) struct Reject {
 ///
 /// It is judged by the same schema, and goes out under the name of the caller.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole amend a1 --file corrected.xml")]
 pub(super) struct Amend {
     #[command(flatten)]
     place: Place,

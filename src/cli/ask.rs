@@ -31,6 +31,10 @@ use systole_core::types::limits;
 /// Goes to the organism's entry, through the organism that runs on the log; if none runs, one is started
 /// in this process. On a terminal without a question it is a conversation: a line a question, Ctrl-D ends it.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole ask What makes a heart beat?
+  systole ask --thread @last "And why?"
+  systole ask"#)]
 pub(super) struct Ask {
     #[command(flatten)]
     place: Place,

@@ -19,6 +19,8 @@ use systole_core::types::ids::{Name, ThreadId};
 ///
 /// Its listeners are asked to stop. Its records stay.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole cancel @last")]
 pub(super) struct Cancel {
     #[command(flatten)]
     place: Place,

@@ -12,7 +12,7 @@ use systole_agent::spec::{AgentSpec, Dialect};
 use super::bounds;
 use crate::audit::columns::{plain, wrapped};
 use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
-use systole_core::types::composition::{ElementSchema, Listener, Reach, ViewScope};
+use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::stretch;
 
 /// Checks the organism's file.
@@ -20,6 +20,10 @@ use systole_core::types::time::stretch;
 /// Shows every mistake at once, each with its place and the fix, or a few lines about the organism
 /// itself. `run` refuses exactly what this refuses. A warning does not refuse the file.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole check
+  systole check --strict
+  systole check --schema")]
 pub(super) struct Check {
     #[command(flatten)]
     place: Place,
@@ -220,9 +224,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
         let turns = format!(" in up to {} turns", one.turns);
         parts.push(format!("calls {}{turns}", peers.join(", ")));
     }
-    if matches!(one.reach, Reach::Nats) {
-        parts.push("reached over NATS".to_owned());
-    }
+    parts.extend(one.reach.traits().remark.map(str::to_owned));
     if one.entry {
         parts.push("open to the outside".to_owned());
     }

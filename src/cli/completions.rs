@@ -17,6 +17,9 @@ const SORTS: &[(&str, &[&str])] =
 /// bash: `systole completions bash > ~/.local/share/bash-completion/completions/systole`;
 /// zsh: into a file `_systole` of a folder in `fpath`; fish: `~/.config/fish/completions/systole.fish`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole completions bash
+  systole completions zsh")]
 pub(super) struct Completions {
     /// Which shell
     #[arg(value_name = "SHELL", value_parser = ["bash", "zsh", "fish"])]

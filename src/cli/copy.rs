@@ -23,6 +23,9 @@ use systole_core::types::ports::LogFault;
 /// says the copy is, with the pump's key; `--to` and `--key-env` say something else, as on the
 /// machine of an auditor. Nothing is written to the broker.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole copy
+  systole copy --again --to audit.db")]
 pub(super) struct Copy {
     #[command(flatten)]
     place: Place,

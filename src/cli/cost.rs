@@ -9,6 +9,9 @@ use crate::audit::costs;
 
 /// Of which thread.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole cost
+  systole cost 1f0c --json")]
 pub(super) struct Cost {
     #[command(flatten)]
     place: Place,

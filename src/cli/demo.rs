@@ -25,6 +25,8 @@ use systole_core::types::ports::LogFault;
 /// Needs python3, and no key, account or server. It writes only into a folder of its own below the
 /// folder for temporary files, and starts afresh each time.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole demo")]
 pub(super) struct Demo {}
 
 /// What the team is asked.

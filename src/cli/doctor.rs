@@ -20,6 +20,9 @@ use crate::audit::layout::{TextTone, paint};
 
 /// What is examined.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole doctor
+  systole doctor --json")]
 pub(super) struct Doctor {
     #[command(flatten)]
     place: Place,

@@ -11,6 +11,8 @@ use super::place::Place;
 ///
 /// Its timers are cancelled, and messages for it are refused from then on. Its records stay.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole end 1f0c")]
 pub(super) struct End {
     #[command(flatten)]
     place: Place,

@@ -14,6 +14,10 @@ use systole_core::types::codes::Code;
 ///
 /// Without a code it lists all of them; a family, as `payload`, lists its own.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole explain payload.invalid
+  systole explain config
+  systole explain")]
 pub(super) struct Explain {
     /// The code, as config.value, or a family, as config
     code: Option<String>,

@@ -16,6 +16,9 @@ use crate::audit::graph::ListenerGraph;
 /// For each listener: whom it may address, with which elements, and what comes back. `--out` with a
 /// name that ends in .svg, .mmd or .txt needs no `--format`.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole graph
+  systole graph --out who.svg")]
 pub(super) struct Graph {
     #[command(flatten)]
     place: Place,

@@ -1,112 +1,31 @@
-//! The help pages: commands in groups, and examples below the options of each command. They are made from the
-//! commands' own descriptions.
+//! The help page: the commands in groups, made from their own descriptions. The examples of a command are written
+//! where its arguments are.
 
 use clap::Command;
 
-/// The groups of the help page, in order, with their commands.
-pub(super) const GROUPS: &[(&str, &[&str])] = &[
-    ("start", &["demo", "init", "check", "run", "stop", "ask", "send"]),
-    ("look", &["ps", "why", "tree", "todo", "log", "context", "trail", "cost"]),
-    ("steer", &["approve", "reject", "amend", "choose", "steer", "cancel", "pause", "resume", "end"]),
-    ("prove", &["test", "copy"]),
-    (
-        "build",
-        &["schema", "graph", "explain", "listener", "workflow", "permissions", "doctor", "completions"],
-    ),
-];
+use super::GROUPS;
 
-/// Examples of each command, as typed.
-const EXAMPLES: &[(&str, &[&str])] = &[
-    ("demo", &["systole demo"]),
-    ("init", &["systole init my-organism", "systole init my-agent --agent", "systole init --list"]),
-    ("check", &["systole check", "systole check --strict", "systole check --schema"]),
-    (
-        "run",
-        &[
-            "systole run",
-            "systole run --detach",
-            "systole -C my-team run --set console.listen=127.0.0.1:8080",
-        ],
-    ),
-    ("stop", &["systole stop", "systole stop --now"]),
-    (
-        "ask",
-        &["systole ask What makes a heart beat?", "systole ask --thread @last \"And why?\"", "systole ask"],
-    ),
-    ("send", &["systole send ask \"Who is there?\"", "systole send --file order.xml --key order-17"]),
-    ("ps", &["systole ps", "systole ps -n 0 --children", "systole ps --json"]),
-    ("why", &["systole why", "systole why @last"]),
-    ("tree", &["systole tree", "systole tree 1f0c"]),
-    ("todo", &["systole todo", "systole todo @last@12"]),
-    ("log", &["systole log -f", "systole log -n 20 --since 10m", "systole log @last --json"]),
-    ("context", &["systole context", "systole context 1f0c@7"]),
-    ("trail", &["systole trail", "systole trail @last@5", "systole trail --text \"moving house\""]),
-    ("cost", &["systole cost", "systole cost 1f0c --json"]),
-    (
-        "approve",
-        &["systole approve", "systole approve a1 --note \"checked by phone\"", "systole approve a1 a2"],
-    ),
-    ("reject", &["systole reject a1 --note \"wrong account\""]),
-    ("amend", &["systole amend a1 --file corrected.xml"]),
-    (
-        "choose",
-        &[
-            "systole choose a2 go",
-            "systole choose a2 revise --note \"name the rollback\"",
-            "systole choose a3 --note \"Monday\"",
-        ],
-    ),
-    ("steer", &["systole steer @last \"Use the second source too.\""]),
-    ("cancel", &["systole cancel @last"]),
-    ("pause", &["systole pause 1f0c --note \"moving house\"", "systole pause --all"]),
-    ("resume", &["systole resume 1f0c", "systole resume --all"]),
-    ("end", &["systole end 1f0c"]),
-    ("test", &["systole test", "systole test orders.test.yaml --json"]),
-    ("copy", &["systole copy", "systole copy --again --to audit.db"]),
-    ("schema show", &["systole schema show", "systole schema show answer"]),
-    ("schema eject", &["systole schema eject"]),
-    ("schema example", &["systole schema example ask"]),
-    ("schema prompt", &["systole schema prompt ask"]),
-    ("schema json", &["systole schema json ask"]),
-    ("graph", &["systole graph", "systole graph --out who.svg"]),
-    ("explain", &["systole explain payload.invalid", "systole explain config", "systole explain"]),
-    ("listener new", &["systole listener new shell weather", "systole listener new python weather"]),
-    (
-        "listener try",
-        &["systole listener try weather --send ask \"How is it?\"", "systole listener try -- ./answer.sh"],
-    ),
-    ("workflow explain", &["systole workflow explain review-change", "systole workflow explain --json"]),
-    ("workflow from", &["systole workflow from Agentfile", "systole workflow from Agentfile --json"]),
-    ("permissions", &["systole permissions", "systole permissions --nats-config --keys keys"]),
-    ("doctor", &["systole doctor", "systole doctor --json"]),
-    ("completions", &["systole completions bash", "systole completions zsh"]),
-];
+/// The commands that the help page lists.
+pub(super) fn listed(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|one| !one.is_hide_set())
+}
 
-/// The help pages of a command and of all below it.
-pub(super) fn pages(command: Command) -> Command {
+/// The command with its help page.
+pub(super) fn paged(command: Command) -> Command {
     let mut page = String::from("{about}\n\n{usage-heading} {usage}\n");
-    for (group, names) in GROUPS {
-        page.push_str(&format!("\n{group}:\n"));
-        for name in *names {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            page.push_str(&format!("  {name:<13}{}\n", about.map(ToString::to_string).unwrap_or_default()));
+    for one in listed(&command) {
+        let name = one.get_name();
+        if let Some((group, _)) = GROUPS.iter().find(|(_, first)| *first == name) {
+            page.push_str(&format!("\n{group}:\n"));
         }
+        let about = one.get_about().map(ToString::to_string).unwrap_or_default();
+        page.push_str(&format!("  {name:<13}{about}\n"));
     }
     page.push_str(
         "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
          `systole COMMAND --help` says more about each.\n",
     );
-    EXAMPLES.iter().fold(command.help_template(page), |command, (path, lines)| {
-        let lines: String = lines.iter().map(|line| format!("\n  {line}")).collect();
-        let words: Vec<&str> = path.split(' ').collect();
-        at(command, &words, &format!("Examples:{lines}"))
-    })
-}
-
-/// The command with these examples below the options of the subcommand that the words name.
-fn at(command: Command, words: &[&str], examples: &str) -> Command {
-    let Some((first, below)) = words.split_first() else { return command.after_help(examples.to_owned()) };
-    command.mut_subcommand(first, |one| at(one, below, examples))
+    command.help_template(page)
 }
 
 #[cfg(test)]
@@ -127,38 +46,47 @@ mod tests {
         words.map(Into::into).collect()
     }
 
-    fn leaves(command: &Command, above: &str, found: &mut Vec<(String, bool)>) {
-        for one in command.get_subcommands().filter(|one| !one.is_hide_set() && one.get_name() != "help") {
+    /// Every command without commands below it, with the text below its options.
+    fn leaves(command: &Command, above: &str, found: &mut Vec<(String, String)>) {
+        for one in listed(command).filter(|one| one.get_name() != "help") {
             let name = format!("{above}{}", one.get_name());
             if one.has_subcommands() {
                 leaves(one, &format!("{name} "), found);
             } else {
-                found.push((name, one.get_after_help().is_some()));
+                found.push((name, one.get_after_help().map(ToString::to_string).unwrap_or_default()));
             }
         }
     }
 
     #[test]
     fn the_help_page_lists_every_command_once_and_no_other() {
-        let command = pages(Arguments::command());
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
-        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
-        let mut known: Vec<&str> = shown.map(Command::get_name).collect();
-        listed.sort_unstable();
-        known.sort_unstable();
-        assert_eq!(listed, known);
+        let command = paged(Arguments::command());
+        let page = command.clone().render_help().to_string();
+        let (_, groups) = page.split_once("Usage: ").unwrap();
+        let (groups, _) = groups.split_once("\nOptions:\n").unwrap();
+        let mut lines = groups.lines().skip(1).filter(|line| !line.is_empty());
+        assert!(lines.clone().next().is_some_and(|line| line.ends_with(':')), "a command is in no group");
+        let headings = lines.clone().filter(|line| !line.starts_with(' '));
+        assert!(headings.eq(GROUPS.map(|(group, _)| format!("{group}:"))), "{groups}");
+        for one in listed(&command) {
+            let line = lines.by_ref().find(|line| line.starts_with(' ')).unwrap_or_default();
+            assert_eq!(line.split_whitespace().next(), Some(one.get_name()));
+        }
+        assert_eq!(lines.next(), None);
         command.debug_assert();
     }
 
     #[test]
     fn every_command_has_examples_that_it_takes() {
-        let command = pages(Arguments::command());
+        let command = paged(Arguments::command());
         let mut found = Vec::new();
         leaves(&command, "", &mut found);
-        let without: Vec<_> = found.iter().filter(|(_, has)| !has).collect();
-        assert!(found.len() > 30 && without.is_empty(), "{without:?} have no example");
-        for (path, lines) in EXAMPLES {
-            for line in *lines {
+        assert!(found.len() > 30, "{found:?}");
+        for (path, text) in found {
+            let lines = text.strip_prefix("Examples:\n").unwrap_or_default();
+            assert!(!lines.is_empty(), "{path} has no examples: {text}");
+            for line in lines.lines() {
+                let line = line.strip_prefix("  ").unwrap_or_default();
                 assert!(line.contains(&format!("systole {path}")) || line.starts_with("systole -"), "{line}");
                 let typed = behind(&command, words(line).into_iter());
                 let read = command.clone().try_get_matches_from(typed);
@@ -169,7 +97,7 @@ mod tests {
 
     #[test]
     fn help_fits_eighty_columns() {
-        let mut command = pages(Arguments::command()).term_width(80);
+        let mut command = paged(Arguments::command()).term_width(80);
         command.build();
         let mut pages = vec![command.render_long_help().to_string()];
         pages.extend(command.get_subcommands_mut().map(|c| c.render_long_help().to_string()));
@@ -180,7 +108,7 @@ mod tests {
 
     #[test]
     fn options_may_stand_before_the_command() {
-        let command = pages(Arguments::command());
+        let command = paged(Arguments::command());
         let typed = |line: &str| {
             let words: Vec<_> = behind(&command, words(line).into_iter());
             words.iter().map(|word| word.to_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")

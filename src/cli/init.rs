@@ -20,7 +20,8 @@ use super::hindered;
 use super::place::quoted;
 use super::screen::Screen;
 use crate::config::ORGANISM_JSON_SCHEMA;
-use provider::{Choice, Provider};
+use provider::Choice;
+use systole_agent::spec::Provider;
 use systole_core::types::ids::Name;
 
 /// Write an organism that runs and answers.
@@ -28,6 +29,10 @@ use systole_core::types::ids::Name;
 /// Into a new folder NAME, or into the current one. It overwrites nothing. Without a template it is
 /// one shell script that answers; --list shows the others.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole init my-organism
+  systole init my-agent --agent
+  systole init --list")]
 pub(super) struct Init {
     /// The folder, and the organism's name; without it the current folder
     #[arg(value_name = "NAME")]
@@ -45,8 +50,8 @@ pub(super) struct Init {
     #[arg(long, group = "template", value_name = "EXAMPLE", value_parser = PossibleValuesParser::new(EXAMPLES.iter().map(|e| e.name)))]
     example: Option<String>,
     /// Whose model the agent has, whatever keys are set
-    #[arg(long, requires = "agent", conflicts_with_all = ["team", "workflow", "example"])]
-    provider: Option<Provider>,
+    #[arg(long, requires = "agent", conflicts_with_all = ["team", "workflow", "example"], value_parser = PossibleValuesParser::new(provider::words()))]
+    provider: Option<String>,
     /// List the templates and examples, and write nothing
     #[arg(long, conflicts_with_all = ["name", "template", "provider"])]
     list: bool,
@@ -79,7 +84,8 @@ impl Init {
         let folder = self.name.clone().unwrap_or_default();
         printable(screen, &folder)?;
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let model = self.agent.then(|| provider::choose(self.provider, is_set));
+        let wanted = self.provider.as_deref().and_then(Provider::named);
+        let model = self.agent.then(|| provider::choose(wanted, is_set));
         let files = files(example, name(&folder).as_deref(), model.as_ref());
         fresh::write(screen, &folder, &files)?;
         let is_added = keep_from_git(screen, &folder)?;

@@ -14,8 +14,14 @@ use super::exit::CommandExit;
 #[derive(Subcommand, Debug)]
 pub(super) enum Listener {
     /// Write a listener into the organism, with a test
+    #[command(after_help = "Examples:
+  systole listener new shell weather
+  systole listener new python weather")]
     New(new::New),
     /// Send one request to a listener alone, and judge what it says
+    #[command(after_help = r#"Examples:
+  systole listener try weather --send ask "How is it?"
+  systole listener try -- ./answer.sh"#)]
     Try(trial::Trial),
 }
 

@@ -37,6 +37,10 @@ const LOOK_MS: u64 = 200;
 #[derive(Args, Debug)]
 // Before the command, -f names the organism file; after it, -f follows, as in other tools.
 #[command(mut_arg("organism_file", |file| file.short(None)))]
+#[command(after_help = "Examples:
+  systole log -f
+  systole log -n 20 --since 10m
+  systole log @last --json")]
 pub(super) struct Log {
     #[command(flatten)]
     place: Place,

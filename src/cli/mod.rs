@@ -87,6 +87,11 @@ struct Arguments {
     command: Command,
 }
 
+/// The groups of the help page, each with its first command. A group ends where the next one begins.
+const GROUPS: [(&str, &str); 5] =
+    [("start", "demo"), ("look", "ps"), ("steer", "approve"), ("prove", "test"), ("build", "schema")];
+
+// In the order of the help page. A documentation comment here would become the text of the program's help.
 #[derive(Subcommand, Debug)]
 enum Command {
     /// Watch agents at work: a refusal, a kill, an approval
@@ -129,26 +134,24 @@ enum Command {
     Choose(approve::Choose),
     /// Say something to the work that goes on in a thread
     Steer(steer::Steer),
+    /// End a thread and everything below it
+    Cancel(cancel::Cancel),
     /// Halt a thread, or everything
     Pause(pause::Pause),
     /// Let paused threads go on
     Resume(pause::Resume),
-    /// End a thread and everything below it
-    Cancel(cancel::Cancel),
     /// End a thread at rest
     End(end::End),
     /// Run the tests of an organism, with time skipped
     Test(test::Test),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
-    /// Say what a code means, and what to do about it
-    Explain(explain::Explain),
     /// Show what judges a payload, with an example and its prompt
     Schema(schema::Schema),
-    /// Examine the machine, the organism's file and its log
-    Doctor(doctor::Doctor),
     /// Draw who may address whom, with what
     Graph(graph::Graph),
+    /// Say what a code means, and what to do about it
+    Explain(explain::Explain),
     /// Write a listener, or try one alone
     #[command(subcommand)]
     Listener(listener::Listener),
@@ -157,6 +160,8 @@ enum Command {
     Workflow(workflow::Workflow),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),
+    /// Examine the machine, the organism's file and its log
+    Doctor(doctor::Doctor),
     /// Print the script by which a shell completes commands and ids
     Completions(completions::Completions),
     /// Print the completions for a command
@@ -180,7 +185,7 @@ pub fn main() -> ExitCode {
         typed.remove(1);
         detach::leave_the_terminal();
     }
-    let command = help::pages(Arguments::command());
+    let command = help::paged(Arguments::command());
     let typed = ordered::behind(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
@@ -264,7 +269,7 @@ impl Command {
             Command::Workflow(workflow) => workflow.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
-            Command::Completions(completions) => completions.run(help::pages(Arguments::command())),
+            Command::Completions(completions) => completions.run(help::paged(Arguments::command())),
         }
     }
 }

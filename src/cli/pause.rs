@@ -21,6 +21,9 @@ use systole_core::types::ids::{Name, ThreadId};
 ///
 /// Nothing new is delivered; open deliveries may end, and new messages are recorded. It survives restarts.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole pause 1f0c --note "moving house"
+  systole pause --all"#)]
 pub(super) struct Pause {
     #[command(flatten)]
     which: Which,
@@ -33,6 +36,9 @@ pub(super) struct Pause {
 ///
 /// A thread that was paused by itself is resumed by itself.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole resume 1f0c
+  systole resume --all")]
 pub(super) struct Resume {
     #[command(flatten)]
     which: Which,

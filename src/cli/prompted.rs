@@ -12,6 +12,9 @@ use crate::audit::prompts::{self, JournaledCall, PromptFault};
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole context
+  systole context 1f0c@7")]
 pub(super) struct Prompted {
     #[command(flatten)]
     at: AsOf,

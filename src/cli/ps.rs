@@ -14,6 +14,10 @@ use crate::audit::runs::WorkflowRuns;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole ps
+  systole ps -n 0 --children
+  systole ps --json")]
 pub(super) struct Ps {
     #[command(flatten)]
     place: Place,

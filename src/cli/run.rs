@@ -47,6 +47,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// replies land for five seconds and then stops; the second stops at once. With `--role` one part of the organism runs here, and
 /// the others elsewhere, from the same file.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole run
+  systole run --detach
+  systole -C my-team run --set console.listen=127.0.0.1:8080")]
 pub(super) struct Run {
     #[command(flatten)]
     place: Place,

@@ -25,14 +25,25 @@ pub(super) struct Schema {
 #[derive(Subcommand, Debug)]
 enum What {
     /// Print the XSD that judges an element
+    #[command(after_help = "Examples:
+  systole schema show
+  systole schema show answer")]
     Show(Show),
     /// Write what `payloads` means into a file, and name that instead
+    #[command(after_help = "Examples:
+  systole schema eject")]
     Eject(eject::Eject),
     /// Print a smallest valid payload
+    #[command(after_help = "Examples:
+  systole schema example ask")]
     Example(Of),
     /// Print what a prompt says of a payload
+    #[command(after_help = "Examples:
+  systole schema prompt ask")]
     Prompt(Of),
     /// Print the form of its payloads in JSON, as JSON Schema
+    #[command(after_help = "Examples:
+  systole schema json ask")]
     Json(as_json::AsJson),
 }
 

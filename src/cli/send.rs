@@ -42,6 +42,9 @@ pub(super) mod way;
 /// Goes through the organism that runs on the log. Where none runs, one is started in this process
 /// until the answer is there. The answer goes to stdout, everything else to stderr.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole send ask "Who is there?"
+  systole send --file order.xml --key order-17"#)]
 pub(super) struct Send {
     #[command(flatten)]
     place: Place,

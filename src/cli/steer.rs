@@ -21,6 +21,8 @@ use systole_core::types::ids::{Name, ThreadId};
 ///
 /// The listener of the open call reads it in its next turn. Nothing that is being done is disturbed.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole steer @last "Use the second source too.""#)]
 pub(super) struct Steer {
     #[command(flatten)]
     place: Place,

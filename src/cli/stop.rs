@@ -30,6 +30,9 @@ const IMPATIENCE: u32 = 5;
 /// Lets replies land for five seconds, as Ctrl-C in its terminal does, and returns when the organism has ended. Nothing
 /// that was acknowledged is lost, and open work goes on at the next start.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole stop
+  systole stop --now")]
 pub(super) struct Stop {
     #[command(flatten)]
     place: Place,

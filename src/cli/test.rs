@@ -40,6 +40,9 @@ const LONGEST: Duration = Duration::from_secs(60);
 ///   systole test team.test.yaml       the tests of one file
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  systole test
+  systole test orders.test.yaml --json")]
 pub(super) struct Test {
     /// Test files, and folders with files that end in .test.yaml
     #[arg(value_name = "PATH", default_value = ".")]

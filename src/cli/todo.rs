@@ -8,6 +8,9 @@ use crate::audit::todo;
 
 /// Which thread, and when.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole todo
+  systole todo @last@12")]
 pub(super) struct Todo {
     #[command(flatten)]
     at: AsOf,

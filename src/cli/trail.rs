@@ -14,6 +14,10 @@ use crate::audit::trail::{self, LastShown};
 
 /// Of which record, or of which text.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole trail
+  systole trail @last@5
+  systole trail --text "moving house""#)]
 pub(super) struct Trail {
     #[command(flatten)]
     place: Place,

@@ -20,6 +20,9 @@ use systole_core::types::time::Millis;
 
 /// Which thread is drawn.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole tree
+  systole tree 1f0c")]
 pub(super) struct Tree {
     #[command(flatten)]
     place: Place,

@@ -2,11 +2,13 @@
 //! anything.
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
 use systole_kit::schema::nearest;
 use systole_kit::writer::visible;
 
+use super::Arguments;
 use super::exit::CommandExit;
-use super::help::GROUPS;
+use super::help;
 use super::screen::Screen;
 
 /// Words from other tools, and their commands here.
@@ -45,7 +47,8 @@ pub(super) fn say(error: &clap::Error) -> CommandExit {
         && error.to_string().contains("Usage: systole [OPTIONS] <COMMAND>")
     {
         let exit = screen.fail(CommandExit::Usage, format!("there is no command `{typed}`"));
-        screen.say(format!("  try: systole {}", meant(typed).unwrap_or("--help, which lists them")));
+        let meant = meant(&Arguments::command(), typed);
+        screen.say(format!("  try: systole {}", meant.as_deref().unwrap_or("--help, which lists them")));
         return exit;
     }
     let words = error.to_string();
@@ -57,12 +60,12 @@ pub(super) fn say(error: &clap::Error) -> CommandExit {
 }
 
 /// The probable command, if there is a similar one.
-fn meant(typed: &str) -> Option<&'static str> {
+fn meant(command: &Command, typed: &str) -> Option<String> {
     let elsewhere = |word: &str| KNOWN_ELSEWHERE.iter().find(|(known, _)| *known == word).map(|(_, it)| *it);
-    let ours = || GROUPS.iter().flat_map(|(_, names)| names.iter().copied());
+    let ours = || help::listed(command).map(Command::get_name);
     let all = ours().chain(KNOWN_ELSEWHERE.iter().map(|(known, _)| *known));
     let near = elsewhere(typed).map(|_| typed).or_else(|| nearest(typed, all))?;
-    elsewhere(near).or_else(|| ours().find(|name| *name == near))
+    elsewhere(near).or_else(|| ours().find(|name| *name == near)).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -83,7 +86,7 @@ mod tests {
             ("chekc", Some("check")),
             ("xyzzyplugh", None),
         ] {
-            assert_eq!(meant(typed), wanted, "{typed}");
+            assert_eq!(meant(&Arguments::command(), typed).as_deref(), wanted, "{typed}");
         }
     }
 }

@@ -23,6 +23,9 @@ use systole_core::types::time::Millis;
 
 /// Which thread is asked about.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole why
+  systole why @last")]
 pub(super) struct Why {
     #[command(flatten)]
     place: Place,

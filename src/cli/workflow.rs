@@ -20,8 +20,14 @@ use crate::config::OrganismFile;
 #[derive(Subcommand, Debug)]
 pub(super) enum Workflow {
     /// Print what a workflow does, step by step
+    #[command(after_help = "Examples:
+  systole workflow explain review-change
+  systole workflow explain --json")]
     Explain(Explain),
     /// Convert an Agentfile into an organism's file, and print it
+    #[command(after_help = "Examples:
+  systole workflow from Agentfile
+  systole workflow from Agentfile --json")]
     From(from::From),
 }
 

@@ -3,6 +3,7 @@
 
 use super::key::{ConfigKey, KeyForm, MeasureBounds, key};
 use super::rehearsal::TEST_KEYS;
+use systole_agent::spec::Provider;
 use systole_core::types::limits;
 
 /// The path of a step of a workflow in the table of keys.
@@ -36,7 +37,6 @@ pub(super) const MOST_PASSES: u32 = 1_000;
 const AMOUNT: KeyForm = KeyForm::Amount(r"^[0-9]+(\.[0-9]{1,6})?$");
 const BACKOFF: KeyForm = KeyForm::Pattern(r"^[0-9]+(ms|s|m|h|d)\.\.[0-9]+(ms|s|m|h|d)$");
 const MONEY: KeyForm = KeyForm::Pattern(r"^[0-9]+(\.[0-9]{1,6})? [A-Z]{3}$");
-const PROVIDERS: &[&str] = &["openai", "anthropic", "ollama", "gemini", "script"];
 /// The name of an organism.
 const DOTLESS: KeyForm = KeyForm::Name("^[a-z][a-z0-9-]{0,62}$");
 /// The name of a party.
@@ -171,7 +171,7 @@ pub const KEYS: &[ConfigKey] = &[
     key("schemas", "[]", "XSDs whose elements every listener may name, paths from this file's folder").of(SET),
     key("models", "none", "models by name").of(KeyForm::Names(PARTY)),
     key("models.NAME", "required", "one model").of(MAP),
-    key("models.NAME.provider", "required", "the provider: `openai`, `anthropic`, `ollama`, `gemini`, or `script`, a file of answers").of(KeyForm::Words(PROVIDERS)),
+    key("models.NAME.provider", "required", Provider::MEANING).of(KeyForm::Words(Provider::WORDS)),
     key("models.NAME.model", "none", "its name at the provider; only a script needs none").of(TEXT),
     key("models.NAME.url", "the provider's own", "its address, `http://` or `https://`, optionally with a query, without a name, password or key").of(KeyForm::Pattern("^[Hh][Tt][Tt][Pp][Ss]?://")),
     key("models.NAME.key_env", "none", "the environment variable that holds the key; the key itself is in no file").of(KeyForm::Name("^[A-Za-z_][A-Za-z0-9_]*$")),

@@ -38,14 +38,6 @@ const SPARE: u64 = 256;
 /// The default file of a script's answers.
 const REPLIES: &str = "replies.yaml";
 
-const PROVIDERS: [(&str, Provider); 5] = [
-    ("openai", Provider::OpenAi),
-    ("anthropic", Provider::Anthropic),
-    ("ollama", Provider::Ollama),
-    ("gemini", Provider::Gemini),
-    ("script", Provider::Script),
-];
-
 /// Reads the section.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<ModelDeclaration> {
     spare(diagnostics, node);
@@ -66,9 +58,7 @@ fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
     let Some(own) = fields(diagnostics, &entry.value, entry.at, "models.NAME", &path) else {
         return declared;
     };
-    let fix = "provider: openai, anthropic, ollama, gemini or script";
-    let provider = own.need(diagnostics, "provider", fix);
-    let provider = provider.and_then(|(node, path)| value::word(diagnostics, node, &path, &PROVIDERS));
+    let provider = provider(diagnostics, &own);
     let model = &mut declared.model;
     model.provider = provider.unwrap_or(model.provider);
     asked(diagnostics, &own, model, provider);
@@ -99,6 +89,14 @@ fn model(diagnostics: &mut Diagnostics, entry: &Entry) -> ModelDeclaration {
         declared.model.fallback = declared.fallback.iter().map(|named| named.value.clone()).collect();
     }
     declared
+}
+
+fn provider(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Provider> {
+    let (last, others) = Provider::WORDS.split_last()?;
+    let fix = format!("provider: {} or {last}", others.join(", "));
+    let (node, path) = own.need(diagnostics, "provider", &fix)?;
+    let choices: Vec<_> = Provider::ALL.iter().map(|one| (one.word(), *one)).collect();
+    value::word(diagnostics, node, &path, &choices)
 }
 
 /// A model with every default.

@@ -25,7 +25,7 @@ use crate::edges::delivery::{
 use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Listener, Reach};
+use systole_core::types::composition::{Composition, Listener};
 use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
@@ -205,10 +205,7 @@ fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault
     let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
     listener.entry = true;
     let listener = listener.clone();
-    match listener.reach {
-        Reach::Process(_) => Ok((composition, listener)),
-        Reach::Inline | Reach::Nats | Reach::Hosted => Err(absent()),
-    }
+    if listener.reach.traits().can_be_tried { Ok((composition, listener)) } else { Err(absent()) }
 }
 
 /// The composition with only this listener, so that no other one is started.

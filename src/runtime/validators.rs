@@ -15,7 +15,7 @@ use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::ClientOrder;
 use systole_core::pump::primitives;
 use systole_core::rules::admit;
-use systole_core::types::composition::{Composition, Reach};
+use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, JudgedDocument, Ticket, UnmatchedDocument};
 use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
@@ -254,10 +254,7 @@ impl ValidatorThread {
         let find = |token: &str| self.leases.find(token);
         let (lease, word) = admit::listener_word(listener, speech, &limits, find)?;
         let page = self.pages.all.get(&lease.config).unwrap_or(&self.pages.current);
-        // An agent streams its model's text in pieces; a program sends complete messages. A hosted listener may do
-        // either.
-        let reach = page.listener(listener).map(|listener| &listener.reach);
-        let whole = matches!(reach, Some(Reach::Process(_) | Reach::Nats));
+        let whole = page.listener(listener).is_some_and(|listener| listener.reach.traits().sends_whole);
         let judged = admit::judge_word(page, lease, word, speech, primitives::reading, compiled_schemas);
         self.passed_door(true);
         self.voice.pass(&judged, whole);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole_kit::QName;
 use systole_kit::money::Money;
 
+pub use crate::model::Provider;
 pub use crate::schemas::{NamedSchema, NamedSchemas};
 
 /// An agent.
@@ -195,21 +196,6 @@ pub struct ModelTimeouts {
     pub first_ms: Option<u64>,
     /// Between two pieces of content.
     pub between_ms: Option<u64>,
-}
-
-/// The provider of a model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provider {
-    /// OpenAI, or another server that speaks its chat completions.
-    OpenAi,
-    /// Anthropic.
-    Anthropic,
-    /// Ollama.
-    Ollama,
-    /// Gemini.
-    Gemini,
-    /// A file of answers.
-    Script,
 }
 
 /// The prices of tokens, each for `per` tokens.

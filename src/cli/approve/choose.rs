@@ -18,6 +18,10 @@ use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 /// screen, it is shown page by page; without a terminal, --hash is needed. `systole approve` lists the
 /// questions.
 #[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole choose a2 go
+  systole choose a2 revise --note "name the rollback"
+  systole choose a3 --note "Monday""#)]
 pub(in crate::cli) struct Choose {
     #[command(flatten)]
     place: Place,

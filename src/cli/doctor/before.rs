@@ -16,7 +16,7 @@ use crate::edges::failpoint;
 use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::runfile::{Credential, RunFile};
-use systole_core::types::composition::{ListenerProgram, Reach};
+use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
 /// Checks everything.
@@ -33,10 +33,7 @@ fn programs(file: &OrganismFile) -> Vec<Finding> {
     let programs: Vec<(&Name, &ListenerProgram)> = composition
         .listeners
         .values()
-        .filter_map(|listener| match &listener.reach {
-            Reach::Process(program) => Some((&listener.name, program)),
-            _ => None,
-        })
+        .filter_map(|listener| Some((&listener.name, listener.reach.traits().program?)))
         .collect();
     if programs.is_empty() {
         return Vec::new();
@@ -114,7 +111,7 @@ fn variables(file: &OrganismFile, read: impl Fn(&str) -> Option<String>) -> Vec<
         }
     }
     for listener in file.composition.listeners.values() {
-        let Reach::Process(program) = &listener.reach else { continue };
+        let Some(program) = listener.reach.traits().program else { continue };
         for variable in &program.pass {
             match read(variable) {
                 Some(_) => set += 1,

@@ -1,47 +1,23 @@
 //! The model for the agent of `init --agent`: the one whose key is in the environment, the requested one, or a
 //! rehearsal. It checks whether a variable is set, and neither keeps nor prints its content.
 
-use clap::ValueEnum;
+use systole_agent::spec::Provider;
 
-/// Who answers for the agent's model.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub(in crate::cli) enum Provider {
-    Anthropic,
-    #[value(name = "openai")]
-    OpenAi,
-    Gemini,
-    Ollama,
-    Script,
+/// The providers in the order of the search for a key.
+fn ranked() -> Vec<Provider> {
+    let mut all = Provider::ALL.to_vec();
+    all.sort_by_key(|one| one.row().map_or(u8::MAX, |row| row.rank));
+    all
 }
 
-/// Providers that need a key, in the order of the search.
-const WITH_KEY: [Provider; 3] = [Provider::Anthropic, Provider::OpenAi, Provider::Gemini];
+/// The words of the providers, in the same order.
+pub(super) fn words() -> Vec<&'static str> {
+    ranked().into_iter().map(Provider::word).collect()
+}
 
-impl Provider {
-    /// The variables that may hold its key. The first is the usual one.
-    fn keys(self) -> &'static [&'static str] {
-        match self {
-            Provider::Anthropic => &["ANTHROPIC_API_KEY"],
-            Provider::OpenAi => &["OPENAI_API_KEY"],
-            Provider::Gemini => &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-            Provider::Ollama | Provider::Script => &[],
-        }
-    }
-
-    /// One of its models that is fast and cheap.
-    fn model(self) -> &'static str {
-        match self {
-            Provider::Anthropic => "claude-haiku-4-5",
-            Provider::OpenAi => "gpt-5-mini",
-            Provider::Gemini => "gemini-flash-latest",
-            Provider::Ollama => "llama3.2",
-            Provider::Script => "",
-        }
-    }
-
-    fn name(self) -> String {
-        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
-    }
+/// The variables that may hold a provider's key. The first is the usual one.
+fn key_variables(provider: Provider) -> &'static [&'static str] {
+    provider.row().map(|row| row.key_variables).unwrap_or_default()
 }
 
 /// A model, and why it was chosen.
@@ -56,31 +32,35 @@ pub(in crate::cli) struct Choice {
 
 /// Chooses a model. `is_set` reports whether a variable has a value.
 pub(in crate::cli) fn choose(wanted: Option<Provider>, is_set: impl Fn(&str) -> bool) -> Choice {
-    let key_of = |provider: Provider| provider.keys().iter().copied().find(|name| is_set(name));
-    let mut found: Vec<Provider> = WITH_KEY.into_iter().filter(|one| key_of(*one).is_some()).collect();
+    let key_of = |provider: Provider| key_variables(provider).iter().copied().find(|name| is_set(name));
+    let mut found = ranked();
+    found.retain(|one| key_of(*one).is_some());
     let provider = wanted.or(found.first().copied()).unwrap_or(Provider::Script);
     found.retain(|one| *one != provider);
-    let usual = provider.keys().first().copied();
+    let usual = key_variables(provider).first().copied();
     let key = key_of(provider).map(|name| (name, true)).or(usual.map(|name| (name, false)));
     Choice { provider, key, others: if wanted.is_none() { found } else { Vec::new() } }
 }
 
 impl Choice {
+    /// The model's name at its provider. Empty for a script.
+    fn model(&self) -> &'static str {
+        self.provider.row().map(|row| row.cheap_model).unwrap_or_default()
+    }
+
     /// The model as written in the organism file.
     pub(in crate::cli) fn in_file(&self) -> String {
-        let name = self.provider.name();
+        let (name, model) = (self.provider.word(), self.model());
         match (self.provider, self.key) {
             (Provider::Script, _) => format!("{{provider: {name}, file: replies.yaml}}"),
-            (other, None) => format!("{{provider: {name}, model: {}}}", other.model()),
-            (other, Some((key, _))) => {
-                format!("{{provider: {name}, model: {}, key_env: {key}}}", other.model())
-            }
+            (_, None) => format!("{{provider: {name}, model: {model}}}"),
+            (_, Some((key, _))) => format!("{{provider: {name}, model: {model}, key_env: {key}}}"),
         }
     }
 
     /// The model, and what is missing.
     pub(in crate::cli) fn in_one_line(&self) -> String {
-        let (name, model) = (self.provider.name(), self.provider.model());
+        let (name, model) = (self.provider.word(), self.model());
         match (self.provider, self.key) {
             (Provider::Script, _) => {
                 "model: rehearsed, with the answers in replies.yaml; no API key is set".to_owned()
@@ -98,13 +78,13 @@ impl Choice {
         let mut lines = vec![self.in_one_line()];
         if self.provider == Provider::Script {
             lines.push(format!("  for a model on this machine: {again} --provider ollama"));
-            lines.push(
-                "  for a hosted model: set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY first"
-                    .to_owned(),
-            );
+            let usual = ranked().into_iter().filter_map(|one| key_variables(one).first().copied());
+            if let Some((last, others)) = usual.collect::<Vec<_>>().split_last() {
+                lines.push(format!("  for a hosted model: set {} or {last} first", others.join(", ")));
+            }
         }
         if !self.others.is_empty() {
-            let others: Vec<String> = self.others.iter().map(|one| one.name()).collect();
+            let others: Vec<&str> = self.others.iter().map(|one| one.word()).collect();
             lines.push(format!("  keys are set for these as well: --provider {}", others.join(" or ")));
         }
         if !matches!(self.provider, Provider::Script) {

@@ -24,6 +24,9 @@ const PORT: u16 = 4222;
 /// hear. With `--nats-config` the whole configuration of a nats-server goes to stdout, and each of
 /// them gets a key in a file of its own. A key that is there already is kept.
 #[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole permissions
+  systole permissions --nats-config --keys keys")]
 pub(super) struct Permissions {
     #[command(flatten)]
     place: Place,

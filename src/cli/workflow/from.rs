@@ -10,11 +10,12 @@ use std::path::{Component, Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
+use systole_agent::spec::Provider;
 use systole_kit::writer::visible;
 
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
-use crate::cli::init::provider::{self, Choice, Provider};
+use crate::cli::init::provider::{self, Choice};
 use crate::cli::screen::Screen;
 use crate::config;
 use crate::config::agentfile::{ConversionNote, ConversionResult, ConversionServices, NotConverted, convert};

@@ -287,8 +287,8 @@ impl Reader<'_> {
     }
 }
 
-/// Listeners that a test does not start: a real model costs money and varies its answers, and there is no broker. The
-/// test fails if one of them is called.
+/// Listeners that a test does not start: a real model costs money and varies its answers, and some carriers need what
+/// a test does not have. The test fails if one of them is called.
 fn not_started(organism: &OrganismFile) -> Vec<(Name, String)> {
     let provider = |model: &str| organism.models.iter().find(|one| one.name == model);
     let mut found = Vec::new();
@@ -298,15 +298,13 @@ fn not_started(organism: &OrganismFile) -> Vec<(Name, String)> {
         let own = agent.and_then(|agent| provider(&agent.model));
         let others = own.iter().flat_map(|own| &own.fallback).filter_map(|other| provider(other));
         let real = own.into_iter().chain(others).find(|model| model.provider != Provider::Script);
-        let why = match (real, &listener.reach) {
+        let why = match (real, listener.reach.traits().not_in_tests) {
             (Some(model), _) => format!(
                 "{name} was asked, and a test asks no real model: give `replies`, or set models.{}.provider: script",
                 model.name
             ),
-            (None, Reach::Nats | Reach::Hosted) => {
-                format!("{name} was asked, and a test has no broker: give it an answer under `stand_ins`")
-            }
-            (None, _) => continue,
+            (None, Some(why)) => format!("{name} was asked, and {why}: give it an answer under `stand_ins`"),
+            (None, None) => continue,
         };
         found.push((name.clone(), why));
     }

@@ -164,10 +164,69 @@ pub enum Reach {
     Hosted,
 }
 
+/// What a way to reach a listener means for all parts except its carrier.
+#[derive(Clone, Copy, Debug)]
+pub struct ReachTraits<'r> {
+    /// Whether deliveries go over the broker. If not, a host can run the listener.
+    pub is_over_broker: bool,
+    /// The program that this process starts, which can be checked before a start.
+    pub program: Option<&'r ListenerProgram>,
+    /// Whether the listener can be tried alone, without other listeners and without a broker.
+    pub can_be_tried: bool,
+    /// Whether each text about its progress is complete. If not, texts may be pieces of what a model says.
+    pub sends_whole: bool,
+    /// Why a test of an organism cannot start the listener. `None` if it can.
+    pub not_in_tests: Option<&'static str>,
+    /// What a summary of the organism says about it.
+    pub remark: Option<&'static str>,
+}
+
 impl Reach {
+    /// What this way means. Each variant has its own row and no row has a default, so that the compiler rejects
+    /// a new variant until it answers everything.
+    pub fn traits(&self) -> ReachTraits<'_> {
+        match self {
+            Reach::Inline => ReachTraits {
+                is_over_broker: false,
+                program: None,
+                can_be_tried: false,
+                // An agent streams its model's text in pieces.
+                sends_whole: false,
+                not_in_tests: None,
+                remark: None,
+            },
+            Reach::Process(program) => ReachTraits {
+                is_over_broker: false,
+                program: Some(program),
+                can_be_tried: true,
+                sends_whole: true,
+                not_in_tests: None,
+                remark: None,
+            },
+            Reach::Nats => ReachTraits {
+                is_over_broker: true,
+                program: None,
+                can_be_tried: false,
+                sends_whole: true,
+                not_in_tests: Some("a test has no broker"),
+                remark: Some("reached over NATS"),
+            },
+            Reach::Hosted => ReachTraits {
+                is_over_broker: true,
+                program: None,
+                can_be_tried: false,
+                // It may be an agent.
+                sends_whole: false,
+                not_in_tests: Some("a test has no broker"),
+                // The file does not say who hosts it.
+                remark: None,
+            },
+        }
+    }
+
     /// Whether it is reached over the broker.
     pub fn is_over_broker(&self) -> bool {
-        matches!(self, Reach::Nats | Reach::Hosted)
+        self.traits().is_over_broker
     }
 }
 

@@ -18,7 +18,7 @@ use super::partial_answer::PartialAnswer;
 use super::unfit::{self, Shape};
 use super::{
     AnswerFuture, AnswerWatcher, MessagePart, Model, ModelAccess, ModelAnswer, ModelFault, ModelFaultKind,
-    ModelRequest, params,
+    ModelRequest, ProviderRow, params,
 };
 use crate::spec;
 
@@ -28,7 +28,7 @@ pub struct Adapter {
 }
 
 struct Inner {
-    form: Box<dyn Form>,
+    form: &'static dyn Form,
     client: Client,
     to: Address,
     headers: HeaderMap,
@@ -48,20 +48,14 @@ impl Adapter {
         roots: Option<RootCertStore>,
     ) -> Result<Self, AdapterFault> {
         let ModelAccess { key, headers: further, proxies, mut secrets } = access.into();
-        let form: Box<dyn Form> = match model.provider {
-            spec::Provider::OpenAi => Box::new(super::openai::OpenAi),
-            spec::Provider::Anthropic => Box::new(super::anthropic::Anthropic),
-            spec::Provider::Ollama => Box::new(super::ollama::Ollama),
-            spec::Provider::Gemini => Box::new(super::gemini::Gemini),
-            spec::Provider::Script => {
-                return Err(AdapterFault::because(format!(
-                    "models.{} is a script, which is read and not asked over a network",
-                    model.name
-                )));
-            }
+        let Some(&ProviderRow { form, .. }) = model.provider.row() else {
+            return Err(AdapterFault::because(format!(
+                "models.{} is a script, which is read and not asked over a network",
+                model.name
+            )));
         };
-        let to = form::address(form.as_ref(), model).map_err(AdapterFault::because)?;
-        reserved(form.as_ref(), model, &model.params).map_err(AdapterFault::because)?;
+        let to = form::address(form, model).map_err(AdapterFault::because)?;
+        reserved(form, model, &model.params).map_err(AdapterFault::because)?;
         let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
         let via = proxies.to(&to).map_err(AdapterFault::because)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::telling));
@@ -74,7 +68,8 @@ impl Adapter {
         for (name, value) in further {
             headers.insert(name, value);
         }
-        let asked = AskedProvider { provider: form.name(), at: to.shown(), model: model.clone(), secrets };
+        let asked =
+            AskedProvider { provider: model.provider.word(), at: to.shown(), model: model.clone(), secrets };
         let limits = limits.of_model(&model.timeout);
         Ok(Self { inner: Arc::new(Inner { form, client, to, headers, asked, limits }) })
     }
@@ -142,7 +137,7 @@ impl Inner {
             may_be_paid: false,
         };
         let model = &self.asked.model;
-        reserved(self.form.as_ref(), model, &request.params).map_err(wrong)?;
+        reserved(self.form, model, &request.params).map_err(wrong)?;
         let mut body = self.form.body(model, request).map_err(wrong)?;
         params::lay_over(&mut body, &model.params);
         params::lay_over(&mut body, &request.params);

@@ -8,7 +8,7 @@ use crate::spec;
 
 /// The asked provider, for messages.
 pub(super) struct AskedProvider {
-    /// The name of the form.
+    /// Its word in the organism file.
     pub(super) provider: &'static str,
     /// The address.
     pub(super) at: String,

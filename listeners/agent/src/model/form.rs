@@ -58,9 +58,6 @@ impl From<ModelFault> for Wrong {
 
 /// One form of requests and answers.
 pub(super) trait Form: Send + Sync {
-    /// Its name, as in the organism file.
-    fn name(&self) -> &'static str;
-
     /// The default address.
     fn home(&self) -> &'static str;
 

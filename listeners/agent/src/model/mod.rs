@@ -1,6 +1,8 @@
 //! A model as an agent sees it: messages and tools go in; an answer with a stop reason comes out, or a fault that
 //! says whether anything may be charged. It knows no payload and no thread.
 //!
+//! `providers!` is the one table of providers: the organism file, the adapter and `systole init` read it.
+//!
 //! An answer must end with an explicit stop reason of the provider, or with our own cut because enough was read. A
 //! stream that stops without a reason is a fault.
 
@@ -11,6 +13,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+
+use form::Form;
 
 mod access;
 mod adapter;
@@ -49,6 +53,102 @@ pub use pauses::{RandomSource, RealTime, Sleeper, SystemRandom};
 pub use price::{RequestReserve, cost, reserve};
 /// The certificates that TLS trusts, for callers that need others than the web's.
 pub use rustls::RootCertStore;
+
+/// What the table says about a provider that is asked over a network.
+pub struct ProviderRow {
+    /// The environment variables that may hold its key, the usual one first. Empty if it needs no key.
+    pub key_variables: &'static [&'static str],
+    /// One of its models that is fast and cheap.
+    pub cheap_model: &'static str,
+    /// Its position in the search for a key, and in the help of `systole init`. The lowest comes first.
+    pub rank: u8,
+    /// Its requests and answers.
+    form: &'static dyn Form,
+}
+
+/// Makes `Provider` from the rows: for each the variant, the word of the organism file, and a `ProviderRow`. A script
+/// is asked over no network, so it has no row.
+macro_rules! providers {
+    ($($(#[$doc:meta])+ $variant:ident $word:literal { $($field:ident: $value:expr,)+ })+) => {
+        /// The provider of a model.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Provider {
+            $($(#[$doc])+ $variant,)+
+            /// A file of answers.
+            Script,
+        }
+
+        impl Provider {
+            /// All providers, in the order of the reference.
+            pub const ALL: &'static [Provider] = &[$(Provider::$variant,)+ Provider::Script];
+            /// Their words in the organism file, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)+ "script"];
+            /// The meaning of these words, for the reference and for editors.
+            pub const MEANING: &'static str =
+                concat!("the provider: ", $("`", $word, "`, ",)+ "or `script`, a file of answers");
+
+            /// Its word in the organism file.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self {
+                    $(Provider::$variant => $word,)+
+                    Provider::Script => "script",
+                }
+            }
+
+            /// Its row. A script has none.
+            #[must_use]
+            pub fn row(self) -> Option<&'static ProviderRow> {
+                match self {
+                    $(Provider::$variant => {
+                        static ROW: ProviderRow = ProviderRow { $($field: $value,)+ };
+                        Some(&ROW)
+                    })+
+                    Provider::Script => None,
+                }
+            }
+        }
+    };
+}
+
+providers! {
+    /// OpenAI, or another server that speaks its chat completions.
+    OpenAi "openai" {
+        form: &openai::OpenAi,
+        key_variables: &["OPENAI_API_KEY"],
+        cheap_model: "gpt-5-mini",
+        rank: 2,
+    }
+    /// Anthropic.
+    Anthropic "anthropic" {
+        form: &anthropic::Anthropic,
+        key_variables: &["ANTHROPIC_API_KEY"],
+        cheap_model: "claude-haiku-4-5",
+        rank: 1,
+    }
+    /// Ollama.
+    Ollama "ollama" {
+        form: &ollama::Ollama,
+        key_variables: &[],
+        cheap_model: "llama3.2",
+        rank: 4,
+    }
+    /// Gemini.
+    Gemini "gemini" {
+        form: &gemini::Gemini,
+        key_variables: &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+        cheap_model: "gemini-flash-latest",
+        rank: 3,
+    }
+}
+
+impl Provider {
+    /// The provider with this word.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.word() == word)
+    }
+}
 
 /// A request to a model.
 #[derive(Clone, Debug, PartialEq)]

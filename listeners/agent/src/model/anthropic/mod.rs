@@ -14,7 +14,7 @@ use crate::spec;
 
 pub(super) use request::object;
 
-/// The form's name. Its reasoning has the same name.
+/// The provider that its kept reasoning names.
 const NAME: &str = "anthropic";
 /// The version of the form.
 const VERSION: &str = "2023-06-01";
@@ -23,10 +23,6 @@ const VERSION: &str = "2023-06-01";
 pub(super) struct Anthropic;
 
 impl Form for Anthropic {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn home(&self) -> &'static str {
         "https://api.anthropic.com"
     }

@@ -13,17 +13,13 @@ use super::http::Framing;
 use super::key::ModelKey;
 use crate::spec;
 
-/// The form's name. Its reasoning has the same name.
+/// The provider that its kept reasoning names.
 const NAME: &str = "gemini";
 
 /// The form.
 pub(super) struct Gemini;
 
 impl Form for Gemini {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn home(&self) -> &'static str {
         "https://generativelanguage.googleapis.com"
     }

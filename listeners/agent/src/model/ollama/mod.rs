@@ -13,17 +13,13 @@ use super::http::Framing;
 use super::key::ModelKey;
 use crate::spec;
 
-/// The form's name. Its reasoning has the same name.
+/// The provider that its kept reasoning names.
 const NAME: &str = "ollama";
 
 /// The form.
 pub(super) struct Ollama;
 
 impl Form for Ollama {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn home(&self) -> &'static str {
         "http://127.0.0.1:11434"
     }

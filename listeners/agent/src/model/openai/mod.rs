@@ -15,17 +15,13 @@ use crate::spec;
 
 pub(super) use request::{tool, words};
 
-/// The form's name. Its reasoning has the same name.
+/// The provider that its kept reasoning names.
 const NAME: &str = "openai";
 
 /// The form.
 pub(super) struct OpenAi;
 
 impl Form for OpenAi {
-    fn name(&self) -> &'static str {
-        NAME
-    }
-
     fn home(&self) -> &'static str {
         "https://api.openai.com/v1"
     }
