@@ -27,6 +27,7 @@ mod here;
 mod hindered;
 mod hosting;
 mod init;
+mod listen_as;
 mod listener;
 mod live;
 mod log;
@@ -66,6 +67,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use exit::CommandExit;
 use screen::Screen;
 
+use crate::edges::delivery::ADAPTER_WORD;
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
 use crate::edges::schemas::{trial, tried};
@@ -177,6 +179,7 @@ pub fn main() -> ExitCode {
             return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
+        Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
         _ => {}
     }
     descriptors::raise();

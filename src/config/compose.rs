@@ -272,6 +272,7 @@ fn reach(party: &Party, directory: &Path) -> Reach {
     }
     Reach::Process(ListenerProgram {
         run: party.run.clone(),
+        adapter: Vec::new(),
         directory: directory.to_owned(),
         env: party.env.clone(),
         pass: party.pass.clone(),

@@ -399,6 +399,7 @@ fn hostile(depth: u32) -> WaitReason {
     let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
     let program = ListenerProgram {
         run: vec!["./x".to_owned(), evil.clone()],
+        adapter: Vec::new(),
         directory: "/".into(),
         env: std::collections::BTreeMap::new(),
         pass: Vec::new(),

@@ -73,6 +73,7 @@ pub(crate) fn folder(test: &str) -> PathBuf {
 pub(crate) fn program(run: &[&str], directory: PathBuf) -> ListenerProgram {
     ListenerProgram {
         run: run.iter().map(|word| (*word).to_owned()).collect(),
+        adapter: Vec::new(),
         directory,
         env: BTreeMap::new(),
         pass: Vec::new(),

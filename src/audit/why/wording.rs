@@ -209,7 +209,7 @@ impl Said<'_> {
             CallWait::Out { .. } | CallWait::BackOff { .. } | CallWait::Queued { .. } | CallWait::Stopped
         );
         if let Some(program) = reason.program.as_ref().filter(|_| waits_for_program) {
-            note(lines, "program:", &plain(&program.run.join(" ")));
+            note(lines, "program:", &plain(&program.command()));
         }
         // The end of the last attempt is shown below.
         let is_said =

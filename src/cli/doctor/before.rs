@@ -70,7 +70,7 @@ fn told(name: &Name, program: &ListenerProgram, tried: Result<StartCheck, String
             Finding::note("listener", words, "end the program when it reads the end of stdin")
         }
         Err(words) => {
-            let command = program.run.join(" ");
+            let command = program.command();
             let fix = format!("make `{command}` run in {}", program.directory.display());
             Finding::problem("listener", format!("{name}: {words}"), fix, CommandExit::Failed)
         }

@@ -233,8 +233,11 @@ impl Reach {
 /// A program that is a listener.
 #[derive(Clone, Debug)]
 pub struct ListenerProgram {
-    /// The program and its arguments.
+    /// The program and its arguments. Empty if the adapter alone is the listener.
     pub run: Vec<String>,
+    /// The arguments with which this program itself is started as the listener, in front of `run`, such as
+    /// `code --root /srv/src`. Empty if `run` speaks the listener protocol itself.
+    pub adapter: Vec<String>,
     /// Its working directory: the folder of the organism's file.
     pub directory: PathBuf,
     /// Variables set for it.
@@ -245,6 +248,14 @@ pub struct ListenerProgram {
     pub stays: bool,
     /// Whether documents are framed by lines or by their length.
     pub by_length: bool,
+}
+
+impl ListenerProgram {
+    /// The command as a person reads it.
+    #[must_use]
+    pub fn command(&self) -> String {
+        if self.run.is_empty() { self.adapter.join(" ") } else { self.run.join(" ") }
+    }
 }
 
 /// A root element, and the schema that judges payloads with this name.

@@ -20,7 +20,7 @@ mod try_start;
 use std::pin::Pin;
 use std::sync::Arc;
 
-pub use program::InheritedVariables;
+pub use program::{ADAPTER_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
 pub use try_start::{StartCheck, try_start};
 

@@ -22,6 +22,9 @@ use crate::edges::{descriptors, system};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
+/// The argument that makes this program a listener. No help page lists it, because people do not need it.
+pub const ADAPTER_WORD: &str = "-listen-as";
+
 /// The variables that programs may inherit, read once when the process begins.
 pub type InheritedVariables = BTreeMap<OsString, OsString>;
 
@@ -54,20 +57,17 @@ pub(super) fn start(
     badge: &Badge,
     around: &InheritedVariables,
 ) -> Result<Started, Unstarted> {
-    let Some((name, arguments)) = program.run.split_first() else {
-        return Err(Unstarted::Never("no program is named".to_owned()));
-    };
+    let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
     let environment = environment(program, badge, around);
-    // A relative path is relative to the organism's folder, not to our own.
-    let path = if name.contains('/') { program.directory.join(name).into_os_string() } else { name.into() };
-    let mut command = CommandWrap::with_new(path, |command| {
+    let mut command = CommandWrap::with_new(&path, |command| {
         command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     });
     command.wrap(ProcessGroup::leader());
     let mut child = command.spawn().map_err(|error| {
         if descriptors::are_short(&error) {
-            let (name, why) = (name.as_str(), system::told(&error));
+            let name = program.run.first().map_or("systole", String::as_str);
+            let why = system::told(&error);
             Unstarted::NotNow(format!(
                 "cannot start {name}: {why}; it is tried again as soon as there is room"
             ))
@@ -86,6 +86,26 @@ pub(super) fn start(
     }
 }
 
+/// The path of a program, and its arguments. A listener that is part of this program is started as `-listen-as`, with
+/// its own arguments, and after `--` the program that it runs.
+fn command_line(program: &ListenerProgram) -> Result<(PathBuf, Vec<&str>), String> {
+    let run = program.run.split_first();
+    if program.adapter.is_empty() {
+        let (name, arguments) = run.ok_or("no program is named")?;
+        // A relative path is relative to the organism's folder, not to our own.
+        let path = if name.contains('/') { program.directory.join(name) } else { name.into() };
+        return Ok((path, arguments.iter().map(String::as_str).collect()));
+    }
+    let own = system::own_program().ok_or("the program `systole` is not next to this one")?;
+    let mut arguments = vec![ADAPTER_WORD];
+    arguments.extend(program.adapter.iter().map(String::as_str));
+    if run.is_some() {
+        arguments.push("--");
+        arguments.extend(program.run.iter().map(String::as_str));
+    }
+    Ok((own, arguments))
+}
+
 /// Why a program cannot be started, as far as can be checked without a start; `None` if no reason is
 /// found.
 pub(super) fn missing(
@@ -94,7 +114,7 @@ pub(super) fn missing(
     around: &InheritedVariables,
 ) -> Option<String> {
     let environment = environment(program, badge, around);
-    let name = program.run.first().map(String::as_str).unwrap_or_default();
+    let Some(name) = program.run.first() else { return command_line(program).err() };
     let tries: Vec<PathBuf> = if name.contains('/') {
         vec![program.directory.join(name)]
     } else {

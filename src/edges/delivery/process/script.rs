@@ -43,6 +43,7 @@ mod tests {
         missing(&ListenerProgram {
             run: run.iter().map(|word| (*word).to_owned()).collect(),
             directory: env!("CARGO_MANIFEST_DIR").into(),
+            adapter: Vec::new(),
             env: BTreeMap::new(),
             pass: Vec::new(),
             stays: true,
