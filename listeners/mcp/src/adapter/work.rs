@@ -1,0 +1,114 @@
+//! One delivery: the payload becomes the arguments of a call, and the result becomes the reply.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use systole_kit::envelope::Delivered;
+use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
+use tokio::sync::{mpsc, oneshot};
+
+use super::answer::{self, ToolAnswer};
+use crate::client::{CallEnd, CallFault, McpConnection};
+use crate::pin::PinnedServer;
+
+/// What all deliveries share.
+pub(super) struct Work {
+    pub(super) connection: McpConnection,
+    pub(super) pinned: PinnedServer,
+    pub(super) said: mpsc::Sender<ListenerDocument>,
+}
+
+/// The deliveries that are worked on, each with the way to cancel it.
+#[derive(Default)]
+pub(super) struct OpenDeliveries(HashMap<String, oneshot::Sender<()>>);
+
+impl OpenDeliveries {
+    /// A delivery begins. What is returned is ready when it is cancelled.
+    pub(super) fn begin(&mut self, delivery: &str) -> oneshot::Receiver<()> {
+        let (cancel, cancelled) = oneshot::channel();
+        self.0.insert(delivery.to_owned(), cancel);
+        cancelled
+    }
+
+    pub(super) fn cancel(&mut self, delivery: &str) {
+        if let Some(cancel) = self.0.remove(delivery) {
+            // A call that is over needs no cancel.
+            let _over = cancel.send(());
+        }
+    }
+
+    pub(super) fn end(&mut self, delivery: &str) {
+        self.0.remove(delivery);
+    }
+}
+
+impl Work {
+    /// Answers a delivery.
+    pub(super) async fn answered(
+        self: Arc<Self>,
+        asked: Delivered,
+        cancelled: oneshot::Receiver<()>,
+    ) -> (String, ReplyContent) {
+        let delivery = asked.stamp.delivery.clone();
+        let said = self.call(&asked, cancelled).await;
+        (delivery, said)
+    }
+
+    async fn call(&self, asked: &Delivered, cancelled: oneshot::Receiver<()>) -> ReplyContent {
+        let delivery = &asked.stamp.delivery;
+        let element = &*asked.payload.name().local;
+        let Some(tool) = self.pinned.tool(element) else {
+            return failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>"));
+        };
+        let arguments = match self.pinned.arguments(tool, &asked.payload) {
+            Ok(arguments) => arguments,
+            Err(words) => return payload(answer::failed("mcp.invalid-arguments", &words)),
+        };
+        let (heard, mut progress) = mpsc::channel(1);
+        let passing = async {
+            while let Some(words) = progress.recv().await {
+                let word = ListenerDocument::Progress { delivery: delivery.clone(), words };
+                let _ended = self.said.send(word).await;
+            }
+        };
+        let cancel = async {
+            if cancelled.await.is_err() {
+                // The delivery ended otherwise.
+                std::future::pending::<()>().await;
+            }
+        };
+        let calling = self.connection.call(&tool.name, arguments, heard, cancel);
+        let (ended, ()) = tokio::join!(calling, passing);
+        match ended {
+            Ok(CallEnd::Result(result)) => match answer::answer(&result, self.pinned.typed(tool)) {
+                Ok(ToolAnswer { payload: answered, left_out }) => {
+                    if let Some(words) = left_out {
+                        let words = format!("the answer of {} was too large; left out: {words}", tool.name);
+                        let code = "mcp.cut".to_owned();
+                        let word = ListenerDocument::Notice { delivery: delivery.clone(), code, words };
+                        let _ended = self.said.send(word).await;
+                    }
+                    payload(answered)
+                }
+                Err(unfit) => failure("mcp.invalid-answer", unfit.0),
+            },
+            Ok(CallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
+            Err(CallFault::Refused { number, words }) => {
+                payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
+            }
+            Err(CallFault::Gone(_)) => {
+                // This program ends now, and the pump decides what becomes of the call.
+                std::future::pending().await
+            }
+            Err(fault @ CallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
+        }
+    }
+}
+
+fn payload(payload: systole_kit::Payload) -> ReplyContent {
+    ReplyContent::Items(vec![Item::plain(payload)])
+}
+
+fn failure(code: &str, words: String) -> ReplyContent {
+    ReplyContent::Failure { code: code.to_owned(), retry: false, words }
+}

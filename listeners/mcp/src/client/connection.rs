@@ -1,0 +1,264 @@
+//! A connection to a server: which revision of the protocol it speaks, its tools, and calls of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorData, JsonObject,
+    PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
+    serve_client_with_lifecycle,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{SetOnce, mpsc};
+
+use super::hearing::Hearing;
+use super::wire::{ServerLines, WireEnd};
+
+/// How long a server may take until it has answered the first request.
+const START: Duration = Duration::from_secs(20);
+/// How long it may take for one page of its tools.
+const LIST: Duration = Duration::from_secs(20);
+/// The most pages of tools, and the most tools in all of them.
+const PAGES: usize = 16;
+/// The most tools of a server.
+pub(super) const TOOLS: usize = 256;
+
+/// The revisions of the protocol that are spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub enum Revision {
+    /// 2026-07-28: every request stands alone.
+    #[serde(rename = "2026-07-28")]
+    Modern,
+    /// 2025-11-25: a handshake comes first.
+    #[serde(rename = "2025-11-25")]
+    Legacy,
+}
+
+impl Revision {
+    /// Its date, which is its name.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Revision::Modern => "2026-07-28",
+            Revision::Legacy => "2025-11-25",
+        }
+    }
+}
+
+/// Why there is no connection, or no list of tools.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoConnection {
+    /// It says nothing.
+    #[error("the server has not answered {what} within {} s", .after.as_secs())]
+    Silent {
+        /// What was asked.
+        what: &'static str,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// Nothing more comes.
+    #[error("{0}")]
+    Ended(WireEnd),
+    /// It answers with something else.
+    #[error("the server does not answer {what} as MCP says: {words}")]
+    NoMcp {
+        /// What was asked.
+        what: &'static str,
+        /// What it answered.
+        words: String,
+    },
+    /// It has too many tools, or too many pages of them.
+    #[error("the server has more than {TOOLS} tools, or lists them on more than {PAGES} pages")]
+    TooMany,
+}
+
+/// A connection to a server. Its end ends the connection.
+pub struct McpConnection {
+    service: RunningService<RoleClient, Hearing>,
+    end: Arc<SetOnce<WireEnd>>,
+}
+
+/// A new connection, and the revision that the server speaks.
+pub struct Connected {
+    /// The connection.
+    pub connection: McpConnection,
+    /// The revision.
+    pub revision: Revision,
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub enum CallEnd {
+    /// With a result, which may say that the tool failed.
+    Result(Box<CallToolResult>),
+    /// It was cancelled here.
+    Cancelled,
+}
+
+/// Why a call has no result.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallFault {
+    /// The server refused the request.
+    #[error("the server refused the call: {words} ({number})")]
+    Refused {
+        /// The number of the error.
+        number: i32,
+        /// The server's words.
+        words: String,
+    },
+    /// The server is gone. Whether it has done the work is not known.
+    #[error("the server is gone: {0}")]
+    Gone(WireEnd),
+    /// The result is none that a call of a tool may have.
+    #[error("the server answered the call with something else than a result: {0}")]
+    NoResult(String),
+}
+
+impl McpConnection {
+    /// Connects over the streams of a server. Without a revision both are tried, the newer one first.
+    ///
+    /// # Errors
+    /// If the server does not answer in time, or not as the protocol says.
+    pub async fn over<R, W>(
+        input: R,
+        output: W,
+        revision: Option<Revision>,
+    ) -> Result<Connected, NoConnection>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let end = Arc::new(SetOnce::new());
+        let lines = ServerLines::new(input, output, end.clone());
+        let modern = vec![ProtocolVersion::V_2026_07_28];
+        let lifecycle = match revision {
+            Some(Revision::Modern) => ClientLifecycleMode::Discover { preferred_versions: modern },
+            Some(Revision::Legacy) => ClientLifecycleMode::Initialize,
+            None => ClientLifecycleMode::Auto { preferred_versions: modern, legacy_version: None },
+        };
+        let serving = serve_client_with_lifecycle(Hearing::default(), lines, lifecycle);
+        let what = "the first request";
+        let service = match tokio::time::timeout(START, serving).await {
+            Err(_) => return Err(NoConnection::Silent { what, after: START }),
+            Ok(Err(fault)) => return Err(unconnected(what, &fault, &end)),
+            Ok(Ok(service)) => service,
+        };
+        let is_modern = service.peer_info().is_some_and(|info| !info.protocol_version.has_initialize());
+        let revision = if is_modern { Revision::Modern } else { Revision::Legacy };
+        Ok(Connected { connection: McpConnection { service, end }, revision })
+    }
+
+    /// The tools of the server, in its order.
+    ///
+    /// # Errors
+    /// If it does not list them in time, or lists too many.
+    pub async fn tools(&self) -> Result<Vec<Tool>, NoConnection> {
+        let what = "the question for its tools";
+        let (mut tools, mut cursor) = (Vec::new(), None);
+        for _ in 0..PAGES {
+            let mut page = PaginatedRequestParams::default();
+            page.cursor.clone_from(&cursor);
+            let asked = self.service.peer().list_tools(Some(page));
+            let page = match tokio::time::timeout(LIST, asked).await {
+                Err(_) => return Err(NoConnection::Silent { what, after: LIST }),
+                Ok(Err(fault)) => return Err(self.unlisted(what, &fault)),
+                Ok(Ok(page)) => page,
+            };
+            tools.extend(page.tools);
+            if tools.len() > TOOLS {
+                return Err(NoConnection::TooMany);
+            }
+            match page.next_cursor {
+                // A server that names the same page twice has no further one.
+                Some(next) if cursor.as_ref() != Some(&next) => cursor = Some(next),
+                _ => return Ok(tools),
+            }
+        }
+        Err(NoConnection::TooMany)
+    }
+
+    /// Calls a tool. Progress goes to `heard`; when `cancelled` is ready, the server is told that the result is no
+    /// longer wanted.
+    ///
+    /// # Errors
+    /// If no result comes.
+    pub async fn call(
+        &self,
+        tool: &str,
+        arguments: JsonObject,
+        heard: mpsc::Sender<String>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<CallEnd, CallFault> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let asked = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
+        let mut handle = asked.await.map_err(|fault| self.uncalled(fault))?;
+        let _heeded = self.service.service().heed(handle.progress_token.clone(), heard);
+        tokio::select! {
+            result = &mut handle.rx => match result {
+                Ok(Ok(ServerResult::CallToolResult(result))) => Ok(CallEnd::Result(Box::new(result))),
+                Ok(Ok(other)) => Err(CallFault::NoResult(kind(&other))),
+                Ok(Err(fault)) => Err(self.uncalled(fault)),
+                Err(_) => Err(CallFault::Gone(self.end())),
+            },
+            () = cancelled => {
+                // If the connection is over, so is the call.
+                let _over = handle.cancel(Some("no longer wanted".to_owned())).await;
+                Ok(CallEnd::Cancelled)
+            }
+        }
+    }
+
+    /// Waits until the server says that its tools have changed.
+    pub async fn changed(&self) {
+        self.service.service().changed.notified().await;
+    }
+
+    /// Waits until nothing more will come.
+    pub async fn over_now(&self) {
+        self.end.wait().await;
+    }
+
+    /// Why nothing more comes.
+    #[must_use]
+    pub fn end(&self) -> WireEnd {
+        self.end.get().cloned().unwrap_or(WireEnd::Closed)
+    }
+
+    fn unlisted(&self, what: &'static str, fault: &ServiceError) -> NoConnection {
+        match fault {
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => NoConnection::Ended(self.end()),
+            other => NoConnection::NoMcp { what, words: other.to_string() },
+        }
+    }
+
+    fn uncalled(&self, fault: ServiceError) -> CallFault {
+        match fault {
+            ServiceError::McpError(ErrorData { code, message, .. }) => {
+                CallFault::Refused { number: code.0, words: message.into_owned() }
+            }
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallFault::Gone(self.end()),
+            other => CallFault::NoResult(other.to_string()),
+        }
+    }
+}
+
+fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<WireEnd>) -> NoConnection {
+    match end.get() {
+        Some(end) => NoConnection::Ended(end.clone()),
+        None => NoConnection::NoMcp { what, words: fault.to_string() },
+    }
+}
+
+/// The name of a result that no call of a tool may have.
+fn kind(result: &ServerResult) -> String {
+    match result {
+        ServerResult::InputRequiredResult(_) => "it asks for input".to_owned(),
+        ServerResult::CreateTaskResult(_) => "it made a task, which was not offered".to_owned(),
+        _ => "the result of another request".to_owned(),
+    }
+}

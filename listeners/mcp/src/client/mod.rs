@@ -1,0 +1,11 @@
+//! The connection to one MCP server. Everything that a server sends is bounded here, before the protocol library
+//! sees it.
+//!
+//! In: a server's streams, and calls. Out: its tools, the results of calls, and the words for what it broke.
+
+mod connection;
+mod hearing;
+mod wire;
+
+pub use connection::{CallEnd, CallFault, Connected, McpConnection, NoConnection, Revision};
+pub use wire::WireEnd;

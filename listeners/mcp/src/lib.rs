@@ -1,0 +1,9 @@
+//! MCP servers as listeners. A program of this crate stands between the pump and one server: it speaks the listener
+//! protocol on one side and MCP on the other. It knows neither the pump nor the log.
+
+pub mod adapter;
+pub mod client;
+pub mod pin;
+
+/// The vocabulary of answers that have no type of their own.
+pub const MCP_XSD: &[u8] = include_bytes!("../../../schemas/mcp.xsd");

@@ -1,0 +1,97 @@
+//! A server that does what no server should is refused or bounded, and other calls go on.
+
+use rmcp::model::JsonObject;
+use systole_mcp::client::{CallEnd, CallFault, NoConnection, Revision, WireEnd};
+use tokio::process::Command;
+use tokio::sync::mpsc;
+
+use crate::tools::{connect, hostile};
+
+/// Calls the tool of the server that misbehaves as `how` says. Returns the result as text, and the signs of progress.
+async fn work(how: &str) -> (Result<String, CallFault>, Vec<String>) {
+    let server = connect(hostile(how), Some(Revision::Legacy)).await.unwrap();
+    let (heard, mut progress) = mpsc::channel(64);
+    let calling = server.connected.connection.call("work", JsonObject::new(), heard, std::future::pending());
+    let listening = async {
+        let mut all = Vec::new();
+        while let Some(words) = progress.recv().await {
+            all.push(words);
+        }
+        all
+    };
+    let (ended, all) = tokio::join!(calling, listening);
+    let text = ended.map(|end| match end {
+        CallEnd::Result(result) => result.content.first().unwrap().as_text().unwrap().text.clone(),
+        CallEnd::Cancelled => panic!("no one cancelled it"),
+    });
+    (text, all)
+}
+
+#[tokio::test]
+async fn g3_a_result_of_50_mb_ends_the_connection_and_is_not_kept() {
+    assert_eq!(work("large").await.0, Err(CallFault::Gone(WireEnd::TooLong)));
+}
+
+#[tokio::test]
+async fn g3_a_server_that_dies_in_a_call_is_reported() {
+    assert_eq!(work("dies").await.0, Err(CallFault::Gone(WireEnd::Closed)));
+}
+
+#[tokio::test]
+async fn g3_a_flood_of_progress_is_thinned_out_and_bounded() {
+    let (text, progress) = work("floods").await;
+    assert_eq!(text.as_deref(), Ok("done"));
+    // Four signs a second at most, in the ten seconds that 2,000 lines take.
+    assert!(!progress.is_empty() && progress.len() <= 64, "{}", progress.len());
+    assert!(progress.iter().all(|words| words.chars().count() < 1_050));
+}
+
+#[tokio::test]
+async fn g3_a_server_gets_neither_a_model_nor_a_persons_answer() {
+    let (text, _) = work("asks").await;
+    assert_eq!(text.as_deref(), Ok("[-32601, -32601, -32601, -32601]"));
+}
+
+#[tokio::test]
+async fn g3_some_stray_lines_are_skipped_and_many_end_the_connection() {
+    assert_eq!(work("chatters").await.0.as_deref(), Ok("done"));
+    let babbles = work("babbles").await.0;
+    assert_eq!(babbles, Err(CallFault::Gone(WireEnd::NoMcp("no message at all".to_owned()))));
+}
+
+#[tokio::test]
+async fn g3_an_answer_that_was_not_asked_for_is_refused() {
+    for how in ["task", "nonsense"] {
+        let ended = work(how).await.0;
+        assert!(matches!(ended, Err(CallFault::NoResult(_))), "{how}: {ended:?}");
+    }
+}
+
+#[tokio::test]
+async fn g3_a_server_that_hangs_is_told_of_the_cancel() {
+    let server = connect(hostile("hangs"), Some(Revision::Legacy)).await.unwrap();
+    let (heard, _progress) = mpsc::channel(1);
+    let ended =
+        server.connected.connection.call("work", JsonObject::new(), heard, std::future::ready(())).await;
+    assert!(matches!(ended, Ok(CallEnd::Cancelled)), "{ended:?}");
+}
+
+#[tokio::test]
+async fn g3_too_many_tools_and_endless_pages_are_refused() {
+    for how in ["many-tools", "endless-pages"] {
+        let server = connect(hostile(how), Some(Revision::Legacy)).await.unwrap();
+        assert_eq!(server.connected.connection.tools().await.err(), Some(NoConnection::TooMany), "{how}");
+    }
+    let server = connect(hostile("same-page"), Some(Revision::Legacy)).await.unwrap();
+    assert_eq!(server.connected.connection.tools().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn g3_a_program_that_is_no_server_is_reported() {
+    for (command, words) in [("echo hello", "closed its output"), ("yes hello", "hello")] {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]);
+        let unconnected = connect(shell, None).await.err().unwrap();
+        assert!(unconnected.to_string().contains(words), "{unconnected}");
+    }
+}

@@ -1,0 +1,92 @@
+//! Servers that other people wrote.
+
+use rmcp::model::{CallToolResult, JsonObject};
+use serde_json::json;
+use systole_mcp::client::{CallEnd, McpConnection, Revision};
+use tokio::sync::mpsc;
+
+use crate::tools::{connect, npm, python};
+
+fn arguments(value: serde_json::Value) -> JsonObject {
+    value.as_object().unwrap().clone()
+}
+
+async fn called(connection: &McpConnection, tool: &str, given: serde_json::Value) -> CallToolResult {
+    let (heard, _not_heard) = mpsc::channel(8);
+    let ended = connection.call(tool, arguments(given), heard, std::future::pending()).await;
+    match ended.unwrap() {
+        CallEnd::Result(result) => *result,
+        CallEnd::Cancelled => panic!("no one cancelled it"),
+    }
+}
+
+fn text(result: &CallToolResult) -> &str {
+    &result.content.first().unwrap().as_text().unwrap().text
+}
+
+#[tokio::test]
+async fn g3_both_revisions_are_spoken() {
+    let everything = connect(npm("everything", &["stdio"]), None).await.unwrap();
+    assert_eq!(everything.connected.revision, Revision::Legacy);
+    let clock = connect(python("mcp_server_time"), None).await.unwrap();
+    assert_eq!(clock.connected.revision, Revision::Modern);
+
+    // The revision of a pinned server is known, and nothing is tried.
+    let everything = connect(npm("everything", &["stdio"]), Some(Revision::Legacy)).await.unwrap();
+    let said = called(&everything.connected.connection, "echo", json!({"message": "a < b"})).await;
+    assert_eq!(text(&said), "Echo: a < b");
+    let clock = connect(python("mcp_server_time"), Some(Revision::Modern)).await.unwrap();
+    let now =
+        called(&clock.connected.connection, "get_current_time", json!({"timezone": "Asia/Tokyo"})).await;
+    assert!(text(&now).contains("+09:00"), "{now:?}");
+}
+
+#[tokio::test]
+async fn g3_the_tools_of_a_server_are_listed_whole() {
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let files = connect(npm("filesystem", &[folder]), None).await.unwrap();
+    let tools = files.connected.connection.tools().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
+    assert!(names.contains(&"read_text_file") && names.contains(&"edit_file"), "{names:?}");
+    let memory = connect(npm("memory", &[]), None).await.unwrap();
+    assert_eq!(memory.connected.connection.tools().await.unwrap().len(), 9);
+}
+
+#[tokio::test]
+async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
+    let everything = connect(npm("everything", &["stdio"]), Some(Revision::Legacy)).await.unwrap();
+    let connection = &everything.connected.connection;
+    let given = || arguments(json!({"duration": 2, "steps": 4}));
+    let (heard, mut progress) = mpsc::channel(8);
+    let tool = "trigger-long-running-operation";
+    let calling = connection.call(tool, given(), heard, std::future::pending());
+    let listening = async {
+        let mut all = Vec::new();
+        while let Some(words) = progress.recv().await {
+            all.push(words);
+        }
+        all
+    };
+    let (ended, all) = tokio::join!(calling, listening);
+    assert!(matches!(ended, Ok(CallEnd::Result(_))), "{ended:?}");
+    assert!(all.iter().any(|words| words.contains("of 4")), "{all:?}");
+
+    let (heard, mut progress) = mpsc::channel(8);
+    let given = arguments(json!({"duration": 600, "steps": 600}));
+    let begun = async {
+        progress.recv().await;
+    };
+    let ended = connection.call(tool, given, heard, begun).await;
+    assert!(matches!(ended, Ok(CallEnd::Cancelled)), "{ended:?}");
+    let said = called(connection, "echo", json!({"message": "still here"})).await;
+    assert_eq!(text(&said), "Echo: still here");
+}
+
+#[tokio::test]
+async fn g3_a_tool_that_fails_has_answered() {
+    let folder = env!("CARGO_TARGET_TMPDIR");
+    let files = connect(npm("filesystem", &[folder]), None).await.unwrap();
+    let outside = called(&files.connected.connection, "read_text_file", json!({"path": "/etc/passwd"})).await;
+    assert_eq!(outside.is_error, Some(true));
+    assert!(text(&outside).contains("denied"), "{outside:?}");
+}
