@@ -15,6 +15,7 @@ use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
 use super::lookup::{Lookup, Resolved, Shipped};
+use super::mcp;
 use super::names::one_of;
 use super::party::Party;
 use super::schemas::{Collected, PAYLOADS, Shelf};
@@ -68,9 +69,15 @@ pub(super) fn compose(
             }
             lookup.elements(diagnostics, party, named, &format!("{path}{key}"))
         };
-        let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
-        let returns = elements(diagnostics, gives_talk, &party.returns, ".returns");
-        resolved.push(Resolved { party, accepts, returns, note: lookup.note(diagnostics, shelf, party) });
+        let (accepts, returns) = match &party.mcp {
+            Some(declared) => mcp::elements(party, declared, &mut lookup),
+            None => {
+                let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
+                (accepts, elements(diagnostics, gives_talk, &party.returns, ".returns"))
+            }
+        };
+        let note = lookup.note(diagnostics, shelf, party);
+        resolved.push(Resolved { party, accepts, returns, note });
     }
     let links = workflows::link(diagnostics, declared, &mut lookup, &mut resolved);
     for one in &resolved {
@@ -113,8 +120,13 @@ fn collect(diagnostics: &mut Diagnostics, declared: &Declared, shelf: &dyn Shelf
             None => collected.miss(PAYLOADS),
         }
     }
-    let own = declared.parties.iter().filter_map(|party| party.schema.as_ref());
-    for name in declared.schemas.iter().chain(own) {
+    for party in &declared.parties {
+        if let Some(declared) = &party.mcp {
+            mcp::collect(diagnostics, shelf, party, declared, &mut collected);
+        }
+    }
+    let own = declared.parties.iter().filter(|party| party.mcp.is_none());
+    for name in declared.schemas.iter().chain(own.filter_map(|party| party.schema.as_ref())) {
         collected.add(diagnostics, shelf, name);
     }
     collected.read(diagnostics, shelf);
@@ -272,13 +284,24 @@ fn reach(party: &Party, directory: &Path) -> Reach {
     }
     Reach::Process(ListenerProgram {
         run: party.run.clone(),
-        adapter: Vec::new(),
+        adapter: adapter(party),
         directory: directory.to_owned(),
         env: party.env.clone(),
         pass: party.pass.clone(),
         stays: party.stays,
         by_length: party.by_length,
     })
+}
+
+/// The part of this program that stands in front of a server.
+fn adapter(party: &Party) -> Vec<String> {
+    match party.mcp {
+        Some(_) => {
+            let server = party.key.value.clone();
+            vec!["mcp".to_owned(), mcp::pin_file(&server), server]
+        }
+        None => Vec::new(),
+    }
 }
 
 fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {

@@ -14,6 +14,7 @@ use super::bus;
 use super::clients;
 use super::diagnostics::Diagnostics;
 use super::log_kept;
+use super::mcp;
 use super::models;
 use super::names::{accepted, names, single, variable};
 use super::party::{IN_FLIGHT_INLINE, Party, delivery};
@@ -236,8 +237,20 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
         return Some(Party::bare(key, None));
     };
     let mut party = Party::bare(key, name);
-    party.nats = bus::reached(diagnostics, &own);
-    party.run = if party.nats.is_some() { Vec::new() } else { program(diagnostics, &own, &entry.key) };
+    if !mcp::read(diagnostics, &own, &mut party) {
+        reached(diagnostics, &own, &mut party);
+    }
+    party.peers =
+        own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
+    surroundings(diagnostics, &own, &mut party);
+    delivery(diagnostics, &own, &mut party);
+    Some(party)
+}
+
+/// How the listener is reached, and its payloads.
+fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
+    party.nats = bus::reached(diagnostics, own);
+    party.run = if party.nats.is_some() { Vec::new() } else { program(diagnostics, own, &party.key.value) };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
@@ -247,13 +260,8 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     let accepts =
         own.need(diagnostics, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
     party.accepts = accepts.map(|(node, path)| accepted(diagnostics, node, &path)).unwrap_or_default();
-    let mut list =
-        |key: &str| own.get(key).map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
-    party.returns = list("returns");
-    party.peers = list("peers");
-    surroundings(diagnostics, &own, &mut party);
-    delivery(diagnostics, &own, &mut party);
-    Some(party)
+    party.returns =
+        own.get("returns").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
 }
 
 /// The program and its arguments. Empty for a listener that is a Rust value.

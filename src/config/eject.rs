@@ -200,8 +200,8 @@ struct With<'s> {
 }
 
 impl Shelf for With<'_> {
-    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
-        self.shelf.note(name)
+    fn made(&self, name: &str) -> Option<Arc<[u8]>> {
+        self.shelf.made(name)
     }
 
     fn find(&self, name: &str) -> Result<std::path::PathBuf, Absent> {

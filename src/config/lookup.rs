@@ -17,6 +17,7 @@ use super::notes;
 use super::party::Party;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
 use super::value::At;
+use super::mcp;
 use super::workflows;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, Listener, Schema, SchemaId};
@@ -29,9 +30,9 @@ struct Vocabulary {
 
 impl Vocabulary {
     /// Whether listeners may name its elements. The elements of workflows cannot be named: a workflow or an agent
-    /// with goals has them anyway.
+    /// with goals has them anyway. Neither can the answers of MCP servers: their listeners have them anyway.
     fn is_named(&self) -> bool {
-        self.schema.name != workflows::VOCABULARY
+        ![workflows::VOCABULARY, mcp::VOCABULARY].contains(&&*self.schema.name)
     }
 }
 
@@ -79,6 +80,11 @@ impl Lookup {
         };
         let shipped = self.vocabularies.iter().filter(|one| one.is_named()).flat_map(of).collect();
         (self.collected, shipped)
+    }
+
+    /// The outline of a schema of the file.
+    pub(super) fn outline(&self, name: &str) -> Option<&Outline> {
+        self.collected.outline(name)
     }
 
     /// Resolves the elements that a listener names under `path`.
@@ -190,7 +196,7 @@ impl Lookup {
             return None;
         }
         self.no_import(diagnostics, party, &tag);
-        let stored = shelf.note(&notes::name_of(name));
+        let stored = shelf.made(&notes::name_of(name));
         let make = if party.agent_config.is_some() { notes::made } else { notes::made_for_workflow };
         let schema = stored.map_or_else(|| make(name), |text| Schema { name: notes::name_of(name), text });
         Some(self.collected.ship(&schema))

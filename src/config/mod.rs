@@ -27,6 +27,7 @@ mod keys;
 mod log_kept;
 mod log_path;
 mod lookup;
+mod mcp;
 mod meaning;
 mod measure;
 mod models;

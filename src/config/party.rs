@@ -8,6 +8,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
+use super::mcp::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
 use super::tree::{Node, Span};
@@ -53,6 +54,8 @@ pub(super) struct Party {
     pub(super) workflow: Option<WorkflowDeclaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
+    /// The tools of the MCP server that it stands in front of.
+    pub(super) mcp: Option<McpDeclaration>,
 }
 
 impl Party {
@@ -100,6 +103,7 @@ impl Party {
             agent_config: None,
             workflow: None,
             nats: None,
+            mcp: None,
         }
     }
 }

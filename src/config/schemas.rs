@@ -36,7 +36,8 @@ const HOUSE_URN: &str = "urn:systole:";
 pub(super) fn belongs_to_house(namespace: &str) -> bool {
     let Some(rest) = namespace.strip_prefix(NAMESPACES) else { return namespace.starts_with(HOUSE_URN) };
     let name = rest.split('/').next().unwrap_or_default();
-    VOCABULARIES.contains(&name) || Name::parse(name).is_ok_and(|name| name.is_reserved())
+    // Below `mcp` each pinned server has a namespace; the one of the answers of all is ours.
+    rest.starts_with("mcp/v") || VOCABULARIES.contains(&name) || Name::parse(name).is_ok_and(|name| name.is_reserved())
 }
 
 /// Why a schema is not available, and the fix.
@@ -53,8 +54,8 @@ pub(super) trait Shelf {
     fn vocabularies(&self) -> Vec<Schema>;
     /// The stored schema made from `payloads:`. If there is one, it is used instead of a new one.
     fn payloads(&self) -> Option<Arc<[u8]>>;
-    /// The stored schema for an agent's notes. If there is one, it is used.
-    fn note(&self, name: &str) -> Option<Arc<[u8]>>;
+    /// The stored schema of this name that was made for a party: for its notes, or of a pin. If there is one, it is used.
+    fn made(&self, name: &str) -> Option<Arc<[u8]>>;
     /// The path of a file that is read later than the organism's file. The file must exist.
     fn find(&self, name: &str) -> Result<PathBuf, Absent>;
     /// The text of a file that the pump does not use. `None` if only the pump's data is needed.
@@ -76,10 +77,20 @@ pub(super) struct Outline {
     pub(super) elements: Vec<Arc<str>>,
     /// The namespaces that it imports.
     pub(super) imports: Vec<Arc<str>>,
+    /// The tools of a pinned server.
+    pub(super) tools: Vec<PinnedTool>,
     /// The place in the file that names it or stands for it.
     pub(super) named: Span,
     /// The places of its root elements.
     declared: BTreeMap<Arc<str>, FilePlace>,
+}
+
+/// A tool of a pinned server.
+pub(super) struct PinnedTool {
+    /// The element that calls it.
+    pub(super) element: Arc<str>,
+    /// Its name at the server.
+    pub(super) name: Arc<str>,
 }
 
 impl Outline {
@@ -242,9 +253,11 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
 /// The outline of a schema.
 pub(super) fn outlined(model: &SchemaModel, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
+    let tool = |element: &str| Some(PinnedTool { element: element.into(), name: model.tool(element)?.into() });
+    let tools = model.elements().filter_map(tool).collect();
     let namespace = model.target_namespace().into();
     let imports = model.imports().map(Arc::from).collect();
-    Outline { id, namespace, elements, imports, named: Span::default(), declared: BTreeMap::new() }
+    Outline { id, namespace, elements, imports, tools, named: Span::default(), declared: BTreeMap::new() }
 }
 
 /// A place in a schema. The span is the start of the construct, up to the next space or the end of a tag.

@@ -21,6 +21,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::Schema;
@@ -129,7 +130,7 @@ impl Shelf for Stored {
         // Only used vocabularies are stored; others are not searched.
         let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
         no_files
-            .filter(|schema| schema.name != PAYLOADS && !schema.name.starts_with(NOTES))
+            .filter(|schema| schema.name != PAYLOADS && ![NOTES, PINNED].iter().any(|made| schema.name.starts_with(made)))
             .cloned()
             .collect()
     }
@@ -138,7 +139,7 @@ impl Shelf for Stored {
         self.schemas.iter().find(|schema| schema.name == PAYLOADS).map(|schema| Arc::clone(&schema.text))
     }
 
-    fn note(&self, name: &str) -> Option<Arc<[u8]>> {
+    fn made(&self, name: &str) -> Option<Arc<[u8]>> {
         self.schemas.iter().find(|schema| schema.name == name).map(|schema| Arc::clone(&schema.text))
     }
 

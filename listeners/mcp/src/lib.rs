@@ -3,7 +3,8 @@
 
 pub mod adapter;
 pub mod client;
-pub mod pin;
+pub mod pinned;
+pub mod schema;
 
 /// The vocabulary of answers that have no type of their own.
 pub const MCP_XSD: &[u8] = include_bytes!("../../../schemas/mcp.xsd");

@@ -4,9 +4,10 @@
 //! it failed has answered: its words are for the caller, who can repair the call.
 
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use systole_kit::Payload;
-use systole_kit::schema::SchemaModel;
 use systole_kit::writer::XmlWriter;
+use systole_kit::{DocumentLimits, Payload};
+
+use crate::schema::ToolVocabulary;
 
 /// The namespace of answers that have no type of their own.
 pub const MCP: &str = "https://xml-pipeline.org/ns/mcp/v1";
@@ -17,7 +18,7 @@ const TEXT_BYTES: usize = 256 * 1024;
 const BLOCKS: usize = 32;
 
 /// An answer, and what was left out of it.
-pub(super) struct ToolAnswer {
+pub(super) struct AnswerPayload {
     pub(super) payload: Payload,
     pub(super) left_out: Option<String>,
 }
@@ -25,36 +26,26 @@ pub(super) struct ToolAnswer {
 /// Why an answer cannot be passed on.
 pub(super) struct UnfitAnswer(pub(super) String);
 
-/// The payload of a result. `typed` is the element of its structured content, and the schema that declares it.
+/// The payload of a result. `typed` is the tool, if its answer has a type, and the vocabulary that has it.
 pub(super) fn answer(
     result: &CallToolResult,
-    typed: Option<(&SchemaModel, &str)>,
-) -> Result<ToolAnswer, UnfitAnswer> {
+    typed: Option<(&ToolVocabulary, &str)>,
+) -> Result<AnswerPayload, UnfitAnswer> {
     if result.is_error == Some(true) {
         return Ok(said("tool-failed", Some(FAILED), &result.content));
     }
-    match (typed, &result.structured_content) {
-        (Some((schema, element)), Some(value)) => {
-            let built = schema.from_json(element, value);
-            let built = built.ok_or_else(|| UnfitAnswer(format!("the pin has no element `{element}`")))?;
-            let bytes = built.map_err(|slips| {
-                UnfitAnswer(
-                    slips
-                        .iter()
-                        .map(|slip| format!("{}: {}", slip.path, slip.message))
-                        .collect::<Vec<_>>()
-                        .join("; "),
-                )
-            })?;
-            let payload = Payload::read(&bytes, &systole_kit::DocumentLimits::default());
-            let payload = payload.map_err(|fault| UnfitAnswer(fault.to_string()))?;
-            Ok(ToolAnswer { payload, left_out: None })
-        }
-        (Some((_, element)), None) => {
-            Err(UnfitAnswer(format!("its output schema asks for structured content, for `{element}`")))
-        }
-        (None, _) => Ok(said("tool-result", None, &result.content)),
-    }
+    let Some((vocabulary, tool)) = typed else {
+        return Ok(said("tool-result", None, &result.content));
+    };
+    let Some(value) = &result.structured_content else {
+        let words = format!("{tool} has an output schema, and answered without structured content");
+        return Err(UnfitAnswer(words));
+    };
+    let answer = vocabulary.answer(tool, value).map_err(|fault| UnfitAnswer(fault.to_string()))?;
+    let payload = Payload::read(&answer.payload, &DocumentLimits::default());
+    let payload = payload.map_err(|fault| UnfitAnswer(fault.to_string()))?;
+    let left_out = (!answer.left_out.is_empty()).then(|| answer.left_out.join(", "));
+    Ok(AnswerPayload { payload, left_out })
 }
 
 /// The code of a tool that says that it failed.
@@ -68,7 +59,7 @@ pub(super) fn failed(code: &str, words: &str) -> Payload {
     })
 }
 
-fn said(element: &'static str, code: Option<&str>, content: &[ContentBlock]) -> ToolAnswer {
+fn said(element: &'static str, code: Option<&str>, content: &[ContentBlock]) -> AnswerPayload {
     let mut room = TEXT_BYTES;
     let mut cut = false;
     let payload = Payload::write(MCP, element, |inside| {
@@ -87,7 +78,7 @@ fn said(element: &'static str, code: Option<&str>, content: &[ContentBlock]) -> 
         left_out.push(format!("{} of {} blocks", content.len() - BLOCKS, content.len()));
     }
     let left_out = (!left_out.is_empty()).then(|| left_out.join(", "));
-    ToolAnswer { payload, left_out }
+    AnswerPayload { payload, left_out }
 }
 
 /// Writes a block. True if some of it was left out.

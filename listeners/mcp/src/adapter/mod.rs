@@ -6,11 +6,12 @@
 //! nothing.
 
 mod answer;
+mod asked;
 mod pump;
 mod server;
 mod work;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Write as _};
 use std::pin::pin;
 use std::process::ExitCode;
@@ -22,23 +23,35 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::client::McpConnection;
-use crate::pin::PinnedServer;
+use crate::pinned;
+use crate::schema::{ListDifference, PinFile, ToolVocabulary};
 use pump::FromPump;
 use server::{ServerProcess, StartedServer};
 use work::{OpenDeliveries, Work};
 
 pub use answer::MCP;
+pub use asked::pin_of;
 
 /// The most documents that wait for the pump to read them.
 const WAITING: usize = 64;
 
+/// A server to stand in front of.
+pub struct AdapterOrder {
+    /// The name of the listener.
+    pub server: String,
+    /// The text of its pin.
+    pub pin: Vec<u8>,
+    /// The program of the server, and its arguments.
+    pub run: Vec<String>,
+}
+
 /// Serves the pump on stdin and stdout until one of the two sides ends.
 #[must_use]
-pub fn serve(pinned: PinnedServer, run: &[String]) -> ExitCode {
+pub fn serve(order: &AdapterOrder) -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let ended = match runtime {
         Ok(runtime) => {
-            let ended = runtime.block_on(whole(pinned, run));
+            let ended = runtime.block_on(whole(order));
             // A read of stdin that still waits would hold the program.
             runtime.shutdown_background();
             ended
@@ -56,12 +69,16 @@ pub fn serve(pinned: PinnedServer, run: &[String]) -> ExitCode {
 }
 
 /// Starts the server and serves. An error is the last word of this program.
-async fn whole(pinned: PinnedServer, run: &[String]) -> Result<(), String> {
+async fn whole(order: &AdapterOrder) -> Result<(), String> {
+    let pin = PinFile::read(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
+    let vocabulary = pinned::vocabulary(&order.server, &pin, BTreeSet::new());
+    let vocabulary = vocabulary.map_err(|fault| format!("config.unpinned: {fault}"))?;
+    let revision = pinned::revision(&pin);
     let mut pump = FromPump::new(tokio::io::stdin());
-    let StartedServer { mut process, stdin, stdout } = ServerProcess::start(run)?;
+    let StartedServer { mut process, stdin, stdout } = ServerProcess::start(&order.run)?;
     let mut early = VecDeque::new();
     let connection = {
-        let mut connecting = pin!(McpConnection::over(stdout, stdin, Some(pinned.revision)));
+        let mut connecting = pin!(McpConnection::over(stdout, stdin, revision));
         loop {
             tokio::select! {
                 connected = &mut connecting => {
@@ -75,7 +92,7 @@ async fn whole(pinned: PinnedServer, run: &[String]) -> Result<(), String> {
             }
         }
     };
-    let served = serve_calls(connection, pinned, &mut pump, early, &mut process).await;
+    let served = serve_calls(connection, (&pin, vocabulary), &mut pump, early, &mut process).await;
     process.end().await;
     served
 }
@@ -83,14 +100,14 @@ async fn whole(pinned: PinnedServer, run: &[String]) -> Result<(), String> {
 /// Serves until the pump is gone or the server cannot be used any more.
 async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
     connection: McpConnection,
-    pinned: PinnedServer,
+    (pin, vocabulary): (&PinFile, ToolVocabulary),
     pump: &mut FromPump<R>,
     mut early: VecDeque<PumpDocument>,
     process: &mut ServerProcess,
 ) -> Result<(), String> {
-    compared(&connection, &pinned).await?;
+    compared(&connection, pin).await?;
     let (said, mut to_say) = mpsc::channel::<ListenerDocument>(WAITING);
-    let work = Arc::new(Work { connection, pinned, said });
+    let work = Arc::new(Work { connection, vocabulary, said });
     let mut open = OpenDeliveries::default();
     let mut calls: JoinSet<(String, ReplyContent)> = JoinSet::new();
     let mut output = tokio::io::stdout();
@@ -127,18 +144,17 @@ async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
             () = work.connection.over_now() => {
                 return Err(format!("the MCP server cannot be used: {}", work.connection.end()));
             }
-            () = work.connection.changed() => compared(&work.connection, &work.pinned).await?,
+            () = work.connection.changed() => compared(&work.connection, pin).await?,
         }
     }
 }
 
 /// Compares the server's tools with the pinned ones.
-async fn compared(connection: &McpConnection, pinned: &PinnedServer) -> Result<(), String> {
+async fn compared(connection: &McpConnection, pin: &PinFile) -> Result<(), String> {
     let tools = connection.tools().await.map_err(|fault| format!("mcp.unreachable: {fault}"))?;
-    match pinned.difference(&tools) {
-        None => Ok(()),
-        Some(words) => {
-            Err(format!("mcp.changed: the server's tools are not those that were pinned: {words}"))
-        }
+    let difference = ListDifference::between(&pin.tools, &pinned::definitions(&tools));
+    if difference.is_empty() {
+        return Ok(());
     }
+    Err(format!("mcp.changed: the server's tools are not those that were pinned\n{difference}"))
 }

@@ -1,5 +1,7 @@
 //! The server's process. It is in the process group of this program, so it ends with it.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -26,8 +28,23 @@ impl ServerProcess {
         let Some((program, arguments)) = run.split_first() else {
             return Err("no server is named".to_owned());
         };
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+        Self::spawn(Command::new(program).args(arguments), program)
+    }
+
+    /// Starts a server in a folder, with these variables and no other.
+    pub(crate) fn start_in(
+        run: &[String],
+        folder: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> Result<StartedServer, String> {
+        let Some((program, arguments)) = run.split_first() else {
+            return Err("no server is named".to_owned());
+        };
+        Self::spawn(Command::new(program).args(arguments).current_dir(folder).env_clear().envs(env), program)
+    }
+
+    fn spawn(command: &mut Command, program: &str) -> Result<StartedServer, String> {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => {

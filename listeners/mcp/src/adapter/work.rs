@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use rmcp::model::CallToolResult;
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use tokio::sync::{mpsc, oneshot};
 
-use super::answer::{self, ToolAnswer};
+use super::answer::{self, AnswerPayload};
 use crate::client::{CallEnd, CallFault, McpConnection};
-use crate::pin::PinnedServer;
+use crate::schema::{ToolElement, ToolVocabulary};
 
 /// What all deliveries share.
 pub(super) struct Work {
     pub(super) connection: McpConnection,
-    pub(super) pinned: PinnedServer,
+    pub(super) vocabulary: ToolVocabulary,
     pub(super) said: mpsc::Sender<ListenerDocument>,
 }
 
@@ -55,20 +56,19 @@ impl Work {
     }
 
     async fn call(&self, asked: &Delivered, cancelled: oneshot::Receiver<()>) -> ReplyContent {
-        let delivery = &asked.stamp.delivery;
         let element = &*asked.payload.name().local;
-        let Some(tool) = self.pinned.tool(element) else {
+        let Some(tool) = self.vocabulary.tool(element) else {
             return failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>"));
         };
-        let arguments = match self.pinned.arguments(tool, &asked.payload) {
-            Ok(arguments) => arguments,
-            Err(words) => return payload(answer::failed("mcp.invalid-arguments", &words)),
+        let arguments = match self.vocabulary.arguments(asked.payload.bytes()) {
+            Ok(found) => found.arguments,
+            Err(fault) => return payload(answer::failed("mcp.invalid-arguments", &fault.to_string())),
         };
+        let delivery = &asked.stamp.delivery;
         let (heard, mut progress) = mpsc::channel(1);
         let passing = async {
             while let Some(words) = progress.recv().await {
-                let word = ListenerDocument::Progress { delivery: delivery.clone(), words };
-                let _ended = self.said.send(word).await;
+                self.tell(ListenerDocument::Progress { delivery: delivery.clone(), words }).await;
             }
         };
         let cancel = async {
@@ -77,21 +77,10 @@ impl Work {
                 std::future::pending::<()>().await;
             }
         };
-        let calling = self.connection.call(&tool.name, arguments, heard, cancel);
+        let calling = self.connection.call(&tool.tool, arguments, heard, cancel);
         let (ended, ()) = tokio::join!(calling, passing);
         match ended {
-            Ok(CallEnd::Result(result)) => match answer::answer(&result, self.pinned.typed(tool)) {
-                Ok(ToolAnswer { payload: answered, left_out }) => {
-                    if let Some(words) = left_out {
-                        let words = format!("the answer of {} was too large; left out: {words}", tool.name);
-                        let code = "mcp.cut".to_owned();
-                        let word = ListenerDocument::Notice { delivery: delivery.clone(), code, words };
-                        let _ended = self.said.send(word).await;
-                    }
-                    payload(answered)
-                }
-                Err(unfit) => failure("mcp.invalid-answer", unfit.0),
-            },
+            Ok(CallEnd::Result(result)) => self.answer(delivery, tool, &result).await,
             Ok(CallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
             Err(CallFault::Refused { number, words }) => {
                 payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
@@ -102,6 +91,27 @@ impl Work {
             }
             Err(fault @ CallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
         }
+    }
+
+    async fn answer(&self, delivery: &str, tool: &ToolElement, result: &CallToolResult) -> ReplyContent {
+        let typed = tool.answer.as_ref().map(|_| (&self.vocabulary, &*tool.tool));
+        match answer::answer(result, typed) {
+            Ok(AnswerPayload { payload: answered, left_out }) => {
+                if let Some(left_out) = left_out {
+                    let words = format!("the answer of {} is not whole; left out: {left_out}", tool.tool);
+                    let (delivery, code) = (delivery.to_owned(), "mcp.cut".to_owned());
+                    self.tell(ListenerDocument::Notice { delivery, code, words }).await;
+                }
+                payload(answered)
+            }
+            Err(unfit) => failure("mcp.invalid-answer", unfit.0),
+        }
+    }
+
+    /// Says something about a delivery that the pump does not answer.
+    async fn tell(&self, word: ListenerDocument) {
+        // If nothing takes it, this program is about to end.
+        let _ended = self.said.send(word).await;
     }
 }
 

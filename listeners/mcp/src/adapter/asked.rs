@@ -1,0 +1,32 @@
+//! Asks a server once for its tools, to pin them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::server::{ServerProcess, StartedServer};
+use crate::client::McpConnection;
+use crate::pinned;
+use crate::schema::PinFile;
+
+/// Starts a server, asks it for its tools, and ends it. Returns the pin.
+///
+/// # Errors
+/// Why the server has no list of tools.
+pub fn pin_of(run: &[String], folder: &Path, env: &BTreeMap<String, String>) -> Result<PinFile, String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(async {
+        let StartedServer { mut process, stdin, stdout } = ServerProcess::start_in(run, folder, env)?;
+        let asked = async {
+            let connected = McpConnection::over(stdout, stdin, None).await.map_err(|fault| fault.to_string())?;
+            let tools = connected.connection.tools().await.map_err(|fault| fault.to_string())?;
+            Ok(PinFile::new(run.to_vec(), connected.revision.word(), pinned::definitions(&tools)))
+        };
+        let pin = tokio::select! {
+            pin = asked => pin,
+            how = process.ended() => Err(format!("the MCP server ended before it listed its tools: {how}")),
+        };
+        process.end().await;
+        pin
+    })
+}

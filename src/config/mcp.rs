@@ -1,0 +1,211 @@
+//! A listener that stands in front of an MCP server: the server's program, the tools that are used, and those that need
+//! no person.
+//!
+//! Input: the nodes, and the pin of the server. Output: a schema made of the pin, and the elements that the listener
+//! accepts and returns. Nothing here starts a server.
+
+use std::sync::Arc;
+
+use systole_kit::QName;
+use systole_kit::schema::nearest;
+use systole_mcp::schema::PinFile;
+use systole_mcp::pinned::vocabulary;
+
+use super::diagnostics::Diagnostics;
+use super::lookup::Lookup;
+use super::names::{names, one_of};
+use super::party::Party;
+use super::schemas::{Collected, Shelf};
+use super::tree::{Node, Span, Value};
+use super::value::{self, At, Fields};
+use systole_core::types::codes::Code;
+use systole_core::types::composition::{ElementSchema, OnUnknown};
+
+/// The vocabulary of answers that have no type of their own.
+pub(super) const VOCABULARY: &str = "mcp/";
+/// The beginning of the name of every schema that is made of a pin.
+pub(super) const PINNED: &str = "pinned/";
+/// The elements of the vocabulary with which every tool may answer.
+const ANSWERS: [&str; 2] = ["tool-result", "tool-failed"];
+/// Keys that a listener in front of a server does not have: the server and its pin say all this.
+const NOT_BESIDE: [&str; 7] = ["run", "nats", "schema", "accepts", "returns", "mode", "framing"];
+/// Keys that only such a listener has.
+const OWN: [&str; 3] = ["tools", "safe", "trust"];
+/// How long a call may take, how many run at once, and what happens after one with an unknown outcome.
+const TIMEOUT_MS: u64 = 60_000;
+const IN_FLIGHT: usize = 16;
+
+/// What the file says about the server's tools.
+pub(super) struct McpDeclaration {
+    /// The place of the server.
+    at: Span,
+    /// The tools that are used. `None` for all.
+    tools: Option<Vec<At<String>>>,
+    /// The tools that need no person.
+    safe: Vec<At<String>>,
+    /// Whether a tool that calls itself read-only needs no person.
+    trusts_hints: bool,
+}
+
+/// The path of the pin of a server, from the organism's folder.
+pub fn pin_file(listener: &str) -> String {
+    format!("schemas/mcp/{listener}.pin.json")
+}
+
+/// The name of the schema that is made of a pin.
+fn schema_name(listener: &str) -> String {
+    format!("{PINNED}{listener}/")
+}
+
+/// Reads the keys. False if the listener is no such one.
+pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) -> bool {
+    let Some((node, path)) = own.get("mcp") else {
+        for key in OWN {
+            if let Some((other, other_path)) = own.get(key) {
+                let message = format!("{other_path}: only a listener with `mcp` has tools of a server");
+                diagnostics.report(Code::ConfigValue, other.span, &message, Some("mcp: [PROGRAM, ARGUMENT]"));
+            }
+        }
+        return false;
+    };
+    for key in NOT_BESIDE {
+        if let Some((other, other_path)) = own.get(key) {
+            let message = format!("{other_path}: a listener with `mcp` gets this from its server");
+            let (fix, second) = (Some("leave it out"), (node.span, "the server"));
+            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+        }
+    }
+    party.run = program(diagnostics, node, &path);
+    party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
+    party.timeout_ms = TIMEOUT_MS;
+    party.in_flight = IN_FLIGHT;
+    party.on_unknown = OnUnknown::Fail;
+    let tools = own.get("tools").filter(|(node, _)| !is_all(node));
+    let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
+    let trusts_hints = own.get("trust").and_then(|(node, path)| {
+        value::word(diagnostics, node, &path, &[("none", false), ("hints", true)])
+    });
+    party.mcp = Some(McpDeclaration {
+        at: node.span,
+        tools: tools.map(|(node, path)| names(diagnostics, node, &path)),
+        safe,
+        trusts_hints: trusts_hints.unwrap_or(false),
+    });
+    true
+}
+
+fn is_all(node: &Node) -> bool {
+    matches!(&node.value, Value::Text { text, .. } if text == "all")
+}
+
+fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String> {
+    let words = value::texts(diagnostics, node, path).unwrap_or_default();
+    if let Some(address) = words.first().filter(|word| word.value.contains("://")) {
+        let message = format!("{path}: a server at an address is not built yet");
+        let fix = "the server's program and its arguments, [PROGRAM, ARGUMENT]";
+        diagnostics.report(Code::ConfigNotBuilt, address.at, &message, Some(fix));
+    } else if words.is_empty() {
+        let message = format!("{path}: no program is named");
+        diagnostics.report(Code::ConfigValue, node.span, &message, Some("[PROGRAM, ARGUMENT]"));
+    }
+    words.into_iter().map(|word| word.value).collect()
+}
+
+/// Makes the schema of a server from its pin, unless it is stored.
+pub(super) fn collect(
+    diagnostics: &mut Diagnostics,
+    shelf: &dyn Shelf,
+    party: &Party,
+    declared: &McpDeclaration,
+    collected: &mut Collected,
+) {
+    let name = schema_name(&party.key.value);
+    match shelf.made(&name).or_else(|| made(diagnostics, shelf, party, declared)) {
+        Some(text) => collected.put(&name, text, declared.at),
+        None => collected.miss(&name),
+    }
+}
+
+fn made(
+    diagnostics: &mut Diagnostics,
+    shelf: &dyn Shelf,
+    party: &Party,
+    declared: &McpDeclaration,
+) -> Option<Arc<[u8]>> {
+    let (server, path) = (&party.key.value, party.path());
+    let file = pin_file(server);
+    let fix = format!("systole mcp pin {server}");
+    let mut report = |code, at, words: &str, fix: &str| diagnostics.report(code, at, words, Some(fix));
+    let text = match shelf.take(&file) {
+        Ok(text) => text,
+        Err(absent) => {
+            let words = format!("{path}.mcp: its tools are not pinned: {}", absent.why);
+            report(Code::ConfigUnpinned, declared.at, &words, &fix);
+            return None;
+        }
+    };
+    let pin = match PinFile::read(&text) {
+        Ok(pin) => pin,
+        Err(fault) => {
+            report(Code::ConfigUnpinned, declared.at, &format!("{path}.mcp: {file}: {fault}"), &fix);
+            return None;
+        }
+    };
+    if pin.command != party.run {
+        let words = format!("{path}.mcp: another command was pinned: {}", pin.command.join(" "));
+        report(Code::ConfigUnpinned, declared.at, &words, &fix);
+    }
+    for (key, named) in [("tools", declared.tools.as_deref()), ("safe", Some(declared.safe.as_slice()))] {
+        for one in named.unwrap_or_default() {
+            if !pin.tools.iter().any(|tool| tool.name == one.value) {
+                let tools = || pin.tools.iter().map(|tool| tool.name.as_str());
+                let words = format!("{path}.{key}: the pinned server has no tool `{}`", one.value);
+                let fix = nearest(&one.value, tools()).map_or_else(|| one_of(tools()), str::to_owned);
+                report(Code::ConfigUnknownName, one.at, &words, &fix);
+            } else if key == "safe" && !declared.uses(&one.value) {
+                let words = format!("{path}.safe: `{}` is not among its tools", one.value);
+                report(Code::ConfigValue, one.at, &words, "list it under `tools` as well");
+            }
+        }
+    }
+    let hinted = pin.tools.iter().filter(|tool| declared.trusts_hints && tool.is_hinted_read_only());
+    let named = declared.safe.iter().map(|safe| safe.value.clone());
+    let safe = named.chain(hinted.map(|tool| tool.name.clone())).collect();
+    match vocabulary(server, &pin, safe) {
+        Ok(vocabulary) => Some(vocabulary.xsd.into_bytes().into()),
+        Err(fault) => {
+            report(Code::ConfigSchema, declared.at, &format!("{path}.mcp: {fault}"), &fix);
+            None
+        }
+    }
+}
+
+impl McpDeclaration {
+    fn uses(&self, tool: &str) -> bool {
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|one| one.value == tool))
+    }
+}
+
+/// The elements that a listener in front of a server accepts and returns.
+pub(super) fn elements(
+    party: &Party,
+    declared: &McpDeclaration,
+    lookup: &mut Lookup,
+) -> (Vec<At<ElementSchema>>, Vec<At<ElementSchema>>) {
+    let (mut accepts, mut returns) = (Vec::new(), Vec::new());
+    if let Some(outline) = party.schema.as_ref().and_then(|schema| lookup.outline(&schema.value)) {
+        let element = |local: &Arc<str>| {
+            let name = QName { ns: outline.namespace.clone(), local: local.clone() };
+            At { at: declared.at, value: ElementSchema { name, schema: outline.id } }
+        };
+        for tool in outline.tools.iter().filter(|tool| declared.uses(&tool.name)) {
+            accepts.push(element(&tool.element));
+            returns.extend(outline.element(&format!("{}-result", tool.element)).map(element));
+        }
+    }
+    for answer in ANSWERS {
+        let named = At { at: declared.at, value: answer.to_owned() };
+        returns.extend(lookup.of_vocabulary(VOCABULARY, &named));
+    }
+    (accepts, returns)
+}
