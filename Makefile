@@ -1,5 +1,5 @@
 # The two commands to begin with are `make demo` and `make test`. Both work on a fresh Debian or Ubuntu
-# machine with Rust: what is missing is installed with apt, what the tests need besides with pip into
+# machine with Rust: what is missing is installed with apt, what the tests need besides with pip and npm into
 # target/tools, and every command is printed before it runs. `NO_INSTALL=1` prints the install commands and
 # runs none of them.
 

