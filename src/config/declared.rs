@@ -240,8 +240,7 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     if !mcp::read(diagnostics, &own, &mut party) {
         reached(diagnostics, &own, &mut party);
     }
-    party.peers =
-        own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
+    party.peers = own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
     surroundings(diagnostics, &own, &mut party);
     delivery(diagnostics, &own, &mut party);
     Some(party)

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 use systole_kit::schema::nearest;
-use systole_mcp::schema::PinFile;
 use systole_mcp::pinned::vocabulary;
+use systole_mcp::schema::PinFile;
 
 use super::diagnostics::Diagnostics;
 use super::lookup::Lookup;
@@ -82,9 +82,9 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     party.on_unknown = OnUnknown::Fail;
     let tools = own.get("tools").filter(|(node, _)| !is_all(node));
     let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
-    let trusts_hints = own.get("trust").and_then(|(node, path)| {
-        value::word(diagnostics, node, &path, &[("none", false), ("hints", true)])
-    });
+    let trusts_hints = own
+        .get("trust")
+        .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("none", false), ("hints", true)]));
     party.mcp = Some(McpDeclaration {
         at: node.span,
         tools: tools.map(|(node, path)| names(diagnostics, node, &path)),

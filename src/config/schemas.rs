@@ -37,7 +37,9 @@ pub(super) fn belongs_to_house(namespace: &str) -> bool {
     let Some(rest) = namespace.strip_prefix(NAMESPACES) else { return namespace.starts_with(HOUSE_URN) };
     let name = rest.split('/').next().unwrap_or_default();
     // Below `mcp` each pinned server has a namespace; the one of the answers of all is ours.
-    rest.starts_with("mcp/v") || VOCABULARIES.contains(&name) || Name::parse(name).is_ok_and(|name| name.is_reserved())
+    rest.starts_with("mcp/v")
+        || VOCABULARIES.contains(&name)
+        || Name::parse(name).is_ok_and(|name| name.is_reserved())
 }
 
 /// Why a schema is not available, and the fix.
@@ -253,7 +255,8 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
 /// The outline of a schema.
 pub(super) fn outlined(model: &SchemaModel, id: SchemaId) -> Outline {
     let elements = model.elements().map(Arc::from).collect();
-    let tool = |element: &str| Some(PinnedTool { element: element.into(), name: model.tool(element)?.into() });
+    let tool =
+        |element: &str| Some(PinnedTool { element: element.into(), name: model.tool(element)?.into() });
     let tools = model.elements().filter_map(tool).collect();
     let namespace = model.target_namespace().into();
     let imports = model.imports().map(Arc::from).collect();

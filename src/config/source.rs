@@ -130,7 +130,9 @@ impl Shelf for Stored {
         // Only used vocabularies are stored; others are not searched.
         let no_files = self.schemas.iter().filter(|schema| schema.name.ends_with('/'));
         no_files
-            .filter(|schema| schema.name != PAYLOADS && ![NOTES, PINNED].iter().any(|made| schema.name.starts_with(made)))
+            .filter(|schema| {
+                schema.name != PAYLOADS && ![NOTES, PINNED].iter().any(|made| schema.name.starts_with(made))
+            })
             .cloned()
             .collect()
     }

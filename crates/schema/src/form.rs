@@ -9,7 +9,7 @@
 //! None of these can be the name of an element, because no name begins with a dot.
 
 use crate::shape::{
-    AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type, TypeId,
+    AttributeUse, Complex, Content, Declaration, JsonShape, Particle, Schema, Simple, Term, Type, TypeId,
 };
 
 /// The key of an element's own text, and of children whose order matters.
@@ -20,6 +20,11 @@ pub(crate) const ANY: &str = ".any";
 
 /// The name of the elements of a list in the compact form.
 const ITEM: &str = "item";
+
+/// The names of the elements of a map, of their attribute, and of the element in one whose value is no text.
+const ENTRY: &str = "entry";
+const KEY: &str = "key";
+const VALUE: &str = "value";
 
 /// The form of an element.
 pub(crate) enum Form<'m> {
@@ -33,6 +38,33 @@ pub(crate) enum Form<'m> {
     Record(Record<'m>),
     /// XML, unchanged.
     Markup,
+    /// An object with any keys.
+    Map(EntryMap<'m>),
+    /// The form of the one element inside, which is one of these.
+    Choice(&'m [Particle]),
+    /// JSON, spelled as text.
+    Json,
+    /// Nothing: `null`.
+    Null,
+}
+
+/// Elements called `entry`, each with a key.
+pub(crate) struct EntryMap<'m> {
+    pub(crate) particle: &'m Particle,
+    pub(crate) entry: &'m Declaration,
+    pub(crate) key: &'m AttributeUse,
+    pub(crate) value: EntryValue<'m>,
+}
+
+/// The value of an entry.
+#[derive(Clone, Copy)]
+pub(crate) enum EntryValue<'m> {
+    /// Its own text.
+    Value(&'m Simple),
+    /// Its own text, which spells JSON.
+    Json,
+    /// The element inside it.
+    Child(&'m Particle, &'m Declaration),
 }
 
 /// Named parts: attributes and the content.
@@ -57,15 +89,29 @@ pub(crate) enum Inside<'m> {
 pub(crate) struct Slot<'m> {
     pub(crate) particle: &'m Particle,
     pub(crate) declaration: &'m Declaration,
-    /// Its local name: no content has two elements of one name in two namespaces.
+    /// Its key in JSON, which is its local name if no annotation says otherwise: no content has two elements of one
+    /// name in two namespaces.
     pub(crate) key: String,
     /// Whether several are allowed.
     pub(crate) many: bool,
 }
 
 impl<'m> Form<'m> {
-    /// The form of an element inside a payload.
-    pub(crate) fn of(schema: &'m Schema, of: TypeId) -> Self {
+    /// The JSON form of an element inside a payload. If the type does not have the form that an annotation names,
+    /// the form is that of the type.
+    pub(crate) fn of(schema: &'m Schema, declaration: &Declaration) -> Self {
+        let named = match declaration.json.shape {
+            JsonShape::Usual => None,
+            JsonShape::Map => entry_map(schema, declaration.of).map(Self::Map),
+            JsonShape::Choice => branches(schema, declaration.of).map(Self::Choice),
+            JsonShape::Text => is_text(schema, declaration.of).then_some(Self::Json),
+            JsonShape::Null => is_empty(schema, declaration.of).then_some(Self::Null),
+        };
+        named.unwrap_or_else(|| Self::of_type(schema, declaration.of))
+    }
+
+    /// The form of a type: that of command-line fields, and of JSON if no annotation names another.
+    pub(crate) fn of_type(schema: &'m Schema, of: TypeId) -> Self {
         match schema.of(of) {
             Type::Simple(simple) => Self::Value(simple),
             Type::Anything => Self::Markup,
@@ -127,7 +173,7 @@ impl<'m> Record<'m> {
         each_element(content, &mut |particle, declaration| {
             if !found.iter().any(|slot| is_same(slot.declaration, declaration)) {
                 let many = most(content, &|term| is_of(term, declaration)).is_none_or(|n| n > 1);
-                found.push(Slot { particle, declaration, key: declaration.name.clone(), many });
+                found.push(Slot { particle, declaration, key: declaration.key().to_owned(), many });
             }
         });
         found
@@ -147,7 +193,9 @@ impl<'m> Record<'m> {
     pub(crate) fn key(&self, attribute: &AttributeUse) -> String {
         let mut taken = false;
         if let Some(content) = self.particle() {
-            each_element(content, &mut |_, declaration| taken |= declaration.name == attribute.name);
+            each_element(content, &mut |_, declaration| {
+                taken |= declaration.name == attribute.name || declaration.key() == attribute.name;
+            });
         }
         if taken { format!("..{}", attribute.name) } else { attribute.name.clone() }
     }
@@ -257,6 +305,11 @@ pub(crate) fn lone(particle: &Particle) -> Option<&Declaration> {
 
 /// The element of a list in the compact form: a sequence of only `item`.
 fn items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
+    only(particle, ITEM)
+}
+
+/// The only element of a sequence that comes once, if it has this name.
+fn only<'m>(particle: &'m Particle, name: &str) -> Option<(&'m Particle, &'m Declaration)> {
     let inner = match &particle.term {
         Term::Sequence(parts) if (particle.min, particle.max) == (1, Some(1)) => match parts.as_slice() {
             [only] => only,
@@ -265,7 +318,53 @@ fn items(particle: &Particle) -> Option<(&Particle, &Declaration)> {
         _ => return None,
     };
     match &inner.term {
-        Term::Element(declaration) if declaration.name == ITEM => Some((inner, declaration)),
+        Term::Element(declaration) if declaration.name == name => Some((inner, declaration)),
         _ => None,
     }
+}
+
+/// A type whose content is only `<entry key="…">`.
+fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
+    let Type::Complex(map) = schema.of(of) else { return None };
+    let (Content::Children(content), []) = (&map.content, map.attributes.as_slice()) else { return None };
+    let (particle, entry) = only(content, ENTRY)?;
+    let Type::Complex(inside) = schema.of(entry.of) else { return None };
+    let key = match inside.attributes.as_slice() {
+        [key] if key.name == KEY && key.required => key,
+        _ => return None,
+    };
+    let value = match &inside.content {
+        Content::Text(_) if entry.json.shape == JsonShape::Text => EntryValue::Json,
+        Content::Text(simple) => EntryValue::Value(simple),
+        Content::Children(content) => {
+            let (particle, value) = only(content, VALUE)?;
+            (particle.max == Some(1)).then_some(EntryValue::Child(particle, value))?
+        }
+        Content::Empty | Content::Free => return None,
+    };
+    Some(EntryMap { particle, entry, key, value })
+}
+
+/// A type whose content is exactly one of several elements.
+fn branches(schema: &Schema, of: TypeId) -> Option<&[Particle]> {
+    let Type::Complex(complex) = schema.of(of) else { return None };
+    let (Content::Children(content), []) = (&complex.content, complex.attributes.as_slice()) else {
+        return None;
+    };
+    let parts = match &content.term {
+        Term::Choice(parts) if (content.min, content.max) == (1, Some(1)) => parts,
+        _ => return None,
+    };
+    let is_one =
+        |part: &Particle| (part.min, part.max) == (1, Some(1)) && matches!(part.term, Term::Element(_));
+    parts.iter().all(is_one).then_some(parts)
+}
+
+fn is_text(schema: &Schema, of: TypeId) -> bool {
+    matches!(Form::of_type(schema, of), Form::Value(_) | Form::Text)
+}
+
+fn is_empty(schema: &Schema, of: TypeId) -> bool {
+    matches!(schema.of(of), Type::Complex(complex)
+        if complex.attributes.is_empty() && matches!(complex.content, Content::Empty))
 }

@@ -105,6 +105,11 @@ impl SchemaModel {
         self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
     }
 
+    /// The name of the tool that a global element stands for, if it is annotated with `systole:tool`.
+    pub fn tool(&self, element: &str) -> Option<&str> {
+        self.schema.global(element)?.tool.as_deref()
+    }
+
     /// The first error in a payload in document order, as far as the model has words for it.
     pub fn explain(&self, payload: &[u8]) -> Option<PayloadFinding> {
         explain::first(&self.schema, payload)
@@ -194,6 +199,25 @@ impl SchemaModel {
         Some(given.map_err(|slip| vec![*slip]).and_then(|given| {
             build::payload(&self.schema, declaration, &given, build::given::Manner::Json, None)
         }))
+    }
+
+    /// Builds a payload of a global element from a JSON value of any origin, without the keys that the schema does not
+    /// know. Their places, such as `/found/extra`, come with it. `None` if there is no such element.
+    ///
+    /// # Errors
+    /// Every error, with all missing parts at once.
+    pub fn from_known_json(
+        &self,
+        element: &str,
+        value: &serde_json::Value,
+    ) -> Option<Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>>> {
+        let declaration = self.schema.global(element)?;
+        let given = json::text::value(value, &format!("/{element}"));
+        Some(
+            given
+                .map_err(|slip| vec![*slip])
+                .and_then(|given| build::payload_of_known(&self.schema, declaration, &given)),
+        )
     }
 
     /// Builds a payload of a global element from JSON text of any origin: hostile text is refused with its place,

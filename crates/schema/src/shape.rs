@@ -10,7 +10,7 @@ use crate::judge::builtin::{Builtin, WhiteSpace};
 use crate::judge::pattern::Pattern;
 
 /// A type by its place in the table of the schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TypeId(pub(crate) usize);
 
 /// A schema document, read together with the documents that it imports.
@@ -69,7 +69,7 @@ impl Schema {
 }
 
 /// An element as declared, global or local.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Declaration {
     pub(crate) name: String,
     /// The namespace that its instances have; empty for none.
@@ -80,10 +80,57 @@ pub(crate) struct Declaration {
     pub(crate) offset: usize,
     /// Whether it is annotated as dangerous.
     pub(crate) dangerous: bool,
+    /// The name of the tool that it stands for.
+    pub(crate) tool: Option<String>,
+    pub(crate) json: JsonMarks,
     /// The value that a reader supplies if it is missing.
     pub(crate) default: Option<String>,
     /// The declaration as in the schema, shortened to its start tag if it is long.
     pub(crate) fragment: String,
+}
+
+impl Declaration {
+    /// Its key in JSON.
+    pub(crate) fn key(&self) -> &str {
+        self.json.key.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// How the JSON form of an element differs from the usual one: the annotations that begin with `systole:json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JsonMarks {
+    /// Its key, if that is not its name.
+    pub(crate) key: Option<String>,
+    pub(crate) null: JsonNull,
+    pub(crate) shape: JsonShape,
+}
+
+/// What `null` means for an element that may be missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum JsonNull {
+    /// It is an error.
+    #[default]
+    Never,
+    /// A missing element is `null`, and `null` a missing element.
+    Missing,
+    /// `null` is a missing element; a missing element has no key.
+    Accepted,
+}
+
+/// The JSON form that an annotation names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum JsonShape {
+    /// That of the type.
+    #[default]
+    Usual,
+    /// An object whose keys are those of the entries.
+    Map,
+    /// That of the one element inside.
+    Choice,
+    /// The value that the text spells.
+    Text,
+    /// `null`.
+    Null,
 }
 
 #[derive(Clone, Debug)]

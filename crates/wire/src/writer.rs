@@ -66,12 +66,27 @@ impl XmlWriter {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// The current place, to come back to with [`XmlWriter::rewind`] while the same elements are open.
+    #[must_use]
+    pub fn mark(&self) -> WriterMark {
+        WriterMark(self.bytes.len())
+    }
+
+    /// Takes back everything that was written after a mark.
+    pub fn rewind(&mut self, mark: WriterMark) {
+        self.bytes.truncate(mark.0);
+    }
+
     /// The written bytes.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
 }
+
+/// A place in the written bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterMark(usize);
 
 /// An unfinished start tag. If it is dropped, it becomes an empty element.
 #[derive(Debug)]

@@ -22,7 +22,11 @@ pub fn vocabulary(
     safe: BTreeSet<String>,
 ) -> Result<ToolVocabulary, VocabularyFault> {
     let reserved = RESERVED.into_iter().chain([server]).map(str::to_owned).collect();
-    ToolVocabulary::of(server, &pin.tools, &VocabularyOptions { reserved, safe, ..VocabularyOptions::default() })
+    ToolVocabulary::of(
+        server,
+        &pin.tools,
+        &VocabularyOptions { reserved, safe, ..VocabularyOptions::default() },
+    )
 }
 
 /// The revision of a pinned server.
@@ -37,7 +41,10 @@ pub(crate) fn definitions(tools: &[Tool]) -> Vec<ToolDefinition> {
         title: tool.title.clone(),
         description: tool.description.as_ref().map(ToString::to_string),
         input_schema: serde_json::Value::Object((*tool.input_schema).clone()),
-        output_schema: tool.output_schema.as_ref().map(|schema| serde_json::Value::Object((**schema).clone())),
+        output_schema: tool
+            .output_schema
+            .as_ref()
+            .map(|schema| serde_json::Value::Object((**schema).clone())),
         annotations: tool.annotations.as_ref().and_then(|hints| serde_json::to_value(hints).ok()),
     };
     tools.iter().map(definition).collect()

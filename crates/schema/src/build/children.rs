@@ -10,7 +10,7 @@ use crate::build::markup;
 use crate::build::words::known_names;
 use crate::build::{Absent, Building, Fields, Spot};
 use crate::form::{ANY, OWN, Record, Slot, lone};
-use crate::shape::{Declaration, Particle, Term};
+use crate::shape::{Declaration, JsonNull, Particle, Term};
 use crate::tree;
 use systole_wire::writer::XmlWriter;
 
@@ -19,8 +19,10 @@ impl<'m> Building<'m> {
     fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
         let name = &slot.key;
         let mut found = Vec::new();
+        let is_nullable = slot.declaration.json.null != JsonNull::Never;
         for part in fields.of(name) {
             match (&part.given, self.manner, slot.many) {
+                (Given::Null, Manner::Json, false) if is_nullable => {}
                 (Given::List(parts), Manner::Fields, _) | (Given::List(parts), Manner::Json, true) => {
                     found.extend(parts);
                 }

@@ -180,6 +180,7 @@ impl<'m> Reading<'m> {
         };
         for slot in record.slots() {
             let key = slot.key.clone();
+            offer(&slot.declaration.name, Step::Child(slot.clone()));
             offer(&key, Step::Child(slot));
         }
         for attribute in record.attributes {
@@ -230,7 +231,7 @@ impl<'m> Reading<'m> {
         rest: &Rest<'_>,
         field: &Field<'_>,
     ) -> Put {
-        let form = Form::of(self.schema, declaration.of);
+        let form = Form::of_type(self.schema, declaration.of);
         if let Form::Items(_, item) = form {
             return self.items(instances, declaration, item, many, rest, field);
         }
@@ -328,7 +329,7 @@ impl<'m> Reading<'m> {
             instances.push(Part { given: Given::List(Vec::new()), offset: field.at });
         }
         let empty = inner.name.is_empty() && inner.index.is_none() && field.value.is_empty();
-        if empty && !matches!(Form::of(self.schema, item.of), Form::Value(_) | Form::Text) {
+        if empty && !matches!(Form::of_type(self.schema, item.of), Form::Value(_) | Form::Text) {
             return Ok(Placed::Yes);
         }
         let Some(Part { given: Given::List(items), .. }) = instances.get_mut(number) else {

@@ -8,6 +8,7 @@ pub(crate) mod children;
 pub(crate) mod example;
 pub(crate) mod fields;
 pub(crate) mod given;
+pub(crate) mod json_forms;
 pub(crate) mod markup;
 pub(crate) mod sketch;
 pub(crate) mod words;
@@ -32,7 +33,28 @@ pub(crate) fn payload(
     manner: Manner,
     source: Option<&[u8]>,
 ) -> Result<Vec<u8>, Vec<ValueSlip>> {
-    let mut building = Building { schema, manner, source, slips: Vec::new() };
+    let building = Building { schema, manner, source, slips: Vec::new(), extras: None, tried: 0 };
+    built(building, declaration, part).map(|(bytes, _)| bytes)
+}
+
+/// Builds the payload of a global element from JSON, without the keys that its schema does not know. Their places come
+/// with it.
+pub(crate) fn payload_of_known(
+    schema: &Schema,
+    declaration: &Declaration,
+    part: &Part,
+) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
+    let (manner, extras) = (Manner::Json, Some(Vec::new()));
+    let building = Building { schema, manner, source: None, slips: Vec::new(), extras, tried: 0 };
+    built(building, declaration, part)
+}
+
+fn built<'m>(
+    mut building: Building<'m>,
+    declaration: &'m Declaration,
+    part: &Part,
+) -> Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>> {
+    let schema = building.schema;
     let mut writer = XmlWriter::new();
     let record = Record::of_root(schema, declaration.of);
     let spot = Spot { path: &format!("/{}", declaration.name), depth: 0, around: "" };
@@ -48,7 +70,11 @@ pub(crate) fn payload(
             fix: finding.fix,
         }));
     }
-    if building.slips.is_empty() { Ok(bytes) } else { Err(building.slips) }
+    if building.slips.is_empty() {
+        Ok((bytes, building.extras.unwrap_or_default()))
+    } else {
+        Err(building.slips)
+    }
 }
 
 /// A place in the payload.
@@ -97,6 +123,10 @@ pub(crate) struct Building<'m> {
     pub(crate) manner: Manner,
     source: Option<&'m [u8]>,
     pub(crate) slips: Vec<ValueSlip>,
+    /// The places of unknown keys, if these are left out instead of refused.
+    pub(crate) extras: Option<Vec<String>>,
+    /// What the branches of choices have tried so far.
+    pub(crate) tried: usize,
 }
 
 /// The fields of one record during writing.
@@ -160,7 +190,7 @@ impl<'m> Building<'m> {
         self.missing(declaration, part, &absent, spot.path);
     }
 
-    fn open<'w, 'n>(
+    pub(crate) fn open<'w, 'n>(
         &mut self,
         writer: &'w mut XmlWriter,
         declaration: &'n Declaration,
@@ -275,16 +305,24 @@ impl<'m> Building<'m> {
         let role = || Role {
             path: spot.path,
             name: &declaration.name,
-            key: &declaration.name,
+            key: declaration.key(),
             expected: self.expected(declaration, particle),
             optional: particle.min == 0,
         };
-        let written = match Form::of(self.schema, declaration.of) {
+        let form = match self.manner {
+            Manner::Json => Form::of(self.schema, declaration),
+            Manner::Fields => Form::of_type(self.schema, declaration.of),
+        };
+        let written = match form {
             Form::Record(record) => return self.record(writer, declaration, &record, part, deeper),
             Form::Items(inner, item) => {
                 return self.items(writer, declaration, (inner, item), part, deeper);
             }
             Form::Markup => return self.markup(writer, part, spot),
+            Form::Map(map) => return self.map(writer, declaration, &map, part, deeper),
+            Form::Choice(parts) => return self.choice_of(writer, declaration, parts, part, deeper),
+            Form::Json => return self.json_element(writer, declaration, part, spot),
+            Form::Null => return self.null(writer, declaration, part, spot),
             Form::Value(simple) => {
                 let role = role();
                 self.value(simple, &role, part)
@@ -310,7 +348,7 @@ impl<'m> Building<'m> {
         let Given::List(parts) = &part.given else {
             let message = format!("{}: is {}, a list is needed", declaration.name, part.given.kind());
             let expected = format!("a list; {}", self.expected(item, particle));
-            let fix = format!("\"{}\": [{}]", declaration.name, part.shown(self.manner));
+            let fix = format!("\"{}\": [{}]", declaration.key(), part.shown(self.manner));
             return self.slip(spot.path, part, message, expected, fix);
         };
         let all: Vec<&Part> = parts.iter().collect();
@@ -336,7 +374,7 @@ impl<'m> Building<'m> {
     }
 
     /// Reports a character that XML cannot carry.
-    fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
+    pub(crate) fn illegal(&mut self, role: &Role<'_>, part: &Part, text: &str) -> bool {
         let found = characters::first_illegal(text);
         if let Some((_, character)) = found {
             // Not as an escape: the code that shows the message would escape it again.
@@ -348,7 +386,7 @@ impl<'m> Building<'m> {
     }
 
     /// A value of a simple type in XML spelling.
-    fn value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
+    pub(crate) fn value(&mut self, simple: &Simple, role: &Role<'_>, part: &Part) -> Option<String> {
         let written = match (&part.given, self.manner) {
             (Given::Text(_), Manner::Fields) => Ok(self.text(role, part)?),
             (_, Manner::Fields) => Err("a value".to_owned()),

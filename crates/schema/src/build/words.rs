@@ -54,6 +54,10 @@ impl<'m> Building<'m> {
         let in_list = |key: &str| is_listed && fields.slots.iter().any(|slot| slot.key == key);
         for (key, part) in strangers.filter(|(key, _)| !in_list(key)) {
             let path = format!("{path}/{key}");
+            if let Some(extras) = &mut self.extras {
+                extras.push(path);
+                continue;
+            }
             let free: Vec<&str> =
                 keys.iter().map(String::as_str).filter(|known| fields.of(known).next().is_none()).collect();
             let near = crate::nearest(key, free.into_iter());
@@ -182,7 +186,7 @@ pub(crate) fn known_names<'f>(fields: &'f Fields<'_, '_>) -> Vec<&'f str> {
 /// The command-line fields that a record takes, as they are written there.
 pub(crate) fn field_names(record: &Record<'_>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    names.extend(record.slots().iter().map(|slot| slot.key.clone()));
+    names.extend(record.slots().iter().map(|slot| slot.declaration.name.clone()));
     names.extend(record.attributes.iter().map(|attribute| field_name(attribute, &record.key(attribute))));
     if record.has_text() {
         names.push(OWN.to_owned());

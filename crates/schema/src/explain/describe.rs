@@ -86,8 +86,10 @@ pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
     let limit = |value: Option<&str>| {
         value.map(|value| Bound { value: value.to_owned(), inclusive: true, fragment: String::new() })
     };
-    let least = simple.least.clone().or_else(|| limit(low.filter(|low| small || *low == "0")));
-    let most = simple.most.clone().or_else(|| limit(high.filter(|_| small)));
+    // Nor on those of JSON.
+    let said = |bound: &Option<Bound>| bound.clone().filter(|bound| !is_edge(base, bound));
+    let least = said(&simple.least).or_else(|| limit(low.filter(|low| small || *low == "0")));
+    let most = said(&simple.most).or_else(|| limit(high.filter(|_| small)));
     let side = |bound: &Bound, inclusive: &str, exclusive: &str| {
         join(&[if bound.inclusive { inclusive } else { exclusive }, &bound.value])
     };
@@ -104,6 +106,18 @@ pub(crate) fn range_words(simple: &Simple, base: Builtin) -> Option<String> {
         (None, Some(most)) => Some(side(&most, "at most ", "less than ")),
         (None, None) => None,
     }
+}
+
+/// Whether a bound only says that a JSON reader can hold the number: the largest double, or the largest whole number
+/// that a double holds exactly.
+pub(crate) fn is_edge(base: Builtin, bound: &Bound) -> bool {
+    let value = bound.value.trim_start_matches('-');
+    bound.inclusive
+        && match base {
+            Builtin::Double => value.parse() == Ok(f64::MAX),
+            Builtin::Long => value == "9007199254740991",
+            _ => false,
+        }
 }
 
 pub(crate) fn length_words(simple: &Simple) -> Option<String> {

@@ -6,18 +6,23 @@
 //! else, since APIs that take a JSON Schema for tool parameters refuse any other form. At the top, rules that bind
 //! the properties are therefore in words.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most};
+use crate::form::{
+    ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, is_of, is_same, least, lone, most,
+};
 use crate::json::bonds::{Keys, Rules};
 use crate::json::spelling;
 use crate::json::unfold;
 use crate::json::value::{self, Drawn};
-use crate::shape::{Declaration, Particle, Schema, Simple, Term, Type, TypeId};
+use crate::shape::{Declaration, JsonNull, Particle, Schema, Simple, Term, Type, TypeId};
 
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// The rule of a value that a payload holds as JSON text.
+const SPELT: &str = "which JSON it holds";
 
 /// The rule that every JSON Schema leaves open.
 pub const ILLEGAL: &str = "text: characters that XML cannot carry, as U+0000";
@@ -32,9 +37,15 @@ pub struct JsonSchema {
 }
 
 pub(crate) fn of(schema: &Schema, root: &Declaration) -> JsonSchema {
-    let mut drawing =
-        Drawing { schema, open: Vec::new(), uses: BTreeMap::new(), named: Vec::new(), parts: Map::new() };
-    drawing.count(root.of);
+    let mut drawing = Drawing {
+        schema,
+        open: Vec::new(),
+        uses: BTreeMap::new(),
+        turning: BTreeSet::new(),
+        named: Vec::new(),
+        parts: Map::new(),
+    };
+    drawing.count(root.of, &mut Vec::new());
     let record = Record::of_root(schema, root.of);
     let mut drawn = Map::new();
     drawn.insert("$schema".to_owned(), Value::from(DRAFT));
@@ -65,6 +76,8 @@ struct Drawing<'m> {
     open: Vec<String>,
     /// How often each type with children is used.
     uses: BTreeMap<usize, usize>,
+    /// Types that contain themselves.
+    turning: BTreeSet<usize>,
     /// Types that are used more than once, with their names among the parts.
     named: Vec<(TypeId, String)>,
     parts: Map<String, Value>,
@@ -72,7 +85,10 @@ struct Drawing<'m> {
 
 impl<'m> Drawing<'m> {
     /// Counts the uses of a type; for the types inside it only the first time.
-    fn count(&mut self, id: TypeId) {
+    fn count(&mut self, id: TypeId, around: &mut Vec<usize>) {
+        if around.contains(&id.0) {
+            self.turning.insert(id.0);
+        }
         let uses = self.uses.entry(id.0).or_insert(0);
         *uses = uses.saturating_add(1);
         if *uses > 1 {
@@ -80,7 +96,9 @@ impl<'m> Drawing<'m> {
         }
         if let Type::Complex(_) = self.schema.of(id) {
             let record = Record::of_root(self.schema, id);
-            record.slots().iter().for_each(|slot| self.count(slot.declaration.of));
+            around.push(id.0);
+            record.slots().iter().for_each(|slot| self.count(slot.declaration.of, around));
+            around.pop();
         }
     }
 
@@ -102,15 +120,21 @@ impl<'m> Drawing<'m> {
     /// The schema of one element.
     fn element(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         let path = &format!("{path}/{}", declaration.name);
-        let drawn = match Form::of(self.schema, declaration.of) {
+        let drawn = match Form::of(self.schema, declaration) {
             Form::Value(simple) => self.simple(simple, path),
             Form::Text => json!({ "type": "string" }),
             Form::Markup => self.markup(path),
-            Form::Items(particle, item) => {
-                let inner = self.element(item, path);
-                listed(inner, particle.min, particle.max)
+            Form::Items(..) if !self.turning.contains(&declaration.of.0) => {
+                Value::Object(self.inner(declaration, path))
             }
-            Form::Record(record) => self.named_or_inline(declaration, &record, path),
+            Form::Json => {
+                self.note(path, vec![SPELT.to_owned()]);
+                json!({})
+            }
+            Form::Null => json!({ "type": "null" }),
+            Form::Items(..) | Form::Record(_) | Form::Map(_) | Form::Choice(_) => {
+                self.named_or_inline(declaration, path)
+            }
         };
         let mut drawn = match drawn {
             Value::Object(fields) => fields,
@@ -128,10 +152,65 @@ impl<'m> Drawing<'m> {
         json!({ "type": "string", "description": "one element as XML, with its xmlns" })
     }
 
-    /// An inline record, or a reference to it if it is used more than once or inside itself.
-    fn named_or_inline(&mut self, declaration: &'m Declaration, record: &Record<'m>, path: &str) -> Value {
+    /// The form of a type with children, without its name.
+    fn inner(&mut self, declaration: &'m Declaration, path: &str) -> Map<String, Value> {
+        let drawn = match Form::of(self.schema, declaration) {
+            Form::Items(particle, item) => {
+                let inner = self.element(item, path);
+                listed(inner, particle.min, particle.max)
+            }
+            Form::Map(map) => self.map(&map, path),
+            Form::Choice(parts) => {
+                let mut each = Vec::new();
+                for part in parts {
+                    if let Term::Element(branch) = &part.term {
+                        each.push(self.element(branch, path));
+                    }
+                }
+                json!({ "anyOf": each })
+            }
+            Form::Record(record) => return self.record(&record, path),
+            _ => json!({}),
+        };
+        match drawn {
+            Value::Object(fields) => fields,
+            _ => Map::new(),
+        }
+    }
+
+    /// An object with any keys.
+    fn map(&mut self, map: &EntryMap<'m>, path: &str) -> Value {
+        let path = &format!("{path}/{}", map.entry.name);
+        let value = match map.value {
+            EntryValue::Value(simple) => self.simple(simple, path),
+            EntryValue::Json => {
+                self.note(path, vec![SPELT.to_owned()]);
+                json!({})
+            }
+            EntryValue::Child(_, value) => {
+                let drawn = self.element(value, path);
+                if value.json.null == JsonNull::Never { drawn } else { or_null(drawn) }
+            }
+        };
+        let mut fields = Map::from_iter([("type".to_owned(), Value::from("object"))]);
+        fields.insert("additionalProperties".to_owned(), value);
+        let keys = self.simple(&map.key.simple, &format!("{path}/@{}", map.key.name));
+        if keys != json!({ "type": "string" }) {
+            fields.insert("propertyNames".to_owned(), keys);
+        }
+        for (name, count) in [("minProperties", Some(map.particle.min)), ("maxProperties", map.particle.max)]
+        {
+            if let Some(count) = count.filter(|count| *count > 0) {
+                fields.insert(name.to_owned(), Value::from(count));
+            }
+        }
+        Value::Object(fields)
+    }
+
+    /// An inline form, or a reference to it if its type is used more than once or inside itself.
+    fn named_or_inline(&mut self, declaration: &'m Declaration, path: &str) -> Value {
         if self.uses.get(&declaration.of.0).is_none_or(|uses| *uses < 2) {
-            return Value::Object(self.record(record, path));
+            return Value::Object(self.inner(declaration, path));
         }
         let known = self.named.iter().find(|(id, _)| *id == declaration.of).map(|(_, name)| name.clone());
         let name = known.unwrap_or_else(|| {
@@ -140,7 +219,7 @@ impl<'m> Drawing<'m> {
             let mut names = std::iter::once(declaration.name.clone()).chain(numbered);
             let name = names.find(|name| !taken(name)).unwrap_or_default();
             self.named.push((declaration.of, name.clone()));
-            let drawn = self.record(record, &format!("…/{}", declaration.name));
+            let drawn = self.inner(declaration, &format!("…/{}", declaration.name));
             self.parts.insert(name.clone(), Value::Object(drawn));
             name
         });
@@ -194,6 +273,8 @@ impl<'m> Drawing<'m> {
                     properties.insert(ANY.to_owned(), drawn);
                 }
                 Keys(&record.slots()).needed(particle, &mut rules);
+                let nulls = record.slots().into_iter().filter(|slot| is_null_when_missing(slot));
+                rules.required.extend(nulls.map(|slot| slot.key));
             }
             Inside::Listed(particle) => {
                 let rows = self.rows(record, particle, path);
@@ -226,7 +307,8 @@ impl<'m> Drawing<'m> {
     fn slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
         let drawn = self.element(slot.declaration, path);
         if !slot.many {
-            return drawn;
+            let is_nullable = slot.declaration.json.null != JsonNull::Never;
+            return if is_nullable { or_null(drawn) } else { drawn };
         }
         let Some(group) = repeated(content, slot.declaration) else {
             return listed(drawn, slot.particle.min, slot.particle.max);
@@ -263,6 +345,21 @@ impl<'m> Drawing<'m> {
         }
         drawn
     }
+}
+
+fn is_null_when_missing(slot: &Slot<'_>) -> bool {
+    slot.declaration.json.null == JsonNull::Missing
+}
+
+/// The same, or `null`; the words stay outside, where readers look for them.
+fn or_null(drawn: Value) -> Value {
+    let mut inner = drawn;
+    let mut outer = Map::new();
+    if let Value::Object(fields) = &mut inner {
+        outer.extend(fields.remove("description").map(|words| ("description".to_owned(), words)));
+    }
+    outer.insert("anyOf".to_owned(), json!([inner, { "type": "null" }]));
+    Value::Object(outer)
 }
 
 fn object(properties: Map<String, Value>, rules: Rules) -> Map<String, Value> {

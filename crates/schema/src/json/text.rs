@@ -35,6 +35,13 @@ pub(crate) fn text(json: &[u8], root: &str) -> Result<Part, Box<ValueSlip>> {
     reading.part(whole.get(), root, 0)
 }
 
+/// The value that a text spells. A repeated key is an error: readers differ in which of the values they take.
+pub(crate) fn spelt(json: &str) -> Result<Value, Box<ValueSlip>> {
+    text(json.as_bytes(), "")?;
+    let reading = Reading { json: json.as_bytes() };
+    serde_json::from_str(json).map_err(|error| reading.broken("", 0, &error))
+}
+
 /// Takes a value in memory.
 pub(crate) fn value(value: &Value, root: &str) -> Result<Part, Box<ValueSlip>> {
     taken(value, 0).ok_or_else(|| too_deep(root, None))

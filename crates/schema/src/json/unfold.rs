@@ -3,17 +3,20 @@
 //! A judged payload comes in; a JSON value in the form of the JSON Schema goes out. If the model cannot lay the
 //! payload out, a finding goes out, never half a value.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 
 use crate::build::markup;
 use crate::explain;
 use crate::finding::PayloadFinding;
 use crate::form;
-use crate::form::{ANY, Form, Inside, OWN, Record, Slot, is_same};
+use crate::form::{ANY, EntryMap, EntryValue, Form, Inside, OWN, Record, Slot, is_same};
 use crate::json::spelling;
+use crate::json::text as json_text;
 use crate::judge::check_value;
 use crate::judge::content::{self, Taken};
-use crate::shape::{Declaration, Particle, Schema, Simple};
+use crate::shape::{Declaration, JsonNull, Particle, Schema, Simple};
 use crate::tree;
 use crate::tree::{Attribute, Element, Part};
 
@@ -23,17 +26,24 @@ pub(crate) fn payload(schema: &Schema, payload: &[u8]) -> Result<Value, PayloadF
     let root = tree::read(payload).map_err(|fault| unread(&fault.words))?;
     let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
     let declaration = declaration.ok_or_else(|| unread("it is no payload of this schema"))?;
-    let why = if chooses(&root) {
-        "its xsi:type names a type that holds more"
-    } else {
-        "it does not follow the schema"
-    };
-    root_record(schema, declaration, &root).ok_or_else(|| unread(why))
+    let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
+    let value = unfolding.record(&Record::of_root(schema, declaration.of), &root);
+    value.ok_or_else(|| match unfolding.hitch.take() {
+        Some(hitch) => hitch.finding(payload),
+        None if chooses(&root) => unread("its xsi:type names a type that holds more"),
+        None => unread("it does not follow the schema"),
+    })
 }
 
 /// A global element as JSON.
 pub(crate) fn root_record(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
-    record(schema, &Record::of_root(schema, declaration.of), element)
+    let unfolding = Unfolding { schema, hitch: RefCell::new(None) };
+    unfolding.record(&Record::of_root(schema, declaration.of), element)
+}
+
+/// An element inside a payload as JSON.
+pub(crate) fn element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
+    Unfolding { schema, hitch: RefCell::new(None) }.element(declaration, element)
 }
 
 fn unfit(payload: &[u8], words: &str) -> PayloadFinding {
@@ -52,19 +62,31 @@ fn unfit(payload: &[u8], words: &str) -> PayloadFinding {
     }
 }
 
-/// An element inside a payload as JSON.
-pub(crate) fn element(schema: &Schema, declaration: &Declaration, element: &Element) -> Option<Value> {
-    match Form::of(schema, declaration.of) {
-        Form::Value(simple) => plain(element).and_then(|()| own(simple, element)),
-        Form::Text => plain(element).and_then(|()| text(element)).map(Value::String),
-        Form::Items(particle, _) => {
-            plain(element)?;
-            let whole = Record::of_root(schema, declaration.of);
-            let items = children(schema, &whole.slots(), whole.particle().unwrap_or(particle), element)?;
-            Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
+/// What the schema admits and JSON cannot say.
+struct Hitch {
+    name: String,
+    offset: usize,
+    message: String,
+    expected: &'static str,
+    received: String,
+    fix: String,
+}
+
+impl Hitch {
+    fn finding(self, payload: &[u8]) -> PayloadFinding {
+        let (line, column) = tree::line_and_column(payload, self.offset);
+        PayloadFinding {
+            path: format!("/{}", self.name),
+            element: self.name,
+            offset: self.offset,
+            line,
+            column,
+            message: self.message,
+            expected: self.expected.to_owned(),
+            received: crate::build::given::shortened(self.received),
+            schema: String::new(),
+            fix: self.fix,
         }
-        Form::Record(form) => record(schema, &form, element),
-        Form::Markup => markup::text(element).map(Value::String),
     }
 }
 
@@ -91,53 +113,162 @@ fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
     element.attributes.iter().filter(move |attribute| !is_spoken(attribute))
 }
 
-fn record(schema: &Schema, form: &Record<'_>, element: &Element) -> Option<Value> {
-    let mut fields = Map::new();
-    for attribute in form.attributes {
-        if let Some(written) = element.attribute(&attribute.name) {
-            check_value::check(&attribute.simple, written).is_none().then_some(())?;
-            fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
-        }
-    }
-    if fields.len() != attributes(element).count() {
-        return None;
-    }
-    for attribute in form.attributes {
-        if let Some(default) = &attribute.default {
-            let key = form.key(attribute);
-            fields.entry(key).or_insert_with(|| spelling::json(&attribute.simple, default));
-        }
-    }
-    match form.inside {
-        // Blanks are text here: an element without content has no layout either.
-        Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
-        Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
-        Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
-        Inside::Named(particle) => {
-            let slots = form.slots();
-            for (key, value) in children(schema, &slots, particle, element)? {
-                let several = match slots.iter().find(|slot| slot.key == key) {
-                    Some(slot) => slot.many,
-                    None => form.wildcard() == Some(true),
-                };
-                match fields.get_mut(&key) {
-                    Some(Value::Array(list)) if several => list.push(value),
-                    _ if several => drop(fields.insert(key, Value::Array(vec![value]))),
-                    _ => drop(fields.insert(key, value)),
-                }
-            }
-            supply(schema, particle, &slots, &mut fields);
-        }
-        Inside::Listed(particle) => {
-            let rows = children(schema, &form.slots(), particle, element)?;
-            let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
-            fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
-        }
-    }
-    Some(Value::Object(fields))
+struct Unfolding<'s> {
+    schema: &'s Schema,
+    /// The first thing that JSON cannot say.
+    hitch: RefCell<Option<Hitch>>,
 }
 
-/// Adds missing elements that have a default.
+impl<'s> Unfolding<'s> {
+    fn element(&self, declaration: &Declaration, element: &Element) -> Option<Value> {
+        match Form::of(self.schema, declaration) {
+            Form::Value(simple) => plain(element).and_then(|()| own(simple, element)),
+            Form::Text => plain(element).and_then(|()| text(element)).map(Value::String),
+            Form::Items(particle, _) => {
+                plain(element)?;
+                let whole = Record::of_root(self.schema, declaration.of);
+                let particle = whole.particle().unwrap_or(particle);
+                let items = self.children(&whole.slots(), particle, element)?;
+                Some(Value::Array(items.into_iter().map(|(_, value)| value).collect()))
+            }
+            Form::Record(form) => self.record(&form, element),
+            Form::Markup => markup::text(element).map(Value::String),
+            Form::Map(map) => self.map(declaration, &map, element),
+            Form::Choice(_) => {
+                plain(element)?;
+                let whole = Record::of_root(self.schema, declaration.of);
+                let mut chosen = self.children(&whole.slots(), whole.particle()?, element)?;
+                chosen.pop().map(|(_, value)| value)
+            }
+            Form::Json => plain(element).and_then(|()| self.json(element)),
+            Form::Null => plain(element).map(|()| Value::Null),
+        }
+    }
+
+    /// The JSON that an element's text spells.
+    fn json(&self, element: &Element) -> Option<Value> {
+        let spelt = text(element)?;
+        match json_text::spelt(&spelt) {
+            Ok(value) => Some(value),
+            Err(slip) => {
+                let name = &element.name.local;
+                self.hitch(Hitch {
+                    name: name.to_string(),
+                    offset: element.span.start,
+                    message: format!("{name}: {}", slip.message),
+                    expected: "one JSON value, as text",
+                    received: spelt,
+                    fix: slip.fix,
+                })
+            }
+        }
+    }
+
+    fn hitch<T>(&self, hitch: Hitch) -> Option<T> {
+        self.hitch.borrow_mut().get_or_insert(hitch);
+        None
+    }
+
+    fn map(&self, declaration: &Declaration, map: &EntryMap<'_>, element: &Element) -> Option<Value> {
+        plain(element)?;
+        let whole = Record::of_root(self.schema, declaration.of);
+        let mut fields = Map::new();
+        for (entry, _) in laid(whole.particle()?, element)? {
+            let key = entry.attribute(&map.key.name)?;
+            check_value::check(&map.key.simple, key).is_none().then_some(())?;
+            (attributes(entry).count() == 1).then_some(())?;
+            let value = match map.value {
+                EntryValue::Value(simple) => own(simple, entry)?,
+                EntryValue::Json => self.json(entry)?,
+                EntryValue::Child(particle, value) => {
+                    let content = Record::of_root(self.schema, map.entry.of);
+                    let inside = self.children(&content.slots(), content.particle()?, entry)?;
+                    match inside.into_iter().next() {
+                        Some((_, value)) => value,
+                        None if particle.min == 0 && value.json.null != JsonNull::Never => Value::Null,
+                        None => return None,
+                    }
+                }
+            };
+            if fields.insert(key.to_owned(), value).is_some() {
+                return self.hitch(Hitch {
+                    name: entry.name.local.to_string(),
+                    offset: entry.span.start,
+                    message: format!("entry: the key {key} comes twice"),
+                    expected: "each key once",
+                    received: key.to_owned(),
+                    fix: "keep one of them".to_owned(),
+                });
+            }
+        }
+        Some(Value::Object(fields))
+    }
+
+    fn record(&self, form: &Record<'_>, element: &Element) -> Option<Value> {
+        let mut fields = Map::new();
+        for attribute in form.attributes {
+            if let Some(written) = element.attribute(&attribute.name) {
+                check_value::check(&attribute.simple, written).is_none().then_some(())?;
+                fields.insert(form.key(attribute), spelling::json(&attribute.simple, written));
+            }
+        }
+        if fields.len() != attributes(element).count() {
+            return None;
+        }
+        for attribute in form.attributes {
+            if let Some(default) = &attribute.default {
+                let key = form.key(attribute);
+                fields.entry(key).or_insert_with(|| spelling::json(&attribute.simple, default));
+            }
+        }
+        match form.inside {
+            // Blanks are text here: an element without content has no layout either.
+            Inside::Nothing => element.parts.iter().all(is_nothing).then_some(())?,
+            Inside::Value(simple) => drop(fields.insert(OWN.to_owned(), own(simple, element)?)),
+            Inside::Text => drop(fields.insert(OWN.to_owned(), Value::String(text(element)?))),
+            Inside::Named(particle) => {
+                let slots = form.slots();
+                for (key, value) in self.children(&slots, particle, element)? {
+                    let several = match slots.iter().find(|slot| slot.key == key) {
+                        Some(slot) => slot.many,
+                        None => form.wildcard() == Some(true),
+                    };
+                    match fields.get_mut(&key) {
+                        Some(Value::Array(list)) if several => list.push(value),
+                        _ if several => drop(fields.insert(key, Value::Array(vec![value]))),
+                        _ => drop(fields.insert(key, value)),
+                    }
+                }
+                supply(self.schema, particle, &slots, &mut fields);
+            }
+            Inside::Listed(particle) => {
+                let rows = self.children(&form.slots(), particle, element)?;
+                let row = |(key, value)| Value::Object(Map::from_iter([(key, value)]));
+                fields.insert(OWN.to_owned(), Value::Array(rows.into_iter().map(row).collect()));
+            }
+        }
+        Some(Value::Object(fields))
+    }
+
+    /// The children in order, each under its key.
+    fn children(
+        &self,
+        slots: &[Slot<'_>],
+        particle: &Particle,
+        parent: &Element,
+    ) -> Option<Vec<(String, Value)>> {
+        let one = |(child, declaration): (&Element, Option<&Declaration>)| match declaration {
+            Some(declaration) => {
+                let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
+                self.element(declaration, child).map(|value| (slot.key.clone(), value))
+            }
+            None => markup::text(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
+        };
+        laid(particle, parent)?.into_iter().map(one).collect()
+    }
+}
+
+/// Adds missing elements that have a default, or whose absence is `null`.
 fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut Map<String, Value>) {
     let mut defaults = Vec::new();
     form::supplied(particle, &mut defaults);
@@ -147,15 +278,19 @@ fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut
             fields.entry(slot.key.clone()).or_insert(value);
         }
     }
+    for slot in slots.iter().filter(|slot| slot.declaration.json.null == JsonNull::Missing) {
+        fields.entry(slot.key.clone()).or_insert(Value::Null);
+    }
 }
 
 /// The default of an element as JSON.
 pub(crate) fn default(schema: &Schema, declaration: &Declaration) -> Option<Value> {
     let default = declaration.default.as_deref()?;
-    match Form::of(schema, declaration.of) {
+    match Form::of(schema, declaration) {
         Form::Value(simple) => Some(spelling::json(simple, default)),
         Form::Text => Some(Value::from(default)),
-        Form::Items(..) | Form::Record(_) | Form::Markup => None,
+        Form::Json => json_text::spelt(default).ok(),
+        _ => None,
     }
 }
 
@@ -173,13 +308,11 @@ fn own(simple: &Simple, element: &Element) -> Option<Value> {
     check_value::check(simple, &written).is_none().then(|| spelling::json(simple, &written))
 }
 
-/// The children in order, each under its key.
-fn children(
-    schema: &Schema,
-    slots: &[Slot<'_>],
-    particle: &Particle,
-    parent: &Element,
-) -> Option<Vec<(String, Value)>> {
+/// The children in order, each with its declaration; `None` for one that a wildcard admits.
+fn laid<'e, 'm>(
+    particle: &'m Particle,
+    parent: &'e Element,
+) -> Option<Vec<(&'e Element, Option<&'m Declaration>)>> {
     let stray = |part: &Part| matches!(part, Part::Text(text) if !text.is_layout());
     if parent.parts.iter().any(stray) {
         return None;
@@ -189,12 +322,10 @@ fn children(
     if laid.stop.is_some() {
         return None;
     }
-    let one = |(child, taken): (&&Element, &Taken<'_>)| match taken {
-        Taken::Element(_, declaration) => {
-            let slot = slots.iter().find(|slot| is_same(slot.declaration, declaration))?;
-            element(schema, declaration, child).map(|value| (slot.key.clone(), value))
-        }
-        Taken::Wildcard => markup::text(child).map(|xml| (ANY.to_owned(), Value::String(xml))),
+    let declared = |taken: &Taken<'m>| match taken {
+        Taken::Element(_, declaration) => Some(*declaration),
+        Taken::Wildcard => None,
     };
-    siblings.iter().zip(&laid.taken).map(one).collect()
+    let declared: Vec<Option<&Declaration>> = laid.taken.iter().map(declared).collect();
+    Some(siblings.into_iter().zip(declared).collect())
 }

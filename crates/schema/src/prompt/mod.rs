@@ -12,12 +12,16 @@ use std::collections::BTreeMap;
 use crate::build::example;
 use crate::explain::wording;
 use crate::shape::{
-    AttributeUse, Complex, Content, Declaration, Particle, Schema, Simple, Term, Type, TypeId, Wildcard,
+    AttributeUse, Complex, Content, Declaration, JsonShape, Particle, Schema, Simple, Term, Type, TypeId,
+    Wildcard,
 };
 use crate::tree::DEPTH;
 
 /// Most nesting of elements and groups to describe: no payload is deeper, and no reader needs more.
 const NESTED: usize = 2 * DEPTH;
+
+/// The words for a value that is spelt as JSON.
+const JSON: &str = "JSON, as text";
 
 /// `- <search>: Finds text. Parameters: <query>(text, required), <limit>(whole number 1 to 100, optional)`.
 pub(crate) fn line(schema: &Schema, element: &str) -> Option<String> {
@@ -188,9 +192,13 @@ impl<'m> Telling<'m> {
         path.push(&declaration.name);
         let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
         match self.schema.of(declaration.of) {
+            Type::Simple(_) if declaration.json.shape == JsonShape::Text => heads.push(JSON.to_owned()),
             Type::Simple(simple) => heads.push(brief::words(simple)),
             Type::Anything => heads.push("any element".to_owned()),
-            Type::Complex(complex) => self.complex(declaration.of, complex, &inside, &mut heads, &mut more),
+            Type::Complex(complex) => {
+                let shape = declaration.json.shape;
+                self.complex((declaration.of, complex, shape), &inside, &mut heads, &mut more);
+            }
         }
         heads.extend(often.iter().cloned());
         heads.extend(declaration.default.as_ref().map(|value| format!("{value} if left out")));
@@ -204,13 +212,13 @@ impl<'m> Telling<'m> {
 
     fn complex(
         &mut self,
-        id: TypeId,
-        complex: &'m Complex,
+        (id, complex, shape): (TypeId, &'m Complex, JsonShape),
         at: &At<'m>,
         heads: &mut Vec<String>,
         more: &mut Vec<String>,
     ) {
-        let value = |simple: &Simple| brief::words(simple);
+        let is_json = shape == JsonShape::Text;
+        let value = |simple: &Simple| if is_json { JSON.to_owned() } else { brief::words(simple) };
         match &complex.content {
             Content::Text(simple) => heads.push(value(simple)),
             Content::Free => heads.push("any text".to_owned()),

@@ -55,6 +55,7 @@ impl<'t> Reading<'t> {
         };
         let complex = Complex { documentation: documentation(element), attributes, content };
         self.defaults_in_place(element, &complex);
+        self.marks_in_place(element, &complex);
         (self.faults() == before).then_some(complex)
     }
 
@@ -170,6 +171,7 @@ impl<'t> Reading<'t> {
     fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
         self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
         self.no_part_is_dangerous(element);
+        self.known_words(element);
         if let Some(written) = element.attribute("ref") {
             return self.referred(element, written);
         }

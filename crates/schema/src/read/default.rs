@@ -8,6 +8,7 @@ use crate::explain::describe;
 use crate::form::{Form, supplied};
 use crate::judge::check_value;
 use crate::read::Reading;
+use crate::read::marks::is_shaped;
 use crate::shape::{Complex, Content, Declaration, Simple, TypeId};
 use crate::tree::Element;
 use systole_wire::namespaces::SCHEMA;
@@ -36,7 +37,7 @@ impl<'t> Reading<'t> {
 
     /// Notes a default for a later check against its type.
     pub(crate) fn await_type(&mut self, element: &'t Element, of: TypeId) {
-        if annotated(element).is_some() {
+        if annotated(element).is_some() || is_shaped(element) {
             self.defaults.push(Awaiting { paper: self.at, element, of });
         }
     }
@@ -49,11 +50,12 @@ impl<'t> Reading<'t> {
     }
 
     fn hold(&mut self, element: &Element, of: TypeId) {
+        self.hold_shape(element, of);
         let Some(default) = annotated(element) else { return };
-        let wrong = match Form::of(self.read_so_far(), of) {
+        let wrong = match Form::of_type(self.read_so_far(), of) {
             Form::Text => None,
             Form::Value(simple) => fault(simple, default),
-            Form::Items(..) | Form::Record(_) | Form::Markup => {
+            _ => {
                 let message = "systole:default is on an element that is not one value";
                 Some((message.to_owned(), "leave it out, or put it on a part".to_owned()))
             }

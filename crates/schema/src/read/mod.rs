@@ -10,6 +10,7 @@ pub(crate) mod complex;
 pub(crate) mod default;
 pub(crate) mod endless;
 pub(crate) mod facets;
+pub(crate) mod marks;
 pub(crate) mod simple;
 pub(crate) mod variety;
 
@@ -22,6 +23,7 @@ use crate::nearest::nearest;
 use crate::read::among::Paper;
 use crate::read::beyond::{attribute_words, construct_words};
 use crate::read::default::{Awaiting, annotated};
+use crate::read::marks::{json_marks, mark};
 use crate::shape::{Declaration, Schema, Simple, Type, TypeId};
 use crate::tree::{self, Element, Part};
 use systole_wire::namespaces::SCHEMA;
@@ -29,7 +31,8 @@ use systole_wire::namespaces::SCHEMA;
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// The annotations that the house knows. A misspelled one would be a rule without effect.
-const ANNOTATIONS: [&str; 3] = ["dangerous", "default", "sensitive"];
+const ANNOTATIONS: [&str; 7] =
+    ["dangerous", "default", "json", "json-form", "json-null", "sensitive", "tool"];
 
 /// Largest schema document, the same limit as for a message.
 pub(crate) const BYTES: usize = 1 << 20;
@@ -321,6 +324,7 @@ impl<'t> Reading<'t> {
         for global in members.iter().filter(|member| member.name.local == "element") {
             self.only_attributes(global, &["name", "type"]);
             self.no_default(global);
+            self.no_json_marks(global);
             let Some(name) = global.attribute("name") else {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;
@@ -357,6 +361,8 @@ impl<'t> Reading<'t> {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
+        let tool = mark(element, "tool").map(str::to_owned);
+        let json = json_marks(element);
         Declaration {
             name: name.to_owned(),
             namespace,
@@ -364,6 +370,8 @@ impl<'t> Reading<'t> {
             documentation,
             offset,
             dangerous,
+            tool,
+            json,
             default,
             fragment,
         }

@@ -18,7 +18,8 @@ pub fn pin_of(run: &[String], folder: &Path, env: &BTreeMap<String, String>) -> 
     runtime.block_on(async {
         let StartedServer { mut process, stdin, stdout } = ServerProcess::start_in(run, folder, env)?;
         let asked = async {
-            let connected = McpConnection::over(stdout, stdin, None).await.map_err(|fault| fault.to_string())?;
+            let connected =
+                McpConnection::over(stdout, stdin, None).await.map_err(|fault| fault.to_string())?;
             let tools = connected.connection.tools().await.map_err(|fault| fault.to_string())?;
             Ok(PinFile::new(run.to_vec(), connected.revision.word(), pinned::definitions(&tools)))
         };

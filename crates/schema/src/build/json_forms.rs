@@ -1,0 +1,236 @@
+//! Writes the elements whose JSON form an annotation names: maps, choices, JSON as text, and `null`.
+//!
+//! A JSON value comes in; an element is written. A choice takes the first of its elements that fits, so the search for
+//! it has a bound: a value of hostile origin could otherwise lead into each branch of each branch.
+
+use crate::build::given::{Given, Part, text_as_json};
+use crate::build::{Building, Role, Spot};
+use crate::explain::{describe, wording};
+use crate::form::{EntryMap, EntryValue};
+use crate::shape::{Declaration, JsonNull, Particle, Term};
+use crate::tree::DEPTH;
+use systole_wire::writer::{XmlName, XmlWriter};
+
+/// How many values the branches of all choices of a payload may try, counting long texts by their length.
+pub(crate) const TRIED: usize = 4_000_000;
+
+impl<'m> Building<'m> {
+    /// An object with any keys: an entry for each.
+    pub(crate) fn map(
+        &mut self,
+        writer: &mut XmlWriter,
+        declaration: &'m Declaration,
+        map: &EntryMap<'m>,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        let Given::Record(entries) = &part.given else {
+            let message = format!("{}: is {}, an object is needed", declaration.name, part.given.kind());
+            let expected = format!("an object with any keys; {}", self.expected(map.entry, map.particle));
+            let fix = format!("\"{}\": {{…}}", declaration.key());
+            return self.slip(spot.path, part, message, expected, fix);
+        };
+        let all: Vec<&Part> = entries.iter().map(|(_, part)| part).collect();
+        self.counted(map.entry, map.particle, &all, spot);
+        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        start.content(|inside| {
+            for (at, (key, part)) in entries.iter().enumerate() {
+                let path = spot.below(&map.entry.name, at, entries.len());
+                let spot = Spot { path: &path, around: &declaration.namespace, ..spot };
+                self.entry(inside, map, key, part, spot);
+            }
+        });
+    }
+
+    fn entry(&mut self, writer: &mut XmlWriter, map: &EntryMap<'m>, key: &str, part: &Part, spot: Spot<'_>) {
+        let path = format!("{}/@{}", spot.path, map.key.name);
+        let expected = wording::attribute(map.key);
+        let role = Role { path: &path, name: key, key, expected, optional: false };
+        let spelt = Part { given: Given::Text(key.to_owned()), offset: part.offset };
+        let Some(spelt) = self.value(&map.key.simple, &role, &spelt) else { return };
+        let own = match map.value {
+            EntryValue::Value(simple) => {
+                let expected = format!("{key}: {}", describe::describe(simple));
+                let role = Role { path: spot.path, name: key, key, expected, optional: false };
+                let Some(written) = self.value(simple, &role, part) else { return };
+                Some(written)
+            }
+            EntryValue::Json => {
+                let Some(written) = self.spelt_as_json(key, part, spot) else { return };
+                Some(written)
+            }
+            EntryValue::Child(..) => None,
+        };
+        let Some(start) = self.open(writer, map.entry, part, spot) else { return };
+        let Some(name) = XmlName::new(&map.key.name) else { return };
+        let start = start.attr(name, &spelt);
+        match (own, map.value) {
+            (None, EntryValue::Child(_, value))
+                if part.given == Given::Null && value.json.null != JsonNull::Never =>
+            {
+                start.empty();
+            }
+            (None, EntryValue::Child(particle, value)) => {
+                let path = format!("{}/{}", spot.path, value.name);
+                let spot = Spot { path: &path, around: &map.entry.namespace, ..spot };
+                start.content(|inside| self.child(inside, value, particle, part, spot));
+            }
+            (own, _) => start.text(&own.unwrap_or_default()),
+        }
+    }
+
+    /// The first of several elements that fits. If unknown keys are left out, one without them comes first.
+    pub(crate) fn choice_of(
+        &mut self,
+        writer: &mut XmlWriter,
+        declaration: &'m Declaration,
+        parts: &'m [Particle],
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        if spot.depth >= DEPTH {
+            let message = format!("{}: is nested deeper than {DEPTH}", declaration.name);
+            let expected = format!("at most {DEPTH} elements inside one another");
+            return self.slip(spot.path, part, message, expected, "nest it less deep".to_owned());
+        }
+        let Some(start) = self.open(writer, declaration, part, spot) else { return };
+        start.content(|inside| {
+            let passes: &[bool] = if self.extras.is_some() { &[true, false] } else { &[true] };
+            for is_strict in passes {
+                for branch in parts {
+                    if self.is_written(inside, declaration, branch, part, *is_strict, spot) {
+                        return;
+                    }
+                }
+            }
+            let name = |part: &Particle| match &part.term {
+                Term::Element(branch) => branch.name.clone(),
+                _ => String::new(),
+            };
+            let names: Vec<String> = parts.iter().map(name).collect();
+            let message = format!("{}: fits none of {}", declaration.name, names.join(", "));
+            let expected = format!("one of {}", names.join(", "));
+            self.slip(spot.path, part, message, expected, "write it as one of them is described".to_owned());
+        });
+    }
+
+    /// Writes one branch, and takes it back if it does not fit.
+    fn is_written(
+        &mut self,
+        writer: &mut XmlWriter,
+        around: &Declaration,
+        branch: &'m Particle,
+        part: &Part,
+        is_strict: bool,
+        spot: Spot<'_>,
+    ) -> bool {
+        let Term::Element(declaration) = &branch.term else { return false };
+        let cost = weight(part);
+        if self.tried.saturating_add(cost) > TRIED {
+            return false;
+        }
+        self.tried = self.tried.saturating_add(cost);
+        let (mark, slips) = (writer.mark(), self.slips.len());
+        let extras = self.extras.as_ref().map_or(0, Vec::len);
+        let path = format!("{}/{}", spot.path, declaration.name);
+        let inner = Spot { path: &path, around: &around.namespace, ..spot };
+        self.child(writer, declaration, branch, part, inner);
+        let has_extras = self.extras.as_ref().map_or(0, Vec::len) > extras;
+        if self.slips.len() == slips && !(is_strict && has_extras) {
+            return true;
+        }
+        self.slips.truncate(slips);
+        if let Some(known) = &mut self.extras {
+            known.truncate(extras);
+        }
+        writer.rewind(mark);
+        false
+    }
+
+    /// An element that holds JSON as text.
+    pub(crate) fn json_element(
+        &mut self,
+        writer: &mut XmlWriter,
+        declaration: &'m Declaration,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        if let Some(written) = self.spelt_as_json(&declaration.name, part, spot)
+            && let Some(start) = self.open(writer, declaration, part, spot)
+        {
+            start.text(&written);
+        }
+    }
+
+    fn spelt_as_json(&mut self, name: &str, part: &Part, spot: Spot<'_>) -> Option<String> {
+        let mut written = String::new();
+        spell(part, &mut written);
+        let expected = "any JSON value".to_owned();
+        let role = Role { path: spot.path, name, key: name, expected, optional: false };
+        (!self.illegal(&role, part, &written)).then_some(written)
+    }
+
+    /// An empty element that stands for `null`.
+    pub(crate) fn null(
+        &mut self,
+        writer: &mut XmlWriter,
+        declaration: &'m Declaration,
+        part: &Part,
+        spot: Spot<'_>,
+    ) {
+        if part.given != Given::Null {
+            let message = format!("{}: is {}, null is needed", declaration.name, part.given.kind());
+            return self.slip(spot.path, part, message, "null".to_owned(), "write null".to_owned());
+        }
+        if let Some(start) = self.open(writer, declaration, part, spot) {
+            start.empty();
+        }
+    }
+}
+
+/// What it costs to write a value once.
+fn weight(part: &Part) -> usize {
+    let inner = |parts: &mut dyn Iterator<Item = usize>| parts.fold(1, usize::saturating_add);
+    match &part.given {
+        Given::Null | Given::Truth(_) => 1,
+        Given::Number(text) | Given::Text(text) => 1 + text.len() / 32,
+        Given::List(parts) => inner(&mut parts.iter().map(weight)),
+        Given::Record(entries) => {
+            inner(&mut entries.iter().map(|(key, part)| weight(part).saturating_add(1 + key.len() / 32)))
+        }
+    }
+}
+
+/// A value as JSON without blanks; numbers as they were spelt. A character that XML cannot carry is escaped.
+fn spell(part: &Part, out: &mut String) {
+    match &part.given {
+        Given::Null => out.push_str("null"),
+        Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
+        Given::Number(spelt) => out.push_str(spelt),
+        Given::Text(text) => escaped(text, out),
+        Given::List(parts) => {
+            out.push('[');
+            for (at, part) in parts.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                spell(part, out);
+            }
+            out.push(']');
+        }
+        Given::Record(fields) => {
+            out.push('{');
+            for (at, (key, part)) in fields.iter().enumerate() {
+                out.push_str(if at > 0 { "," } else { "" });
+                escaped(key, out);
+                out.push(':');
+                spell(part, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// JSON escapes control characters itself, but not the two non-characters that XML forbids.
+fn escaped(text: &str, out: &mut String) {
+    let spelt = text_as_json(text);
+    out.push_str(&spelt.replace('\u{fffe}', "\\ufffe").replace('\u{ffff}', "\\uffff"));
+}

@@ -1,0 +1,141 @@
+//! Reads the annotations for JSON (`systole:json`, `systole:json-form`, `systole:json-null`) and the name of a tool.
+//!
+//! A declaration comes in; its marks go out, or why they can have no effect. A mark without effect would be a false
+//! promise, so it is refused: on a whole payload, on a type of another shape, on a part that is never missing, and a key
+//! that two parts of one content have.
+
+use std::collections::HashMap;
+
+use crate::form::Form;
+use crate::read::Reading;
+use crate::shape::{Complex, Content, Declaration, JsonMarks, JsonNull, JsonShape, Particle, Term, TypeId};
+use crate::tree::Element;
+use systole_wire::namespaces::SCHEMA;
+
+/// The marks that only a part of a payload can have.
+const OF_PARTS: [&str; 3] = ["json", "json-form", "json-null"];
+
+/// The value of one of our annotations.
+pub(crate) fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
+    let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, name))?;
+    Some(&found.value)
+}
+
+/// Whether an element names its JSON form.
+pub(crate) fn is_shaped(element: &Element) -> bool {
+    mark(element, "json-form").is_some()
+}
+
+/// The marks of a declaration; unknown words are reported by `known_words`.
+pub(crate) fn json_marks(element: &Element) -> JsonMarks {
+    let null = match mark(element, "json-null") {
+        Some("true") => JsonNull::Missing,
+        Some("accepted") => JsonNull::Accepted,
+        _ => JsonNull::Never,
+    };
+    let shape = match mark(element, "json-form") {
+        Some("map") => JsonShape::Map,
+        Some("choice") => JsonShape::Choice,
+        Some("text") => JsonShape::Text,
+        Some("null") => JsonShape::Null,
+        _ => JsonShape::Usual,
+    };
+    JsonMarks { key: mark(element, "json").map(str::to_owned), null, shape }
+}
+
+impl Reading<'_> {
+    /// A whole payload is always an object, and never missing.
+    pub(crate) fn no_json_marks(&mut self, element: &Element) {
+        for name in OF_PARTS.into_iter().filter(|name| mark(element, name).is_some()) {
+            let message = format!("systole:{name} is on a whole payload, whose JSON is always an object");
+            self.unfit(element.span.start, name, &message, "put it on a part");
+        }
+    }
+
+    /// Reports marks whose value is no word of theirs.
+    pub(crate) fn known_words(&mut self, element: &Element) {
+        let words: [(&str, &[&str]); 2] =
+            [("json-null", &["true", "accepted"]), ("json-form", &["map", "choice", "text", "null"])];
+        for (name, known) in words {
+            if let Some(other) = mark(element, name).filter(|value| !known.contains(value)) {
+                let fix = format!("write one of {}, or leave it out", known.join(", "));
+                self.unfit(element.span.start, name, &format!("systole:{name} is `{other}`"), &fix);
+            }
+        }
+    }
+
+    /// Checks that a type has the form that an annotation names, once all types are read.
+    pub(crate) fn hold_shape(&mut self, element: &Element, of: TypeId) {
+        let wanted = json_marks(element).shape;
+        if wanted == JsonShape::Usual {
+            return;
+        }
+        let schema = self.read_so_far();
+        let probe = Declaration { json: json_marks(element), of, ..Declaration::default() };
+        let is_it = matches!(
+            (wanted, Form::of(schema, &probe)),
+            (JsonShape::Map, Form::Map(_))
+                | (JsonShape::Choice, Form::Choice(_))
+                | (JsonShape::Text, Form::Json)
+                | (JsonShape::Null, Form::Null)
+        );
+        // An entry of a map is text beside its key.
+        let is_entry = wanted == JsonShape::Text && is_keyed_text(&Form::of_type(schema, of));
+        if is_it || is_entry {
+            return;
+        }
+        let (message, fix) = match wanted {
+            JsonShape::Map => (
+                "systole:json-form=\"map\" is on an element that is no map",
+                "give it an xs:sequence of one element entry with a required attribute key",
+            ),
+            JsonShape::Choice => (
+                "systole:json-form=\"choice\" is on an element whose content is not one xs:choice",
+                "give it an xs:choice of elements that come once",
+            ),
+            JsonShape::Null => ("systole:json-form=\"null\" is on an element with content", "leave it empty"),
+            JsonShape::Text | JsonShape::Usual => {
+                ("systole:json-form=\"text\" is on an element that is no text", "give it type=\"xs:string\"")
+            }
+        };
+        self.unfit(element.span.start, "json-form", message, fix);
+    }
+
+    /// Reports two parts of one content with the same key, and `null` for a part that is never missing.
+    pub(crate) fn marks_in_place(&mut self, element: &Element, complex: &Complex) {
+        let Content::Children(particle) = &complex.content else { return };
+        let mut all = Vec::new();
+        particle.term.elements(&mut all);
+        let mut keys: HashMap<&str, &str> = HashMap::new();
+        for declaration in &all {
+            let first = *keys.entry(declaration.key()).or_insert(&declaration.name);
+            if first != declaration.name {
+                let message = format!("{first} and {} have the same key in JSON", declaration.name);
+                self.unfit(element.span.start, "json", &message, "give one of them another systole:json");
+            }
+        }
+        let mut fixed = Vec::new();
+        never_missing(particle, &mut fixed);
+        for declaration in fixed.into_iter().filter(|declaration| declaration.json.null != JsonNull::Never) {
+            let message =
+                format!("{} has systole:json-null and is never missing, or repeats", declaration.name);
+            let fix = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all";
+            self.unfit(element.span.start, "json-null", &message, fix);
+        }
+    }
+}
+
+fn is_keyed_text(form: &Form<'_>) -> bool {
+    matches!(form, Form::Record(record) if record.has_text() && record.attributes.len() == 1)
+}
+
+/// The elements for which a missing one cannot mean `null`.
+fn never_missing<'m>(particle: &'m Particle, found: &mut Vec<&'m Declaration>) {
+    match &particle.term {
+        Term::Sequence(parts) | Term::All(parts) if (particle.min, particle.max) == (1, Some(1)) => {
+            parts.iter().for_each(|part| never_missing(part, found));
+        }
+        Term::Element(_) if (particle.min, particle.max) == (0, Some(1)) => {}
+        term => term.elements(found),
+    }
+}

@@ -1,0 +1,73 @@
+//! One spelling of a list of tools, and its hash.
+//!
+//! Tools come in; text goes out that does not depend on their order, on the order of keys, or on blanks. Two servers
+//! with the same text have the same tools.
+
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::tool::ToolDefinition;
+
+/// The hash of a list of tools, as `sha256:` and hexadecimal digits.
+#[must_use]
+pub fn hash_of_tools(tools: &[ToolDefinition]) -> String {
+    let digest = Sha256::digest(lines(tools).as_bytes());
+    let digits: Vec<String> = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{}", digits.join(""))
+}
+
+/// One line per tool, sorted. No line holds a line break: JSON escapes them.
+fn lines(tools: &[ToolDefinition]) -> String {
+    let mut lines: Vec<String> =
+        tools.iter().map(|tool| spelt(&serde_json::to_value(tool).unwrap_or_default())).collect();
+    lines.sort();
+    lines.join("\n")
+}
+
+/// A value as JSON with sorted keys and without blanks.
+pub(super) fn spelt(value: &Value) -> String {
+    sorted(value).to_string()
+}
+
+/// The same value with sorted keys. Maps of `serde_json` are sorted unless another crate of the build asks for the
+/// order of insertion.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Object(fields) => {
+            let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
+            Value::Object(Map::from_iter(entries))
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_hash_covers_every_part_and_no_order() {
+        let one = ToolDefinition::new("a", json!({"type": "object", "properties": {"x": {}, "y": {}}}));
+        let two = ToolDefinition::new("b", json!({"type": "object"}));
+        let swapped = ToolDefinition::new("a", json!({"properties": {"y": {}, "x": {}}, "type": "object"}));
+        let hash = hash_of_tools(&[one.clone(), two.clone()]);
+        assert_eq!(hash, hash_of_tools(&[two.clone(), swapped]));
+        assert!(hash.starts_with("sha256:") && hash.len() == 71, "{hash}");
+        let changed = [
+            ToolDefinition { title: Some("A".into()), ..one.clone() },
+            ToolDefinition { description: Some("A".into()), ..one.clone() },
+            ToolDefinition { output_schema: Some(json!({})), ..one.clone() },
+            ToolDefinition { annotations: Some(json!({"readOnlyHint": true})), ..one.clone() },
+            ToolDefinition { name: "c".into(), ..one.clone() },
+            ToolDefinition { input_schema: json!({}), ..one },
+        ];
+        for other in changed {
+            assert_ne!(hash, hash_of_tools(&[other.clone(), two.clone()]), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! How the tools of a server differ from the pinned ones, in words for a person.
+//!
+//! Two lists come in; lines go out, at most as many as a person reads. Texts of the server are shown with every hidden
+//! character.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::canonical;
+use super::judge::shortened;
+use super::tool::ToolDefinition;
+
+/// Most lines of a difference.
+const LINES: usize = 40;
+
+/// Most lines about one tool.
+const OF_ONE: usize = 10;
+
+/// Longest value in a line, in bytes.
+const SHOWN: usize = 120;
+
+/// How two lists of tools differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListDifference {
+    /// The differences, one per line.
+    pub lines: Vec<String>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+impl ListDifference {
+    /// The differences between the pinned tools and those that a server lists now.
+    #[must_use]
+    pub fn between(pinned: &[ToolDefinition], listed: &[ToolDefinition]) -> Self {
+        let mut difference = Self::default();
+        for tool in pinned {
+            match listed.iter().find(|other| other.name == tool.name) {
+                None => difference.add(format!("{}: was removed", shown(&tool.name))),
+                Some(other) => difference.tool(tool, other),
+            }
+        }
+        for (at, tool) in listed.iter().enumerate() {
+            let name = shown(&tool.name);
+            if !pinned.iter().any(|known| known.name == tool.name) {
+                difference.add(format!("{name}: is new"));
+            }
+            if listed.iter().take(at).any(|before| before.name == tool.name) {
+                difference.add(format!("{name}: is listed twice"));
+            }
+        }
+        difference
+    }
+
+    /// Whether the lists are the same.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    fn add(&mut self, line: String) {
+        if self.lines.len() < LINES {
+            self.lines.push(line);
+        } else {
+            self.more = self.more.saturating_add(1);
+        }
+    }
+
+    fn tool(&mut self, before: &ToolDefinition, now: &ToolDefinition) {
+        let value = |tool| serde_json::to_value(tool).unwrap_or_default();
+        let mut lines = Vec::new();
+        compare("", Some(&value(before)), Some(&value(now)), &mut lines);
+        let name = shown(&before.name);
+        let total = lines.len();
+        lines.into_iter().take(OF_ONE).for_each(|line| self.add(format!("{name}: {line}")));
+        if total > OF_ONE {
+            self.add(format!("{name}: {} more differences", total.saturating_sub(OF_ONE)));
+        }
+    }
+}
+
+impl fmt::Display for ListDifference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.lines.join("\n"))?;
+        if self.more > 0 { write!(out, "\n{} more differences", self.more) } else { Ok(()) }
+    }
+}
+
+fn shown(text: &str) -> String {
+    let mut shown = shortened(text);
+    if shown.len() > SHOWN {
+        shown.truncate(shown.floor_char_boundary(SHOWN));
+        shown.push('…');
+    }
+    shown
+}
+
+fn compare(place: &str, before: Option<&Value>, now: Option<&Value>, lines: &mut Vec<String>) {
+    let spelt = |value: &Value| shown(&canonical::spelt(value));
+    match (before, now) {
+        (Some(before), Some(now)) if before == now => {}
+        (Some(Value::Object(before)), Some(Value::Object(now))) => {
+            for key in keys(before, now) {
+                let place = if place.is_empty() { key.clone() } else { format!("{place}/{key}") };
+                compare(&place, before.get(key), now.get(key), lines);
+            }
+        }
+        (Some(Value::Array(before)), Some(Value::Array(now))) if before.len() == now.len() => {
+            for (at, (before, now)) in before.iter().zip(now).enumerate() {
+                compare(&format!("{place}/{at}"), Some(before), Some(now), lines);
+            }
+        }
+        (Some(Value::String(before)), Some(Value::String(now))) => {
+            lines.push(format!("{} was {}", shown(place), changed(before, now)));
+        }
+        (Some(before), Some(now)) => {
+            lines.push(format!("{} was {}, is now {}", shown(place), spelt(before), spelt(now)));
+        }
+        (Some(before), None) => lines.push(format!("{} was removed, it was {}", shown(place), spelt(before))),
+        (None, Some(now)) => lines.push(format!("{} is new: {}", shown(place), spelt(now))),
+        (None, None) => {}
+    }
+}
+
+/// Two texts from where they differ: a long description may differ only at its end.
+fn changed(before: &str, now: &str) -> String {
+    let same: usize =
+        before.chars().zip(now.chars()).take_while(|(b, n)| b == n).map(|(b, _)| b.len_utf8()).sum();
+    let from = |text: &str| {
+        let start = text.floor_char_boundary(same.saturating_sub(SHOWN / 4));
+        let rest = text.get(start..).unwrap_or_default();
+        format!("\"{}{}\"", if start > 0 { "…" } else { "" }, shown(rest))
+    };
+    format!("{}, is now {}", from(before), from(now))
+}
+
+fn keys<'v>(before: &'v Map<String, Value>, now: &'v Map<String, Value>) -> Vec<&'v String> {
+    let new = now.keys().filter(|key| !before.contains_key(*key));
+    before.keys().chain(new).collect()
+}

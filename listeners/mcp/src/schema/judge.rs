@@ -1,0 +1,68 @@
+//! Judges values by a JSON Schema of any origin, within bounds.
+//!
+//! A schema and a value come in; the first breach goes out. Nothing is fetched: a reference that leaves the schema is
+//! an error. Patterns stop after a number of steps, and a value whose pattern stops is refused.
+
+use jsonschema::{PatternOptions, Validator};
+use serde_json::Value;
+use systole_kit::writer::visible;
+
+/// Most steps back of one pattern on one text.
+const BACKTRACKS: usize = 100_000;
+
+/// Most bytes of a compiled pattern.
+const PATTERN_BYTES: usize = 1 << 20;
+
+/// Longest text of a breach, in bytes.
+const SHOWN: usize = 300;
+
+/// What a value breaks in a JSON Schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchemaBreach {
+    /// The place in the value, as a JSON pointer; empty for the whole value.
+    pub place: String,
+    /// The keyword.
+    pub keyword: String,
+    /// The place of the keyword in the schema, as a JSON pointer.
+    pub rule: String,
+    /// What is wrong, shortened.
+    pub message: String,
+}
+
+/// A compiled JSON Schema.
+#[derive(Debug)]
+pub(super) struct Judge(Validator);
+
+impl Judge {
+    /// Compiles a schema, or says why it cannot judge.
+    pub(super) fn of(schema: &Value) -> Result<Self, String> {
+        let patterns = PatternOptions::fancy_regex()
+            .backtrack_limit(BACKTRACKS)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES);
+        let options =
+            jsonschema::options().should_validate_formats(false).with_pattern_options(patterns).offline();
+        options.build(schema).map(Self).map_err(|error| shortened(&error.to_string()))
+    }
+
+    /// The first breach of a value.
+    pub(super) fn breach(&self, value: &Value) -> Option<SchemaBreach> {
+        let error = self.0.iter_errors(value).next()?;
+        Some(SchemaBreach {
+            place: error.instance_path().to_string(),
+            keyword: error.kind().keyword().to_owned(),
+            rule: error.schema_path().to_string(),
+            message: shortened(&error.to_string()),
+        })
+    }
+}
+
+/// The beginning of a text of any origin, with every hidden character shown.
+pub(super) fn shortened(text: &str) -> String {
+    let mut shown = visible(text).replace('\n', " ");
+    if shown.len() > SHOWN {
+        shown.truncate(shown.floor_char_boundary(SHOWN));
+        shown.push('…');
+    }
+    shown
+}

@@ -1,0 +1,256 @@
+//! Reads a JSON Schema into a shape.
+//!
+//! A schema of any origin comes in; a shape goes out, always. What the shape does not say is remarked, and what has no
+//! shape becomes JSON as text. `fields`, `several`, `listed`, `simple` and `allof` read the parts.
+
+use serde_json::{Map, Value};
+
+use super::allof;
+use super::names::NameScope;
+use super::remark::{MappingRemark, RemarkKind, ToolSide};
+use super::shape::{NamedShape, Shape, ShapeNode};
+
+/// Most nesting that is followed, with references.
+const NESTED: usize = 40;
+
+/// Most schemas that are read for one tool: references can lead to the same one very often.
+const STEPS: usize = 10_000;
+
+/// A reading of one schema of one tool.
+pub(super) struct ShapeReader<'s> {
+    pub(super) root: &'s Value,
+    pub(super) tool: &'s str,
+    pub(super) side: ToolSide,
+    pub(super) remarks: Vec<MappingRemark>,
+    /// The types that references lead to, with the pointers they are known by.
+    pub(super) types: &'s mut Vec<NamedShape>,
+    pub(super) type_names: &'s mut NameScope,
+    known: Vec<(String, usize)>,
+    steps: usize,
+    depth: usize,
+}
+
+impl<'s> ShapeReader<'s> {
+    pub(super) fn new(
+        root: &'s Value,
+        (tool, side): (&'s str, ToolSide),
+        types: &'s mut Vec<NamedShape>,
+        type_names: &'s mut NameScope,
+    ) -> Self {
+        let (remarks, known) = (Vec::new(), Vec::new());
+        Self { root, tool, side, remarks, types, type_names, known, steps: 0, depth: 0 }
+    }
+
+    fn remark(&mut self, kind: RemarkKind, place: &str, keyword: &str, reason: &str) {
+        let place = format!("{place}/{}", keyword.replace('~', "~0").replace('/', "~1"));
+        let (tool, side) = (self.tool.to_owned(), self.side);
+        let (keyword, reason) = (keyword.to_owned(), reason.to_owned());
+        let remark = MappingRemark { tool, side, place, keyword, kind, reason };
+        if !self.remarks.contains(&remark) {
+            self.remarks.push(remark);
+        }
+    }
+
+    /// Notes a rule that only the tool's own schema checks.
+    pub(super) fn dropped(&mut self, place: &str, keyword: &str, reason: &str) {
+        self.remark(RemarkKind::Dropped, place, keyword, reason);
+    }
+
+    /// Notes values that cannot be sent.
+    pub(super) fn narrowed(&mut self, place: &str, keyword: &str, reason: &str) {
+        self.remark(RemarkKind::Narrowed, place, keyword, reason);
+    }
+
+    /// JSON as text, with the keyword that forced it.
+    pub(super) fn as_json(&mut self, place: &str, keyword: &str, reason: &str) -> ShapeNode {
+        self.remark(RemarkKind::JsonText, place, keyword, reason);
+        ShapeNode::json()
+    }
+
+    /// The shape of a schema.
+    pub(super) fn node(&mut self, schema: &Value, place: &str) -> ShapeNode {
+        self.steps = self.steps.saturating_add(1);
+        if self.depth >= NESTED || self.steps > STEPS {
+            return self.as_json(place, "schema", "it is nested too deep, or refers to too many parts");
+        }
+        self.depth = self.depth.saturating_add(1);
+        let mut node = match schema {
+            Value::Object(fields) => self.of_fields(fields, place),
+            Value::Bool(false) => self.as_json(place, "false", "no value is valid"),
+            _ => self.as_json(place, "true", "it admits any value"),
+        };
+        self.depth = self.depth.saturating_sub(1);
+        if let Some(words) =
+            schema.get("description").and_then(Value::as_str).filter(|words| !words.is_empty())
+        {
+            node.about = Some(words.to_owned());
+        }
+        node
+    }
+
+    fn of_fields(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+        for keyword in ["$dynamicRef", "$recursiveRef"] {
+            if fields.contains_key(keyword) {
+                return self.as_json(place, keyword, "it leads to another place each time");
+            }
+        }
+        if let Some(pointer) = fields.get("$ref") {
+            return self.referred(pointer, fields, place);
+        }
+        if fields.contains_key("allOf") {
+            return match allof::merged(fields, self.root) {
+                Ok(merged) => self.of_fields(&merged, place),
+                Err(reason) => self.as_json(place, "allOf", &reason),
+            };
+        }
+        if fields.contains_key("const") || fields.contains_key("enum") {
+            return self.listed(fields, place);
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = fields.get(keyword) {
+                return self.several(keyword, branches, fields, place);
+            }
+        }
+        self.loose_rules(fields, place);
+        match fields.get("type") {
+            Some(Value::String(kind)) => self.of_type(kind, fields, place),
+            Some(Value::Array(kinds)) => self.of_types(kinds, fields, place),
+            _ => self.without_type(fields, place),
+        }
+    }
+
+    /// The shape of one type.
+    pub(super) fn of_type(&mut self, kind: &str, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+        match kind {
+            "object" => self.object(fields, place),
+            "array" => self.list(fields, place),
+            "string" | "integer" | "number" | "boolean" => self.scalar(kind, fields, place),
+            "null" => ShapeNode::plain(Shape::Null),
+            _ => self.as_json(place, "type", "it is no type of JSON"),
+        }
+    }
+
+    fn without_type(&mut self, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+        let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+        let kind = if has(&["properties", "additionalProperties"]) {
+            "object"
+        } else if has(&["items"]) {
+            "array"
+        } else {
+            return self.as_json(place, "type", "without it, any value is valid");
+        };
+        let reason = format!("it is missing; only values of the type {kind} can be sent");
+        self.narrowed(place, "type", &reason);
+        self.of_type(kind, fields, place)
+    }
+
+    /// Notes the rules for values of any type that an XSD cannot say.
+    fn loose_rules(&mut self, fields: &Map<String, Value>, place: &str) {
+        for keyword in ["not", "if", "then", "else"] {
+            if fields.contains_key(keyword) {
+                self.dropped(place, keyword, "XSD has no such rule");
+            }
+        }
+    }
+
+    /// A reference within the document: a named type, or the shape itself if that has no parts.
+    fn referred(&mut self, pointer: &Value, fields: &Map<String, Value>, place: &str) -> ShapeNode {
+        let Some(pointer) = pointer.as_str().filter(|pointer| *pointer == "#" || pointer.starts_with("#/"))
+        else {
+            return self.as_json(place, "$ref", "it leads out of the schema, and nothing is fetched");
+        };
+        for keyword in fields.keys().filter(|keyword| !is_annotation(keyword) && *keyword != "$ref") {
+            self.dropped(place, keyword, "it is beside a $ref");
+        }
+        if let Some((_, at)) = self.known.iter().find(|(known, _)| known == pointer) {
+            return self.named(*at);
+        }
+        let Some(target) = target(self.root, pointer) else {
+            return self.as_json(place, "$ref", "it leads nowhere");
+        };
+        let name = pointer.rsplit('/').next().unwrap_or_default().trim_start_matches('#');
+        let name = if name.is_empty() { self.tool } else { name };
+        let (at, before) = (self.types.len(), self.type_names.clone());
+        let name = self.type_names.name(name);
+        self.types.push(NamedShape { name, node: None });
+        self.known.push((pointer.to_owned(), at));
+        let mut node = self.node(target, pointer.trim_start_matches('#'));
+        if matches!(node.shape, Shape::Named(other) if other == at) {
+            node = self.as_json(place, "$ref", "it only refers to itself");
+        }
+        let is_shared = matches!(
+            node.shape,
+            Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_)
+        );
+        if let Some(slot) = self.types.get_mut(at) {
+            slot.node = Some(node.clone());
+        }
+        if is_shared {
+            return self.named(at);
+        }
+        if self.types.len() == at.saturating_add(1) {
+            // Without parts it needs no type of its own, and gives its name back.
+            *self.type_names = before;
+        }
+        node
+    }
+
+    fn named(&mut self, at: usize) -> ShapeNode {
+        match self.types.get(at).and_then(|named| named.node.as_ref()) {
+            // A value without parts is written out at each use.
+            Some(node) if is_plain(&node.shape) => node.clone(),
+            Some(node) => ShapeNode { nullable: node.nullable, ..ShapeNode::plain(Shape::Named(at)) },
+            None => ShapeNode::plain(Shape::Named(at)),
+        }
+    }
+}
+
+fn is_plain(shape: &Shape) -> bool {
+    matches!(shape, Shape::Value(_) | Shape::Json | Shape::Null | Shape::Named(_))
+}
+
+/// Keywords that say nothing about which values are valid.
+pub(super) fn is_annotation(keyword: &str) -> bool {
+    let known = [
+        "$schema",
+        "$id",
+        "$comment",
+        "$defs",
+        "definitions",
+        "title",
+        "description",
+        "default",
+        "examples",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "format",
+        "contentEncoding",
+        "contentMediaType",
+        "contentSchema",
+        "$anchor",
+        "$dynamicAnchor",
+        "$vocabulary",
+        "id",
+    ];
+    known.contains(&keyword) || keyword.starts_with("x-")
+}
+
+/// The schema at a pointer such as `#/$defs/name`.
+pub(super) fn target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
+    let pointer = pointer.strip_prefix('#')?;
+    root.pointer(&percent_decoded(pointer))
+}
+
+/// A fragment without its percent escapes; a broken escape stays as it is.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}

@@ -1,0 +1,437 @@
+//! Writes shapes as an XSD, indented for people.
+//!
+//! Shapes come in; text goes out. Its bytes depend only on them.
+
+use systole_kit::namespaces::SCHEMA;
+use systole_kit::writer::{StartTag, XmlWriter, visible};
+
+use super::shape::{ListedBase, NamedShape, NumberBound, SAFE, Shape, ShapeField, ShapeNode, SimpleShape};
+
+const XSD: &str = "http://www.w3.org/2001/XMLSchema";
+
+/// The largest number of JSON.
+const LARGEST: &str = "1.7976931348623157E308";
+
+/// The root of a schema document, unfinished.
+pub(super) fn open_schema<'w>(writer: &'w mut XmlWriter, namespace: &str) -> StartTag<'w, 'static> {
+    let start = writer.open("xs:schema").attr("xmlns:xs", XSD).xmlns(namespace);
+    let start = start.attr("xmlns:systole", SCHEMA).attr("targetNamespace", namespace);
+    start.attr("elementFormDefault", "qualified")
+}
+
+/// Begins a line at a depth.
+fn line(writer: &mut XmlWriter, depth: usize) {
+    writer.text("\n");
+    writer.text(&"  ".repeat(depth));
+}
+
+/// Writes global declarations.
+pub(super) struct XsdWriter<'t> {
+    pub(super) types: &'t [NamedShape],
+    /// The named types and bases that are in use.
+    pub(super) used: Vec<usize>,
+    pub(super) bases: Vec<&'static str>,
+}
+
+/// A global element.
+pub(super) struct GlobalElement<'e> {
+    pub(super) name: &'e str,
+    pub(super) tool: Option<&'e str>,
+    pub(super) is_dangerous: bool,
+    pub(super) about: Option<&'e str>,
+    pub(super) fields: &'e [ShapeField],
+}
+
+/// How an element occurs.
+#[derive(Clone, Copy, Default)]
+struct Marks<'m> {
+    least: Option<u32>,
+    most: Option<u32>,
+    is_unbounded: bool,
+    key: Option<&'m str>,
+    null: Option<&'static str>,
+    default: Option<&'m str>,
+}
+
+impl<'t> XsdWriter<'t> {
+    pub(super) fn new(types: &'t [NamedShape]) -> Self {
+        Self { types, used: Vec::new(), bases: Vec::new() }
+    }
+
+    /// A payload, with an empty line before it.
+    pub(super) fn global(&mut self, writer: &mut XmlWriter, element: &GlobalElement<'_>) {
+        writer.text("\n");
+        line(writer, 1);
+        let start =
+            writer.open("xs:element").attr("name", element.name).attr_if("systole:tool", element.tool);
+        let start = start.attr_if("systole:dangerous", element.is_dangerous.then_some("true"));
+        start.content(|inside| {
+            about(inside, element.about, 2);
+            line(inside, 2);
+            self.group(inside, element.fields, 2);
+            line(inside, 1);
+        });
+    }
+
+    /// The named types that are in use, and the types that they use.
+    pub(super) fn named_types(&mut self, writer: &mut XmlWriter) {
+        let mut at = 0;
+        while let Some(next) = self.used.get(at).copied() {
+            at = at.saturating_add(1);
+            let Some(NamedShape { name, node: Some(node) }) = self.types.get(next) else { continue };
+            writer.text("\n");
+            line(writer, 1);
+            self.complex(writer, &node.shape, Some(name), 1);
+        }
+    }
+
+    /// The shape behind a name: a named type if it has parts, or the shape itself.
+    fn resolved<'n>(&self, shape: &'n Shape) -> (Option<usize>, &'n Shape)
+    where
+        't: 'n,
+    {
+        let (mut shape, mut named) = (shape, None);
+        for _ in 0..self.types.len().saturating_add(1) {
+            let Shape::Named(at) = shape else { return (named, shape) };
+            named = Some(*at);
+            shape = match self.types.get(*at).and_then(|named| named.node.as_ref()) {
+                Some(node) => &node.shape,
+                None => return (None, &Shape::Json),
+            };
+        }
+        (None, &Shape::Json)
+    }
+
+    fn element(
+        &mut self,
+        writer: &mut XmlWriter,
+        name: &str,
+        node: &ShapeNode,
+        marks: Marks<'_>,
+        depth: usize,
+    ) {
+        let (named, shape) = self.resolved(&node.shape);
+        let has_parts =
+            matches!(shape, Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_));
+        let named = named.filter(|_| has_parts);
+        let type_name = match (named.and_then(|at| self.types.get(at)), shape) {
+            (Some(known), _) => Some(known.name.clone()),
+            (None, Shape::Value(simple)) => plain_base(simple).map(str::to_owned),
+            (None, Shape::Json) => Some("xs:string".to_owned()),
+            _ => None,
+        };
+        if let Some(at) = named.filter(|at| !self.used.contains(at)) {
+            self.used.push(at);
+        }
+        self.note_bases(shape);
+        let form = match shape {
+            Shape::Map { .. } => Some("map"),
+            Shape::Choice(_) => Some("choice"),
+            Shape::Json => Some("text"),
+            Shape::Null => Some("null"),
+            _ => None,
+        };
+        line(writer, depth);
+        let start = writer.open("xs:element").attr("name", name).attr_if("type", type_name.as_deref());
+        let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
+        let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
+        let start =
+            start.attr_if("minOccurs", count(marks.least).as_deref()).attr_if("maxOccurs", most.as_deref());
+        let start = start.attr_if("systole:json", marks.key).attr_if("systole:json-form", form);
+        let start = start.attr_if("systole:json-null", marks.null).attr_if("systole:default", marks.default);
+        if type_name.is_some() && node.about.is_none() {
+            return start.empty();
+        }
+        start.content(|inside| {
+            about(inside, node.about.as_deref(), depth + 1);
+            if type_name.is_none() {
+                line(inside, depth + 1);
+                match shape {
+                    Shape::Value(simple) => simple_type(inside, simple),
+                    shape => self.complex(inside, shape, None, depth + 1),
+                }
+            }
+            line(inside, depth);
+        });
+    }
+
+    fn note_bases(&mut self, shape: &Shape) {
+        if let Shape::Value(simple) = shape {
+            bases_of(simple, &mut self.bases);
+        }
+    }
+
+    /// A type with parts, in the current line.
+    fn complex(&mut self, writer: &mut XmlWriter, shape: &Shape, name: Option<&str>, depth: usize) {
+        let start = writer.open("xs:complexType").attr_if("name", name);
+        match shape {
+            Shape::Object(fields) if fields.is_empty() => start.empty(),
+            Shape::Object(fields) => start.content(|inside| {
+                line(inside, depth + 1);
+                self.all(inside, fields, depth + 1);
+                line(inside, depth);
+            }),
+            Shape::List { item, least, most } => {
+                let marks = counted(*least, *most);
+                start.content(|inside| {
+                    self.sequence(inside, depth, |writing, inside| {
+                        writing.element(inside, "item", item, marks, depth + 2);
+                    })
+                });
+            }
+            Shape::Map { value, least, most } => {
+                let marks = counted(*least, *most);
+                start.content(|inside| {
+                    self.sequence(inside, depth, |writing, inside| {
+                        writing.entry(inside, value, marks, depth + 2);
+                    })
+                });
+            }
+            Shape::Choice(branches) => start.content(|inside| {
+                line(inside, depth + 1);
+                inside.open("xs:choice").content(|inside| {
+                    for (name, node) in branches {
+                        self.element(inside, name, node, Marks::default(), depth + 2);
+                    }
+                    line(inside, depth + 1);
+                });
+                line(inside, depth);
+            }),
+            _ => start.empty(),
+        }
+    }
+
+    fn sequence(
+        &mut self,
+        writer: &mut XmlWriter,
+        depth: usize,
+        write: impl FnOnce(&mut Self, &mut XmlWriter),
+    ) {
+        line(writer, depth + 1);
+        writer.open("xs:sequence").content(|inside| {
+            write(self, inside);
+            line(inside, depth + 1);
+        });
+        line(writer, depth);
+    }
+
+    /// The content of an object, as a type without a name.
+    fn group(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
+        let start = writer.open("xs:complexType");
+        if fields.is_empty() {
+            return start.empty();
+        }
+        start.content(|inside| {
+            line(inside, depth + 1);
+            self.all(inside, fields, depth + 1);
+            line(inside, depth);
+        });
+    }
+
+    fn all(&mut self, writer: &mut XmlWriter, fields: &[ShapeField], depth: usize) {
+        writer.open("xs:all").content(|inside| {
+            for field in fields {
+                let may_miss = !field.required || field.node.nullable || field.default.is_some();
+                let null = match (field.node.nullable, field.required) {
+                    (false, _) => None,
+                    (true, true) => Some("true"),
+                    (true, false) => Some("accepted"),
+                };
+                let marks = Marks {
+                    least: may_miss.then_some(0),
+                    key: (field.key != field.name).then_some(field.key.as_str()),
+                    null,
+                    default: field.default.as_deref(),
+                    ..Marks::default()
+                };
+                self.element(inside, &field.name, &field.node, marks, depth + 1);
+            }
+            line(inside, depth);
+        });
+    }
+
+    /// `<entry key="…">` with a text, or with `<value>` inside.
+    fn entry(&mut self, writer: &mut XmlWriter, value: &ShapeNode, marks: Marks<'_>, depth: usize) {
+        let (_, shape) = self.resolved(&value.shape);
+        self.note_bases(shape);
+        let (base, form) = match shape {
+            Shape::Value(simple) => (plain_base(simple), None),
+            Shape::Json => (Some("xs:string"), Some("text")),
+            _ => (None, None),
+        };
+        let base = base.filter(|_| !value.nullable);
+        line(writer, depth);
+        let count = |count: Option<u32>| count.filter(|count| *count != 1).map(|count| count.to_string());
+        let most = if marks.is_unbounded { Some("unbounded".to_owned()) } else { count(marks.most) };
+        let start = writer.open("xs:element").attr("name", "entry");
+        let start =
+            start.attr_if("minOccurs", count(marks.least).as_deref()).attr_if("maxOccurs", most.as_deref());
+        let start = start.attr_if("systole:json-form", form.filter(|_| base.is_some()));
+        let key = |inside: &mut XmlWriter, depth| {
+            line(inside, depth);
+            let start = inside.open("xs:attribute").attr("name", "key").attr("type", "xs:string");
+            start.attr("use", "required").empty();
+        };
+        start.content(|inside| {
+            about(inside, value.about.as_deref(), depth + 1);
+            line(inside, depth + 1);
+            inside.open("xs:complexType").content(|inside| {
+                if let Some(base) = base {
+                    line(inside, depth + 2);
+                    inside.open("xs:simpleContent").content(|inside| {
+                        line(inside, depth + 3);
+                        inside.open("xs:extension").attr("base", base).content(|inside| {
+                            key(inside, depth + 4);
+                            line(inside, depth + 3);
+                        });
+                        line(inside, depth + 2);
+                    });
+                } else {
+                    let marks = Marks {
+                        least: value.nullable.then_some(0),
+                        null: value.nullable.then_some("true"),
+                        ..Marks::default()
+                    };
+                    let bare = ShapeNode { about: None, ..value.clone() };
+                    line(inside, depth + 2);
+                    inside.open("xs:sequence").content(|inside| {
+                        self.element(inside, "value", &bare, marks, depth + 3);
+                        line(inside, depth + 2);
+                    });
+                    key(inside, depth + 2);
+                }
+                line(inside, depth + 1);
+            });
+            line(inside, depth);
+        });
+    }
+}
+
+fn counted(least: u32, most: Option<u32>) -> Marks<'static> {
+    Marks { least: Some(least), most, is_unbounded: most.is_none(), ..Marks::default() }
+}
+
+/// The words of the server, with every hidden character shown.
+fn about(writer: &mut XmlWriter, words: Option<&str>, depth: usize) {
+    let Some(words) = words.filter(|words| !words.trim().is_empty()) else { return };
+    line(writer, depth);
+    let shown = visible(words);
+    writer.open("xs:annotation").content(|note| note.open("xs:documentation").text(&shown));
+}
+
+/// The type by name, if nothing restricts it.
+fn plain_base(simple: &SimpleShape) -> Option<&'static str> {
+    match simple {
+        SimpleShape::Text { least: None, most: None, pattern: None } => Some("xs:string"),
+        SimpleShape::Whole { least: None, most: None } => Some("integer"),
+        SimpleShape::Number { least: None, most: None } => Some("number"),
+        SimpleShape::Truth => Some("bool"),
+        _ => None,
+    }
+}
+
+/// The type that the facets restrict.
+fn base_of(simple: &SimpleShape) -> &'static str {
+    match simple {
+        SimpleShape::Text { .. } | SimpleShape::Listed { base: ListedBase::Text, .. } => "xs:string",
+        SimpleShape::Whole { .. } | SimpleShape::Listed { base: ListedBase::Whole, .. } => "integer",
+        SimpleShape::Number { .. } | SimpleShape::Listed { base: ListedBase::Number, .. } => "number",
+        SimpleShape::Truth | SimpleShape::Listed { base: ListedBase::Truth, .. } => "bool",
+        SimpleShape::Union(_) => "",
+    }
+}
+
+fn bases_of(simple: &SimpleShape, bases: &mut Vec<&'static str>) {
+    if let SimpleShape::Union(members) = simple {
+        return members.iter().for_each(|member| bases_of(member, bases));
+    }
+    let base = base_of(simple);
+    if !base.contains(':') && !bases.contains(&base) {
+        bases.push(base);
+    }
+}
+
+/// A simple type in one line.
+pub(super) fn simple_type(writer: &mut XmlWriter, simple: &SimpleShape) {
+    writer.open("xs:simpleType").content(|inside| {
+        if let SimpleShape::Union(members) = simple {
+            let named: Option<Vec<&str>> = members.iter().map(plain_base).collect();
+            let start = inside.open("xs:union");
+            return match named {
+                Some(named) => start.attr("memberTypes", &named.join(" ")).empty(),
+                None => start.content(|inside| members.iter().for_each(|member| simple_type(inside, member))),
+            };
+        }
+        let facets = facets(simple);
+        let start = inside.open("xs:restriction").attr("base", base_of(simple));
+        if facets.is_empty() {
+            return start.empty();
+        }
+        start.content(|inside| {
+            for (name, value) in facets {
+                inside.open(name).attr("value", &value).empty();
+            }
+        });
+    });
+}
+
+fn facets(simple: &SimpleShape) -> Vec<(&'static str, String)> {
+    let mut facets = Vec::new();
+    match simple {
+        SimpleShape::Text { least, most, pattern } => {
+            facets.extend(least.map(|least| ("xs:minLength", least.to_string())));
+            facets.extend(most.map(|most| ("xs:maxLength", most.to_string())));
+            facets.extend(pattern.clone().map(|pattern| ("xs:pattern", pattern)));
+        }
+        SimpleShape::Whole { least, most } => {
+            facets.extend(least.map(|least| ("xs:minInclusive", least.to_string())));
+            facets.extend(most.map(|most| ("xs:maxInclusive", most.to_string())));
+        }
+        SimpleShape::Number { least, most } => {
+            let spelt = |bound: &NumberBound| match bound.value.abs() {
+                value if value != 0.0 && !(1e-9..1e15).contains(&value) => format!("{:E}", bound.value),
+                _ => bound.value.to_string(),
+            };
+            let low =
+                |bound: &NumberBound| if bound.inclusive { "xs:minInclusive" } else { "xs:minExclusive" };
+            let high =
+                |bound: &NumberBound| if bound.inclusive { "xs:maxInclusive" } else { "xs:maxExclusive" };
+            facets.extend(least.as_ref().map(|bound| (low(bound), spelt(bound))));
+            facets.extend(most.as_ref().map(|bound| (high(bound), spelt(bound))));
+        }
+        SimpleShape::Listed { base: ListedBase::Truth, values } => {
+            facets.extend(values.iter().map(|value| ("xs:pattern", value.clone())));
+        }
+        SimpleShape::Listed { values, .. } => {
+            facets.extend(values.iter().map(|value| ("xs:enumeration", value.clone())));
+        }
+        SimpleShape::Truth | SimpleShape::Union(_) => {}
+    }
+    facets
+}
+
+/// The named types for numbers and truth values of JSON, as far as they are in use.
+pub(super) fn named_bases(writer: &mut XmlWriter, used: &[&str]) {
+    let safe = SAFE.to_string();
+    let (low, lowest) = (format!("-{safe}"), format!("-{LARGEST}"));
+    let rows: [(&str, &'static str, Vec<(&'static str, &str)>); 3] = [
+        ("bool", "xs:boolean", vec![("xs:pattern", "true|false")]),
+        ("integer", "xs:long", vec![("xs:minInclusive", &low), ("xs:maxInclusive", &safe)]),
+        ("number", "xs:double", vec![("xs:minInclusive", &lowest), ("xs:maxInclusive", LARGEST)]),
+    ];
+    for (name, base, facets) in rows.into_iter().filter(|(name, ..)| used.contains(name)) {
+        writer.text("\n");
+        line(writer, 1);
+        writer.open("xs:simpleType").attr("name", name).content(|inside| {
+            line(inside, 2);
+            inside.open("xs:restriction").attr("base", base).content(|inside| {
+                for (facet, value) in facets {
+                    line(inside, 3);
+                    inside.open(facet).attr("value", value).empty();
+                }
+                line(inside, 2);
+            });
+            line(inside, 1);
+        });
+    }
+}
