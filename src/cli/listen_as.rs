@@ -7,17 +7,33 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use systole_mcp::adapter::{AdapterOrder, serve};
+
+use super::exit::CommandExit;
+use super::screen::Screen;
+use crate::edges::system::told;
+
 /// Becomes the listener that the first argument names.
 pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<String> = arguments.map(|it| it.to_string_lossy().into_owned()).collect();
-    match arguments.split_first() {
-        Some((kind, _)) => unknown(kind),
-        None => unknown(""),
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["mcp", pin, server, "--", run @ ..] => mcp(pin, server, run),
+        other => fail(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
     }
 }
 
-fn unknown(kind: &str) -> ExitCode {
-    crate::cli::screen::Screen::of_process(false)
-        .fail(crate::cli::exit::CommandExit::Usage, format!("no listener of this program is called `{kind}`"))
-        .into()
+/// Stands in front of an MCP server.
+fn mcp(pin: &str, server: &str, run: &[&str]) -> ExitCode {
+    match std::fs::read(pin) {
+        Ok(text) => {
+            let run = run.iter().map(|word| (*word).to_owned()).collect();
+            serve(&AdapterOrder { server: server.to_owned(), pin: text, run })
+        }
+        Err(error) => fail(&format!("config.unpinned: {pin}: {}", told(&error))),
+    }
+}
+
+fn fail(words: &str) -> ExitCode {
+    Screen::of_process(false).fail(CommandExit::Usage, words).into()
 }

@@ -33,6 +33,7 @@ mod live;
 mod log;
 mod looking;
 mod made;
+mod mcp;
 mod ordered;
 mod pager;
 mod pause;
@@ -160,6 +161,9 @@ enum Command {
     /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
     Workflow(workflow::Workflow),
+    /// Pin the tools of MCP servers
+    #[command(subcommand)]
+    Mcp(mcp::Mcp),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),
     /// Examine the machine, the organism's file and its log
@@ -270,6 +274,7 @@ impl Command {
             Command::Graph(graph) => graph.run(),
             Command::Listener(listener) => listener.run(),
             Command::Workflow(workflow) => workflow.run(),
+            Command::Mcp(mcp) => mcp.run(),
             Command::Permissions(permissions) => permissions.run(),
             Command::CompleteWords(words) => words.run(),
             Command::Completions(completions) => completions.run(help::paged(Arguments::command())),

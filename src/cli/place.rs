@@ -154,7 +154,8 @@ pub(super) fn quoted(path: &Path) -> String {
     if is_plain { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-fn refuse(screen: Screen, refused: &FileMistakes) -> CommandExit {
+/// Prints the mistakes of the organism's file.
+pub(super) fn refuse(screen: Screen, refused: &FileMistakes) -> CommandExit {
     screen.say_drawn(refused.to_string().trim_end());
     CommandExit::Configuration
 }

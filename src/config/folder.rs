@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use systole_mcp::MCP_XSD;
+
 use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
 use super::mcp;
@@ -22,7 +24,6 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
 pub const TALK_XSD: &[u8] = include_bytes!("../../schemas/talk.xsd");
-pub use systole_mcp::MCP_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
 
 /// The folder of an organism's file.

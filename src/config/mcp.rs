@@ -4,6 +4,8 @@
 //! Input: the nodes, and the pin of the server. Output: a schema made of the pin, and the elements that the listener
 //! accepts and returns. Nothing here starts a server.
 
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use systole_kit::QName;
@@ -11,13 +13,15 @@ use systole_kit::schema::nearest;
 use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::PinFile;
 
-use super::diagnostics::Diagnostics;
+use super::diagnostic::FileMistakes;
+use super::diagnostics::{Diagnostics, Given};
 use super::lookup::Lookup;
 use super::names::{names, one_of};
 use super::party::Party;
 use super::schemas::{Collected, Shelf};
 use super::tree::{Node, Span, Value};
 use super::value::{self, At, Fields};
+use super::{declared, folder, yaml};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{ElementSchema, OnUnknown};
 
@@ -55,6 +59,36 @@ pub fn pin_file(listener: &str) -> String {
 /// The name of the schema that is made of a pin.
 fn schema_name(listener: &str) -> String {
     format!("{PINNED}{listener}/")
+}
+
+/// A listener in front of a server, as far as a pin needs it.
+#[derive(Clone, Debug)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// The program of the server, and its arguments.
+    pub run: Vec<String>,
+    /// Variables set for it.
+    pub env: BTreeMap<String, String>,
+    /// Variables passed to it.
+    pub pass: Vec<String>,
+}
+
+/// The servers of a file that may name pins which are not there yet.
+pub fn mcp_servers(path: &Path) -> Result<Vec<McpServer>, FileMistakes> {
+    let text = folder::organism_text(path)?;
+    let file = path.display().to_string();
+    let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
+    let stretch = diagnostics.file();
+    let root = yaml::read(&mut diagnostics, stretch);
+    let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
+    let Some(declared) = declared.filter(|_| diagnostics.is_clean()) else {
+        return Err(diagnostics.refused());
+    };
+    let servers = declared.parties.into_iter().filter(|party| party.mcp.is_some() && party.name.is_some());
+    let server =
+        |party: Party| McpServer { name: party.key.value, run: party.run, env: party.env, pass: party.pass };
+    Ok(servers.map(server).collect())
 }
 
 /// Reads the keys. False if the listener is no such one.

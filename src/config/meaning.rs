@@ -345,7 +345,8 @@ impl<'a> Warnings<'a> {
             })
         };
         let mut found = Vec::new();
-        for (name, outline) in self.composed.collected.outlines() {
+        // The tools of a server are the server's choice.
+        for (name, outline) in self.composed.collected.outlines().filter(|(_, one)| one.tools.is_empty()) {
             for element in outline.elements.iter().filter(|element| !used(&outline.namespace, element)) {
                 let Some(place) = outline.declared(element).filter(|_| !self.is_part(element)) else {
                     continue;

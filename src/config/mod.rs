@@ -81,6 +81,7 @@ pub use grown::grown;
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
 pub use log_kept::{Durability, LogKept};
+pub use mcp::{McpServer, mcp_servers, pin_file};
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
 pub(super) use workflows::taken_ids;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::server::{ServerProcess, StartedServer};
+use super::server::{ServerProcess, StartedServer, last_words};
 use crate::client::McpConnection;
 use crate::pinned;
 use crate::schema::PinFile;
@@ -16,7 +16,9 @@ pub fn pin_of(run: &[String], folder: &Path, env: &BTreeMap<String, String>) -> 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let StartedServer { mut process, stdin, stdout } = ServerProcess::start_in(run, folder, env)?;
+        let (StartedServer { mut process, stdin, stdout }, stderr) =
+            ServerProcess::start_in(run, folder, env)?;
+        let words = tokio::spawn(last_words(stderr));
         let asked = async {
             let connected =
                 McpConnection::over(stdout, stdin, None).await.map_err(|fault| fault.to_string())?;
@@ -28,6 +30,11 @@ pub fn pin_of(run: &[String], folder: &Path, env: &BTreeMap<String, String>) -> 
             how = process.ended() => Err(format!("the MCP server ended before it listed its tools: {how}")),
         };
         process.end().await;
-        pin
+        match (pin, words.await) {
+            (Err(why), Ok(words)) if !words.is_empty() => {
+                Err(format!("{why}; last words on stderr: {words}"))
+            }
+            (pin, _) => pin,
+        }
     })
 }
