@@ -2,11 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use super::server::{ServerProcess, StartedServer, last_words};
 use crate::client::McpConnection;
 use crate::pinned;
 use crate::schema::PinFile;
+
+/// How long the last words of a server that has ended are waited for.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Starts a server, asks it for its tools, and ends it. Returns the pin.
 ///
@@ -30,8 +34,10 @@ pub fn pin_of(run: &[String], folder: &Path, env: &BTreeMap<String, String>) -> 
             how = process.ended() => Err(format!("the MCP server ended before it listed its tools: {how}")),
         };
         process.end().await;
-        match (pin, words.await) {
-            (Err(why), Ok(words)) if !words.is_empty() => {
+        // A child of the server may hold its stderr open.
+        let words = tokio::time::timeout(LAST_WORDS, words).await;
+        match (pin, words) {
+            (Err(why), Ok(Ok(words))) if !words.is_empty() => {
                 Err(format!("{why}; last words on stderr: {words}"))
             }
             (pin, _) => pin,
