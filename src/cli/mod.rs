@@ -177,6 +177,8 @@ pub fn main() -> ExitCode {
             return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
+        // Before anything makes a thread.
+        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::helper(arguments),
         _ => {}
     }
     descriptors::raise();
