@@ -18,6 +18,7 @@ use super::models;
 use super::names::{accepted, names, single, variable};
 use super::party::{IN_FLIGHT_INLINE, Party, delivery};
 use super::payloads;
+use super::sandboxes;
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields};
 use super::workflows;
@@ -252,6 +253,7 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     party.returns = list("returns");
     party.peers = list("peers");
     surroundings(diagnostics, &own, &mut party);
+    party.sandbox = sandboxes::read(diagnostics, &own);
     delivery(diagnostics, &own, &mut party);
     Some(party)
 }

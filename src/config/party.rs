@@ -10,6 +10,7 @@ use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
 use super::measure::durations_ms;
 use super::names::single;
+use super::sandboxes::SandboxDeclaration;
 use super::tree::{Node, Span};
 use super::value::{self, At, Fields, fields};
 use super::workflows::WorkflowDeclaration;
@@ -53,6 +54,8 @@ pub(super) struct Party {
     pub(super) workflow: Option<WorkflowDeclaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
+    /// The sandbox of its program. `None` if it runs without one.
+    pub(super) sandbox: Option<SandboxDeclaration>,
 }
 
 impl Party {
@@ -100,6 +103,7 @@ impl Party {
             agent_config: None,
             workflow: None,
             nats: None,
+            sandbox: None,
         }
     }
 }

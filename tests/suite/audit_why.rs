@@ -404,6 +404,7 @@ fn hostile(depth: u32) -> WaitReason {
         pass: Vec::new(),
         stays: true,
         by_length: false,
+        sandbox: None,
     };
     let words = format!("exited 1{evil}; last words on stderr: {evil}KeyError: {}", "X_".repeat(900));
     let cause = CallWait::Out {

@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 use nix::sched::CloneFlags;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{self, Pid, PidfdFlags, WaitOptions, pidfd_open};
+use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
 
 use super::status::{self, InnerReport};
 use super::{HelperOrder, WORD, cannot, counting};
@@ -175,9 +175,14 @@ fn mirror(
         None => (status.code(), status.signal()),
     };
     if let Some(signal) = signal.and_then(|signal| Signal::try_from(signal).ok()) {
-        // The program may have dumped core; this process has nothing to dump.
+        // This process has nothing to dump.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _dumps_none = process::setrlimit(process::Resource::Core, none);
         let _unblocked = SigSet::all().thread_unblock();
-        let _ended = nix::sys::signal::raise(signal);
+        // The first one may only reach the handler that reports an overflow of the stack, and remove it.
+        for _ in 0..2 {
+            let _ended = nix::sys::signal::raise(signal);
+        }
     }
     Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
