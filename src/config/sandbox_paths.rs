@@ -77,7 +77,10 @@ fn outside(declared: &Declared, collected: &Collected, file: &Path, directory: &
             (PathBuf::from(path), if ending.is_empty() { "the log" } else { "a file of the log" }.to_owned())
         })
         .collect();
-    files.push((std::path::absolute(file).unwrap_or_else(|_| file.to_owned()), "the organism's file".to_owned()));
+    files.push((
+        std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
+        "the organism's file".to_owned(),
+    ));
     // Built-in schemas and the one made from payloads are in no folder.
     let schemas = collected.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let of_disk = schemas.map(|schema| (directory.join(&schema.name), format!("the schema {}", schema.name)));
@@ -119,7 +122,9 @@ impl PlaceToCheck<'_> {
             return self.report(diagnostics, &format!("contains {what}"), fix);
         }
         let is_foreign = |owner: &String| self.writes || *owner != self.party.key.value;
-        if let Some((owner, _)) = outside.programs.iter().find(|(owner, path)| is_foreign(owner) && holds(path)) {
+        if let Some((owner, _)) =
+            outside.programs.iter().find(|(owner, path)| is_foreign(owner) && holds(path))
+        {
             self.report(diagnostics, &format!("contains the program of {owner}"), fix);
         }
     }

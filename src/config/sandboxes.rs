@@ -5,7 +5,7 @@
 
 use super::diagnostics::Diagnostics;
 use super::names::single;
-use super::tree::{Span, Value};
+use super::tree::Value;
 use super::value::{self, At, Fields, fields};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::ProgramSandbox;
@@ -16,7 +16,6 @@ const EXAMPLE: &str = "sandbox: {write: [./out]}, or sandbox: none";
 
 /// The sandbox of a program as the file declares it.
 pub(super) struct SandboxDeclaration {
-    pub(super) at: Span,
     pub(super) read: Vec<At<String>>,
     pub(super) write: Vec<At<String>>,
     /// The limits, without paths.
@@ -51,7 +50,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Sa
         section.measure(diagnostics, "memory").map_or(limits.memory_bytes, |found| found.value);
     limits.output_bytes =
         section.measure(diagnostics, "output").map_or(limits.output_bytes, |found| found.value);
-    Some(SandboxDeclaration { at: node.span, read, write, limits })
+    Some(SandboxDeclaration { read, write, limits })
 }
 
 impl SandboxDeclaration {

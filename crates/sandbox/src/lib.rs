@@ -31,7 +31,9 @@ mod start;
 
 pub use helper::{WORD, run as helper};
 pub use installation::{InstalledProgram, installed};
-pub use policy::{DEFAULT_MEMORY_BYTES, DEFAULT_OUTPUT_BYTES, DEFAULT_PROCESSES, SandboxLevel, SandboxPolicy};
+pub use policy::{
+    DEFAULT_MEMORY_BYTES, DEFAULT_OUTPUT_BYTES, DEFAULT_PROCESSES, SandboxLevel, SandboxPolicy,
+};
 pub use private::{PrivateFolder, private_folder};
 pub use probe::{ProbeAttempt, SandboxProbe, probe, try_everything};
 pub use start::{SandboxStart, SandboxStartFault};

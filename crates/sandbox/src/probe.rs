@@ -67,7 +67,8 @@ impl SandboxProbe {
 
     /// Why there is no sandbox, or none with namespaces.
     pub fn why_not(&self) -> Option<&str> {
-        let tried = if self.landlock.is_some() && self.level().is_none() { &self.landlock } else { &self.full };
+        let tried =
+            if self.landlock.is_some() && self.level().is_none() { &self.landlock } else { &self.full };
         tried.as_ref().and_then(|tried| tried.as_ref().err()).map(String::as_str)
     }
 }
@@ -113,9 +114,8 @@ fn tried(helper: &Path, level: SandboxLevel) -> Result<Vec<ProbeAttempt>, String
 fn heard(mut trial: Child) -> Result<Vec<Attempted>, String> {
     let pid = i32::try_from(trial.id()).ok().and_then(Pid::from_raw);
     let ended = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()).is_some_and(|handle| {
-        let waited = rustix::io::retry_on_intr(|| {
-            poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&LONGEST))
-        });
+        let waited =
+            rustix::io::retry_on_intr(|| poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&LONGEST)));
         waited.is_ok_and(|ended| ended > 0)
     });
     if !ended {

@@ -14,7 +14,7 @@ use rustix::process::{
 };
 
 use super::status::{self, InnerReport};
-use super::{HelperOrder, capabilities, cannot, counting, limits, places, root, rules, syscalls};
+use super::{HelperOrder, cannot, capabilities, counting, limits, places, root, rules, syscalls};
 use crate::policy::SandboxLevel;
 
 /// Runs the inner process. It returns only if the sandbox could not be entered, or at level `full` when the program
@@ -61,9 +61,8 @@ fn become_program(order: &HelperOrder, mut command: Command) -> String {
 
 /// Starts the program, takes the ends of all processes, and returns that of the program.
 fn start(order: &HelperOrder, mut command: Command) -> Result<InnerReport, String> {
-    let program = command
-        .spawn()
-        .map_err(|error| cannot(&format!("start {}", order.executable.display()), error))?;
+    let program =
+        command.spawn().map_err(|error| cannot(&format!("start {}", order.executable.display()), error))?;
     let pid = i32::try_from(program.id()).ok().and_then(Pid::from_raw);
     let pid = pid.ok_or_else(|| "the program has no number".to_owned())?;
     let handle = pidfd_open(pid, PidfdFlags::empty()).map_err(|error| cannot("watch the program", error))?;

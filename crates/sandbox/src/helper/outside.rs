@@ -116,8 +116,7 @@ fn wait(order: &HelperOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus
             }
         }
         let pause = (counts || is_alone).then_some(&counting::PAUSE);
-        let mut watched =
-            vec![PollFd::new(&handle, PollFlags::IN), PollFd::new(starter, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(&handle, PollFlags::IN), PollFd::new(starter, PollFlags::IN)];
         if is_alone {
             // Its end is known, and would end every wait at once.
             watched.truncate(1);
@@ -162,11 +161,7 @@ fn crowded(order: &HelperOrder) -> String {
 }
 
 /// Ends as the program ended.
-fn mirror(
-    status: ExitStatus,
-    report: Option<InnerReport>,
-    order: &HelperOrder,
-) -> Result<ExitCode, String> {
+fn mirror(status: ExitStatus, report: Option<InnerReport>, order: &HelperOrder) -> Result<ExitCode, String> {
     let (code, signal) = match report {
         Some(InnerReport::Refused(why)) => return Err(why),
         Some(InnerReport::Crowded) => end_all(&crowded(order)),

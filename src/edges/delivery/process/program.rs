@@ -98,9 +98,7 @@ pub(super) fn start(
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
     let group = Group { child, began: Instant::now(), over: false, signalled: false, _private: private };
     match pipes {
-        (Some(stdin), Some(stdout), Some(stderr)) => {
-            Ok(Started { stdin, stdout, stderr, group, sandbox })
-        }
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group, sandbox }),
         // This should not happen, since all three were requested; the group ends with its drop.
         _ => Err(Unstarted::Never("the system gave no pipes".to_owned())),
     }

@@ -6,8 +6,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use systole_sandbox::{
-    PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault, private_folder,
-    probe,
+    PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault,
+    private_folder, probe,
 };
 
 use super::program::InheritedVariables;
@@ -41,7 +41,8 @@ pub fn sandbox_level() -> Result<SandboxLevel, String> {
     if *is_best {
         return Ok(SandboxLevel::Full);
     }
-    let helper = system::own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
+    let helper =
+        system::own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
     let found: SandboxProbe = probe(&helper);
     *is_best = found.level() == Some(SandboxLevel::Full);
     found.level().ok_or_else(|| found.why_not().unwrap_or("this kernel has no Landlock").to_owned())
