@@ -57,6 +57,11 @@ impl Scene {
 
     /// Runs a program in a sandbox to its end.
     fn run(&self, level: SandboxLevel, run: &[&str]) -> Ran {
+        self.run_in(self.place.path(), level, run)
+    }
+
+    /// The same in another folder.
+    fn run_in(&self, folder: &Path, level: SandboxLevel, run: &[&str]) -> Ran {
         let run: Vec<String> = run.iter().map(|word| (*word).to_owned()).collect();
         let private = private_folder(level).unwrap();
         let start = SandboxStart {
@@ -64,7 +69,7 @@ impl Scene {
             level,
             policy: &self.policy,
             run: &run,
-            folder: self.place.path(),
+            folder,
         };
         let environment: BTreeMap<OsString, OsString> =
             std::env::vars_os().filter(|(name, _)| name == "PATH").collect();

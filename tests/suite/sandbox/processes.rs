@@ -33,6 +33,28 @@ fn as_many_processes_as_allowed_do_their_work() {
 }
 
 #[test]
+fn a_program_starts_in_any_folder_and_through_links() {
+    for level in BOTH {
+        let mut scene = Scene::new();
+        // Nothing but the working directory is below the folder of temporary files then.
+        scene.policy.write.clear();
+        assert_eq!(scene.run(level, &["true"]).code, Some(0));
+        let link = scene.path("link");
+        std::os::unix::fs::symlink(scene.path("writable"), &link).unwrap();
+        scene.policy.write = vec![link.clone()];
+        let script = format!("echo linked > {}/x", link.display());
+        let ran = scene.run(level, &["sh", "-c", &script]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert_eq!(std::fs::read_to_string(scene.path("writable/x")).unwrap(), "linked\n");
+        // The working directory itself is a link.
+        let there = scene.path("there");
+        std::os::unix::fs::symlink(scene.path("outside"), &there).unwrap();
+        let ran = scene.run_in(&there, level, &["pwd", "-P"]);
+        assert_eq!(ran.stdout.trim(), scene.path("outside").canonicalize().unwrap().display().to_string());
+    }
+}
+
+#[test]
 fn an_end_is_mirrored_at_both_levels() {
     for level in BOTH {
         let scene = Scene::new();

@@ -1,8 +1,12 @@
 //! The ways out of a sandbox, each tried by a real program at both levels.
 
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
 use systole_sandbox::SandboxLevel;
 
 use super::{BOTH, Scene};
+use crate::program::Running;
 
 /// Ways that are refused at both levels.
 const FILES: [&str; 12] = [
@@ -20,14 +24,13 @@ const FILES: [&str; 12] = [
     "system",
 ];
 const SOCKETS: [&str; 7] = ["tcp", "tcp6", "udp", "raw", "unix", "netlink", "datagram-pair"];
-const PROCESSES: [&str; 9] = [
+const PROCESSES: [&str; 8] = [
     "ptrace",
     "memory-of-others",
     "write-others",
     "file-of-others",
     "environment-of-others",
     "kill",
-    "kill-all",
     "limits-of-others",
     "guardian",
 ];
@@ -120,6 +123,25 @@ fn g2_without_an_own_namespace_a_program_cannot_leave_its_group_or_share_memory(
     Scene::new().allows(SandboxLevel::Full, &["session"]);
 }
 
+#[test]
+fn g2_a_signal_to_all_processes_reaches_none_outside_at_both_levels() {
+    let canary = "trap 'echo hit' URG; trap 'echo asked' USR1; echo ready; while :; do sleep 0.05; done";
+    let mut command = Command::new("sh");
+    command.args(["-c", canary]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut canary = Running::of(command.spawn().unwrap());
+    canary.shows("ready");
+    for level in BOTH {
+        Scene::new().attack(Some(level), &["kill-all"]);
+    }
+    canary.signal(Signal::USR1);
+    canary.shows("asked");
+    // It would have said so: a signal of our own is heard.
+    canary.signal(Signal::URG);
+    canary.shows("hit");
+    canary.signal(Signal::KILL);
+    assert_eq!(canary.end().stdout, "ready\nasked\nhit\n");
+}
+
 /// Without this test the others could pass because the attacker is broken.
 #[test]
 fn the_attacker_gets_out_where_there_is_no_sandbox() {
@@ -143,8 +165,11 @@ fn the_attacker_gets_out_where_there_is_no_sandbox() {
         "datagram-pair",
         "environment-of-others",
         "kill",
-        "kill-all",
         "personality",
+        "limits-of-others",
+        "clone",
+        "clone3",
+        "handle",
         "chmod-setid",
         "make-setid",
         "session",

@@ -30,6 +30,8 @@ const LINKS: u32 = 40;
 pub(super) fn enter(order: &HelperOrder, places: &[Place]) -> Result<(), String> {
     let told = |error| cannot("make the file system of the sandbox", error);
     let own = MountFlags::NOSUID | MountFlags::NODEV;
+    // The helper was started there. Its path has no symlinks.
+    let folder = std::env::current_dir().map_err(|error| cannot("find the program's folder", error))?;
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC).map_err(told)?;
     mount("tmpfs", SPOT, "tmpfs", own, Some(c"mode=0755,size=1m")).map_err(told)?;
     for folder in [OLD, NEW] {
@@ -38,7 +40,7 @@ pub(super) fn enter(order: &HelperOrder, places: &[Place]) -> Result<(), String>
     pivot_root(SPOT, format!("{SPOT}{OLD}")).map_err(told)?;
     chdir("/").map_err(told)?;
     mount("tmpfs", NEW, "tmpfs", own, Some(c"mode=0755,size=4m")).map_err(told)?;
-    let mut root = NewRoot::default();
+    let mut root = NewRoot { bound: Vec::new(), folder };
     for place in places {
         root.bind(place)?;
     }
@@ -52,10 +54,11 @@ pub(super) fn enter(order: &HelperOrder, places: &[Place]) -> Result<(), String>
 }
 
 /// The new root while it is made.
-#[derive(Default)]
 struct NewRoot {
     /// Real paths that are bound.
     bound: Vec<PathBuf>,
+    /// The real path of the working directory.
+    folder: PathBuf,
 }
 
 /// The path in the old root or the new one.
@@ -138,7 +141,7 @@ impl NewRoot {
     }
 
     /// Adds what belongs to no place outside: `/proc`, devices, the private folder and the working directory.
-    fn fill(&mut self, order: &HelperOrder) -> Result<(), String> {
+    fn fill(&self, order: &HelperOrder) -> Result<(), String> {
         let told = |error| cannot("make the file system of the sandbox", error);
         let own = MountFlags::NOSUID | MountFlags::NODEV;
         for folder in ["/proc", PRIVATE] {
@@ -155,22 +158,26 @@ impl NewRoot {
         for inner in ["home", "tmp"] {
             fs::create_dir(private.join(inner)).map_err(|error| cannot("make a private folder", error))?;
         }
+        // Before the links: the working directory may be below one of them.
+        self.make_working_directory(order)?;
         for link in ["/tmp", "/dev/shm"].map(Path::new) {
-            // A folder of the policy may be there.
+            // A folder of the sandbox may be there.
             if fs::symlink_metadata(below(NEW, link)).is_err() {
                 self.make_parents(link)?;
                 symlink(format!("{PRIVATE}/tmp"), below(NEW, link))
                     .map_err(|error| cannot("make a link in the sandbox", error))?;
             }
         }
+        Ok(())
+    }
+
+    /// The program's working directory. It is empty, except for places of the sandbox that are in it.
+    fn make_working_directory(&self, order: &HelperOrder) -> Result<(), String> {
         self.lay(&order.folder)?;
-        let folder = below(OLD, &order.folder).canonicalize().ok();
-        let real = folder.as_deref().and_then(|folder| folder.strip_prefix(OLD).ok());
-        let real = real.map_or_else(|| order.folder.clone(), |real| Path::new("/").join(real));
-        if self.is_bound(&real) {
+        if self.is_bound(&self.folder) {
             return Ok(());
         }
-        self.make(&real, true)
+        self.make(&self.folder, true)
     }
 
     /// Makes everything read-only that is not in a writable place.
