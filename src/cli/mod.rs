@@ -178,7 +178,7 @@ pub fn main() -> ExitCode {
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         // Before anything makes a thread.
-        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::helper(arguments),
+        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
     }
     descriptors::raise();

@@ -15,21 +15,21 @@
 //! # drop(command);
 //! ```
 //!
-//! The program `systole` is the helper: its first argument is `WORD`, and its `main` calls [`helper`] before any
+//! The program `systole` is the helper: its first argument is `WORD`, and its `main` calls [`enter`] before any
 //! thread exists. The helper restricts itself and then becomes or starts the program. It never starts anything that
 //! was not named to it, and it starts nothing if it cannot restrict itself.
 //!
-//! In reading order: [`policy`](SandboxPolicy) is the data, `start` makes the command, `helper` is the other side of
+//! In reading order: [`policy`](SandboxPolicy) is the data, `start` makes the command, `entering` is the other side of
 //! it, `probe` tries what the kernel refuses.
 
-mod helper;
+mod entering;
 mod installation;
 mod policy;
 mod private;
 mod probe;
 mod start;
 
-pub use helper::{WORD, run as helper};
+pub use entering::{WORD, enter};
 pub use installation::{InstalledProgram, installed};
 pub use policy::{
     DEFAULT_MEMORY_BYTES, DEFAULT_OUTPUT_BYTES, DEFAULT_PROCESSES, SandboxLevel, SandboxPolicy,

@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::helper::{Attempted, TRY, TrialOrder, WORD, landlock_abi};
+use crate::entering::{Attempted, TRY, TrialOrder, WORD, landlock_abi};
 use crate::policy::{SandboxLevel, SandboxPolicy};
 use crate::private::private_folder;
 use crate::start::SandboxStart;

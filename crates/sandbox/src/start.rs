@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::helper::{HelperOrder, WORD};
+use crate::entering::{EntryOrder, WORD};
 use crate::installation::installed;
 use crate::policy::{PRIVATE, SandboxLevel, SandboxPolicy};
 use crate::private::PrivateFolder;
@@ -57,7 +57,7 @@ impl SandboxStart<'_> {
         let mut policy = self.policy.clone();
         policy.read.extend(program.read);
         let home = private.map_or_else(|| PathBuf::from(PRIVATE), |folder| folder.path().to_owned());
-        let order = HelperOrder {
+        let order = EntryOrder {
             level: self.level,
             policy,
             executable: program.executable,

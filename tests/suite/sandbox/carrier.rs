@@ -53,7 +53,7 @@ async fn g2_a_sandboxed_program_that_ignores_a_cancel_is_killed_with_all_it_star
     stage.hand("d1");
     stage.expect("said <progress", "up").await;
     stage.call_back("d1", CallBack::Cancelled);
-    stage.expect("gone d1 cancelled.thread", "").await;
+    stage.expect("gone d1 thread.cancelled", "").await;
     stage.expect("left", "kept a delivery that was called back").await;
     drop(stage.stop().await);
     none_is_left(&marker).await;

@@ -10,7 +10,7 @@ use crate::program::{Ran, Running, run_file, systole};
 /// A shell script that answers with what it could read.
 const THIEF: &str = r#"cat > /dev/null
 found=nothing
-for file in organism.db organism.db.run organism.yaml other/secret; do
+for file in hello.db hello.db.run organism.yaml other/secret; do
   cat "$file" > /dev/null 2>&1 && found="$found $file"
 done
 echo x > ./made 2> /dev/null && found="$found made"
@@ -24,7 +24,7 @@ fn organism(sandbox: &str) -> tempfile::TempDir {
     std::fs::write(folder.path().join("other/secret"), "secret").unwrap();
     std::fs::write(folder.path().join("thief.sh"), THIEF).unwrap();
     let file = format!(
-        "organism: {{name: hello, entry: thief}}\nconsole: {{listen: '127.0.0.1:0'}}\nlisteners:\n  thief:\n    run: [sh, thief.sh]\n    mode: once\n    sandbox: {sandbox}\n    accepts: [ask]\n    returns: [answer]\n    entry: true\n"
+        "organism: {{name: hello, entry: thief}}\nconsole: {{listen: '127.0.0.1:0'}}\nlog: {{path: hello.db}}\nlisteners:\n  thief:\n    run: [sh, thief.sh]\n    mode: once\n    sandbox: {sandbox}\n    accepts: [ask]\n    returns: [answer]\n    entry: true\n"
     );
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
     folder
@@ -71,7 +71,7 @@ fn g2_a_sandboxed_listener_steals_neither_the_credential_nor_the_log() {
     let folder = organism("none");
     let running = Running::organism(folder.path());
     let ran = systole(folder.path(), &["ask", "hello"]);
-    let all = "nothing organism.db organism.db.run organism.yaml other/secret made";
+    let all = "nothing hello.db hello.db.run organism.yaml other/secret made";
     assert_eq!(ran.stdout.trim(), all, "{ran:?}");
     drop(running.interrupt());
     assert!(!joined(folder.path()).contains("sandbox"));
@@ -100,12 +100,12 @@ fn g2_without_landlock_run_refuses_and_none_is_the_way_out() {
     let folder = organism("{}");
     for command in [&["run"][..], &["ask", "hello"]] {
         let ran = without_landlock(folder.path(), command);
-        assert_eq!(ran.code, Some(4), "{ran:?}");
+        assert_eq!(ran.code, Some(3), "{ran:?}");
         assert!(ran.stderr.contains("config.no-sandbox: thief is to run in a sandbox"), "{ran:?}");
         assert!(ran.stderr.contains("this kernel has no Landlock"), "{ran:?}");
         assert!(ran.stderr.contains("sandbox: none"), "{ran:?}");
     }
-    assert!(!folder.path().join("organism.db").exists());
+    assert!(!folder.path().join("hello.db").exists());
     let doctor = without_landlock(folder.path(), &["doctor", "--json"]);
     assert!(doctor.stdout.contains("not level landlock: this kernel has no Landlock"), "{doctor:?}");
     let folder = organism("none");

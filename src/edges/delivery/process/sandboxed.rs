@@ -3,6 +3,8 @@
 //! It never starts a program with less than the file asks for. In: a `ListenerProgram` with a sandbox. Out: a command,
 //! or why there is none.
 
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::{Mutex, PoisonError};
 
 use systole_sandbox::{
@@ -10,7 +12,6 @@ use systole_sandbox::{
     private_folder, probe,
 };
 
-use super::program::InheritedVariables;
 use crate::edges::system;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
 
@@ -66,7 +67,7 @@ fn in_words(why: &str) -> String {
 pub(super) fn command(
     program: &ListenerProgram,
     sandbox: &ProgramSandbox,
-    environment: &InheritedVariables,
+    environment: &BTreeMap<OsString, OsString>,
 ) -> Result<SandboxedCommand, NoSandbox> {
     let because = |why: String| NoSandbox::Because(in_words(&why));
     let level = sandbox_level().map_err(because)?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, open};
 
-use super::{HelperOrder, cannot};
+use super::{EntryOrder, cannot};
 use crate::policy::{CONFIGURATION, SYSTEM};
 
 /// One file or folder.
@@ -25,7 +25,7 @@ pub(super) struct Place {
 }
 
 /// All places of an order, sorted by their real path: a folder comes before what is in it.
-pub(super) fn open_all(order: &HelperOrder) -> Result<Vec<Place>, String> {
+pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
     let mut places = Vec::new();
     for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
         // Each system has some of them.

@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
 
 use super::status::{self, InnerReport};
-use super::{HelperOrder, WORD, cannot, counting};
+use super::{EntryOrder, WORD, cannot, counting};
 use crate::policy::SandboxLevel;
 
 /// Signals that are for the program.
@@ -34,7 +34,7 @@ const FOR_THE_PROGRAM: [Signal; 7] = [
 const LOOKS_AFTER: u32 = 250;
 
 /// Runs the outer process to the end of the program.
-pub(super) fn run(order: &HelperOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
+pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
     close_what_was_inherited()?;
     let signals: SigSet = FOR_THE_PROGRAM.into_iter().collect();
     signals.thread_block().map_err(|error| cannot("block signals", error))?;
@@ -95,7 +95,7 @@ fn close_what_was_inherited() -> Result<(), String> {
 }
 
 /// Waits for the inner process, and ends it if there are too many processes or no one waits for it any more.
-fn wait(order: &HelperOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
+fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
     let handle =
         pidfd_open(inner, PidfdFlags::empty()).map_err(|error| cannot("watch the inner process", error))?;
     let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX);
@@ -156,12 +156,12 @@ fn say(why: &str) {
     let _nobody = writeln!(std::io::stderr(), "sandbox: {why}");
 }
 
-fn crowded(order: &HelperOrder) -> String {
+fn crowded(order: &EntryOrder) -> String {
     format!("more than {} processes at once; all were ended", order.policy.processes)
 }
 
 /// Ends as the program ended.
-fn mirror(status: ExitStatus, report: Option<InnerReport>, order: &HelperOrder) -> Result<ExitCode, String> {
+fn mirror(status: ExitStatus, report: Option<InnerReport>, order: &EntryOrder) -> Result<ExitCode, String> {
     let (code, signal) = match report {
         Some(InnerReport::Refused(why)) => return Err(why),
         Some(InnerReport::Crowded) => end_all(&crowded(order)),

@@ -14,12 +14,12 @@ use rustix::process::{
 };
 
 use super::status::{self, InnerReport};
-use super::{HelperOrder, cannot, capabilities, counting, limits, places, root, rules, syscalls};
+use super::{EntryOrder, cannot, capabilities, counting, limits, places, root, rules, syscalls};
 use crate::policy::SandboxLevel;
 
 /// Runs the inner process. It returns only if the sandbox could not be entered, or at level `full` when the program
 /// has ended.
-pub(super) fn run(order: &HelperOrder, pipe: Option<&str>, run: Vec<OsString>) -> Result<ExitCode, String> {
+pub(super) fn run(order: &EntryOrder, pipe: Option<&str>, run: Vec<OsString>) -> Result<ExitCode, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| cannot("tie its life to the outer process", error))?;
     let pipe = status::taken_over(pipe)?;
@@ -33,7 +33,7 @@ pub(super) fn run(order: &HelperOrder, pipe: Option<&str>, run: Vec<OsString>) -
 }
 
 /// Restricts this process, and returns the program's command.
-fn entered(order: &HelperOrder, run: &[OsString]) -> Result<Command, String> {
+fn entered(order: &EntryOrder, run: &[OsString]) -> Result<Command, String> {
     limits::set(&order.policy)?;
     let places = places::open_all(order)?;
     if order.level == SandboxLevel::Full {
@@ -55,12 +55,12 @@ fn entered(order: &HelperOrder, run: &[OsString]) -> Result<Command, String> {
 }
 
 /// Becomes the program. Returns only if that fails.
-fn become_program(order: &HelperOrder, mut command: Command) -> String {
+fn become_program(order: &EntryOrder, mut command: Command) -> String {
     cannot(&format!("start {}", order.executable.display()), command.exec())
 }
 
 /// Starts the program, takes the ends of all processes, and returns that of the program.
-fn start(order: &HelperOrder, mut command: Command) -> Result<InnerReport, String> {
+fn start(order: &EntryOrder, mut command: Command) -> Result<InnerReport, String> {
     let program =
         command.spawn().map_err(|error| cannot(&format!("start {}", order.executable.display()), error))?;
     let pid = i32::try_from(program.id()).ok().and_then(Pid::from_raw);

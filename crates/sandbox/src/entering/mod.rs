@@ -35,7 +35,7 @@ const REFUSED: u8 = 125;
 
 /// What the helper is to do.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct HelperOrder {
+pub(crate) struct EntryOrder {
     pub(crate) level: SandboxLevel,
     pub(crate) policy: SandboxPolicy,
     /// The executable, as it was found.
@@ -47,7 +47,7 @@ pub(crate) struct HelperOrder {
 }
 
 /// Runs the helper. The arguments are those after `WORD`. Must be called before the process has a second thread.
-pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let mut text = || arguments.next().and_then(|argument| argument.into_string().ok());
     let stage = text();
     let ended = match (stage.as_deref(), text()) {
@@ -68,7 +68,7 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     })
 }
 
-fn read(order: &str) -> Result<HelperOrder, String> {
+fn read(order: &str) -> Result<EntryOrder, String> {
     serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))
 }
 

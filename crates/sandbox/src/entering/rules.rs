@@ -11,7 +11,7 @@ use landlock::{
 };
 
 use super::places::Place;
-use super::{HelperOrder, cannot};
+use super::{EntryOrder, cannot};
 use crate::policy::{DEVICES, PROC, SandboxLevel};
 
 /// The newest version whose rights we ask for. An older kernel leaves out those it does not know.
@@ -34,7 +34,7 @@ fn abi_of(status: &LandlockStatus) -> Option<i32> {
 }
 
 /// Restricts this process for good. Returns the version of Landlock.
-pub(super) fn restrict(order: &HelperOrder, places: &[Place]) -> Result<i32, String> {
+pub(super) fn restrict(order: &EntryOrder, places: &[Place]) -> Result<i32, String> {
     let told = |error: landlock::RulesetError| format!("cannot make the rules of Landlock: {error}");
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))

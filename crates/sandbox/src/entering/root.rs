@@ -15,7 +15,7 @@ use rustix::mount::{
 use rustix::process::{chdir, pivot_root};
 
 use super::places::Place;
-use super::{HelperOrder, cannot};
+use super::{EntryOrder, cannot};
 use crate::policy::{DEVICES, PRIVATE};
 
 /// Where the old root and the new one are while the new one is made.
@@ -27,7 +27,7 @@ const SPOT: &str = "/proc";
 const LINKS: u32 = 40;
 
 /// Makes the new root and enters it. The working directory is the program's afterwards.
-pub(super) fn enter(order: &HelperOrder, places: &[Place]) -> Result<(), String> {
+pub(super) fn enter(order: &EntryOrder, places: &[Place]) -> Result<(), String> {
     let told = |error| cannot("make the file system of the sandbox", error);
     let own = MountFlags::NOSUID | MountFlags::NODEV;
     // The helper was started there. Its path has no symlinks.
@@ -141,7 +141,7 @@ impl NewRoot {
     }
 
     /// Adds what belongs to no place outside: `/proc`, devices, the private folder and the working directory.
-    fn fill(&self, order: &HelperOrder) -> Result<(), String> {
+    fn fill(&self, order: &EntryOrder) -> Result<(), String> {
         let told = |error| cannot("make the file system of the sandbox", error);
         let own = MountFlags::NOSUID | MountFlags::NODEV;
         for folder in ["/proc", PRIVATE] {
@@ -172,7 +172,7 @@ impl NewRoot {
     }
 
     /// The program's working directory. It is empty, except for places of the sandbox that are in it.
-    fn make_working_directory(&self, order: &HelperOrder) -> Result<(), String> {
+    fn make_working_directory(&self, order: &EntryOrder) -> Result<(), String> {
         self.lay(&order.folder)?;
         if self.is_bound(&self.folder) {
             return Ok(());
