@@ -225,6 +225,9 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
         parts.push(format!("calls {}{turns}", peers.join(", ")));
     }
     parts.extend(one.reach.traits().remark.map(str::to_owned));
+    if one.reach.traits().program.is_some_and(|program| program.sandbox.is_some()) {
+        parts.push("runs in a sandbox".to_owned());
+    }
     if one.entry {
         parts.push("open to the outside".to_owned());
     }

@@ -5,6 +5,7 @@ mod before;
 mod evidence;
 mod folds;
 mod machine;
+mod sandbox;
 mod store;
 
 use std::path::PathBuf;
@@ -100,6 +101,7 @@ impl Doctor {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
         let mut found = machine::examine();
+        found.extend(sandbox::examine());
         let loaded = self.place.load();
         found.extend(store::organism(&loaded));
         let of_file = loaded.as_ref().ok().map(|file| file.log.clone());

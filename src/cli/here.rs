@@ -13,7 +13,7 @@ use super::hindered;
 use super::place::Place;
 use super::screen::Screen;
 use crate::config::OrganismFile;
-use crate::edges::delivery::InlineListener;
+use crate::edges::delivery::{InlineListener, NoCarrier};
 use crate::edges::failpoint::{self, Failpoint};
 use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
 use crate::runtime::pump_loop::LoopEnd;
@@ -162,7 +162,13 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
             screen.say("  try: the same command there; or systole run here, which stands by");
             exit
         }
-        StartFault::Listener(_) => screen.fail(CommandExit::Configuration, fault),
+        StartFault::Listener(no_way) => {
+            let exit = screen.fail(CommandExit::Configuration, fault);
+            if let NoCarrier::Sandbox { .. } = no_way {
+                screen.say(format!("  try: {}", Code::ConfigNoSandbox.fix()));
+            }
+            exit
+        }
         StartFault::Machine(_) => {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: run it again; if it fails again, systole doctor");

@@ -182,7 +182,11 @@ fn approval(record: &ApiRecord, to: &str) -> Option<What> {
 fn told_of_listener(body: &str) -> Option<What> {
     let (listener, reason) = core_payload::listener_told_of(body.as_bytes())?;
     Some(match reason {
-        None => What { words: format!("{listener} is ready"), colour: None },
+        None => {
+            let level = core_payload::sandbox_level(body.as_bytes());
+            let level = level.map(|level| format!(", in a sandbox of level {level}")).unwrap_or_default();
+            What { words: format!("{listener} is ready{level}"), colour: None }
+        }
         Some(reason) => What { words: format!("{listener}: {reason}"), colour: Some(TextTone::Bad) },
     })
 }

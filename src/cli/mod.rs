@@ -184,6 +184,8 @@ pub fn main() -> ExitCode {
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
+        // Before anything makes a thread.
+        Some(first) if first == systole_sandbox::WORD => return systole_sandbox::enter(arguments),
         _ => {}
     }
     descriptors::raise();

@@ -94,7 +94,7 @@ const FORMS: &str = "nats://HOST:PORT, or tls://HOST:PORT";
 const MANAGED: &str = "managed";
 const EXAMPLE: &str = "nats: nats://127.0.0.1:4222";
 /// Keys that describe a program.
-const PROGRAM: [&str; 5] = ["run", "env", "pass", "mode", "framing"];
+const PROGRAM: [&str; 6] = ["run", "env", "pass", "mode", "framing", "sandbox"];
 
 /// Reads the section.
 pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Option<BusDeclaration> {

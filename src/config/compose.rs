@@ -290,6 +290,7 @@ fn reach(party: &Party, directory: &Path) -> Reach {
         pass: party.pass.clone(),
         stays: party.stays,
         by_length: party.by_length,
+        sandbox: party.sandbox.as_ref().map(|sandbox| sandbox.resolved(directory)),
     })
 }
 

@@ -19,6 +19,7 @@ use super::models;
 use super::names::{accepted, names, single, variable};
 use super::party::{IN_FLIGHT_INLINE, Party, delivery};
 use super::payloads;
+use super::sandboxes::{self, SandboxDeclaration};
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields};
 use super::workflows;
@@ -242,6 +243,11 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     }
     party.peers = own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
     surroundings(diagnostics, &own, &mut party);
+    party.sandbox = match (sandboxes::read(diagnostics, &own), &party.mcp) {
+        // What someone else wrote runs in a sandbox unless the file says otherwise.
+        (None, Some(_)) if own.get("sandbox").is_none() => Some(SandboxDeclaration::strictest()),
+        (declared, _) => declared,
+    };
     delivery(diagnostics, &own, &mut party);
     Some(party)
 }

@@ -41,6 +41,8 @@ mod prompt_checks;
 mod prove;
 mod reach;
 pub mod rehearsal;
+mod sandbox_paths;
+mod sandboxes;
 mod schemas;
 mod secrets;
 mod sections;
@@ -252,9 +254,11 @@ fn check(
     };
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
-    let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
+    let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
+        let outside = sandbox_paths::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
+        outside.keep_from_all(&mut composed.listeners);
     }
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);

@@ -11,6 +11,7 @@ use super::diagnostics::Diagnostics;
 use super::mcp::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
+use super::sandboxes::SandboxDeclaration;
 use super::tree::{Node, Span};
 use super::value::{self, At, Fields, fields};
 use super::workflows::WorkflowDeclaration;
@@ -56,6 +57,8 @@ pub(super) struct Party {
     pub(super) nats: Option<Span>,
     /// The tools of the MCP server that it stands in front of.
     pub(super) mcp: Option<McpDeclaration>,
+    /// The sandbox of its program. `None` if it runs without one.
+    pub(super) sandbox: Option<SandboxDeclaration>,
 }
 
 impl Party {
@@ -104,6 +107,7 @@ impl Party {
             workflow: None,
             nats: None,
             mcp: None,
+            sandbox: None,
         }
     }
 }

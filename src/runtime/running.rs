@@ -22,7 +22,7 @@ use super::waiting::WaitingRoom;
 use crate::audit::orphans::{self, Orphan};
 use crate::config;
 use crate::edges::clock::{KernelSeeds, WallClock};
-use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar};
+use crate::edges::delivery::{CarrierEquipment, CarrierWaits, Carriers, NoEar, check_sandboxes};
 use crate::edges::leases::{HmacTokens, LeaseTable};
 pub use crate::edges::log::nats::LifeSign;
 use crate::edges::log::nats::LogOwnership;
@@ -168,6 +168,10 @@ impl Organism {
         still: bool,
         rehearsed: Option<RehearsalParts>,
     ) -> Result<Organism, StartFault> {
+        if !still {
+            // Before the log is opened: such a start leaves nothing behind.
+            check_sandboxes(&plan.composition)?;
+        }
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
         let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
         let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
@@ -427,8 +431,8 @@ fn start_sorter(
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
                 CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
-                CarrierReport::Joined { listener } => {
-                    pump.send(PumpInput::Noticed(PumpNotice::Joined(listener))).await.is_ok()
+                CarrierReport::Joined { listener, sandbox } => {
+                    pump.send(PumpInput::Noticed(PumpNotice::Joined { listener, sandbox })).await.is_ok()
                 }
                 CarrierReport::Left { listener, words } => {
                     pump.send(PumpInput::Noticed(PumpNotice::Left { listener, words })).await.is_ok()

@@ -184,6 +184,7 @@ pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
     let carriers = Carriers::start(&alone(&composition, &listener), equipment, reports).map_err(
         |no_way| match no_way {
             NoCarrier::Value(name) | NoCarrier::Broker(name) => TrialFault::NoProgram(name),
+            NoCarrier::Sandbox { .. } => TrialFault::Machine(no_way.to_string()),
         },
     )?;
     let room = Room { composition: &composition, listener: &listener, lease: delivery.lease.clone() };

@@ -7,7 +7,6 @@ use systole::audit::why::{
     AfterAttempt, CallWait, FailedAttempt, ThreadWaits, WaitReason, broken, in_lines, waits,
 };
 use systole_core::pump::state::ThreadState;
-use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::record::{MessageRole, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
@@ -397,15 +396,7 @@ fn hostile(depth: u32) -> WaitReason {
         "\u{1b}]0;title\u{7}\u{1b}[2J\u{202e}drawkcab\u{200b}\r\n日本語のとても長いテキスト".repeat(40);
     let thread = format!("sess-0123456789ab{}", ".a-label-of-thirty-two-letters-32".repeat(16));
     let call = (0..depth).fold(CallPath::top(999_999_999), |path, _| path.item(999_999_999, 63));
-    let program = ListenerProgram {
-        run: vec!["./x".to_owned(), evil.clone()],
-        adapter: Vec::new(),
-        directory: "/".into(),
-        env: std::collections::BTreeMap::new(),
-        pass: Vec::new(),
-        stays: true,
-        by_length: false,
-    };
+    let program = crate::stage::program(&["./x", &evil], "/".into());
     let words = format!("exited 1{evil}; last words on stderr: {evil}KeyError: {}", "X_".repeat(900));
     let cause = CallWait::Out {
         deadline: Some(Millis(u64::MAX)),

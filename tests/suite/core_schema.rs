@@ -83,6 +83,7 @@ fn taken() -> Vec<String> {
         "<shutdown X mode='drain'/>",
         "<loss-accepted X first='32' last='60'/>",
         "<listener-joined X name='calc.add'/>",
+        "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
     let spell = |shape: &&str| {
@@ -223,7 +224,8 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
-        core_payload::listener_joined(&name),
+        core_payload::listener_joined(&name, None),
+        core_payload::listener_joined(&name, Some("full")),
         core_payload::listener_left(&name, odd),
         core_payload::handled(),
         core_payload::throttled(u64::MAX, Millis(0), Millis(1)),

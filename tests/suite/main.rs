@@ -110,6 +110,7 @@ mod roles;
 mod roles_kills;
 mod rules;
 mod same_log;
+mod sandbox;
 mod schema_agreement;
 mod schema_agreement_kinds;
 mod schema_and_judge;

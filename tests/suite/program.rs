@@ -108,7 +108,7 @@ pub(crate) fn lines(pipe: impl std::io::Read + Send + 'static) -> Receiver<Strin
 }
 
 impl Running {
-    fn of(mut child: Child) -> Running {
+    pub(crate) fn of(mut child: Child) -> Running {
         let (stdout, stderr) = (lines(child.stdout.take().unwrap()), lines(child.stderr.take().unwrap()));
         Running { child, stdout, stderr, heard: Default::default() }
     }

@@ -79,6 +79,7 @@ pub(crate) fn program(run: &[&str], directory: PathBuf) -> ListenerProgram {
         pass: Vec::new(),
         stays: true,
         by_length: false,
+        sandbox: None,
     }
 }
 

@@ -18,7 +18,7 @@ pub use document_kind::{DocumentKind, document_kind};
 pub use ear::{NoEar, ProgramEar};
 pub use inline::{InlineListener, ReplyFuture, answering, conversing};
 pub use pace::CarrierWaits;
-pub use process::{ADAPTER_WORD, InheritedVariables, StartCheck, try_start};
+pub use process::{ADAPTER_WORD, InheritedVariables, StartCheck, sandbox_level, try_start};
 pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ use mailbox::{Mailbox, Refused};
 use post::Post;
 use process::Workplace;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, Reach};
+use systole_core::types::composition::{Composition, Listener, Reach};
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, LeaseToken, StepObserver};
 
@@ -66,6 +66,30 @@ pub enum NoCarrier {
     /// It must be reached over a broker, and there is none.
     #[error("listener {0} is reached over NATS, and no broker was given")]
     Broker(Name),
+    /// Its program is to run in a sandbox, and this machine has none.
+    #[error("{code}: {listener} is to run in a sandbox, and this machine has none: {why}", code = Code::ConfigNoSandbox.as_str())]
+    Sandbox {
+        /// The listener.
+        listener: Name,
+        /// Why there is none, in words.
+        why: String,
+    },
+}
+
+/// Checks that this machine has the sandboxes that programs of the composition are to run in.
+///
+/// # Errors
+/// The first listener that cannot have its sandbox.
+pub fn check_sandboxes(composition: &Composition) -> Result<(), NoCarrier> {
+    let sandboxed = |listener: &&Listener| {
+        listener.reach.traits().program.is_some_and(|program| program.sandbox.is_some())
+    };
+    match composition.listeners.values().find(sandboxed) {
+        Some(listener) => sandbox_level()
+            .map(drop)
+            .map_err(|why| NoCarrier::Sandbox { listener: listener.name.clone(), why }),
+        None => Ok(()),
+    }
 }
 
 /// The carriers of one organism, one for each of its listeners.
@@ -85,6 +109,9 @@ impl Carriers {
     ) -> Result<Carriers, NoCarrier> {
         let CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } =
             equipment;
+        if !is_still {
+            check_sandboxes(composition)?;
+        }
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();

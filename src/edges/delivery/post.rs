@@ -85,7 +85,12 @@ impl Post {
 
     /// The listener is ready.
     pub(super) async fn joined(&self) {
-        self.report(CarrierReport::Joined { listener: self.listener.clone() }).await;
+        self.joined_in(None).await;
+    }
+
+    /// The listener is ready, and its program has a sandbox of this level.
+    pub(super) async fn joined_in(&self, sandbox: Option<&'static str>) {
+        self.report(CarrierReport::Joined { listener: self.listener.clone(), sandbox }).await;
     }
 
     /// The listener's program ended.

@@ -47,7 +47,9 @@ pub fn decide(state: &PumpState, event: Event) -> Decision {
 
 fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
     match notice {
-        PumpNotice::Joined(listener) => tell_sys(d, core_payload::listener_joined(&listener)),
+        PumpNotice::Joined { listener, sandbox } => {
+            tell_sys(d, core_payload::listener_joined(&listener, sandbox));
+        }
         PumpNotice::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
         PumpNotice::Knocked { source, count } => knocked(d, source, count),
         PumpNotice::Broker { code, words } => {

@@ -109,7 +109,12 @@ pub enum EventKind {
 #[derive(Debug)]
 pub enum PumpNotice {
     /// A listener's program is ready.
-    Joined(Name),
+    Joined {
+        /// The listener.
+        listener: Name,
+        /// The level of its program's sandbox. `None` if it has none.
+        sandbox: Option<&'static str>,
+    },
     /// A listener's program ended, or does not start.
     Left {
         /// The listener.

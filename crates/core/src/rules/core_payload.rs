@@ -53,9 +53,11 @@ pub fn shutdown(mode: &str) -> Body {
     written("shutdown", |shutdown| shutdown.attr("mode", mode).empty())
 }
 
-/// `<listener-joined>`: a listener is ready.
-pub fn listener_joined(name: &Name) -> Body {
-    written("listener-joined", |joined| joined.attr("name", name.as_str()).empty())
+/// `<listener-joined>`: a listener is ready, with the level of its program's sandbox.
+pub fn listener_joined(name: &Name, sandbox: Option<&str>) -> Body {
+    written("listener-joined", |joined| {
+        joined.attr("name", name.as_str()).attr_if("sandbox", sandbox).empty();
+    })
 }
 
 /// `<listener-left>`: a listener's program ended or does not start.
@@ -420,6 +422,12 @@ pub fn listener_told_of(body: &[u8]) -> Option<(String, Option<String>)> {
     }
     let [name] = attributes(body, "listener-joined", ["name"])?;
     Some((name?, None))
+}
+
+/// The level of the sandbox in a `<listener-joined>`. `None` if the program has none, and in older logs.
+pub fn sandbox_level(body: &[u8]) -> Option<String> {
+    let [level] = attributes(body, "listener-joined", ["sandbox"])?;
+    level
 }
 
 /// Reads an `<attempt>`.

@@ -204,6 +204,10 @@ codes! {
         try "`price:` of the model; 0 if it costs nothing";
     ConfigSkippedGoal "config.skipped-goal" false "a condition of a workflow compares the output of a goal that may be skipped; then the condition does not hold"
         try "the same `when` at the step that has the condition, if that is not meant";
+    ConfigSandbox "config.sandbox" false "a folder of a sandbox is not there, or contains what must stay outside of it"
+        try "a folder of its own, without the log, the organism's file, schemas and programs of listeners";
+    ConfigNoSandbox "config.no-sandbox" false "a program is to run in a sandbox, and this machine has none"
+        try "a kernel with Landlock (Linux 5.13 or newer), or `sandbox: none`; systole doctor tries what is there";
 }
 
 /// An example message for each code: the text below `== CODE ==`, up to the next such line.

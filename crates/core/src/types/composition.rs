@@ -248,6 +248,42 @@ pub struct ListenerProgram {
     pub stays: bool,
     /// Whether documents are framed by lines or by their length.
     pub by_length: bool,
+    /// The sandbox that it runs in. `None` if it runs without one.
+    pub sandbox: Option<ProgramSandbox>,
+}
+
+/// What a program in a sandbox may do. It has no network.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramSandbox {
+    /// Files and folders that it may read, in addition to the system's and its own program.
+    pub read: Vec<PathBuf>,
+    /// Folders in which it may also write.
+    pub write: Vec<PathBuf>,
+    /// Files that no folder above may contain.
+    pub keep_out: Vec<PathBuf>,
+    /// Files that no folder in `write` may contain.
+    pub protect: Vec<PathBuf>,
+    /// Most processes at the same time.
+    pub processes: u32,
+    /// Most memory of each process, in bytes.
+    pub memory_bytes: u64,
+    /// Size of the largest file that it may write, in bytes.
+    pub output_bytes: u64,
+}
+
+impl Default for ProgramSandbox {
+    /// No folders, 64 processes, 2 GiB of memory and files of at most 1 GiB.
+    fn default() -> ProgramSandbox {
+        ProgramSandbox {
+            read: Vec::new(),
+            write: Vec::new(),
+            keep_out: Vec::new(),
+            protect: Vec::new(),
+            processes: 64,
+            memory_bytes: 2 << 30,
+            output_bytes: 1 << 30,
+        }
+    }
 }
 
 impl ListenerProgram {

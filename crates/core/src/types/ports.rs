@@ -375,6 +375,8 @@ pub enum CarrierReport {
     Joined {
         /// The listener.
         listener: Name,
+        /// The level of its program's sandbox. `None` if it has none.
+        sandbox: Option<&'static str>,
     },
     /// A listener's program ended or does not start.
     Left {

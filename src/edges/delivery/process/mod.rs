@@ -13,6 +13,7 @@ mod once;
 mod pipe;
 mod program;
 mod root;
+mod sandboxed;
 mod script;
 mod stay;
 mod try_start;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use program::{ADAPTER_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
+pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};
 
 use systole_kit::DocumentLimits;

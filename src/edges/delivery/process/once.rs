@@ -15,6 +15,7 @@ use std::time::Duration;
 use systole_kit::elements::{ElementReader, StreamPiece, StreamRest};
 use systole_kit::namespaces;
 use systole_kit::writer::XmlWriter;
+use systole_sandbox::SandboxLevel;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -24,6 +25,7 @@ use super::frames::framed;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
+use super::sandboxed::level_of;
 use crate::edges::delivery::mailbox::MailboxItem;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use crate::edges::tasks::{self, PanicMessage, TaskKind};
@@ -39,7 +41,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     let short = Arc::new(AtomicBool::new(false));
     let mut missing = program::missing(&place.program, &place.badge, &place.around);
     match &missing {
-        None => post.joined().await,
+        None => post.joined_in(level_of(&place.program)).await,
         Some(words) => post.left(words).await,
     }
     let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
@@ -63,7 +65,7 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
                 let was_missing = missing.is_some();
                 missing = program::missing(&place.program, &place.badge, &place.around);
                 match &missing {
-                    None if was_missing => post.joined().await,
+                    None if was_missing => post.joined_in(level_of(&place.program)).await,
                     Some(words) if !was_missing => post.left(words).await,
                     _ => {}
                 }
@@ -134,7 +136,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
             return Outcome::Gone(Code::ListenerFailed, words);
         }
     };
-    let Started { stdin, stdout, stderr, mut group } =
+    let Started { stdin, stdout, stderr, mut group, sandbox } =
         match program::start(&place.program, &place.badge, &place.around) {
             Ok(started) => started,
             Err(Unstarted::Never(words)) => return Outcome::Gone(Code::ListenerDown, words),
@@ -146,7 +148,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
             }
         };
     if short.swap(false, Ordering::Relaxed) {
-        post.joined().await;
+        post.joined_in(sandbox.map(SandboxLevel::as_str)).await;
     }
     let words = LastWords::heard_by(post.ear.clone());
     let (over, is_over) = watch::channel(false);

@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap, ProcessGroup};
 use rustix::process::Signal;
+use systole_sandbox::{PrivateFolder, SandboxLevel};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use tokio::time::Instant;
 
+use super::sandboxed::{self, NoSandbox, SandboxedCommand};
 use super::script;
 use crate::edges::delivery::pace::CarrierWaits;
 use crate::edges::{descriptors, system};
@@ -41,6 +43,8 @@ pub(super) struct Started {
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
     pub(super) group: Group,
+    /// The level of its sandbox.
+    pub(super) sandbox: Option<SandboxLevel>,
 }
 
 /// Why a program was not started, in words that name what was tried.
@@ -59,10 +63,23 @@ pub(super) fn start(
 ) -> Result<Started, Unstarted> {
     let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
     let environment = environment(program, badge, around);
-    let mut command = CommandWrap::with_new(&path, |command| {
-        command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    });
+    let (mut command, sandbox, private) = match &program.sandbox {
+        None => {
+            let mut command = std::process::Command::new(path);
+            command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
+            (command, None, None)
+        }
+        Some(sandbox) => match sandboxed::command(program, (&path, &arguments), sandbox, &environment) {
+            Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private),
+            Err(NoSandbox::Because(words)) => return Err(Unstarted::Never(words)),
+            Err(NoSandbox::NoProgram) => {
+                let missing = std::io::ErrorKind::NotFound.into();
+                return Err(Unstarted::Never(cannot_start(program, &environment, &missing)));
+            }
+        },
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = CommandWrap::from(tokio::process::Command::from(command));
     command.wrap(ProcessGroup::leader());
     let mut child = command.spawn().map_err(|error| {
         if descriptors::are_short(&error) {
@@ -78,9 +95,9 @@ pub(super) fn start(
     // It has not received a document yet, so it has hardly begun.
     descriptors::give_back(child.id());
     let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-    let group = Group { child, began: Instant::now(), over: false, signalled: false };
+    let group = Group { child, began: Instant::now(), over: false, signalled: false, _private: private };
     match pipes {
-        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group }),
+        (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { stdin, stdout, stderr, group, sandbox }),
         // This should not happen, since all three were requested; the group ends with its drop.
         _ => Err(Unstarted::Never("the system gave no pipes".to_owned())),
     }
@@ -124,7 +141,7 @@ pub(super) fn missing(
     let mut refusal = rustix::io::Errno::NOENT;
     for path in &tries {
         match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
-            Ok(()) => return script::missing(program),
+            Ok(()) => return script::missing(program).or_else(|| sandboxed::missing(program)),
             // A file that is there but may not be run is a better reason than one that is missing
             // elsewhere.
             Err(rustix::io::Errno::NOENT) => {}
@@ -178,6 +195,8 @@ pub(super) struct Group {
     began: Instant,
     over: bool,
     signalled: bool,
+    /// The folder of a sandboxed program, which goes with the group.
+    _private: Option<PrivateFolder>,
 }
 
 impl Group {

@@ -48,6 +48,7 @@ mod tests {
             pass: Vec::new(),
             stays: true,
             by_length: false,
+            sandbox: None,
         })
     }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_kit::told;
+use systole_sandbox::SandboxLevel;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::{oneshot, watch};
@@ -125,17 +126,18 @@ enum Cause {
 }
 
 async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) -> End {
-    let Started { stdin, stdout, stderr, mut group } = started;
+    let Started { stdin, stdout, stderr, mut group, sandbox } = started;
+    let level = sandbox.map(SandboxLevel::as_str);
     let words = LastWords::heard_by(post.ear.clone());
     let answered = Answered::default();
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let mut joined = !was_down;
     if joined {
-        post.joined().await;
+        post.joined_in(level).await;
     }
     let watching = async {
-        let cause = cause(stdin, &mut group, post, place, &answered, breaking, &mut joined).await;
+        let cause = cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, level)).await;
         let fate = finish(cause, &mut group, post).await;
         over.send_replace(true);
         fate
@@ -168,7 +170,7 @@ async fn cause(
     place: &Workplace,
     answered: &Answered,
     mut breaking: oneshot::Receiver<Result<(), String>>,
-    joined: &mut bool,
+    (joined, level): (&mut bool, Option<&'static str>),
 ) -> Cause {
     let mut bringing = pin!(bring(stdin, post, place));
     let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
@@ -191,7 +193,7 @@ async fn cause(
         };
         if proven {
             *joined = true;
-            post.joined().await;
+            post.joined_in(level).await;
         }
     }
 }

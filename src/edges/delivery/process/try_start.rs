@@ -52,7 +52,8 @@ pub async fn try_start(
         return Ok(StartCheck::Found);
     }
     let pace = CarrierWaits::default();
-    let Started { stdin, stdout, stderr, mut group } = started(program::start(program, &badge, around))?;
+    let Started { stdin, stdout, stderr, mut group, sandbox: _ } =
+        started(program::start(program, &badge, around))?;
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {

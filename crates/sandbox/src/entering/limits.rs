@@ -1,0 +1,25 @@
+//! The limits of the processes in a sandbox: memory, files and their size, no core dumps.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::cannot;
+use crate::policy::SandboxPolicy;
+
+/// Files that a process may have open at once.
+const OPEN: u64 = 1024;
+
+/// Sets the limits for this process and all that it starts.
+pub(super) fn set(policy: &SandboxPolicy) -> Result<(), String> {
+    // Not the address space: Node and Java reserve far more than they use.
+    one(Resource::Data, policy.memory_bytes)?;
+    one(Resource::Fsize, policy.output_bytes)?;
+    one(Resource::Nofile, OPEN)?;
+    one(Resource::Core, 0)
+}
+
+fn one(resource: Resource, most: u64) -> Result<(), String> {
+    // A limit that is already lower stays.
+    let most = getrlimit(resource).maximum.map_or(most, |hard| hard.min(most));
+    setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+        .map_err(|error| cannot("limit what the program may use", error))
+}

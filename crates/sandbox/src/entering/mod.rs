@@ -1,0 +1,81 @@
+//! The helper: the program `systole`, started with `WORD`, that restricts itself and then is or starts the program.
+//!
+//! Two processes. The one outside stays, waits and mirrors how the program ended; the one inside restricts itself for
+//! good. Neither has a thread, and neither starts the program if a restriction fails: the reason goes to stderr, and
+//! the exit is `REFUSED`.
+
+mod attempts;
+mod capabilities;
+mod counting;
+mod inside;
+mod limits;
+mod outside;
+mod places;
+mod root;
+mod rules;
+mod status;
+mod syscalls;
+
+use std::ffi::OsString;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::{Deserialize, Serialize};
+
+use crate::policy::{SandboxLevel, SandboxPolicy};
+pub(crate) use attempts::{Attempted, TRY, TrialOrder};
+pub(crate) use rules::landlock_abi;
+
+/// The argument that makes the program the helper. No help page lists it, because people do not need it.
+pub const WORD: &str = "-sandbox-exec";
+
+/// The exit of a helper that could not enter the sandbox.
+const REFUSED: u8 = 125;
+
+/// What the helper is to do.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EntryOrder {
+    pub(crate) level: SandboxLevel,
+    pub(crate) policy: SandboxPolicy,
+    /// The executable, as it was found.
+    pub(crate) executable: PathBuf,
+    /// The program's working directory.
+    pub(crate) folder: PathBuf,
+    /// Where its HOME and its temporary files are.
+    pub(crate) private: PathBuf,
+}
+
+/// Runs the helper. The arguments are those after `WORD`. Must be called before the process has a second thread.
+pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut text = || arguments.next().and_then(|argument| argument.into_string().ok());
+    let stage = text();
+    let ended = match (stage.as_deref(), text()) {
+        (Some("outside"), Some(order)) => {
+            read(&order).and_then(|parsed| outside::run(&parsed, &order, arguments.collect()))
+        }
+        (Some("inside"), Some(order)) => {
+            let pipe = text();
+            read(&order).and_then(|order| inside::run(&order, pipe.as_deref(), arguments.collect()))
+        }
+        (Some(TRY), Some(order)) => attempts::run(&order),
+        _ => Err("it was started without an order".to_owned()),
+    };
+    ended.unwrap_or_else(|why| {
+        // If no one reads, no one waits for this program.
+        let _nobody = writeln!(std::io::stderr(), "sandbox: not started: {why}");
+        ExitCode::from(REFUSED)
+    })
+}
+
+fn read(order: &str) -> Result<EntryOrder, String> {
+    serde_json::from_str(order).map_err(|error| format!("its order cannot be read: {error}"))
+}
+
+/// The operating system's error, with what was tried.
+fn cannot(what: &str, error: impl Into<std::io::Error>) -> String {
+    let error: std::io::Error = error.into();
+    let words = error.to_string();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    format!("cannot {what}: {words}")
+}

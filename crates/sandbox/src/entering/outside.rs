@@ -1,0 +1,183 @@
+//! The outer process: makes the namespaces, starts the inner process, waits for it, and ends as the program ended.
+//!
+//! It stays outside of the restrictions and runs nothing of the program. The signals that end a process group reach
+//! the program by themselves; this process must outlive the program to report its end, so it blocks them. It ends
+//! the sandbox when the process that started it is gone.
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use nix::sched::CloneFlags;
+use nix::sys::signal::{SigSet, Signal};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
+
+use super::status::{self, InnerReport};
+use super::{EntryOrder, WORD, cannot, counting};
+use crate::policy::SandboxLevel;
+
+/// Signals that are for the program.
+const FOR_THE_PROGRAM: [Signal; 7] = [
+    Signal::SIGTERM,
+    Signal::SIGINT,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGALRM,
+];
+
+/// How many looks a program has to end by itself when the process that started it is gone: five seconds.
+const LOOKS_AFTER: u32 = 250;
+
+/// Runs the outer process to the end of the program.
+pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<ExitCode, String> {
+    close_what_was_inherited()?;
+    let signals: SigSet = FOR_THE_PROGRAM.into_iter().collect();
+    signals.thread_block().map_err(|error| cannot("block signals", error))?;
+    if process::getpgrp() != process::getpid() {
+        process::setpgid(None, None).map_err(|error| cannot("make a process group", error))?;
+    }
+    let starter = process::getppid()
+        .and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok())
+        .ok_or_else(|| "the process that started it is gone".to_owned())?;
+    match order.level {
+        SandboxLevel::Full => enter_namespaces()?,
+        SandboxLevel::Landlock => process::set_child_subreaper(Some(process::getpid()))
+            .map_err(|error| cannot("adopt processes", error))?,
+    }
+    let (pipe, theirs) = status::pipe()?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg(WORD).arg("inside").arg(text).arg(status::number(&theirs)).args(run);
+    let inner = command.spawn().map_err(|error| cannot("start the inner process", error))?;
+    drop(theirs);
+    let pid = i32::try_from(inner.id()).ok().and_then(Pid::from_raw);
+    let pid = pid.ok_or_else(|| "the inner process has no number".to_owned())?;
+    let ended = wait(order, pid, &starter)?;
+    mirror(ended, status::reported(pipe), order)
+}
+
+/// Namespaces of its own for the inner process, in which this user is the same.
+fn enter_namespaces() -> Result<(), String> {
+    let (user, group) = (process::geteuid().as_raw(), process::getegid().as_raw());
+    let all = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWNET
+        | CloneFlags::CLONE_NEWIPC
+        | CloneFlags::CLONE_NEWUTS;
+    nix::sched::unshare(all).map_err(|error| cannot("make namespaces", error))?;
+    let maps = [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("{user} {user} 1")),
+        ("gid_map", format!("{group} {group} 1")),
+    ];
+    for (file, text) in maps {
+        fs::write(format!("/proc/self/{file}"), text)
+            .map_err(|error| cannot(&format!("write /proc/self/{file}"), error))?;
+    }
+    Ok(())
+}
+
+/// Closes what the starter of our starter left open: a program inherits three files and no others.
+fn close_what_was_inherited() -> Result<(), String> {
+    let all = fs::read_dir("/proc/self/fd").map_err(|error| cannot("list the open files", error))?;
+    let numbers: Vec<i32> =
+        all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        // The list itself is closed already.
+        let _closed = nix::unistd::close(number);
+    }
+    Ok(())
+}
+
+/// Waits for the inner process, and ends it if there are too many processes or no one waits for it any more.
+fn wait(order: &EntryOrder, inner: Pid, starter: &OwnedFd) -> Result<ExitStatus, String> {
+    let handle =
+        pidfd_open(inner, PidfdFlags::empty()).map_err(|error| cannot("watch the inner process", error))?;
+    let most = usize::try_from(order.policy.processes).unwrap_or(usize::MAX);
+    let counts = order.level == SandboxLevel::Landlock;
+    let mut left = LOOKS_AFTER;
+    loop {
+        if let Some(status) = reap(inner) {
+            return Ok(status);
+        }
+        if counts && counting::descendants(most.saturating_add(1)) > most {
+            end_all(&crowded(order));
+        }
+        let is_alone = left < LOOKS_AFTER || is_over(starter);
+        if is_alone {
+            left = left.saturating_sub(1);
+            if left == 0 {
+                end_all("the process that started it is gone");
+            }
+        }
+        let pause = (counts || is_alone).then_some(&counting::PAUSE);
+        let mut watched = vec![PollFd::new(&handle, PollFlags::IN), PollFd::new(starter, PollFlags::IN)];
+        if is_alone {
+            // Its end is known, and would end every wait at once.
+            watched.truncate(1);
+        }
+        match poll(&mut watched, pause) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(cannot("wait", error)),
+        }
+    }
+}
+
+fn is_over(process: &OwnedFd) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ended| ended > 0)
+}
+
+/// Takes the ends of all processes that have ended, those of adopted ones too. Returns that of the inner process.
+fn reap(inner: Pid) -> Option<ExitStatus> {
+    let mut found = None;
+    while let Ok(Some((pid, status))) = process::wait(WaitOptions::NOHANG) {
+        if pid == inner {
+            found = Some(ExitStatus::from_raw(status.as_raw()));
+        }
+    }
+    found
+}
+
+/// Ends the process group, this process included. No process in it can leave it or escape this signal.
+fn end_all(why: &str) -> ! {
+    say(why);
+    let _sent = process::kill_current_process_group(process::Signal::KILL);
+    std::process::abort()
+}
+
+fn say(why: &str) {
+    use std::io::Write as _;
+    let _nobody = writeln!(std::io::stderr(), "sandbox: {why}");
+}
+
+fn crowded(order: &EntryOrder) -> String {
+    format!("more than {} processes at once; all were ended", order.policy.processes)
+}
+
+/// Ends as the program ended.
+fn mirror(status: ExitStatus, report: Option<InnerReport>, order: &EntryOrder) -> Result<ExitCode, String> {
+    let (code, signal) = match report {
+        Some(InnerReport::Refused(why)) => return Err(why),
+        Some(InnerReport::Crowded) => end_all(&crowded(order)),
+        Some(InnerReport::Exited(code)) => (Some(code), None),
+        Some(InnerReport::Killed(signal)) => (None, Some(signal)),
+        None => (status.code(), status.signal()),
+    };
+    if let Some(signal) = signal.and_then(|signal| Signal::try_from(signal).ok()) {
+        // This process has nothing to dump.
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let _dumps_none = process::setrlimit(process::Resource::Core, none);
+        let _unblocked = SigSet::all().thread_unblock();
+        // The first one may only reach the handler that reports an overflow of the stack, and remove it.
+        for _ in 0..2 {
+            let _ended = nix::sys::signal::raise(signal);
+        }
+    }
+    Ok(ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
+}

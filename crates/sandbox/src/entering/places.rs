@@ -1,0 +1,90 @@
+//! The files and folders of a sandbox, opened once, with their real paths.
+//!
+//! Everything later works on the open files: a symlink that changes after the check changes nothing. Nothing here
+//! reads or writes a file.
+
+use std::fs;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, open};
+
+use super::{EntryOrder, cannot};
+use crate::policy::{CONFIGURATION, SYSTEM};
+
+/// One file or folder.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// Its path as it was named, absolute.
+    pub(super) path: PathBuf,
+    /// Its path without symlinks.
+    pub(super) real: PathBuf,
+    pub(super) file: OwnedFd,
+    pub(super) is_folder: bool,
+    pub(super) is_writable: bool,
+}
+
+/// All places of an order, sorted by their real path: a folder comes before what is in it.
+pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
+    let mut places = Vec::new();
+    for path in SYSTEM.iter().chain(&CONFIGURATION).map(Path::new) {
+        // Each system has some of them.
+        if path.exists() {
+            places.push(opened(path.to_owned(), false)?);
+        }
+    }
+    let policy = &order.policy;
+    let named = policy.read.iter().map(|path| (path, false));
+    for (path, is_writable) in named.chain(policy.write.iter().map(|path| (path, true))) {
+        places.push(opened(order.folder.join(path), is_writable)?);
+    }
+    for keep in &policy.keep_out {
+        let keep = resolved(&order.folder.join(keep));
+        if let Some(place) = places.iter().find(|place| covers(place, &keep)) {
+            let (place, keep) = (place.path.display(), keep.display());
+            return Err(format!("{place} contains {keep}, which must stay outside"));
+        }
+    }
+    for keep in &policy.protect {
+        let keep = resolved(&order.folder.join(keep));
+        if let Some(place) = places.iter().find(|place| place.is_writable && covers(place, &keep)) {
+            let (place, keep) = (place.path.display(), keep.display());
+            return Err(format!("{place} contains {keep}, which must not be written"));
+        }
+    }
+    places.sort_by(|one, other| one.real.cmp(&other.real));
+    Ok(places)
+}
+
+/// Whether a path is in a place, or a writable place is in it.
+fn covers(place: &Place, keep: &Path) -> bool {
+    keep.starts_with(&place.real) || (place.is_writable && place.real.starts_with(keep))
+}
+
+fn opened(path: PathBuf, is_writable: bool) -> Result<Place, String> {
+    let shown = path.display().to_string();
+    let file = open(&path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| cannot(&format!("open {shown}"), error))?;
+    let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))
+        .map_err(|error| cannot(&format!("find the path of {shown}"), error))?;
+    let kind = rustix::fs::fstat(&file).map_err(|error| cannot(&format!("look at {shown}"), error))?;
+    let kind = rustix::fs::FileType::from_raw_mode(kind.st_mode);
+    if !kind.is_dir() && !kind.is_file() {
+        return Err(format!("{shown} is neither a file nor a folder"));
+    }
+    if is_writable && !kind.is_dir() {
+        return Err(format!("{shown} is not a folder"));
+    }
+    Ok(Place { path, real, file, is_folder: kind.is_dir(), is_writable })
+}
+
+/// The path without symlinks, also of a file that does not exist yet.
+fn resolved(path: &Path) -> PathBuf {
+    if let Ok(whole) = path.canonicalize() {
+        return whole;
+    }
+    match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
+    }
+}

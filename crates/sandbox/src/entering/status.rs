@@ -1,0 +1,72 @@
+//! The pipe on which the inner process reports to the outer one: that the sandbox was refused, or how the program in it
+//! ended.
+//!
+//! The inner process opens its end again, because only so it gets one that no program inherits. That also fails if
+//! the outer process is gone, and then nothing starts.
+
+use std::fs::File;
+use std::io::{PipeReader, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+
+use serde::{Deserialize, Serialize};
+
+use super::cannot;
+
+/// Most bytes of a report.
+const MOST: u64 = 8 << 10;
+
+/// What the inner process reports.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) enum InnerReport {
+    /// Nothing was started, for this reason.
+    Refused(String),
+    /// The program exited.
+    Exited(i32),
+    /// A signal ended the program.
+    Killed(i32),
+    /// There were more processes than allowed, and all were ended.
+    Crowded,
+}
+
+/// The two ends: the outer one, and the one that the inner process inherits.
+pub(super) fn pipe() -> Result<(PipeReader, OwnedFd), String> {
+    let (reader, writer) = std::io::pipe().map_err(|error| cannot("make a pipe", error))?;
+    let writer = OwnedFd::from(writer);
+    rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty())
+        .map_err(|error| cannot("hand on a pipe", error))?;
+    Ok((reader, writer))
+}
+
+/// The number of an open file, for the inner process.
+pub(super) fn number(writer: &OwnedFd) -> String {
+    writer.as_raw_fd().to_string()
+}
+
+/// Takes over the inner end.
+pub(super) fn taken_over(number: Option<&str>) -> Result<File, String> {
+    let number: i32 =
+        number.and_then(|text| text.parse().ok()).ok_or_else(|| "its pipe is missing".to_owned())?;
+    let file = File::options()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(format!("/proc/self/fd/{number}"))
+        .map_err(|error| cannot("report to the process that waits", error))?;
+    nix::unistd::close(number).map_err(|error| cannot("close a pipe", error))?;
+    Ok(file)
+}
+
+/// Reports. A report fits into the pipe, so this never waits.
+pub(super) fn report(mut pipe: &File, said: &InnerReport) {
+    if let Ok(text) = serde_json::to_vec(said) {
+        // Without a reader no one waits for the report.
+        let _nobody = pipe.write_all(&text);
+    }
+}
+
+/// What was reported, after the inner process has ended.
+pub(super) fn reported(pipe: PipeReader) -> Option<InnerReport> {
+    let mut text = Vec::new();
+    pipe.take(MOST).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}

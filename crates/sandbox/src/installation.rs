@@ -1,0 +1,102 @@
+//! Which files a program needs to run: its executable, the libraries beside it, and the files that its command line
+//! names.
+//!
+//! It only looks. In: a command line, the folder it runs in, and the `PATH` it is looked up in. Out: paths.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Where a program is, and what it needs beside it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstalledProgram {
+    /// The executable, as it was found: not resolved.
+    pub executable: PathBuf,
+    /// Files and folders that it must be able to read, the executable included.
+    pub read: Vec<PathBuf>,
+}
+
+/// Finds a program. `None` if there is none that this user may run.
+pub fn installed(run: &[String], folder: &Path, search: &OsStr) -> Option<InstalledProgram> {
+    let (name, arguments) = run.split_first()?;
+    let may_run =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    let executable = if name.contains('/') {
+        Some(folder.join(name)).filter(may_run)
+    } else {
+        std::env::split_paths(search).map(|place| folder.join(place).join(name)).find(may_run)
+    }?;
+    let mut read = vec![executable.clone()];
+    // A program that is reached by a link has its libraries at the link (a virtual environment) or at its target.
+    let resolved = executable.canonicalize().ok();
+    for one in std::iter::once(&executable).chain(&resolved) {
+        read.extend(beside(one));
+    }
+    read.extend(resolved);
+    let named = arguments.iter().map(|argument| folder.join(argument)).filter(|path| path.is_file());
+    read.extend(named.flat_map(|path| packages(&path).into_iter().chain([path])));
+    Some(InstalledProgram { executable, read })
+}
+
+/// What belongs to an executable in a folder `bin`: the folders beside it, but not the whole prefix, which may be a
+/// person's home.
+fn beside(executable: &Path) -> Vec<PathBuf> {
+    let Some(bin) = executable.parent().filter(|folder| folder.file_name() == Some(OsStr::new("bin"))) else {
+        return Vec::new();
+    };
+    let Some(prefix) = bin.parent() else { return Vec::new() };
+    let names = ["bin", "lib", "lib64", "libexec", "pyvenv.cfg"];
+    names.iter().map(|name| prefix.join(name)).filter(|path| path.exists()).collect()
+}
+
+/// The packages that a script of an npm package may load: those installed with it, and the file that names them.
+fn packages(script: &Path) -> Vec<PathBuf> {
+    let is_packages = |folder: &&Path| folder.file_name() == Some(OsStr::new("node_modules"));
+    let Some(packages) = script.ancestors().filter(is_packages).last() else { return Vec::new() };
+    let manifest = packages.with_file_name("package.json");
+    let manifest = Some(manifest).filter(|path| path.is_file());
+    [packages.to_owned()].into_iter().chain(manifest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_of_a_package_comes_with_the_packages_installed_with_it() {
+        let place = tempfile::tempdir().unwrap();
+        let of = |path: &str| place.path().join(path);
+        std::fs::create_dir_all(of("node_modules/a/node_modules/b/dist")).unwrap();
+        for file in ["node_modules/a/node_modules/b/dist/index.js", "package.json", "plain.js"] {
+            std::fs::write(of(file), "").unwrap();
+        }
+        let run = ["sh", "node_modules/a/node_modules/b/dist/index.js"].map(str::to_owned);
+        let found = installed(&run, place.path(), OsStr::new("/bin")).unwrap();
+        assert!(
+            found.read.contains(&of("node_modules")) && found.read.contains(&of("package.json")),
+            "{found:?}"
+        );
+        let found =
+            installed(&["sh", "plain.js"].map(str::to_owned), place.path(), OsStr::new("/bin")).unwrap();
+        assert!(!found.read.contains(&of("package.json")), "{found:?}");
+    }
+
+    #[test]
+    fn a_program_comes_with_its_libraries_and_the_files_it_is_given() {
+        let place = tempfile::tempdir().unwrap();
+        let of = |path: &str| place.path().join(path);
+        for folder in ["tool/bin", "tool/lib", "tool/share"] {
+            std::fs::create_dir_all(of(folder)).unwrap();
+        }
+        std::fs::copy("/bin/sh", of("tool/bin/run")).unwrap();
+        std::fs::write(of("x.sh"), "").unwrap();
+        let run = ["tool/bin/run".to_owned(), "x.sh".to_owned(), "-v".to_owned(), "tool".to_owned()];
+        let found = installed(&run, place.path(), OsStr::new("")).unwrap();
+        assert_eq!(found.executable, of("tool/bin/run"));
+        let has = |path: &str| found.read.contains(&of(path));
+        assert!(has("tool/bin/run") && has("tool/lib") && has("x.sh"), "{found:?}");
+        assert!(!has("tool/share") && !has("tool"), "{found:?}");
+        let sh = installed(&["sh".to_owned()], place.path(), OsStr::new("/nowhere:/bin")).unwrap();
+        assert_eq!(sh.executable, Path::new("/bin/sh"));
+        assert_eq!(installed(&["x.sh".to_owned()], place.path(), OsStr::new("/bin")), None);
+    }
+}

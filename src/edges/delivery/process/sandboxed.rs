@@ -1,0 +1,103 @@
+//! Programs that run in a sandbox: the level that this machine has, and the command that starts the helper.
+//!
+//! It never starts a program with less than the file asks for. In: a `ListenerProgram` with a sandbox. Out: a command,
+//! or why there is none.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use systole_sandbox::{
+    PrivateFolder, SandboxLevel, SandboxPolicy, SandboxProbe, SandboxStart, SandboxStartFault, installed,
+    private_folder, probe,
+};
+
+use crate::edges::system;
+use systole_core::types::composition::{ListenerProgram, ProgramSandbox};
+
+/// A command that starts a program in its sandbox.
+pub(super) struct SandboxedCommand {
+    pub(super) command: std::process::Command,
+    pub(super) level: SandboxLevel,
+    /// The program's own folder, if it has one on disk. It must live as long as the program.
+    pub(super) private: Option<PrivateFolder>,
+}
+
+/// Why there is no such command.
+pub(super) enum NoSandbox {
+    /// The program is not there: the usual words apply.
+    NoProgram,
+    /// In these words.
+    Because(String),
+}
+
+/// The level of this machine's sandboxes, or why there is none. The best level is tried once; a worse one is tried again
+/// at each start, because the reason may have been a passing shortage.
+///
+/// # Errors
+/// Why there is none, in words.
+pub fn sandbox_level() -> Result<SandboxLevel, String> {
+    static BEST: Mutex<bool> = Mutex::new(false);
+    let mut is_best = BEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if *is_best {
+        return Ok(SandboxLevel::Full);
+    }
+    let helper =
+        system::own_program().ok_or_else(|| "the program systole is not beside this one".to_owned())?;
+    let found: SandboxProbe = probe(&helper);
+    *is_best = found.level() == Some(SandboxLevel::Full);
+    found.level().ok_or_else(|| found.why_not().unwrap_or("this kernel has no Landlock").to_owned())
+}
+
+/// The level at which a program starts. `None` if it has no sandbox, or there is none.
+pub(super) fn level_of(program: &ListenerProgram) -> Option<&'static str> {
+    program.sandbox.as_ref().and_then(|_| sandbox_level().ok()).map(SandboxLevel::as_str)
+}
+
+/// Why a sandboxed program cannot be started on this machine. `None` if it can, or has no sandbox.
+pub(super) fn missing(program: &ListenerProgram) -> Option<String> {
+    program.sandbox.as_ref().and_then(|_| sandbox_level().err()).map(|why| in_words(&why))
+}
+
+fn in_words(why: &str) -> String {
+    format!("there is no sandbox on this machine: {why}; `sandbox: none` starts the program without one")
+}
+
+/// The command of a program with this path, these arguments, this sandbox and this environment.
+pub(super) fn command(
+    program: &ListenerProgram,
+    (path, arguments): (&Path, &[&str]),
+    sandbox: &ProgramSandbox,
+    environment: &BTreeMap<OsString, OsString>,
+) -> Result<SandboxedCommand, NoSandbox> {
+    let because = |why: String| NoSandbox::Because(in_words(&why));
+    let level = sandbox_level().map_err(because)?;
+    let helper = system::own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
+    let private = private_folder(level).map_err(|error| because(system::told(&error)))?;
+    let mut read = sandbox.read.clone();
+    if !program.adapter.is_empty() {
+        // This program starts another one in the sandbox.
+        let search = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+        let found = installed(&program.run, &program.directory, search).ok_or(NoSandbox::NoProgram)?;
+        read.extend(found.read);
+    }
+    let policy = SandboxPolicy {
+        read,
+        write: sandbox.write.clone(),
+        keep_out: sandbox.keep_out.clone(),
+        protect: sandbox.protect.clone(),
+        processes: sandbox.processes,
+        memory_bytes: sandbox.memory_bytes,
+        output_bytes: sandbox.output_bytes,
+    };
+    let path = path.to_str().ok_or_else(|| because("the path of the program is not UTF-8".to_owned()))?;
+    let run: Vec<String> = [path].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
+    let start =
+        SandboxStart { helper: &helper, level, policy: &policy, run: &run, folder: &program.directory };
+    match start.command(environment, private.as_ref()) {
+        Ok(command) => Ok(SandboxedCommand { command, level, private }),
+        Err(SandboxStartFault::NoProgram) => Err(NoSandbox::NoProgram),
+        Err(SandboxStartFault::BadPaths(why)) => Err(NoSandbox::Because(why)),
+    }
+}

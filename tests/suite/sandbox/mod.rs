@@ -1,0 +1,140 @@
+//! Sandboxes of programs: attackers in Python that try every way out, at both levels, with the real helper and the real
+//! kernel; and organisms whose listeners run in one.
+
+mod carrier;
+mod organism;
+mod paths;
+mod processes;
+mod ways;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use systole_sandbox::{SandboxLevel, SandboxPolicy, SandboxStart, private_folder};
+
+use crate::program::{Ran, Running};
+
+const BOTH: [SandboxLevel; 2] = [SandboxLevel::Full, SandboxLevel::Landlock];
+
+/// The real Python: a script that only chooses one could not run in a sandbox.
+fn python() -> String {
+    let found = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output().unwrap();
+    let path = String::from_utf8(found.stdout).unwrap();
+    std::fs::canonicalize(path.trim()).unwrap().display().to_string()
+}
+
+/// A folder outside of sandboxes with something to steal, and one in which a program may write.
+struct Scene {
+    place: tempfile::TempDir,
+    policy: SandboxPolicy,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let place = tempfile::tempdir().unwrap();
+        for folder in ["outside", "writable"] {
+            std::fs::create_dir(place.path().join(folder)).unwrap();
+        }
+        for file in ["planted", "own", "hello.db.run"] {
+            std::fs::write(place.path().join("outside").join(file), "secret").unwrap();
+        }
+        let writable = place.path().join("writable");
+        let policy = SandboxPolicy {
+            write: vec![writable],
+            processes: 16,
+            memory_bytes: 2 << 30,
+            output_bytes: 1 << 20,
+            ..SandboxPolicy::default()
+        };
+        Scene { place, policy }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.place.path().join(name)
+    }
+
+    /// Runs a program in a sandbox to its end.
+    fn run(&self, level: SandboxLevel, run: &[&str]) -> Ran {
+        self.run_in(self.place.path(), level, run)
+    }
+
+    /// The same in another folder.
+    fn run_in(&self, folder: &Path, level: SandboxLevel, run: &[&str]) -> Ran {
+        let run: Vec<String> = run.iter().map(|word| (*word).to_owned()).collect();
+        let private = private_folder(level).unwrap();
+        let start = SandboxStart {
+            helper: Path::new(env!("CARGO_BIN_EXE_systole")),
+            level,
+            policy: &self.policy,
+            run: &run,
+            folder,
+        };
+        let environment: BTreeMap<OsString, OsString> =
+            std::env::vars_os().filter(|(name, _)| name == "PATH").collect();
+        let mut command = start.command(&environment, private.as_ref()).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Running::of(command.spawn().unwrap()).end()
+    }
+
+    /// Tries ways out, in a sandbox or without one, and returns the result of each.
+    fn attack(&self, level: Option<SandboxLevel>, ways: &[&str]) -> BTreeMap<String, String> {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/suite/sandbox/attack.py");
+        let (outside, writable) = (self.path("outside"), self.path("writable"));
+        let (outside, writable) = (outside.display().to_string(), writable.display().to_string());
+        let (python, process) = (python(), std::process::id().to_string());
+        let mut run = vec![python.as_str(), "-u", script, &outside, &process, &writable];
+        run.extend(ways);
+        let ran = match level {
+            Some(level) => self.run(level, &run),
+            None => {
+                let mut command = Command::new(run[0]);
+                command.args(&run[1..]).env("TMPDIR", &writable).current_dir(self.place.path());
+                command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+                Running::of(command.spawn().unwrap()).end()
+            }
+        };
+        let results: BTreeMap<String, String> = ran
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(way, result)| (way.to_owned(), result.to_owned()))
+            .collect();
+        assert_eq!(results.len(), ways.len(), "{level:?}: {ran:?}");
+        results
+    }
+
+    /// Tries ways out that must all be refused.
+    fn refuses(&self, level: SandboxLevel, ways: &[&str]) {
+        let open: Vec<_> = self
+            .attack(Some(level), ways)
+            .into_iter()
+            .filter(|(_, result)| !result.starts_with("refused"))
+            .collect();
+        assert!(open.is_empty(), "level {}: {open:?}", level.as_str());
+    }
+
+    /// Tries what must work.
+    fn allows(&self, level: SandboxLevel, ways: &[&str]) {
+        let refused: Vec<_> =
+            self.attack(Some(level), ways).into_iter().filter(|(_, result)| result != "done").collect();
+        assert!(refused.is_empty(), "level {}: {refused:?}", level.as_str());
+    }
+}
+
+/// The processes whose command line has this text in it.
+fn processes_with(marker: &str) -> usize {
+    let lines = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = lines.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(marker)).count()
+}
+
+/// Waits until no process has this text in its command line.
+async fn none_is_left(marker: &str) {
+    let end = tokio::time::Instant::now() + crate::program::PATIENCE;
+    while processes_with(marker) > 0 {
+        assert!(tokio::time::Instant::now() < end, "a process with {marker} is left");
+        tokio::task::yield_now().await;
+    }
+}

@@ -1,0 +1,89 @@
+//! Folders that a sandbox may not have: `check` refuses them, and the helper again at each start.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use systole_sandbox::SandboxPolicy;
+
+use super::{BOTH, Scene};
+use crate::program::systole;
+
+fn checked(folder: &Path, sandbox: &str) -> String {
+    let file = format!(
+        "organism: {{name: hello}}\nlog: {{path: logs/hello.db}}\nlisteners:\n  one:\n    run: [sh, tools/one.sh]\n    sandbox: {sandbox}\n    accepts: [ask]\n    entry: true\n  two:\n    run: [sh, other/two.sh]\n    schema: xsd/two.xsd\n    accepts: [ask]\n    entry: true\n"
+    );
+    std::fs::write(folder.join("organism.yaml"), file).unwrap();
+    let ran = systole(folder, &["check"]);
+    assert_eq!(ran.code == Some(0), !ran.stdout.contains("error["), "{ran:?}");
+    ran.stdout
+}
+
+#[test]
+fn g2_check_refuses_a_sandbox_that_contains_what_must_stay_outside() {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path();
+    for name in ["logs", "tools/lib", "other", "xsd", "out"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    for name in ["tools/one.sh", "other/two.sh"] {
+        std::fs::write(folder.join(name), "").unwrap();
+    }
+    let schema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:t' elementFormDefault='qualified'><xs:element name='t' type='xs:string'/></xs:schema>";
+    std::fs::write(folder.join("xsd/two.xsd"), schema).unwrap();
+    symlink(folder, folder.join("out/back")).unwrap();
+    symlink(folder.join("logs"), folder.join("linked")).unwrap();
+    let refused = [
+        ("{write: [.]}", "write: `.` contains the log"),
+        ("{read: [.]}", "read: `.` contains the log"),
+        ("{read: [/]}", "read: `/` contains the log"),
+        ("{read: [logs]}", "read: `logs` contains the log"),
+        ("{read: [linked]}", "read: `linked` contains the log"),
+        ("{read: [out/back]}", "read: `out/back` contains the log"),
+        ("{read: [organism.yaml]}", "contains the organism's file"),
+        ("{read: [xsd]}", "contains the schema xsd/two.xsd"),
+        ("{read: [other]}", "contains the program of two"),
+        ("{write: [tools]}", "contains the program of one"),
+        ("{write: [tools/../other]}", "contains the program of two"),
+        ("{read: [absent]}", "`absent` is not there"),
+        ("{write: [tools/one.sh]}", "is not a folder"),
+    ];
+    for (sandbox, words) in refused {
+        let said = checked(folder, sandbox);
+        assert!(
+            said.contains("error[config.sandbox]: listeners.one.sandbox.") && said.contains(words),
+            "{sandbox}: {said}"
+        );
+    }
+    for sandbox in ["{read: [tools], write: [out, tools/lib]}", "{}", "none"] {
+        let said = checked(folder, sandbox);
+        assert!(!said.contains("error["), "{sandbox}: {said}");
+    }
+}
+
+#[test]
+fn g2_the_helper_refuses_a_folder_that_became_a_link_since() {
+    for level in BOTH {
+        let mut scene = Scene::new();
+        let (write, secret) = (scene.path("writable"), scene.path("outside"));
+        scene.policy = SandboxPolicy {
+            write: vec![write.clone(), write.join("sub")],
+            keep_out: vec![secret.join("hello.db.run"), secret.join("not-there-yet")],
+            protect: vec![scene.path("programs/tool")],
+            ..scene.policy
+        };
+        std::fs::create_dir(write.join("sub")).unwrap();
+        assert_eq!(scene.run(level, &["true"]).code, Some(0));
+        // What a program could leave behind for its next start.
+        for (target, words) in
+            [(secret, "must stay outside"), (scene.path("programs"), "must not be written")]
+        {
+            std::fs::create_dir_all(scene.path("programs")).unwrap();
+            let _none = std::fs::remove_dir(write.join("sub"));
+            let _none = std::fs::remove_file(write.join("sub"));
+            symlink(target, write.join("sub")).unwrap();
+            let ran = scene.run(level, &["echo", "started"]);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(125), ""), "{ran:?}");
+            assert!(ran.stderr.contains("sandbox: not started: ") && ran.stderr.contains(words), "{ran:?}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The ways out of a sandbox, each tried by a real program at both levels.
+
+use std::process::{Command, Stdio};
+
+use rustix::process::Signal;
+use systole_sandbox::SandboxLevel;
+
+use super::{BOTH, Scene};
+use crate::program::Running;
+
+/// Ways that are refused at both levels.
+const FILES: [&str; 12] = [
+    "read",
+    "list",
+    "write",
+    "append",
+    "mkdir",
+    "unlink",
+    "rename",
+    "hard-link",
+    "link-out",
+    "race",
+    "truncate",
+    "system",
+];
+const SOCKETS: [&str; 7] = ["tcp", "tcp6", "udp", "raw", "unix", "netlink", "datagram-pair"];
+const PROCESSES: [&str; 8] = [
+    "ptrace",
+    "memory-of-others",
+    "write-others",
+    "file-of-others",
+    "environment-of-others",
+    "kill",
+    "limits-of-others",
+    "guardian",
+];
+const KERNEL: [&str; 17] = [
+    "io-uring",
+    "unshare",
+    "clone",
+    "clone3",
+    "setns",
+    "mount",
+    "chroot",
+    "tty-input",
+    "bpf",
+    "keys",
+    "personality",
+    "handle",
+    "x32",
+    "chmod-setid",
+    "make-setid",
+    "device",
+    "setting",
+];
+/// What is written about a file, and not in it: Landlock does not see it.
+const METADATA: [&str; 5] = ["see", "chmod", "chown", "utime", "xattr"];
+
+#[test]
+fn g2_files_outside_are_refused_at_both_levels() {
+    for level in BOTH {
+        let scene = Scene::new();
+        scene.refuses(level, &FILES);
+        assert_eq!(std::fs::read_to_string(scene.path("outside/planted")).unwrap(), "secret");
+        assert!(scene.path("outside/own").exists() && !scene.path("outside/made").exists());
+    }
+}
+
+#[test]
+fn g2_a_program_does_its_own_work_at_both_levels() {
+    for level in BOTH {
+        let scene = Scene::new();
+        scene.allows(level, &["own-file", "writable", "pair", "child"]);
+        assert_eq!(std::fs::read_to_string(scene.path("writable/made")).unwrap(), "x");
+    }
+}
+
+#[test]
+fn g2_every_socket_but_a_local_pair_is_refused_at_both_levels() {
+    BOTH.into_iter().for_each(|level| Scene::new().refuses(level, &SOCKETS));
+}
+
+#[test]
+fn g2_other_processes_are_out_of_reach_at_both_levels() {
+    BOTH.into_iter().for_each(|level| Scene::new().refuses(level, &PROCESSES));
+}
+
+#[test]
+fn g2_calls_that_could_open_the_sandbox_are_refused_at_both_levels() {
+    for level in BOTH {
+        let scene = Scene::new();
+        scene.refuses(level, &KERNEL);
+        // A pipe has no terminal: only the filter says EPERM.
+        let errors = scene.attack(Some(level), &["tty-input", "io-uring", "clone3", "x32", "unshare"]);
+        let of = |way: &str| errors[way].as_str();
+        assert_eq!(
+            (of("tty-input"), of("x32"), of("unshare")),
+            ("refused EPERM", "refused EPERM", "refused EPERM")
+        );
+        assert_eq!((of("io-uring"), of("clone3")), ("refused ENOSYS", "refused ENOSYS"));
+    }
+}
+
+#[test]
+fn g2_what_is_written_about_a_file_is_refused_at_level_full_and_remains_at_level_landlock() {
+    Scene::new().refuses(SandboxLevel::Full, &METADATA);
+    // If one of these is refused one day, the page of limits and `doctor` are out of date.
+    Scene::new().allows(SandboxLevel::Landlock, &METADATA);
+}
+
+#[test]
+fn g2_memory_and_file_sizes_are_limited_at_both_levels() {
+    for level in BOTH {
+        let results = Scene::new().attack(Some(level), &["memory", "big-file"]);
+        assert_eq!(results["memory"], "refused ENOMEM");
+        assert_eq!(results["big-file"], "refused EFBIG");
+    }
+}
+
+#[test]
+fn g2_without_an_own_namespace_a_program_cannot_leave_its_group_or_share_memory() {
+    Scene::new().refuses(SandboxLevel::Landlock, &["session", "shared-memory"]);
+    Scene::new().allows(SandboxLevel::Full, &["session"]);
+}
+
+#[test]
+fn g2_a_signal_to_all_processes_reaches_none_outside_at_both_levels() {
+    let canary = "trap 'echo hit' URG; trap 'echo asked' USR1; echo ready; while :; do sleep 0.05; done";
+    let mut command = Command::new("sh");
+    command.args(["-c", canary]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut canary = Running::of(command.spawn().unwrap());
+    canary.shows("ready");
+    for level in BOTH {
+        Scene::new().attack(Some(level), &["kill-all"]);
+    }
+    canary.signal(Signal::USR1);
+    canary.shows("asked");
+    // It would have said so: a signal of our own is heard.
+    canary.signal(Signal::URG);
+    canary.shows("hit");
+    canary.signal(Signal::KILL);
+    assert_eq!(canary.end().stdout, "ready\nasked\nhit\n");
+}
+
+/// Without this test the others could pass because the attacker is broken.
+#[test]
+fn the_attacker_gets_out_where_there_is_no_sandbox() {
+    let scene = Scene::new();
+    let ways = [
+        "read",
+        "list",
+        "write",
+        "append",
+        "mkdir",
+        "hard-link",
+        "link-out",
+        "race",
+        "see",
+        "chmod",
+        "utime",
+        "tcp",
+        "udp",
+        "unix",
+        "netlink",
+        "datagram-pair",
+        "environment-of-others",
+        "kill",
+        "personality",
+        "limits-of-others",
+        "clone",
+        "clone3",
+        "handle",
+        "chmod-setid",
+        "make-setid",
+        "session",
+        "shared-memory",
+        "big-file",
+        "rename",
+    ];
+    let results = scene.attack(None, &ways);
+    let refused: Vec<_> = results.iter().filter(|(_, result)| *result != "done").collect();
+    assert!(refused.is_empty(), "{refused:?}");
+}
