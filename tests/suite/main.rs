@@ -78,6 +78,7 @@ mod log_stream;
 mod log_tip;
 mod log_writer;
 mod managed;
+mod mcp;
 mod operating_page;
 mod organism;
 mod organism_tests;

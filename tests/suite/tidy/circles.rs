@@ -7,7 +7,7 @@ use super::rust::line_of;
 use super::{Source, hold, sources};
 
 /// The crates that are read: the folder of the sources, and the name in paths.
-const CRATES: [(&str, &str); 11] = [
+const CRATES: [(&str, &str); 12] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
     ("crates/checker/src/", "systole_checker"),
@@ -15,6 +15,7 @@ const CRATES: [(&str, &str); 11] = [
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),
     ("listeners/kit/src/", "systole_kit"),
+    ("listeners/mcp/src/", "systole_mcp"),
     ("listeners/workflow/src/", "systole_workflow"),
     ("tests/mock-model/src/", "systole_mock_model"),
     ("tests/simulator/src/", "systole_simulator"),

@@ -33,7 +33,7 @@ const CRATES: [CrateRooms; 2] = [
 ];
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 14] = [
+const FOREIGN: [(&str, &[&str]); 15] = [
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
@@ -47,6 +47,8 @@ const FOREIGN: [(&str, &[&str]); 14] = [
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
     ("systole_agent", &["src/config/", "src/runtime/", "src/cli/"]),
+    // A server's tools are made into a listener by the file and the running organism. See docs/decisions/0049.
+    ("systole_mcp", &["src/config/", "src/runtime/", "src/console/mcp", "src/cli/"]),
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
     ("systole_workflow", &["src/config/", "src/runtime/", "src/cli/"]),
     // The core and the loader know a sandbox as data. See docs/decisions/0047.
@@ -70,7 +72,8 @@ const IMPURE: [&str; 10] = [
     "SystemTime",
     "Timestamp::now",
 ];
-const PURE: [&str; 3] = ["crates/wire/src/", "crates/schema/src/", "crates/core/src/"];
+const PURE: [&str; 4] =
+    ["crates/wire/src/", "crates/schema/src/", "crates/core/src/", "listeners/mcp/src/schema/"];
 
 /// The rooms that a source names in its crate or in another, with the byte position of each.
 fn named(code: &str, krate: &str) -> Vec<(usize, String)> {

@@ -6,13 +6,13 @@
 use crate::build::given::{Given, Part, text_as_json};
 use crate::build::{Building, Role, Spot};
 use crate::explain::{describe, wording};
-use crate::form::{EntryMap, EntryValue};
+use crate::form::{EntryMap, EntryValue, Form};
 use crate::shape::{Declaration, JsonNull, Particle, Term};
 use crate::tree::DEPTH;
 use systole_wire::writer::{XmlName, XmlWriter};
 
 /// How many values the branches of all choices of a payload may try, counting long texts by their length.
-pub(crate) const TRIED: usize = 4_000_000;
+pub(crate) const TRIED: usize = 1_000_000;
 
 impl<'m> Building<'m> {
     /// An object with any keys: an entry for each.
@@ -125,6 +125,9 @@ impl<'m> Building<'m> {
         spot: Spot<'_>,
     ) -> bool {
         let Term::Element(declaration) = &branch.term else { return false };
+        if !may_fit(&Form::of(self.schema, declaration), &part.given) {
+            return false;
+        }
         let cost = weight(part);
         if self.tried.saturating_add(cost) > TRIED {
             return false;
@@ -185,6 +188,19 @@ impl<'m> Building<'m> {
         if let Some(start) = self.open(writer, declaration, part, spot) {
             start.empty();
         }
+    }
+}
+
+/// Whether a value is of the kind that a form needs: most branches are told apart by that.
+fn may_fit(form: &Form<'_>, given: &Given) -> bool {
+    let is_single = matches!(given, Given::Truth(_) | Given::Number(_) | Given::Text(_));
+    match form {
+        Form::Value(_) => is_single || matches!(given, Given::List(_)),
+        Form::Text | Form::Markup => matches!(given, Given::Text(_)),
+        Form::Items(..) => matches!(given, Given::List(_)),
+        Form::Record(_) | Form::Map(_) => matches!(given, Given::Record(_)),
+        Form::Null => matches!(given, Given::Null),
+        Form::Choice(_) | Form::Json => true,
     }
 }
 

@@ -15,6 +15,7 @@ mod gate;
 mod golden;
 mod journal;
 mod json;
+mod json_marks;
 mod open_calls;
 mod part;
 mod payload;

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::read::{is_annotation, target};
+use super::keyword::{is_annotation, target};
 
 /// Most parts of one `allOf`, and most references to follow.
 const PARTS: usize = 64;

@@ -63,7 +63,7 @@ impl ShapeReader<'_> {
             if *schema == Value::Bool(false) {
                 continue;
             }
-            let node = self.node(schema, place);
+            let node = self.part(schema, place);
             let default = self.default(&node, schema, is_required);
             read.push(ShapeField {
                 key: key.clone(),
@@ -131,7 +131,7 @@ impl ShapeReader<'_> {
                 self.dropped(place, keyword, "XSD has no such rule");
             }
         }
-        let value = self.node(of, &format!("{place}/additionalProperties"));
+        let value = self.part(of, &format!("{place}/additionalProperties"));
         let names = ("minProperties", "maxProperties");
         match self.counts(fields, names, place) {
             Some((least, most)) => ShapeNode::plain(Shape::Map { value: Box::new(value), least, most }),
@@ -157,7 +157,7 @@ impl ShapeReader<'_> {
         if fields.get("uniqueItems") == Some(&Value::Bool(true)) {
             self.dropped(place, "uniqueItems", "XSD has no such rule");
         }
-        let mut item = self.node(of, &format!("{place}/items"));
+        let mut item = self.part(of, &format!("{place}/items"));
         if item.nullable {
             let about = item.about.take();
             item = ShapeNode {

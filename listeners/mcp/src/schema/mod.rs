@@ -29,6 +29,7 @@ mod canonical;
 mod difference;
 mod fields;
 mod judge;
+mod keyword;
 mod listed;
 mod names;
 mod pattern;

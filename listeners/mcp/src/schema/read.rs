@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::allof;
+use super::keyword::{is_annotation, target};
 use super::names::NameScope;
 use super::remark::{MappingRemark, RemarkKind, ToolSide};
 use super::shape::{NamedShape, Shape, ShapeNode};
@@ -26,6 +27,8 @@ pub(super) struct ShapeReader<'s> {
     pub(super) types: &'s mut Vec<NamedShape>,
     pub(super) type_names: &'s mut NameScope,
     known: Vec<(String, usize)>,
+    /// The types that are being read and have no part in between: a reference to one of them has no meaning.
+    open: Vec<usize>,
     steps: usize,
     depth: usize,
 }
@@ -37,8 +40,8 @@ impl<'s> ShapeReader<'s> {
         types: &'s mut Vec<NamedShape>,
         type_names: &'s mut NameScope,
     ) -> Self {
-        let (remarks, known) = (Vec::new(), Vec::new());
-        Self { root, tool, side, remarks, types, type_names, known, steps: 0, depth: 0 }
+        let (remarks, known, open) = (Vec::new(), Vec::new(), Vec::new());
+        Self { root, tool, side, remarks, types, type_names, known, open, steps: 0, depth: 0 }
     }
 
     fn remark(&mut self, kind: RemarkKind, place: &str, keyword: &str, reason: &str) {
@@ -65,6 +68,14 @@ impl<'s> ShapeReader<'s> {
     pub(super) fn as_json(&mut self, place: &str, keyword: &str, reason: &str) -> ShapeNode {
         self.remark(RemarkKind::JsonText, place, keyword, reason);
         ShapeNode::json()
+    }
+
+    /// The shape of a part of a value.
+    pub(super) fn part(&mut self, schema: &Value, place: &str) -> ShapeNode {
+        let open = std::mem::take(&mut self.open);
+        let node = self.node(schema, place);
+        self.open = open;
+        node
     }
 
     /// The shape of a schema.
@@ -163,7 +174,11 @@ impl<'s> ShapeReader<'s> {
             self.dropped(place, keyword, "it is beside a $ref");
         }
         if let Some((_, at)) = self.known.iter().find(|(known, _)| known == pointer) {
-            return self.named(*at);
+            let at = *at;
+            if self.open.contains(&at) {
+                return self.as_json(place, "$ref", "it refers to itself without a part in between");
+            }
+            return self.named(at);
         }
         let Some(target) = target(self.root, pointer) else {
             return self.as_json(place, "$ref", "it leads nowhere");
@@ -174,10 +189,9 @@ impl<'s> ShapeReader<'s> {
         let name = self.type_names.name(name);
         self.types.push(NamedShape { name, node: None });
         self.known.push((pointer.to_owned(), at));
-        let mut node = self.node(target, pointer.trim_start_matches('#'));
-        if matches!(node.shape, Shape::Named(other) if other == at) {
-            node = self.as_json(place, "$ref", "it only refers to itself");
-        }
+        self.open.push(at);
+        let node = self.node(target, pointer.trim_start_matches('#'));
+        self.open.pop();
         let is_shared = matches!(
             node.shape,
             Shape::Object(_) | Shape::List { .. } | Shape::Map { .. } | Shape::Choice(_)
@@ -207,50 +221,4 @@ impl<'s> ShapeReader<'s> {
 
 fn is_plain(shape: &Shape) -> bool {
     matches!(shape, Shape::Value(_) | Shape::Json | Shape::Null | Shape::Named(_))
-}
-
-/// Keywords that say nothing about which values are valid.
-pub(super) fn is_annotation(keyword: &str) -> bool {
-    let known = [
-        "$schema",
-        "$id",
-        "$comment",
-        "$defs",
-        "definitions",
-        "title",
-        "description",
-        "default",
-        "examples",
-        "deprecated",
-        "readOnly",
-        "writeOnly",
-        "format",
-        "contentEncoding",
-        "contentMediaType",
-        "contentSchema",
-        "$anchor",
-        "$dynamicAnchor",
-        "$vocabulary",
-        "id",
-    ];
-    known.contains(&keyword) || keyword.starts_with("x-")
-}
-
-/// The schema at a pointer such as `#/$defs/name`.
-pub(super) fn target<'s>(root: &'s Value, pointer: &str) -> Option<&'s Value> {
-    let pointer = pointer.strip_prefix('#')?;
-    root.pointer(&percent_decoded(pointer))
-}
-
-/// A fragment without its percent escapes; a broken escape stays as it is.
-fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let code = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(code.unwrap_or(*first));
-        rest = if code.is_some() { after.get(2..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }

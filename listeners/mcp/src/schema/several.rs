@@ -5,8 +5,9 @@
 use serde_json::{Map, Value, json};
 
 use super::allof;
+use super::keyword::{is_annotation, target};
 use super::names::NameScope;
-use super::read::{ShapeReader, is_annotation, target};
+use super::read::ShapeReader;
 use super::shape::{Shape, ShapeNode, SimpleShape};
 use super::trial;
 

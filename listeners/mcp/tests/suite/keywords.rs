@@ -118,6 +118,17 @@ fn g3_a_type_that_contains_itself_is_named() {
     let defs = json!({"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}});
     let vocabulary = whole(json!({"type": "object", "properties": {"p": circle}, "$defs": defs}));
     assert!(remarks(&vocabulary).iter().any(|(_, kind)| *kind == RemarkKind::JsonText));
+    assert!(sent(&vocabulary, "<p>1</p>").is_ok());
+    for wrapped in [
+        json!({"allOf": [{"$ref": "#/$defs/a"}]}),
+        json!({"anyOf": [{"$ref": "#/$defs/a"}, {"type": "string"}]}),
+    ] {
+        let defs = json!({"a": wrapped});
+        let vocabulary =
+            whole(json!({"type": "object", "properties": {"p": {"$ref": "#/$defs/a"}}, "$defs": defs}));
+        assert!(remarks(&vocabulary).iter().any(|(_, kind)| *kind == RemarkKind::JsonText));
+        assert!(sent(&vocabulary, "<p>\"a\"</p>").is_ok());
+    }
 }
 
 #[test]
