@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use systole_mcp::adapter::{AdapterOrder, serve};
+use systole_mcp::adapter::{AdapterOrder, pin_of, serve};
 
 use super::exit::CommandExit;
 use super::screen::Screen;
@@ -19,6 +19,7 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["mcp", pin, server, "--", run @ ..] => mcp(pin, server, run),
+        ["mcp-pin", "--", run @ ..] => mcp_pin(run),
         other => fail(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
     }
 }
@@ -31,6 +32,18 @@ fn mcp(pin: &str, server: &str, run: &[&str]) -> ExitCode {
             serve(&AdapterOrder { server: server.to_owned(), pin: text, run })
         }
         Err(error) => fail(&format!("config.unpinned: {pin}: {}", told(&error))),
+    }
+}
+
+/// Asks an MCP server for its tools, and prints the pin.
+fn mcp_pin(run: &[&str]) -> ExitCode {
+    let run: Vec<String> = run.iter().map(|word| (*word).to_owned()).collect();
+    match pin_of(&run) {
+        Ok(pin) => {
+            Screen::of_process(false).document(pin.text().as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(words) => fail(&words),
     }
 }
 

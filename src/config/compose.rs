@@ -275,7 +275,7 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
 }
 
 /// A listener without a program must be a Rust value. An unexpected one was already reported.
-fn reach(party: &Party, directory: &Path) -> Reach {
+pub(super) fn reach(party: &Party, directory: &Path) -> Reach {
     if party.nats.is_some() {
         return Reach::Nats;
     }

@@ -4,7 +4,6 @@
 //! Input: the nodes, and the pin of the server. Output: a schema made of the pin, and the elements that the listener
 //! accepts and returns. Nothing here starts a server.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,9 +20,10 @@ use super::party::Party;
 use super::schemas::{Collected, Shelf};
 use super::tree::{Node, Span, Value};
 use super::value::{self, At, Fields};
-use super::{declared, folder, yaml};
+use super::{compose, declared, folder, sandbox_paths, yaml};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{ElementSchema, OnUnknown};
+use systole_core::types::composition::{ElementSchema, ListenerProgram, OnUnknown, Reach};
+use systole_core::types::ids::Name;
 
 /// The vocabulary of answers that have no type of their own.
 pub(super) const VOCABULARY: &str = "mcp/";
@@ -65,30 +65,37 @@ fn schema_name(listener: &str) -> String {
 #[derive(Clone, Debug)]
 pub struct McpServer {
     /// Its name.
-    pub name: String,
-    /// The program of the server, and its arguments.
-    pub run: Vec<String>,
-    /// Variables set for it.
-    pub env: BTreeMap<String, String>,
-    /// Variables passed to it.
-    pub pass: Vec<String>,
+    pub name: Name,
+    /// The program of the server, as the organism would start it.
+    pub program: ListenerProgram,
 }
 
-/// The servers of a file that may name pins which are not there yet.
-pub fn mcp_servers(path: &Path) -> Result<Vec<McpServer>, FileMistakes> {
+/// The servers of a file that may name pins which are not there yet, and the organism's name.
+pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> {
     let text = folder::organism_text(path)?;
     let file = path.display().to_string();
     let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
     let stretch = diagnostics.file();
     let root = yaml::read(&mut diagnostics, stretch);
     let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
-    let Some(declared) = declared.filter(|_| diagnostics.is_clean()) else {
+    let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };
-    let servers = declared.parties.into_iter().filter(|party| party.mcp.is_some() && party.name.is_some());
-    let server =
-        |party: Party| McpServer { name: party.key.value, run: party.run, env: party.env, pass: party.pass };
-    Ok(servers.map(server).collect())
+    let directory = path.parent().unwrap_or(Path::new("")).join(".");
+    let directory = std::path::absolute(&directory).unwrap_or(directory);
+    let outside = sandbox_paths::check(&mut diagnostics, &declared, &[], path, &directory);
+    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
+        return Err(diagnostics.refused());
+    };
+    let server = |party: &Party| {
+        let Reach::Process(mut program) = compose::reach(party, &directory) else { return None };
+        if let Some(sandbox) = &mut program.sandbox {
+            outside.keep_from(sandbox);
+        }
+        Some(McpServer { name: party.name.clone()?, program })
+    };
+    let servers = declared.parties.iter().filter(|party| party.mcp.is_some());
+    Ok((organism, servers.filter_map(server).collect()))
 }
 
 /// Reads the keys. False if the listener is no such one.

@@ -257,7 +257,8 @@ fn check(
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
-        let outside = sandbox_paths::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
+        let outside =
+            sandbox_paths::check(&mut diagnostics, &declared, &composed.collected.schemas, lies, directory);
         outside.keep_from_all(&mut composed.listeners);
     }
     check_broker(&mut diagnostics, &declared);

@@ -12,10 +12,9 @@ use super::declared::Declared;
 use super::diagnostics::Diagnostics;
 use super::mcp;
 use super::party::Party;
-use super::schemas::Collected;
 use super::value::At;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Listener, ListenerProgram, ProgramSandbox, Reach};
+use systole_core::types::composition::{Listener, ListenerProgram, ProgramSandbox, Reach, Schema};
 use systole_core::types::ids::Name;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
@@ -34,11 +33,11 @@ pub(super) struct OutsidePaths {
 pub(super) fn check(
     diagnostics: &mut Diagnostics,
     declared: &Declared,
-    collected: &Collected,
+    schemas: &[Schema],
     file: &Path,
     directory: &Path,
 ) -> OutsidePaths {
-    let outside = outside(declared, collected, file, directory);
+    let outside = outside(declared, schemas, file, directory);
     for party in &declared.parties {
         let Some(sandbox) = &party.sandbox else { continue };
         let path = format!("{}.sandbox", party.path());
@@ -62,13 +61,14 @@ impl OutsidePaths {
         }
     }
 
-    fn keep_from(&self, sandbox: &mut ProgramSandbox) {
+    /// Tells one sandbox.
+    pub(super) fn keep_from(&self, sandbox: &mut ProgramSandbox) {
         sandbox.keep_out = self.files.iter().map(|(path, _)| path.clone()).collect();
         sandbox.protect = self.programs.iter().map(|(_, path)| path.clone()).collect();
     }
 }
 
-fn outside(declared: &Declared, collected: &Collected, file: &Path, directory: &Path) -> OutsidePaths {
+fn outside(declared: &Declared, schemas: &[Schema], file: &Path, directory: &Path) -> OutsidePaths {
     let log = directory.join(&declared.log);
     let mut files: Vec<(PathBuf, String)> = BESIDE
         .iter()
@@ -83,7 +83,7 @@ fn outside(declared: &Declared, collected: &Collected, file: &Path, directory: &
         "the organism's file".to_owned(),
     ));
     // Built-in schemas and the one made from payloads are in no folder.
-    let schemas = collected.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
+    let schemas = schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let of_disk = schemas.map(|schema| (directory.join(&schema.name), format!("the schema {}", schema.name)));
     files.extend(of_disk.filter(|(path, _)| path.is_file()));
     let of = |party: &Party| -> Vec<(String, PathBuf)> {

@@ -3,22 +3,24 @@
 //! It starts the server and nothing else, and reads only the listeners of the organism's file: the file is not whole
 //! before its servers are pinned.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
 use systole_kit::schema::nearest;
-use systole_mcp::adapter::pin_of;
 use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::{ListDifference, PinFile, ToolVocabulary};
 
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
-use crate::cli::place::Place;
+use crate::cli::place::{Place, refuse};
 use crate::cli::screen::Screen;
 use crate::config::{self, McpServer};
+use crate::edges::delivery::{InheritedVariables, output_of};
 use crate::edges::system::told;
+use systole_core::types::composition::ListenerProgram;
+use systole_core::types::ids::Name;
 
 /// Pin the tools of an MCP server.
 ///
@@ -45,10 +47,10 @@ impl Pin {
     fn pin(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         self.place.write_what_is_said(screen)?;
         let servers = config::mcp_servers(self.place.file());
-        let servers = servers.map_err(|refused| crate::cli::place::refuse(screen, &refused))?;
+        let (organism, servers) = servers.map_err(|refused| refuse(screen, &refused))?;
         let mut exit = CommandExit::Done;
         for server in self.meant(&servers, screen)? {
-            let ended = self.one(server, screen)?;
+            let ended = self.one(&organism, server, screen)?;
             if ended != CommandExit::Done {
                 exit = ended;
             }
@@ -66,7 +68,7 @@ impl Pin {
             }
             return Ok(servers.iter().collect());
         };
-        if let Some(found) = servers.iter().find(|server| server.name == *name) {
+        if let Some(found) = servers.iter().find(|server| server.name.as_str() == name) {
             return Ok(vec![found]);
         }
         let hint = nearest(name, known()).map_or_else(
@@ -76,9 +78,9 @@ impl Pin {
         Err(screen.fail(CommandExit::Usage, format!("no listener with `mcp` is called {name}{hint}")))
     }
 
-    fn one(&self, server: &McpServer, screen: Screen) -> Result<CommandExit, CommandExit> {
+    fn one(&self, organism: &Name, server: &McpServer, screen: Screen) -> Result<CommandExit, CommandExit> {
         let directory = self.place.directory();
-        let path = directory.join(config::pin_file(&server.name));
+        let path = directory.join(config::pin_file(server.name.as_str()));
         let before = match std::fs::read(&path) {
             Ok(text) => PinFile::read(&text).ok(),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
@@ -86,20 +88,21 @@ impl Pin {
                 return Err(hindered::unread(screen, CommandExit::Failed, &path, "the pin", &error));
             }
         };
-        let pin = pin_of(&server.run, &directory, &surroundings(server)).map_err(|words| {
-            let exit = screen.fail(CommandExit::Unavailable, format!("{}: {words}", server.name));
-            screen.say(format!("  try: make `{}` run in {}", server.run.join(" "), directory.display()));
+        let pin = asked(organism, server).map_err(|words| {
+            let exit = screen.fail(CommandExit::Unavailable, format!("{}: {words}", server.name.as_str()));
+            screen.say(format!("  try: make `{}` run in {}", server.program.command(), directory.display()));
             exit
         })?;
-        let made = vocabulary(&server.name, &pin, BTreeSet::new());
-        let made =
-            made.map_err(|fault| screen.fail(CommandExit::Failed, format!("{}: {fault}", server.name)))?;
+        let made = vocabulary(server.name.as_str(), &pin, BTreeSet::new());
+        let made = made.map_err(|fault| {
+            screen.fail(CommandExit::Failed, format!("{}: {fault}", server.name.as_str()))
+        })?;
         let difference = before.as_ref().map(|before| ListDifference::between(&before.tools, &pin.tools));
         let is_same = before.as_ref() == Some(&pin);
         if screen.json {
-            screen.value(&as_json(&server.name, &pin, &made, difference.as_ref()));
+            screen.value(&as_json(server.name.as_str(), &pin, &made, difference.as_ref()));
         } else {
-            tell(screen, &server.name, &pin, &made, difference.as_ref());
+            tell(screen, server.name.as_str(), &pin, &made, difference.as_ref());
         }
         if self.check {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
@@ -114,11 +117,14 @@ impl Pin {
     }
 }
 
-/// The variables of a server: the same as when the organism runs it.
-fn surroundings(server: &McpServer) -> BTreeMap<String, String> {
-    let plain = ["PATH", "HOME", "LANG", "TZ"].into_iter().chain(server.pass.iter().map(String::as_str));
-    let inherited = plain.filter_map(|name| Some((name.to_owned(), std::env::var(name).ok()?)));
-    inherited.chain(server.env.clone()).collect()
+/// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.
+fn asked(organism: &Name, server: &McpServer) -> Result<PinFile, String> {
+    let asking = ListenerProgram { adapter: vec!["mcp-pin".to_owned()], ..server.program.clone() };
+    let around: InheritedVariables = std::env::vars_os().collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| told(&error))?;
+    let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around))?;
+    PinFile::read(&output).map_err(|fault| fault.to_string())
 }
 
 /// Writes a file whole or not at all.

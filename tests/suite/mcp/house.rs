@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::organism::folder;
-use crate::program::{Ran, systole};
+use tokio::time::Instant;
+
+use crate::program::{PATIENCE, Ran, systole};
 
 /// A folder of the tests' preparation.
-fn prepared(name: &str) -> PathBuf {
+pub(super) fn prepared(name: &str) -> PathBuf {
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let folder = target.parent().unwrap().join("tools").join(name);
     assert!(folder.exists(), "{} is missing: run `tools/prepare test`", folder.display());
@@ -30,7 +32,8 @@ pub(super) struct ToolHouse(pub(super) tempfile::TempDir);
 
 impl ToolHouse {
     pub(super) fn new(listeners: &str) -> ToolHouse {
-        let text = format!("organism: {{name: hands}}\nconsole: {{listen: 127.0.0.1:0}}\nlisteners:\n{listeners}");
+        let text =
+            format!("organism: {{name: hands}}\nconsole: {{listen: 127.0.0.1:0}}\nlisteners:\n{listeners}");
         let house = ToolHouse(folder(&[("organism.yaml", &text)]));
         std::fs::create_dir(house.path().join("work")).unwrap();
         house
@@ -39,11 +42,12 @@ impl ToolHouse {
     /// One listener, `rogue`, in front of the server that misbehaves as the file `how` says.
     pub(super) fn rogue(how: &str, more: &str) -> ToolHouse {
         let house = ToolHouse::new(&format!(
-            "  rogue:\n    mcp: [python3, rogue.py]\n    safe: [work]\n    entry: true\n{more}"
+            "  rogue:\n    mcp: [python3, rogue.py]\n    sandbox: {{write: [./state]}}\n    safe: [work]\n    entry: true\n{more}"
         ));
+        std::fs::create_dir(house.path().join("state")).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/mcp/rogue.py");
         std::fs::copy(script, house.path().join("rogue.py")).unwrap();
-        house.write("how", how);
+        house.write("state/how", how);
         house
     }
 
@@ -61,6 +65,15 @@ impl ToolHouse {
 
     pub(super) fn systole(&self, arguments: &[&str]) -> Ran {
         systole(self.path(), arguments)
+    }
+
+    /// Waits until something is so. Looking for threads takes long enough to be a pause.
+    pub(super) fn until(&self, is_so: impl Fn() -> bool) {
+        let end = Instant::now() + PATIENCE;
+        while !is_so() {
+            assert!(Instant::now() < end, "it never becomes so");
+            self.systole(&["ps"]);
+        }
     }
 
     /// Pins every server. Returns what was printed.

@@ -1,10 +1,10 @@
-"""An MCP server that behaves as the file `how` beside it says, read anew for each request."""
+"""An MCP server that behaves as the file `state/how` beside it says, read anew for each request."""
 import json
 import os
 import sys
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "state")
 
 
 def how():

@@ -10,6 +10,7 @@ mod frames;
 mod hearing;
 mod last_words;
 mod once;
+mod output;
 mod pipe;
 mod program;
 mod root;
@@ -21,6 +22,7 @@ mod try_start;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use output::output_of;
 pub use program::{ADAPTER_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
 pub use sandboxed::sandbox_level;

@@ -31,7 +31,7 @@ pub enum StartCheck {
 }
 
 /// Why a program cannot be started, in words.
-fn started(started: Result<Started, Unstarted>) -> Result<Started, String> {
+pub(super) fn started(started: Result<Started, Unstarted>) -> Result<Started, String> {
     started.map_err(|(Unstarted::Never(words) | Unstarted::NotNow(words))| words)
 }
 

@@ -1,0 +1,72 @@
+//! Runs a program that does one thing and ends, and returns what it printed.
+//!
+//! It is started like a listener's program, in its sandbox, but gets no delivery. Its output and its time are limited.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::last_words::{LastWords, ending};
+use super::pipe::Pipe;
+use super::program::{self, Badge, InheritedVariables, Ladder, Started};
+use super::try_start::started;
+use crate::edges::delivery::{CarrierWaits, NoEar};
+use systole_core::types::composition::ListenerProgram;
+use systole_core::types::ids::Name;
+
+/// How long it may take.
+const LONGEST: Duration = Duration::from_secs(60);
+/// The most that it may print.
+const OUTPUT_BYTES: usize = 8 << 20;
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// Why it cannot be started, or how it ended, with its last words.
+pub async fn output_of(
+    program: &ListenerProgram,
+    (organism, listener): (&Name, &Name),
+    around: &InheritedVariables,
+) -> Result<Vec<u8>, String> {
+    let badge = Badge { organism: organism.clone(), listener: listener.clone() };
+    if let Some(words) = program::missing(program, &badge, around) {
+        return Err(words);
+    }
+    let pace = CarrierWaits::default();
+    let Started { stdin, stdout, stderr, mut group, .. } = started(program::start(program, &badge, around))?;
+    let words = LastWords::heard_by(Arc::new(NoEar));
+    let (over, is_over) = watch::channel(false);
+    let watching = async {
+        let end = tokio::time::timeout(LONGEST, group.exited()).await;
+        let ended = match end {
+            Ok(Some(status)) if status.success() => Ok(()),
+            Ok(status) => Err(ending(status, group.age_ms(), false)),
+            Err(_too_long) => {
+                group.end(Ladder::kill()).await;
+                Err(format!("stopped after {} s, the most that it may take", LONGEST.as_secs()))
+            }
+        };
+        drop(stdin);
+        over.send_replace(true);
+        ended
+    };
+    let mut out = Pipe::new(stdout, is_over.clone(), pace.rest_ms);
+    let reading = async {
+        let mut all = Vec::new();
+        loop {
+            match out.read().await {
+                [] => return all,
+                // What is too long is read and forgotten, so that its writer ends.
+                part if all.len() <= OUTPUT_BYTES => all.extend_from_slice(part),
+                _ => {}
+            }
+        }
+    };
+    let (ended, (), output) = tokio::join!(watching, words.listen(stderr, is_over, pace.rest_ms), reading);
+    ended.map_err(|sentence| words.after(&sentence))?;
+    if output.len() > OUTPUT_BYTES {
+        return Err(format!("it printed more than {} MiB", OUTPUT_BYTES >> 20));
+    }
+    Ok(output)
+}
