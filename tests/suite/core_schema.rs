@@ -125,6 +125,7 @@ fn a_core_payload_without_one_of_its_attributes_is_refused() {
         "next",
         "from='calc.add'",
         "clock",
+        "sandbox",
         "choice",
         "by='operator'",
         "expires='1d'",

@@ -10,7 +10,7 @@ use systole_core::types::codes::Code;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 22] = [
+const SHOWN: [(Code, &str); 23] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -33,6 +33,7 @@ const SHOWN: [(Code, &str); 22] = [
     (Code::ConfigScript, "warnings/script"),
     (Code::ConfigUnpriced, "warnings/unpriced"),
     (Code::ConfigSkippedGoal, "warnings/workflow"),
+    (Code::ConfigSandbox, "config/sandbox"),
 ];
 
 pub(super) fn show(book: &mut ExampleBook) {
@@ -46,6 +47,8 @@ pub(super) fn show(book: &mut ExampleBook) {
         let first = called(first, &path);
         book.write(code, "systole check", &first.to_string());
     }
+    let refused = crate::sandbox::organism::refused_without_landlock();
+    book.write(Code::ConfigNoSandbox, "systole run on a kernel without Landlock", &refused);
     let folder = tempfile::tempdir().unwrap();
     fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("a.xsd")).unwrap();
     let path = folder.path().join("organism.yaml");

@@ -2,7 +2,7 @@
 //! kernel; and organisms whose listeners run in one.
 
 mod carrier;
-mod organism;
+pub(crate) mod organism;
 mod paths;
 mod processes;
 mod ways;

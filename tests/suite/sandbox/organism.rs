@@ -50,6 +50,11 @@ fn without_landlock(folder: &Path, arguments: &[&str]) -> Ran {
     behind(folder, &[&python(), script], arguments)
 }
 
+/// What `run` says where there is no Landlock.
+pub(crate) fn refused_without_landlock() -> String {
+    without_landlock(organism("{}").path(), &["run"]).stderr
+}
+
 fn joined(folder: &Path) -> String {
     let log = systole(folder, &["log", "sys", "--json"]).json_lines();
     let bodies = log.iter().filter_map(|record| record["body"].as_str());
