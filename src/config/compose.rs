@@ -290,7 +290,7 @@ pub(super) fn reach(party: &Party, directory: &Path) -> Reach {
         pass: party.pass.clone(),
         stays: party.stays,
         by_length: party.by_length,
-        sandbox: party.sandbox.as_ref().map(|sandbox| sandbox.resolved(directory)),
+        sandbox: party.sandbox.as_ref().map(|sandbox| Box::new(sandbox.resolved(directory))),
     })
 }
 

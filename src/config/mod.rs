@@ -256,10 +256,7 @@ fn check(
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
-        log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
-        let outside =
-            sandbox_paths::check(&mut diagnostics, &declared, &composed.collected.schemas, lies, directory);
-        outside.keep_from_all(&mut composed.listeners);
+        check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
     }
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
@@ -312,6 +309,19 @@ fn check(
         tokens: composed.tokens,
         warnings,
     })
+}
+
+/// Checks the paths of the log and of sandboxes, and tells each sandbox what must stay outside.
+fn check_paths(
+    diagnostics: &mut Diagnostics,
+    declared: &declared::Declared,
+    composed: &mut compose::Composed,
+    file: &Path,
+    directory: &Path,
+) {
+    log_path::check(diagnostics, declared, &composed.collected, file, directory);
+    let outside = sandbox_paths::check(diagnostics, declared, &composed.collected.schemas, file, directory);
+    outside.keep_from_all(&mut composed.listeners);
 }
 
 /// Checks that what needs a broker has one, and that a log kept there has only one.

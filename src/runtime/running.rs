@@ -168,10 +168,8 @@ impl Organism {
         still: bool,
         rehearsed: Option<RehearsalParts>,
     ) -> Result<Organism, StartFault> {
-        if !still {
-            // Before the log is opened: such a start leaves nothing behind.
-            check_sandboxes(&plan.composition)?;
-        }
+        // Before the log is opened: such a start leaves nothing behind.
+        check_sandboxes(&plan.composition, still)?;
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
         let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
         let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;

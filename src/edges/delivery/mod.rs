@@ -80,11 +80,12 @@ pub enum NoCarrier {
 ///
 /// # Errors
 /// The first listener that cannot have its sandbox.
-pub fn check_sandboxes(composition: &Composition) -> Result<(), NoCarrier> {
+pub fn check_sandboxes(composition: &Composition, is_still: bool) -> Result<(), NoCarrier> {
     let sandboxed = |listener: &&Listener| {
         listener.reach.traits().program.is_some_and(|program| program.sandbox.is_some())
     };
-    match composition.listeners.values().find(sandboxed) {
+    // Nothing is started if nothing is to go out.
+    match composition.listeners.values().find(sandboxed).filter(|_| !is_still) {
         Some(listener) => sandbox_level()
             .map(drop)
             .map_err(|why| NoCarrier::Sandbox { listener: listener.name.clone(), why }),
@@ -110,7 +111,7 @@ impl Carriers {
         let CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } =
             equipment;
         if !is_still {
-            check_sandboxes(composition)?;
+            check_sandboxes(composition, false)?;
         }
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);

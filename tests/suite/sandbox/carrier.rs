@@ -1,7 +1,7 @@
 //! The carrier of programs keeps its promises for a program in a sandbox: answers, cancels, the end of the whole group,
 //! last words.
 
-use systole_core::types::composition::{ListenerProgram, ProgramSandbox, Reach};
+use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_core::types::ports::{CallBack, CarrierReport};
 
 use super::none_is_left;
@@ -15,7 +15,7 @@ fn sandboxed(test: &str, case: &str) -> Cast {
 
 fn shell(test: &str, script: &str) -> Cast {
     let plain = program(&["/bin/sh", "-c", script], folder(test));
-    cast(Reach::Process(ListenerProgram { sandbox: Some(ProgramSandbox::default()), ..plain }))
+    cast(Reach::Process(ListenerProgram { sandbox: Some(Box::default()), ..plain }))
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn g2_a_sandboxed_program_for_one_message_hears_term_and_may_end_by_itself
     let script = "cat > /dev/null; trap 'echo heard >&2; exit 5' TERM; echo ready >&2; \
                   while :; do sleep 0.05; done";
     let plain = program(&["/bin/sh", "-c", script], folder("sandbox-term"));
-    let program = ListenerProgram { stays: false, sandbox: Some(ProgramSandbox::default()), ..plain };
+    let program = ListenerProgram { stays: false, sandbox: Some(Box::default()), ..plain };
     let mut stage = cast(Reach::Process(program)).start().joined().await;
     stage.hand("d1");
     // The program may be called back before it is ready; then TERM ends it without a word.
@@ -76,7 +76,7 @@ async fn g2_a_sandboxed_program_for_one_message_hears_term_and_may_end_by_itself
 #[tokio::test]
 async fn g2_a_program_that_is_not_there_is_reported_as_without_a_sandbox() {
     let plain = program(&["no-such-program"], folder("sandbox-missing"));
-    let reach = ListenerProgram { sandbox: Some(ProgramSandbox::default()), ..plain };
+    let reach = ListenerProgram { sandbox: Some(Box::default()), ..plain };
     let mut stage = cast(Reach::Process(reach)).start();
     stage.expect("left: cannot start no-such-program, looked for in ", "there is no such program").await;
 }

@@ -249,7 +249,7 @@ pub struct ListenerProgram {
     /// Whether documents are framed by lines or by their length.
     pub by_length: bool,
     /// The sandbox that it runs in. `None` if it runs without one.
-    pub sandbox: Option<ProgramSandbox>,
+    pub sandbox: Option<Box<ProgramSandbox>>,
 }
 
 /// What a program in a sandbox may do. It has no network.
