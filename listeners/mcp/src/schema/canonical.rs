@@ -3,9 +3,9 @@
 //! Tools come in; text goes out that does not depend on their order, on the order of keys, or on blanks. Two servers
 //! with the same text have the same tools.
 
-use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::sorted_json::spelt;
 use super::tool::ToolDefinition;
 
 /// The hash of a list of tools, as `sha256:` and hexadecimal digits.
@@ -22,26 +22,6 @@ fn lines(tools: &[ToolDefinition]) -> String {
         tools.iter().map(|tool| spelt(&serde_json::to_value(tool).unwrap_or_default())).collect();
     lines.sort();
     lines.join("\n")
-}
-
-/// A value as JSON with sorted keys and without blanks.
-pub(super) fn spelt(value: &Value) -> String {
-    sorted(value).to_string()
-}
-
-/// The same value with sorted keys. Maps of `serde_json` are sorted unless another crate of the build asks for the
-/// order of insertion.
-fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        Value::Object(fields) => {
-            let mut entries: Vec<(&String, &Value)> = fields.iter().collect();
-            entries.sort_by_key(|(key, _)| *key);
-            let entries = entries.into_iter().map(|(key, value)| (key.clone(), sorted(value)));
-            Value::Object(Map::from_iter(entries))
-        }
-        other => other.clone(),
-    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use super::canonical;
 use super::judge::shortened;
+use super::sorted_json;
 use super::tool::ToolDefinition;
 
 /// Most lines of a difference.
@@ -96,7 +96,7 @@ fn shown(text: &str) -> String {
 }
 
 fn compare(place: &str, before: Option<&Value>, now: Option<&Value>, lines: &mut Vec<String>) {
-    let spelt = |value: &Value| shown(&canonical::spelt(value));
+    let spelt = |value: &Value| shown(&sorted_json::spelt(value));
     match (before, now) {
         (Some(before), Some(now)) if before == now => {}
         (Some(Value::Object(before)), Some(Value::Object(now))) => {

@@ -198,7 +198,7 @@ impl ShapeReader<'_> {
     }
 
     /// The default of a property, as text, if the element can have it. The only value of a required property is its
-    /// default too, so nobody has to write it.
+    /// default too, so it may be left out.
     fn default(&self, node: &ShapeNode, schema: &Value, is_required: bool) -> Option<String> {
         if self.side == ToolSide::Answer || node.nullable {
             return None;

@@ -39,6 +39,7 @@ mod remark;
 mod several;
 mod shape;
 mod simple;
+mod sorted_json;
 mod tool;
 mod trial;
 mod vocabulary;

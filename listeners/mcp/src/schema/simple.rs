@@ -120,10 +120,8 @@ pub(super) fn count_of(value: &Value) -> Option<u32> {
     u32::try_from(whole).ok()
 }
 
-/// A number without a fraction, at most a little beyond the safe ones.
+/// A number without a fraction, at most a little beyond the safe ones. Within these it is spelt exactly.
 fn clamped(value: f64) -> i64 {
-    let most = SAFE.saturating_add(1);
-    #[allow(clippy::cast_possible_truncation, reason = "it is within 2^53 on both sides")]
-    let whole = value.clamp(-9_007_199_254_740_992.0, 9_007_199_254_740_992.0) as i64;
-    whole.clamp(most.saturating_neg(), most)
+    let edge = 9_007_199_254_740_992.0;
+    format!("{:.0}", value.clamp(-edge, edge)).parse().unwrap_or_default()
 }

@@ -102,7 +102,7 @@ impl ToolBounds {
     }
 
     fn schema_breach(&self, name: &str, schema: &Value) -> Option<String> {
-        let bytes = super::canonical::spelt(schema).len();
+        let bytes = super::sorted_json::spelt(schema).len();
         let mut nodes = 0_usize;
         let depth = measured(schema, 1, self.schema_depth, &mut nodes);
         if bytes > self.schema_bytes {
