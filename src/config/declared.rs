@@ -13,6 +13,7 @@ use super::budgets;
 use super::bus;
 use super::clients;
 use super::diagnostics::Diagnostics;
+use super::hands;
 use super::log_kept;
 use super::models;
 use super::names::{accepted, names, single, variable};
@@ -237,13 +238,26 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     };
     let mut party = Party::bare(key, name);
     party.nats = bus::reached(diagnostics, &own);
-    party.run = if party.nats.is_some() { Vec::new() } else { program(diagnostics, &own, &entry.key) };
+    party.code = hands::code(diagnostics, &own);
+    let is_program = party.nats.is_none() && party.code.is_none();
+    party.run = if is_program { program(diagnostics, &own, &entry.key) } else { Vec::new() };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
     if let Some((node, path)) = own.get("schema") {
         party.schema = value::text(diagnostics, node, &path);
     }
+    if let Some(code) = &party.code {
+        (party.accepts, party.returns) = hands::elements(code);
+    } else {
+        contract(diagnostics, &own, &mut party);
+    }
+    delivery(diagnostics, &own, &mut party);
+    Some(party)
+}
+
+/// What a listener takes and returns, whom it may address, and the surroundings of its program.
+fn contract(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     let accepts =
         own.need(diagnostics, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
     party.accepts = accepts.map(|(node, path)| accepted(diagnostics, node, &path)).unwrap_or_default();
@@ -251,9 +265,7 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
         |key: &str| own.get(key).map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
     party.returns = list("returns");
     party.peers = list("peers");
-    surroundings(diagnostics, &own, &mut party);
-    delivery(diagnostics, &own, &mut party);
-    Some(party)
+    surroundings(diagnostics, own, party);
 }
 
 /// The program and its arguments. Empty for a listener that is a Rust value.

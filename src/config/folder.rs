@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
+use super::hands;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
 use crate::edges::system;
@@ -21,6 +22,7 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
 pub const TALK_XSD: &[u8] = include_bytes!("../../schemas/talk.xsd");
+pub use systole_code::CODE_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
 
 /// The folder of an organism's file.
@@ -41,7 +43,11 @@ impl Shelf for Folder {
 
     fn vocabularies(&self) -> Vec<Schema> {
         let schema = |name: &str, text: &[u8]| Schema { name: name.to_owned(), text: text.into() };
-        vec![schema("talk/", TALK_XSD), schema(workflows::VOCABULARY, WORKFLOW_XSD)]
+        vec![
+            schema("talk/", TALK_XSD),
+            schema(workflows::VOCABULARY, WORKFLOW_XSD),
+            schema(hands::CODE, CODE_XSD),
+        ]
     }
 
     fn payloads(&self) -> Option<Arc<[u8]>> {

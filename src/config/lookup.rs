@@ -13,6 +13,7 @@ use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
 use super::names::one_of;
+use super::hands;
 use super::notes;
 use super::party::Party;
 use super::schemas::{Collected, Outline, PAYLOADS, Shelf, outlined};
@@ -28,10 +29,10 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Whether listeners may name its elements. The elements of workflows cannot be named: a workflow or an agent
-    /// with goals has them anyway.
+    /// Whether listeners may name its elements. The elements of workflows and of code cannot be named: a workflow, an
+    /// agent with goals or a listener of code has them anyway.
     fn is_named(&self) -> bool {
-        self.schema.name != workflows::VOCABULARY
+        self.schema.name != workflows::VOCABULARY && self.schema.name != hands::CODE
     }
 }
 
@@ -170,7 +171,8 @@ impl Lookup {
             return self.declarer(party, &tag).map(|(_, outline)| outline.id);
         }
         let section = if party.agent_config.is_some() { "agents" } else { "workflows" };
-        if notes::HOUSE.contains(&name.as_str()) {
+        // A name that was free in an earlier version must stay readable in its log.
+        if notes::HOUSE.contains(&name.as_str()) && !diagnostics.is_stored() {
             let message =
                 format!("{section}: the notes of `{name}` would be in {}, which belongs to Systole", tag.ns);
             diagnostics.report(Code::ConfigValue, party.key.at, &message, Some("another name"));

@@ -22,6 +22,7 @@ mod drawing;
 mod eject;
 mod folder;
 mod grown;
+mod hands;
 mod key;
 mod keys;
 mod log_kept;
@@ -59,6 +60,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use systole_agent::spec::{AgentSpec, ModelSpec};
+use systole_code::CodeSpec;
 use systole_workflow::spec::Workflow;
 
 use diagnostics::{Diagnostics, Given, about_file};
@@ -75,7 +77,7 @@ pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{counted, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
-pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
+pub use folder::{CODE_XSD, CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::grown;
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
@@ -93,6 +95,8 @@ pub struct OrganismFile {
     pub agents: Vec<AgentSpec>,
     /// The workflows. In the composition, their listeners are Rust values.
     pub workflows: Vec<Workflow>,
+    /// The listeners that search code. In the composition they are Rust values.
+    pub code: Vec<CodeSpec>,
     /// The models that the agents may call.
     pub models: Vec<ModelSpec>,
     /// The purpose of the organism, in its author's words.
@@ -253,6 +257,8 @@ fn check(
     let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
+        let named = hands::OrganismPaths { file: lies, directory, schemas: &composed.collected.schemas, prompts: &prompts };
+        hands::check(&mut diagnostics, &declared, &named);
     }
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
@@ -285,6 +291,7 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
+    let code = hands::specs(&declared, directory);
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
@@ -294,6 +301,7 @@ fn check(
         composition,
         agents: thinking.agents,
         workflows: following.workflows,
+        code,
         models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),

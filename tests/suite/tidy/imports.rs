@@ -33,7 +33,7 @@ const CRATES: [CrateRooms; 2] = [
 ];
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 10] = [
+const FOREIGN: [(&str, &[&str]); 11] = [
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
@@ -47,6 +47,8 @@ const FOREIGN: [(&str, &[&str]); 10] = [
     ("clap_complete", &["src/cli/completions"]),
     // What an agent is comes from the file; the core never hears of models. See docs/decisions/0016.
     ("systole_agent", &["src/config/", "src/runtime/", "src/cli/"]),
+    // A listener of code is made from the file like an agent. See docs/decisions/0048.
+    ("systole_code", &["src/config/", "src/runtime/", "src/cli/"]),
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
     ("systole_workflow", &["src/config/", "src/runtime/", "src/cli/"]),
 ];
