@@ -13,7 +13,7 @@ pub(crate) const FOLDERS: usize = 64;
 /// Largest file of ignore rules.
 pub(crate) const RULES_BYTES: usize = 64 << 10;
 /// How long a request may work. What was found by then is the answer.
-pub(crate) const TIME: Duration = Duration::from_secs(2);
+pub(crate) const TIME: Duration = Duration::from_secs(5);
 /// Largest text of all hits of an answer.
 pub(crate) const ANSWER_BYTES: usize = 32 << 10;
 /// Largest text of one hit.

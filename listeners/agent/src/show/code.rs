@@ -136,3 +136,59 @@ fn nearest(payload: &Payload) -> Vec<String> {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(xml: &str) -> Payload {
+        let xml = xml.replacen('>', " xmlns=\"https://xml-pipeline.org/ns/code/v1\">", 1);
+        Payload::trusted(xml.into_bytes().into()).unwrap()
+    }
+
+    #[test]
+    fn g1_hits_are_shown_with_their_lines_in_fenced_blocks() {
+        let result = payload(
+            "<search-result kind=\"ranked\" found=\"7\" files=\"3\">\
+             <hit file=\"src/a.rs\" first=\"3\" last=\"4\">if a &lt; b {\n}</hit>\
+             <hit file=\"b.md\" first=\"1\" last=\"3\">```\nx\n```</hit></search-result>",
+        );
+        let shown = code_words(&result).unwrap();
+        assert_eq!(
+            shown,
+            "File: src/a.rs Lines: 3-4\n```\nif a < b {\n}\n```\nFile: b.md Lines: 1-3\n````\n```\nx\n```\n````\n\
+             2 results are shown; 7 places were found in 3 files."
+        );
+        let part = code_in_part(&shown, 40).unwrap();
+        let all = shown.len();
+        let end = format!("[the first 40 bytes of {all} are shown; search more narrowly, or extract lines]");
+        assert_eq!(part, format!("File: src/a.rs Lines: 3-4\n```\n```\n{end}"), "the block is closed");
+        assert_eq!(code_in_part(&shown, all), None);
+    }
+
+    #[test]
+    fn g1_other_results_and_failures_are_shown_in_words() {
+        let words = |xml: &str| code_words(&payload(xml)).unwrap();
+        assert_eq!(
+            words("<search-result kind=\"ranked\" found=\"0\" files=\"9\" partial=\"true\"></search-result>"),
+            "Nothing found in 9 files. Try fewer or other words, or another path.\n\
+             The search ended early: not all files were searched. Name a path."
+        );
+        let plain = words("<search-result kind=\"plain\" found=\"1\" files=\"9\"><hit file=\"a\" first=\"1\" last=\"1\">x</hit></search-result>");
+        assert!(plain.starts_with("No ranked result. These lines hold the text as it is written:\nFile: a Lines: 1-1\n"));
+        assert_eq!(
+            words("<extract-result file=\"a.rs\" first=\"1\" last=\"2\" lines=\"9\" also=\"4-5 7-8\">x\ny</extract-result>"),
+            "File: a.rs Lines: 1-2\n```\nx\ny\n```\nThe file has 9 lines.\nAlso defined in lines 4-5, 7-8."
+        );
+        let fault = payload(
+            "<code-error code=\"code.not-found\" element=\"extract\"><message>File not found at path 'a'</message>\
+             <nearest>b.rs</nearest><nearest>c.rs</nearest><fix>another path</fix></code-error>",
+        );
+        assert!(is_code_error(&fault));
+        assert_eq!(
+            code_words(&fault).unwrap(),
+            "Error: File not found at path 'a'\nNearest: b.rs, c.rs\nTry: another path"
+        );
+        assert_eq!(code_words(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
+    }
+}

