@@ -125,7 +125,8 @@ pub(super) fn agents_with(
 /// The listener of code with that name, if there is one.
 pub(super) fn of_code(file: &OrganismFile, name: &str) -> Result<Option<Arc<dyn InlineListener>>, Unmade> {
     let Some(code) = file.code.iter().find(|code| code.name == name) else { return Ok(None) };
-    let made = CodeListener::new(code).map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))?;
+    let made =
+        CodeListener::new(code).map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))?;
     Ok(Some(Arc::new(Searcher(Arc::new(made)))))
 }
 

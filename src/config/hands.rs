@@ -25,8 +25,7 @@ const REQUESTS: [&str; 3] = ["search", "extract", "query"];
 /// Its answers.
 const ANSWERS: [&str; 4] = ["search-result", "extract-result", "query-result", "code-error"];
 /// Keys that have no meaning beside `code`.
-const OTHERS: [&str; 9] =
-    ["run", "nats", "schema", "accepts", "returns", "peers", "env", "pass", "mode"];
+const OTHERS: [&str; 9] = ["run", "nats", "schema", "accepts", "returns", "peers", "env", "pass", "mode"];
 
 /// What a listener of code searches, as declared.
 pub(super) struct CodeDeclaration {
@@ -52,16 +51,29 @@ pub(super) fn code(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Co
     let Some((node, path)) = own.get("code") else {
         if let (Some((_, path)), Some(at)) = (own.get("deny"), own.place_of("deny")) {
             let message = format!("{path}: only a listener of `code` has a deny list");
-            diagnostics.report(Code::ConfigValue, at, &message, Some("code: ./src beside it, or leave it out"));
+            diagnostics.report(
+                Code::ConfigValue,
+                at,
+                &message,
+                Some("code: ./src beside it, or leave it out"),
+            );
         }
         return None;
     };
     let at = node.span;
     for key in OTHERS.into_iter().chain(["framing"]) {
         if let Some((other, other_path)) = own.get(key) {
-            let message = format!("{other_path}: a listener of `code` is built in, and takes and returns its own elements");
+            let message = format!(
+                "{other_path}: a listener of `code` is built in, and takes and returns its own elements"
+            );
             let second = (at, "a listener of code");
-            diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("one of the two"), second);
+            diagnostics.report_beside(
+                Code::ConfigValue,
+                other.span,
+                &message,
+                Some("one of the two"),
+                second,
+            );
         }
     }
     let mut deny = Vec::new();
@@ -72,7 +84,12 @@ pub(super) fn code(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Co
                 Ok(()) => deny.push(pattern),
                 Err(why) => {
                     let message = format!("{path}: `{}` cannot be used: {why}", pattern.value);
-                    diagnostics.report(Code::ConfigValue, pattern.at, &message, Some("\"*.pem\", or private/"));
+                    diagnostics.report(
+                        Code::ConfigValue,
+                        pattern.at,
+                        &message,
+                        Some("\"*.pem\", or private/"),
+                    );
                 }
             }
         }
@@ -115,7 +132,12 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, named: &
             }
             Err(error) => {
                 let message = format!("{path}: `{written}`: {}", crate::edges::system::told(&error));
-                diagnostics.report(Code::ConfigValue, at, &message, Some("a folder, as ./src, from this file's folder"));
+                diagnostics.report(
+                    Code::ConfigValue,
+                    at,
+                    &message,
+                    Some("a folder, as ./src, from this file's folder"),
+                );
                 continue;
             }
         };

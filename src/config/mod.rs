@@ -257,7 +257,12 @@ fn check(
     let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
-        let named = hands::OrganismPaths { file: lies, directory, schemas: &composed.collected.schemas, prompts: &prompts };
+        let named = hands::OrganismPaths {
+            file: lies,
+            directory,
+            schemas: &composed.collected.schemas,
+            prompts: &prompts,
+        };
         hands::check(&mut diagnostics, &declared, &named);
     }
     check_broker(&mut diagnostics, &declared);

@@ -20,7 +20,8 @@ use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
 use crate::edges::delivery::{
-    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoReceipts, ProgramEar,
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoReceipts,
+    ProgramEar,
 };
 use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};

@@ -14,7 +14,8 @@ fn organism(listener: &str) -> TempDir {
     let text = format!(
         "organism: {{name: hello}}\nlisteners:\n  source: {{{listener}}}\n  other: {{run: [python3, tools/x.py], accepts: [ask], entry: true}}\n"
     );
-    let folder = folder(&[("organism.yaml", text.as_str()), ("src/main.rs", "fn main() {}\n"), ("tools/x.py", "")]);
+    let folder =
+        folder(&[("organism.yaml", text.as_str()), ("src/main.rs", "fn main() {}\n"), ("tools/x.py", "")]);
     fs::create_dir(folder.path().join("empty")).unwrap();
     folder
 }
@@ -34,11 +35,15 @@ fn g1_an_agent_searches_and_repairs_its_calls() {
     let ran = systole(&reader, &["test"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let ran = systole(&reader, &["check"]);
-    assert!(ran.stdout.contains("searches ") && ran.stdout.contains("takes search, extract, query"), "{ran:?}");
+    assert!(
+        ran.stdout.contains("searches ") && ran.stdout.contains("takes search, extract, query"),
+        "{ran:?}"
+    );
     let tried = systole(&reader, &["listener", "try", "source", "--send", "search", "query=greeting"]);
     assert_eq!(tried.code, Some(0), "{tried:?}");
     assert!(tried.stdout.contains("greet/words.py"), "{tried:?}");
-    let tried = systole(&reader, &["listener", "try", "source", "--send", "extract", "file_path=../organism.yaml"]);
+    let tried =
+        systole(&reader, &["listener", "try", "source", "--send", "extract", "file_path=../organism.yaml"]);
     assert!(tried.stdout.contains("code.outside-root"), "{tried:?}");
     let schema = systole(&reader, &["schema", "code"]);
     assert!(schema.stdout.contains("targetNamespace=\"https://xml-pipeline.org/ns/code/v1\""), "{schema:?}");
@@ -66,7 +71,8 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
     std::os::unix::fs::symlink(".", folder.path().join("link")).unwrap();
     let ran = systole(folder.path(), &["check"]);
     assert!(ran.stdout.contains("holds the organism's file"), "through a link: {ran:?}");
-    let logged = systole(folder.path(), &["check", "--set", "listeners.source.code=./empty", "--log", "empty/new.db"]);
+    let logged =
+        systole(folder.path(), &["check", "--set", "listeners.source.code=./empty", "--log", "empty/new.db"]);
     assert!(logged.stdout.contains("holds the log"), "a log that does not exist yet: {logged:?}");
     let folder = organism("code: ./src, entry: true");
     assert_eq!(systole(folder.path(), &["check"]).code, Some(0));

@@ -65,7 +65,8 @@ impl SearchAnswer {
         let tag = writer.open("search-result").xmlns(namespaces::CODE);
         let kind = if self.kind == HitKind::Plain { "plain" } else { "ranked" };
         let tag = tag.attr("kind", kind).attr("found", &self.found.to_string());
-        let tag = tag.attr("files", &self.files.to_string()).attr_if("partial", self.is_partial.then_some("true"));
+        let tag =
+            tag.attr("files", &self.files.to_string()).attr_if("partial", self.is_partial.then_some("true"));
         tag.content(|inside| self.hits.iter().for_each(|hit| hit.write(inside)));
         read(writer)
     }
@@ -84,7 +85,8 @@ impl PatternAnswer {
 
 impl ExtractAnswer {
     pub(crate) fn payload(&self) -> Option<Payload> {
-        let also: Vec<String> = self.also.iter().map(|range| format!("{}-{}", range.first, range.last)).collect();
+        let also: Vec<String> =
+            self.also.iter().map(|range| format!("{}-{}", range.first, range.last)).collect();
         let also = also.join(" ");
         let mut writer = XmlWriter::new();
         let tag = self.hit.place(writer.open("extract-result").xmlns(namespaces::CODE));
@@ -109,7 +111,11 @@ impl RequestFault {
     /// The answer that says why there is no result. `element` is that of the request.
     pub(crate) fn payload(&self, element: &str) -> Option<Payload> {
         let mut writer = XmlWriter::new();
-        let tag = writer.open("code-error").xmlns(namespaces::CODE).attr("code", self.code).attr("element", element);
+        let tag = writer
+            .open("code-error")
+            .xmlns(namespaces::CODE)
+            .attr("code", self.code)
+            .attr("element", element);
         tag.content(|inside| {
             inside.open("message").text(&self.message);
             self.nearest.iter().for_each(|name| inside.open("nearest").text(name));

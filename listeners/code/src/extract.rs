@@ -41,16 +41,21 @@ fn line_range(
 ) -> Result<LineRange, RequestFault> {
     let whole = LineRange { first: 1, last: lines.max(1) };
     let Some(first) = request.line else {
-        return Ok(request.end_line.map_or(whole, |last| LineRange { first: 1, last: last.clamp(1, whole.last) }));
+        return Ok(request
+            .end_line
+            .map_or(whole, |last| LineRange { first: 1, last: last.clamp(1, whole.last) }));
     };
     if first == 0 || first > whole.last {
         let message = format!("'{}' has no line {first}: it has {lines} lines", file.path);
-        return Err(RequestFault::new(failure::BAD_LINES, message).fix(format!("a line from 1 to {}", whole.last)));
+        return Err(
+            RequestFault::new(failure::BAD_LINES, message).fix(format!("a line from 1 to {}", whole.last))
+        );
     }
     match request.end_line {
         Some(last) if last < first => {
             let message = format!("end_line {last} is before line {first}");
-            Err(RequestFault::new(failure::BAD_LINES, message).fix(format!("line {last} and end_line {first}")))
+            Err(RequestFault::new(failure::BAD_LINES, message)
+                .fix(format!("line {last} and end_line {first}")))
         }
         Some(last) => Ok(LineRange { first, last: last.min(whole.last) }),
         None => Ok(enclosing(&cut(text, &file.path, bound.deadline), first, lines).range),
@@ -82,7 +87,8 @@ fn symbol_range(
     if found.is_empty() {
         // A heading of Markdown is written in part or in another case.
         let lower = symbol.to_lowercase();
-        let is_like = |block: &&CodeBlock| block.name.as_deref().is_some_and(|name| name.to_lowercase() == lower);
+        let is_like =
+            |block: &&CodeBlock| block.name.as_deref().is_some_and(|name| name.to_lowercase() == lower);
         found = blocks.iter().filter(is_like).map(|block| block.range).collect();
     }
     if let Some((first, also)) = found.split_first() {

@@ -48,7 +48,9 @@ pub(crate) fn query(
         let (_, pattern) = patterns.iter().find(|(known, _)| std::ptr::eq(*known, row))?;
         Some(places(root, path, row.grammar?, pattern, bound))
     });
-    let unreadable = |path: &String| of_path(path).is_some_and(|row| patterns.iter().all(|(one, _)| !std::ptr::eq(*one, row)));
+    let unreadable = |path: &String| {
+        of_path(path).is_some_and(|row| patterns.iter().all(|(one, _)| !std::ptr::eq(*one, row)))
+    };
     let skipped = found.paths.iter().filter(|path| unreadable(path)).count();
     let files = searched.iter().flatten().count();
     let is_partial = found.is_partial || files + skipped < found.paths.len() || bound.is_over();
@@ -76,7 +78,8 @@ fn rows(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFa
         return match LanguageRow::named(name) {
             Some(row) if row.grammar.is_some() => Ok(vec![row]),
             Some(row) => {
-                let message = format!("patterns cannot be looked for in {}: it has no grammar here", row.name());
+                let message =
+                    format!("patterns cannot be looked for in {}: it has no grammar here", row.name());
                 let names: Vec<&str> = LanguageRow::with_grammar().map(LanguageRow::name).collect();
                 let fix = format!("<search>, or one of {}", names.join(", "));
                 Err(RequestFault::new(failure::BAD_QUERY, message).fix(fix))
@@ -99,18 +102,22 @@ fn patterns(
         let Some(grammar) = row.grammar else { continue };
         match pattern(&request.pattern, grammar, bound) {
             Ok(pattern) => found.push((*row, pattern)),
-            Err(reason) => why = why.or(Some((*row, grammar, reason))),
+            Err(reason) => why = why.or(Some((*row, reason))),
         }
     }
-    let Some((row, grammar, reason)) = why.filter(|_| found.is_empty()) else { return Ok(found) };
+    let Some((row, reason)) = why.filter(|_| found.is_empty()) else { return Ok(found) };
     let language = if rows.len() == 1 { row.name() } else { "any language" };
     let message = format!("the pattern cannot be read in {language}: {reason}");
     let fault = RequestFault::new(failure::BAD_PATTERN, message);
-    let near = rows.iter().filter_map(|row| row.grammar).find_map(|grammar| nearest(&request.pattern, grammar, bound));
-    let _first_tried = grammar;
+    let near = rows
+        .iter()
+        .filter_map(|row| row.grammar)
+        .find_map(|grammar| nearest(&request.pattern, grammar, bound));
     Err(match near {
         Some(near) => fault.near(vec![near]),
-        None => fault.fix("a whole piece of code, in which $NAME is any one part and $$$ARGS any number of parts"),
+        None => {
+            fault.fix("a whole piece of code, in which $NAME is any one part and $$$ARGS any number of parts")
+        }
     })
 }
 
@@ -133,9 +140,8 @@ fn pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Result<Pat
     if tree.root_node().has_error() {
         return Err("it is no complete piece of code".to_owned());
     }
-    let built = std::panic::catch_unwind(|| {
-        Pattern::try_new(text, grammar).map_err(|error| error.to_string())
-    });
+    let built =
+        std::panic::catch_unwind(|| Pattern::try_new(text, grammar).map_err(|error| error.to_string()));
     built.unwrap_or_else(|_| Err("the grammar fails on it".to_owned()))
 }
 
@@ -145,13 +151,15 @@ fn nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<Str
     for _ in 0..=SHORTER {
         let closed = format!("{shorter}{}", missing_ends(&shorter));
         for candidate in [&shorter, &closed, &format!("{closed} {{ $$$BODY }}")] {
-            if candidate != text && !candidate.trim().is_empty() && pattern(candidate, grammar, bound).is_ok() {
+            if candidate != text && !candidate.trim().is_empty() && pattern(candidate, grammar, bound).is_ok()
+            {
                 return Some(candidate.clone());
             }
         }
         let cut = shorter.trim_end().char_indices().rev().find(|(at, c)| {
             let before = shorter.get(..*at).and_then(|text| text.chars().next_back());
-            !c.is_alphanumeric() && *c != '_' && *c != '$' || before.is_none_or(|b| b.is_whitespace() || "([{,;".contains(b))
+            !c.is_alphanumeric() && *c != '_' && *c != '$'
+                || before.is_none_or(|b| b.is_whitespace() || "([{,;".contains(b))
         });
         let (at, _) = cut?;
         shorter.truncate(at);

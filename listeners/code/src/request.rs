@@ -77,7 +77,8 @@ impl CodeRequest {
 impl ExtractRequest {
     /// Takes a path apart: `src/a.rs#name`, `src/a.rs:12` and `src/a.rs:12-30`.
     fn read(written: &str, line: Option<usize>, end_line: Option<usize>) -> ExtractRequest {
-        if let Some((path, symbol)) = written.rsplit_once('#').filter(|(path, symbol)| !path.is_empty() && !symbol.is_empty())
+        if let Some((path, symbol)) =
+            written.rsplit_once('#').filter(|(path, symbol)| !path.is_empty() && !symbol.is_empty())
         {
             let (path, symbol) = (path.to_owned(), Some(symbol.to_owned()));
             return ExtractRequest { path, symbol, line, end_line };
@@ -85,9 +86,12 @@ impl ExtractRequest {
         if line.is_none()
             && let Some((path, lines)) = written.rsplit_once(':').filter(|(path, _)| !path.is_empty())
         {
-            let (first, last) = lines.split_once('-').map_or((lines, None), |(first, last)| (first, Some(last)));
+            let (first, last) =
+                lines.split_once('-').map_or((lines, None), |(first, last)| (first, Some(last)));
             let number = |text: &str| text.parse::<usize>().ok();
-            if let (Some(first), Some(last)) = (number(first), last.map_or(Some(None), |last| number(last).map(Some))) {
+            if let (Some(first), Some(last)) =
+                (number(first), last.map_or(Some(None), |last| number(last).map(Some)))
+            {
                 let end_line = end_line.or(last);
                 return ExtractRequest { path: path.to_owned(), symbol: None, line: Some(first), end_line };
             }

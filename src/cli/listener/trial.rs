@@ -144,7 +144,8 @@ impl Trial {
     /// A listener of the organism file, opened to the outside for the trial; with its value if it searches code.
     fn of_file(&self, screen: Screen, name: &str) -> Result<FoundListener, CommandExit> {
         let file = self.place.organism(screen)?;
-        let value = cast::of_code(&file, name).map_err(|unmade| screen.fail(CommandExit::Configuration, unmade))?;
+        let value =
+            cast::of_code(&file, name).map_err(|unmade| screen.fail(CommandExit::Configuration, unmade))?;
         let mut composition = file.composition;
         if let Some(listener) = composition.listeners.values_mut().find(|l| l.name.as_str() == name) {
             listener.entry = true;

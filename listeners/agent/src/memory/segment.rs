@@ -14,8 +14,8 @@ use crate::failures::AgentFailure;
 use crate::heard::Heard;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{
-    Mark, block, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup, quoted, shown,
-    shown_judged, words_of,
+    Mark, block, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup, quoted,
+    shown, shown_judged, words_of,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};

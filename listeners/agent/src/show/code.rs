@@ -43,7 +43,9 @@ pub(crate) fn code_in_part(words: &str, most: usize) -> Option<String> {
     }
     shown.extend(open.into_iter().map(|fence| format!("{fence}\n")));
     let all = words.len();
-    shown.push_str(&format!("[the first {most} bytes of {all} are shown; search more narrowly, or extract lines]"));
+    shown.push_str(&format!(
+        "[the first {most} bytes of {all} are shown; search more narrowly, or extract lines]"
+    ));
     Some(shown)
 }
 
@@ -174,10 +176,16 @@ mod tests {
             "Nothing found in 9 files. Try fewer or other words, or another path.\n\
              The search ended early: not all files were searched. Name a path."
         );
-        let plain = words("<search-result kind=\"plain\" found=\"1\" files=\"9\"><hit file=\"a\" first=\"1\" last=\"1\">x</hit></search-result>");
-        assert!(plain.starts_with("No ranked result. These lines hold the text as it is written:\nFile: a Lines: 1-1\n"));
+        let plain = words(
+            "<search-result kind=\"plain\" found=\"1\" files=\"9\"><hit file=\"a\" first=\"1\" last=\"1\">x</hit></search-result>",
+        );
+        assert!(plain.starts_with(
+            "No ranked result. These lines hold the text as it is written:\nFile: a Lines: 1-1\n"
+        ));
         assert_eq!(
-            words("<extract-result file=\"a.rs\" first=\"1\" last=\"2\" lines=\"9\" also=\"4-5 7-8\">x\ny</extract-result>"),
+            words(
+                "<extract-result file=\"a.rs\" first=\"1\" last=\"2\" lines=\"9\" also=\"4-5 7-8\">x\ny</extract-result>"
+            ),
             "File: a.rs Lines: 1-2\n```\nx\ny\n```\nThe file has 9 lines.\nAlso defined in lines 4-5, 7-8."
         );
         let fault = payload(

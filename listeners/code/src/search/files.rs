@@ -10,7 +10,11 @@ use crate::tree::root::CodeRoot;
 use crate::tree::walk::{FoundFiles, WorkBound, walk};
 
 /// The files below a path, or the file with that path.
-pub(crate) fn below(root: &CodeRoot, path: Option<&str>, bound: WorkBound<'_>) -> Result<FoundFiles, RequestFault> {
+pub(crate) fn below(
+    root: &CodeRoot,
+    path: Option<&str>,
+    bound: WorkBound<'_>,
+) -> Result<FoundFiles, RequestFault> {
     let Some(named) = path.map(str::trim).filter(|path| !path.is_empty()) else {
         return Ok(walk(root, ".", bound));
     };
@@ -72,7 +76,9 @@ pub(crate) fn fits(path: &str, filters: &[FileFilter]) -> bool {
     let file = lower.rsplit('/').next().unwrap_or(&lower);
     filters.iter().all(|filter| {
         let is_one = filter.values.iter().any(|value| match filter.kind {
-            FilterKind::Extension => file.rsplit_once('.').is_some_and(|(_, ext)| ext == value.trim_start_matches('.')),
+            FilterKind::Extension => {
+                file.rsplit_once('.').is_some_and(|(_, ext)| ext == value.trim_start_matches('.'))
+            }
             FilterKind::Language => {
                 let row = LanguageRow::of_path(path);
                 row.is_some_and(|row| row.names.contains(&value.as_str()))
@@ -108,7 +114,8 @@ fn glob(pattern: &str, name: &str) -> bool {
 /// Whether a file holds tests, by its path.
 pub(crate) fn is_test(path: &str) -> bool {
     let lower = path.to_lowercase();
-    let is_folder = |part: &str| matches!(part, "tests" | "test" | "__tests__" | "spec" | "testdata" | "fixtures");
+    let is_folder =
+        |part: &str| matches!(part, "tests" | "test" | "__tests__" | "spec" | "testdata" | "fixtures");
     let (folders, file) = lower.rsplit_once('/').unwrap_or(("", &lower));
     let stem = file.split_once('.').map_or(file, |(stem, _)| stem);
     folders.split('/').any(is_folder)
@@ -138,7 +145,9 @@ mod tests {
 
     #[test]
     fn tests_are_known_by_their_path() {
-        for path in ["tests/a.rs", "a/test_x.py", "x_test.go", "a.spec.ts", "src/__tests__/x.js", "src/tests.rs"] {
+        for path in
+            ["tests/a.rs", "a/test_x.py", "x_test.go", "a.spec.ts", "src/__tests__/x.js", "src/tests.rs"]
+        {
             assert!(is_test(path), "{path}");
         }
         for path in ["src/testing.rs", "latest.rs", "src/attests/a.rs", "src/a.rs"] {

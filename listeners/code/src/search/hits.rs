@@ -10,7 +10,9 @@ use crate::limits;
 use crate::text::merge::{LineRange, merge};
 
 /// Most hits of one file.
-const OF_ONE_FILE: usize = 3;
+const OF_ONE_FILE: usize = 2;
+/// How much a further hit of a file counts: another file says more.
+const AGAIN: f64 = 0.6;
 /// Lines before and after a line of plain text.
 const AROUND: usize = 2;
 /// Lines before the first match in a block that is too long to be shown whole.
@@ -21,7 +23,11 @@ pub(crate) fn chosen(files: &[MatchedFile], mut blocks: Vec<RankedBlock>, allow_
     let is_last = |block: &RankedBlock| block.is_test && !allow_tests;
     blocks.sort_by(|one, other| {
         let by_score = other.score.total_cmp(&one.score);
-        is_last(one).cmp(&is_last(other)).then(by_score).then(one.file.cmp(&other.file)).then(one.range.cmp(&other.range))
+        is_last(one)
+            .cmp(&is_last(other))
+            .then(by_score)
+            .then(one.file.cmp(&other.file))
+            .then(one.range.cmp(&other.range))
     });
     let mut taken: Vec<RankedBlock> = Vec::new();
     for block in blocks {
@@ -46,7 +52,10 @@ pub(crate) fn chosen(files: &[MatchedFile], mut blocks: Vec<RankedBlock>, allow_
         let text = String::from_utf8_lossy(&file.bytes);
         let sha256 = sha256(&file.bytes);
         let of_file: Vec<&RankedBlock> = taken.iter().filter(|block| block.file == at).collect();
-        for (range, score) in merge(of_file.iter().map(|block| (block.range, block.score)).collect()) {
+        let mut ranges = merge(of_file.iter().map(|block| (block.range, block.score)).collect());
+        ranges.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+        for (nth, (range, score)) in ranges.into_iter().enumerate() {
+            let score = if nth == 0 { score } else { score * AGAIN };
             let inside = of_file.iter().filter(|block| range.has(block.range.first));
             let best = inside.clone().max_by(|one, other| one.score.total_cmp(&other.score));
             let match_line = best.map_or(range.first, |block| block.match_line);

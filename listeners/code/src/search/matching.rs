@@ -169,7 +169,8 @@ fn unusable(error: &str) -> RequestFault {
     // The last line of the library's words says what is wrong; those before it draw the pattern.
     let why = error.lines().last().unwrap_or(error).trim_start_matches("error: ");
     let message = format!("the pattern of the query cannot be used: {why}");
-    RequestFault::new(failure::BAD_PATTERN, message).fix("the text in \"quotes\", which is looked for as it is written")
+    RequestFault::new(failure::BAD_PATTERN, message)
+        .fix("the text in \"quotes\", which is looked for as it is written")
 }
 
 /// The part of a line that is looked at.

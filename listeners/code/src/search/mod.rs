@@ -99,15 +99,15 @@ fn look(
     };
     let lines = matcher.lines(&bytes, &stemmer);
     let none = || vec![0.0; matcher.units()];
-    let mut counts =
-        StemCounts { text: none(), name: none(), path: none(), length: number(bytes.len()) };
+    let mut counts = StemCounts { text: none(), name: none(), path: none(), length: number(bytes.len()) };
     for (unit, times) in lines.iter().flat_map(|line| &line.counts) {
         add(&mut counts.text, *unit, *times);
     }
     for (unit, times) in matcher.counts(path, &stemmer) {
         add(&mut counts.path, unit, times);
     }
-    let has_path = counts.path.iter().enumerate().any(|(unit, count)| *count > 0.0 && matcher.is_wanted(unit));
+    let has_path =
+        counts.path.iter().enumerate().any(|(unit, count)| *count > 0.0 && matcher.is_wanted(unit));
     let is_found = !lines.is_empty() || has_path;
     Some(is_found.then(|| FoundFile { path: path.to_owned(), counts }))
 }
@@ -132,12 +132,19 @@ struct BestFiles {
 }
 
 /// The best files. `None` if no file fits the query.
-fn best(query: &SearchQuery, matcher: &TermMatcher, matched: Vec<FoundFile>, searched: usize) -> Option<BestFiles> {
+fn best(
+    query: &SearchQuery,
+    matcher: &TermMatcher,
+    matched: Vec<FoundFile>,
+    searched: usize,
+) -> Option<BestFiles> {
     let with = |unit: usize| matched.iter().filter(|file| is_in(&file.counts, unit)).count();
     let with: Vec<usize> = (0..matcher.units()).map(with).collect();
     let mut rare = rarity(searched.max(1), &with);
-    for (_, rare) in rare.iter_mut().enumerate().filter(|(unit, _)| !matcher.is_wanted(*unit)) {
-        *rare = 0.0;
+    for (unit, rare) in rare.iter_mut().enumerate() {
+        if !matcher.is_wanted(unit) {
+            *rare = 0.0;
+        }
     }
     let fitting: Vec<FoundFile> =
         matched.into_iter().filter(|file| holds(query, matcher, &file.counts)).collect();
@@ -255,7 +262,9 @@ pub(crate) fn cut(text: &str, path: &str, deadline: Instant) -> Vec<CodeBlock> {
     let by_syntax = row.filter(|row| !row.blocks.is_empty()).and_then(|row| {
         // A fault of a grammar costs the whole blocks of one file, and nothing else.
         let parsed = std::panic::catch_unwind(|| {
-            row.grammar.and_then(|grammar| parse(text, grammar, deadline)).map(|tree| blocks(&tree, text, row))
+            row.grammar
+                .and_then(|grammar| parse(text, grammar, deadline))
+                .map(|tree| blocks(&tree, text, row))
         });
         parsed.ok().flatten()
     });

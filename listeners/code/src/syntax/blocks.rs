@@ -68,7 +68,8 @@ fn siblings<'t>(
         if is_leading(kind) {
             let (joined, apart) = split(leading.take(), own);
             found.extend(apart.map(comments));
-            leading = Some(LineRange { first: joined.map_or(own.first, |before| before.first), last: own.last });
+            leading =
+                Some(LineRange { first: joined.map_or(own.first, |before| before.first), last: own.last });
             says_test |= kind == "attribute_item" && slice(text, node).contains("test");
             continue;
         }
@@ -109,7 +110,8 @@ fn comments(range: LineRange) -> CodeBlock {
 }
 
 fn is_leading(kind: &str) -> bool {
-    kind.contains("comment") || matches!(kind, "attribute_item" | "decorator" | "marker_annotation" | "annotation")
+    kind.contains("comment")
+        || matches!(kind, "attribute_item" | "decorator" | "marker_annotation" | "annotation")
 }
 
 fn lines_of(node: Node<'_>) -> LineRange {
@@ -136,7 +138,10 @@ fn name_of(node: Node<'_>, text: &str) -> Option<String> {
         let within = at.child_by_field_name("declarator").or_else(|| {
             let mut cursor = at.walk();
             at.named_children(&mut cursor).find(|child| {
-                matches!(child.kind(), "variable_declarator" | "type_spec" | "const_spec" | "var_spec" | "type_alias")
+                matches!(
+                    child.kind(),
+                    "variable_declarator" | "type_spec" | "const_spec" | "var_spec" | "type_alias"
+                )
             })
         });
         match within {
@@ -198,7 +203,8 @@ pub(crate) fn enclosing(blocks: &[CodeBlock], line: usize, lines: usize) -> Code
             let first = line.saturating_sub(AROUND).max(within.first);
             let range = LineRange { first, last: (line + AROUND).min(within.last) };
             // The first lines of a holder say what it is.
-            let name = found.filter(|block| line <= block.range.first + 2).and_then(|block| block.name.clone());
+            let name =
+                found.filter(|block| line <= block.range.first + 2).and_then(|block| block.name.clone());
             CodeBlock { range, name, is_holder: false, is_test: found.is_some_and(|block| block.is_test) }
         }
     }

@@ -26,17 +26,40 @@ pub(crate) struct LanguageRow {
 const NONE: &[&str] = &[];
 
 const fn plain(names: &'static [&'static str], extensions: &'static [&'static str]) -> LanguageRow {
-    LanguageRow { names, extensions, grammar: None, blocks: NONE, holders: NONE, wrappers: NONE, bodies: NONE }
+    LanguageRow {
+        names,
+        extensions,
+        grammar: None,
+        blocks: NONE,
+        holders: NONE,
+        wrappers: NONE,
+        bodies: NONE,
+    }
 }
 
 const SCRIPT_BLOCKS: &[&str] = &[
-    "function_declaration", "generator_function_declaration", "method_definition", "lexical_declaration",
-    "variable_declaration", "field_definition", "public_field_definition", "type_alias_declaration",
-    "enum_declaration", "method_signature", "property_signature", "abstract_method_signature",
-    "function_signature", "expression_statement",
+    "function_declaration",
+    "generator_function_declaration",
+    "method_definition",
+    "lexical_declaration",
+    "variable_declaration",
+    "field_definition",
+    "public_field_definition",
+    "type_alias_declaration",
+    "enum_declaration",
+    "method_signature",
+    "property_signature",
+    "abstract_method_signature",
+    "function_signature",
+    "expression_statement",
 ];
-const SCRIPT_HOLDERS: &[&str] =
-    &["class_declaration", "abstract_class_declaration", "interface_declaration", "internal_module", "module"];
+const SCRIPT_HOLDERS: &[&str] = &[
+    "class_declaration",
+    "abstract_class_declaration",
+    "interface_declaration",
+    "internal_module",
+    "module",
+];
 const SCRIPT_WRAPPERS: &[&str] = &["export_statement", "ambient_declaration"];
 const SCRIPT_BODIES: &[&str] = &["class_body", "interface_body", "object_type", "statement_block"];
 
@@ -47,8 +70,17 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
         extensions: &["rs"],
         grammar: Some(SupportLang::Rust),
         blocks: &[
-            "function_item", "function_signature_item", "struct_item", "enum_item", "union_item", "type_item",
-            "const_item", "static_item", "macro_definition", "macro_invocation", "associated_type",
+            "function_item",
+            "function_signature_item",
+            "struct_item",
+            "enum_item",
+            "union_item",
+            "type_item",
+            "const_item",
+            "static_item",
+            "macro_definition",
+            "macro_invocation",
+            "associated_type",
         ],
         holders: &["impl_item", "trait_item", "mod_item", "foreign_mod_item"],
         wrappers: NONE,
@@ -95,7 +127,11 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
         extensions: &["go"],
         grammar: Some(SupportLang::Go),
         blocks: &[
-            "function_declaration", "method_declaration", "type_declaration", "const_declaration", "var_declaration",
+            "function_declaration",
+            "method_declaration",
+            "type_declaration",
+            "const_declaration",
+            "var_declaration",
         ],
         holders: NONE,
         wrappers: NONE,
@@ -105,21 +141,41 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
         names: &["java"],
         extensions: &["java"],
         grammar: Some(SupportLang::Java),
-        blocks: &["method_declaration", "constructor_declaration", "field_declaration", "compact_constructor_declaration"],
+        blocks: &[
+            "method_declaration",
+            "constructor_declaration",
+            "field_declaration",
+            "compact_constructor_declaration",
+        ],
         holders: &[
-            "class_declaration", "interface_declaration", "enum_declaration", "record_declaration",
+            "class_declaration",
+            "interface_declaration",
+            "enum_declaration",
+            "record_declaration",
             "annotation_type_declaration",
         ],
         wrappers: NONE,
-        bodies: &["class_body", "interface_body", "enum_body", "enum_body_declarations", "annotation_type_body"],
+        bodies: &[
+            "class_body",
+            "interface_body",
+            "enum_body",
+            "enum_body_declarations",
+            "annotation_type_body",
+        ],
     },
     LanguageRow {
         names: &["c"],
         extensions: &["c", "h"],
         grammar: Some(SupportLang::C),
         blocks: &[
-            "function_definition", "declaration", "type_definition", "struct_specifier", "enum_specifier",
-            "union_specifier", "preproc_def", "preproc_function_def",
+            "function_definition",
+            "declaration",
+            "type_definition",
+            "struct_specifier",
+            "enum_specifier",
+            "union_specifier",
+            "preproc_def",
+            "preproc_function_def",
         ],
         holders: NONE,
         wrappers: NONE,
@@ -134,10 +190,7 @@ pub(crate) const LANGUAGES: &[LanguageRow] = &[
         wrappers: NONE,
         bodies: NONE,
     },
-    LanguageRow {
-        grammar: Some(SupportLang::Json),
-        ..plain(&["json"], &["json"])
-    },
+    LanguageRow { grammar: Some(SupportLang::Json), ..plain(&["json"], &["json"]) },
     plain(&["c++", "cpp", "cxx"], &["cc", "cpp", "cxx", "hh", "hpp", "hxx"]),
     plain(&["csharp", "c#", "cs"], &["cs"]),
     plain(&["css"], &["css", "scss"]),

@@ -69,8 +69,28 @@ mod tests {
     #[test]
     fn g1_no_text_crashes_a_grammar() {
         let whole = [
-            "(", "{", "[", "(((\n", "<", "\"", "'", "`${", "/*", "#if 1\n", "<<A\n", "fn f(", "class A {", "r#\"", "\u{0}",
-            "-(", "if x:\n ", "\u{10ffff}", "a.", "::<", "<a>", "!",
+            "(",
+            "{",
+            "[",
+            "(((\n",
+            "<",
+            "\"",
+            "'",
+            "`${",
+            "/*",
+            "#if 1\n",
+            "<<A\n",
+            "fn f(",
+            "class A {",
+            "r#\"",
+            "\u{0}",
+            "-(",
+            "if x:\n ",
+            "\u{10ffff}",
+            "a.",
+            "::<",
+            "<a>",
+            "!",
         ];
         for row in LanguageRow::with_grammar() {
             for part in whole {

@@ -229,7 +229,10 @@ impl Reading<'_> {
             QueryToken::Sign(QuerySign::Open) => return self.bracket(),
             QueryToken::Sign(_) => {
                 let message = "two signs of the query follow each other".to_owned();
-                return Err(QueryFault { message, fix: "a word between them, or the sign in quotes".to_owned() });
+                return Err(QueryFault {
+                    message,
+                    fix: "a word between them, or the sign in quotes".to_owned(),
+                });
             }
             QueryToken::Filter(filter) => {
                 self.filters.push(filter.clone());
@@ -355,7 +358,8 @@ mod tests {
     #[test]
     fn filters_belong_to_the_whole_query() {
         let query = SearchQuery::read("lease ext:rs,toml -dir:tests lang:Rust file:a.rs").unwrap();
-        let kinds: Vec<_> = query.filters.iter().map(|one| (one.kind, one.values.len(), one.is_not)).collect();
+        let kinds: Vec<_> =
+            query.filters.iter().map(|one| (one.kind, one.values.len(), one.is_not)).collect();
         assert_eq!(
             kinds,
             [

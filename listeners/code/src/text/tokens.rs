@@ -89,11 +89,11 @@ pub(crate) fn common_start(word: &str, stem: &str) -> String {
 
 /// Words of a question that say nothing about code.
 const COMMON: [&str; 66] = [
-    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "by", "can", "could",
-    "decide", "decides", "did", "do", "does", "each", "for", "from", "had", "happens", "has", "have", "how", "i", "if",
-    "in", "into", "is", "it", "its", "kept", "made", "me", "my", "no", "not", "of", "on", "or", "our", "so", "that",
-    "the", "their", "then", "there", "these", "they", "this", "to", "was", "we", "what", "when", "where", "which",
-    "who", "why", "with", "would",
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "by", "can",
+    "could", "decide", "decides", "did", "do", "does", "each", "for", "from", "had", "happens", "has",
+    "have", "how", "i", "if", "in", "into", "is", "it", "its", "kept", "made", "me", "my", "no", "not", "of",
+    "on", "or", "our", "so", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was",
+    "we", "what", "when", "where", "which", "who", "why", "with", "would",
 ];
 
 /// Whether a word says nothing about code.

@@ -6,8 +6,28 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// What is always denied, in the form of ignore rules.
 pub(crate) const ALWAYS: [&str; 22] = [
-    ".git", ".systole", ".env", ".env.*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".ssh", ".aws", ".netrc", ".npmrc", ".pypirc", ".pgpass",
+    ".git",
+    ".systole",
+    ".env",
+    ".env.*",
+    "*.env",
+    "*.pem",
+    "*.key",
+    "*.p12",
+    "*.pfx",
+    "*.jks",
+    "*.keystore",
+    "*.kdbx",
+    "id_rsa*",
+    "id_dsa*",
+    "id_ecdsa*",
+    "id_ed25519*",
+    ".ssh",
+    ".aws",
+    ".netrc",
+    ".npmrc",
+    ".pypirc",
+    ".pgpass",
 ];
 
 /// Why a deny pattern cannot be used.
@@ -30,7 +50,9 @@ impl DenyList {
         }
         for pattern in patterns {
             if pattern.starts_with('!') {
-                return Err(DenyFault("a pattern only adds to the list, and cannot begin with `!`".to_owned()));
+                return Err(DenyFault(
+                    "a pattern only adds to the list, and cannot begin with `!`".to_owned(),
+                ));
             }
             builder.add_line(None, pattern).map_err(told)?;
         }
@@ -41,7 +63,9 @@ impl DenyList {
     pub(crate) fn denies(&self, path: &str) -> bool {
         let whole = format!("/{path}");
         // Whether the last part is a folder is not known yet: a rule for folders alone counts as well.
-        [false, true].iter().any(|is_folder| self.0.matched_path_or_any_parents(&whole, *is_folder).is_ignore())
+        [false, true]
+            .iter()
+            .any(|is_folder| self.0.matched_path_or_any_parents(&whole, *is_folder).is_ignore())
     }
 }
 
@@ -61,12 +85,24 @@ mod tests {
     fn keys_are_denied_wherever_they_are() {
         let list = DenyList::new(&["secrets/".to_owned(), "/private/*.rs".to_owned()]).unwrap();
         for denied in [
-            ".env", "a/.env.local", "prod.env", "a/B.PEM", "id_rsa", "a/id_ed25519.pub", ".git/config", "x/.git/HEAD",
-            "a/secrets/x.rs", "private/a.rs", ".Git/config", "deep/.ssh/known_hosts",
+            ".env",
+            "a/.env.local",
+            "prod.env",
+            "a/B.PEM",
+            "id_rsa",
+            "a/id_ed25519.pub",
+            ".git/config",
+            "x/.git/HEAD",
+            "a/secrets/x.rs",
+            "private/a.rs",
+            ".Git/config",
+            "deep/.ssh/known_hosts",
         ] {
             assert!(list.denies(denied), "{denied}");
         }
-        for allowed in ["src/id_maker.rs", "environment.rs", "a/private/a.rs", "git/config", "keys.rs", ".github/a.yml"] {
+        for allowed in
+            ["src/id_maker.rs", "environment.rs", "a/private/a.rs", "git/config", "keys.rs", ".github/a.yml"]
+        {
             assert!(!list.denies(allowed), "{allowed}");
         }
         assert!(DenyList::new(&["!.env".to_owned()]).is_err());

@@ -79,18 +79,23 @@ impl CodeRoot {
             other => other.map_err(|error| told(named, error))?,
         };
         let stat = fstat(&file).map_err(|error| told(named, error))?;
-        let no_text = |what: &str| RequestFault::new(failure::NO_TEXT, format!("'{named}' is {what}, not a text file"));
+        let no_text =
+            |what: &str| RequestFault::new(failure::NO_TEXT, format!("'{named}' is {what}, not a text file"));
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => {}
             FileType::Directory => {
-                return Err(no_text("a folder").fix("a file in it; <search> finds one, with the folder as <path>"));
+                return Err(
+                    no_text("a folder").fix("a file in it; <search> finds one, with the folder as <path>")
+                );
             }
             _ => return Err(no_text("a device, a pipe or a socket")),
         }
         let mut bytes = Vec::new();
         let most = limits::FILE_BYTES;
         let read = std::fs::File::from(file).take(most as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|error| RequestFault::new(failure::NO_TEXT, format!("'{named}' cannot be read: {error}")))?;
+        read.map_err(|error| {
+            RequestFault::new(failure::NO_TEXT, format!("'{named}' cannot be read: {error}"))
+        })?;
         if bytes.len() > most {
             let message = format!("'{named}' has more than 1 MiB, the most that is read");
             return Err(RequestFault::new(failure::TOO_LARGE, message).fix("a smaller file"));
@@ -144,7 +149,8 @@ impl CodeRoot {
     fn linked(&self, named: &str, path: &str, flags: OFlags) -> Result<OwnedFd, RequestFault> {
         let file = self.resolve(path, flags, ResolveFlags::empty()).map_err(|error| told(named, error))?;
         let real = real_path(&file);
-        let below = real.as_deref().zip(self.real.as_deref()).and_then(|(file, root)| file.strip_prefix(root).ok());
+        let below =
+            real.as_deref().zip(self.real.as_deref()).and_then(|(file, root)| file.strip_prefix(root).ok());
         match below.and_then(Path::to_str) {
             Some(below) if !self.denies(below) => Ok(file),
             _ => Err(denied(named)),
@@ -188,9 +194,10 @@ fn told(named: &str, error: Errno) -> RequestFault {
         Errno::ACCESS | Errno::PERM => {
             RequestFault::new(failure::DENIED, format!("'{named}' cannot be read: its permissions deny it"))
         }
-        Errno::NXIO => {
-            RequestFault::new(failure::NO_TEXT, format!("'{named}' is a device, a pipe or a socket, not a text file"))
-        }
+        Errno::NXIO => RequestFault::new(
+            failure::NO_TEXT,
+            format!("'{named}' is a device, a pipe or a socket, not a text file"),
+        ),
         error => {
             let error = std::io::Error::from(error);
             RequestFault::new(failure::NO_TEXT, format!("'{named}' cannot be read: {error}"))

@@ -119,7 +119,9 @@ impl Walking<'_> {
         let mut builder = GitignoreBuilder::new(format!("/{path}"));
         let mut has_rules = false;
         for file in RULES {
-            let Some(bytes) = self.root.read_found(&joined(path, file), limits::RULES_BYTES) else { continue };
+            let Some(bytes) = self.root.read_found(&joined(path, file), limits::RULES_BYTES) else {
+                continue;
+            };
             for line in String::from_utf8_lossy(&bytes).lines() {
                 // A rule that cannot be read is no rule.
                 has_rules |= builder.add_line(None, line).is_ok();
@@ -136,7 +138,8 @@ impl Walking<'_> {
         }
         let whole = format!("/{path}");
         let whole = Path::new(&whole);
-        let decided = self.rules.iter().rev().map(|rules| rules.matched(whole, is_folder)).find(|m| !m.is_none());
+        let decided =
+            self.rules.iter().rev().map(|rules| rules.matched(whole, is_folder)).find(|m| !m.is_none());
         decided.is_some_and(|decided| decided.is_ignore())
     }
 }

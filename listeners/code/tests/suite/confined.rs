@@ -10,7 +10,11 @@ use super::room::{Room, write};
 const SECRET: &str = "fn outside_secret() {}";
 
 fn room() -> Room {
-    let room = Room::new(&[("src/main.rs", "fn main() { inside(); }\n"), (".env", "KEY=inside_secret"), ("a.pem", "inside_secret")]);
+    let room = Room::new(&[
+        ("src/main.rs", "fn main() { inside(); }\n"),
+        (".env", "KEY=inside_secret"),
+        ("a.pem", "inside_secret"),
+    ]);
     write(&room.around.path().join("secret.rs"), SECRET.as_bytes());
     write(&room.around.path().join("outside/deep.rs"), SECRET.as_bytes());
     let root = room.root();
@@ -70,13 +74,25 @@ async fn g1_a_search_sees_nothing_outside_and_nothing_denied() {
     // The names of what is outside or denied are not suggested either.
     for path in ["deep.rs", "secret.rs", "envv", "b.pem"] {
         let near = room.extract(path).await.nearest();
-        assert!(near.iter().all(|name| !name.contains("deep") && !name.contains("secret") && !name.contains("pem")), "{near:?}");
+        assert!(
+            near.iter()
+                .all(|name| !name.contains("deep") && !name.contains("secret") && !name.contains("pem")),
+            "{near:?}"
+        );
+    }
+}
+
+struct StopOnDrop<'s>(&'s AtomicBool);
+
+impl Drop for StopOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
 /// While a thread exchanges a folder inside for a link that leads outside, no read and no search gets anything outside.
-#[tokio::test]
-async fn g1_a_root_cannot_be_left_by_races() {
+#[test]
+fn g1_a_root_cannot_be_left_by_races() {
     let room = Room::new(&[("swap/file.rs", "fn inside_here() {}\n")]);
     let root = room.root();
     write(&room.around.path().join("outside/file.rs"), SECRET.as_bytes());
@@ -87,17 +103,24 @@ async fn g1_a_root_cannot_be_left_by_races() {
         let swapping = scope.spawn(|| {
             let mut rounds = 0u32;
             while !stop.load(Ordering::Relaxed) {
-                renameat_with(CWD, root.join("swap"), CWD, root.join("other"), RenameFlags::EXCHANGE).unwrap();
+                renameat_with(CWD, root.join("swap"), CWD, root.join("other"), RenameFlags::EXCHANGE)
+                    .unwrap();
                 rounds += 1;
             }
             rounds
         });
+        // Set even if an assertion below fails, or the thread would never end.
+        let _stops = StopOnDrop(&stop);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             for round in 0..1000 {
                 let answer = room.extract("swap/file.rs").await;
                 assert!(!format!("{answer:?}").contains("outside_secret"), "round {round}");
-                if answer.element == "extract-result" { inside += 1 } else { refused += 1 }
+                if answer.element == "extract-result" {
+                    inside += 1
+                } else {
+                    refused += 1
+                }
                 if round % 10 == 0 {
                     let found = room.search("secret").await;
                     assert!(found.places().is_empty(), "round {round}: {:?}", found.places());
@@ -129,7 +152,9 @@ async fn g1_binary_and_huge_files_are_left_out() {
 async fn g1_a_folder_that_is_gone_is_a_failure_and_no_panic() {
     let room = Room::new(&[("a.rs", "fn a() {}\n")]);
     std::fs::rename(room.root(), room.around.path().join("moved")).unwrap();
-    let payload = systole_kit::Payload::write(systole_kit::namespaces::CODE, "search", |inside| inside.open("query").text("a"));
+    let payload = systole_kit::Payload::write(systole_kit::namespaces::CODE, "search", |inside| {
+        inside.open("query").text("a")
+    });
     let said = room.listener.clone().answer_to(payload).await;
     let systole_kit::reply::ReplyContent::Failure { code, .. } = said else { panic!("{said:?}") };
     assert_eq!(code, "code.no-root");

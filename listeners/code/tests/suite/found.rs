@@ -7,12 +7,21 @@ const LEASE: &str = "//! Leases of deliveries.\n\nuse std::time;\n\n/// Renews a
 fn room() -> Room {
     Room::new(&[
         ("src/lease.rs", LEASE),
-        ("src/other.rs", "fn other() {\n    // mentions a lease once\n}\n\nfn apart() {\n    let x = 1;\n}\n"),
+        (
+            "src/other.rs",
+            "fn other() {\n    // mentions a lease once\n}\n\nfn apart() {\n    let x = 1;\n}\n",
+        ),
         ("tests/lease.rs", "#[test]\nfn a_lease_is_renewed() {\n    renew_lease(\"x\");\n}\n"),
         ("target/lease.rs", "fn renew_lease() {}\n"),
         (".gitignore", "/target\n"),
-        ("app/view.py", "import os\n\n\n@route\ndef show(user):\n    return user.name\n\n\nclass View:\n    def draw(self):\n        pass\n"),
-        ("web/a.ts", "export function open(a: string) {\n  return a;\n}\n\nexport class Door {\n  close() {}\n}\n"),
+        (
+            "app/view.py",
+            "import os\n\n\n@route\ndef show(user):\n    return user.name\n\n\nclass View:\n    def draw(self):\n        pass\n",
+        ),
+        (
+            "web/a.ts",
+            "export function open(a: string) {\n  return a;\n}\n\nexport class Door {\n  close() {}\n}\n",
+        ),
         ("README.md", "# Title\n\nWords.\n\n## Leases\n\nA lease ends.\n\n```\n# no heading\n```\n"),
     ])
 }
@@ -23,7 +32,10 @@ async fn g1_a_search_finds_whole_blocks_ranked_and_says_when_only_plain_text_was
     let answer = room.search("renewing a lease").await;
     assert_eq!(answer.attribute("kind"), "ranked");
     let places = answer.places();
-    assert_eq!(places[0], "src/lease.rs:1-20", "the parts of the file are close together: {places:?}");
+    assert_eq!(places[0], "src/lease.rs:5-10", "with its comment and attribute: {places:?}");
+    assert!(places.contains(&"src/lease.rs:17-20".to_owned()), "{places:?}");
+    let near = room.search("lease struct until").await;
+    assert!(near.places().contains(&"src/lease.rs:5-14".to_owned()), "merged: {:?}", near.places());
     let last = places.last().unwrap();
     assert!(last.starts_with("tests/lease.rs"), "tests come last: {places:?}");
     assert!(!places.iter().any(|place| place.contains("target")), "ignored files are left out");
@@ -44,8 +56,13 @@ async fn g1_a_search_finds_whole_blocks_ranked_and_says_when_only_plain_text_was
 #[tokio::test]
 async fn g1_extract_by_line_and_symbol_names_the_nearest() {
     let room = room();
-    let whole = |answer: super::room::Answer| format!("{}-{}", answer.attribute("first"), answer.attribute("last"));
-    assert_eq!(whole(room.extract("src/lease.rs#renew_lease").await), "5-10", "with its comment and attribute");
+    let whole =
+        |answer: super::room::Answer| format!("{}-{}", answer.attribute("first"), answer.attribute("last"));
+    assert_eq!(
+        whole(room.extract("src/lease.rs#renew_lease").await),
+        "5-10",
+        "with its comment and attribute"
+    );
     assert_eq!(whole(room.extract("src/lease.rs:8").await), "5-10");
     assert_eq!(whole(room.extract("src/lease.rs:8-9").await), "8-9");
     assert_eq!(whole(room.extract("src/lease.rs").await), "1-27");
@@ -57,7 +74,10 @@ async fn g1_extract_by_line_and_symbol_names_the_nearest() {
     assert_eq!(whole(room.extract("web/a.ts#open").await), "1-3");
     assert_eq!(whole(room.extract("README.md#leases").await), "5-11");
     let (code, message, _) = room.extract("src/leese.rs").await.fault();
-    assert_eq!((code.as_str(), message.as_str()), ("code.not-found", "File not found at path 'src/leese.rs'"));
+    assert_eq!(
+        (code.as_str(), message.as_str()),
+        ("code.not-found", "File not found at path 'src/leese.rs'")
+    );
     assert_eq!(room.extract("src/leese.rs").await.nearest()[0], "src/lease.rs");
     assert_eq!(room.extract("lease.rs").await.nearest(), ["src/lease.rs", "tests/lease.rs"]);
     let answer = room.extract("src/lease.rs#renew_leese").await;
@@ -71,11 +91,14 @@ async fn g1_extract_by_line_and_symbol_names_the_nearest() {
 #[tokio::test]
 async fn g1_a_pattern_query_finds_syntax_and_repairs_a_bad_one() {
     let room = room();
-    let answer = room.ask("query", &[("pattern", "fn $NAME(&mut self) -> $R { $$$BODY }"), ("language", "rust")]).await;
+    let answer = room
+        .ask("query", &[("pattern", "fn $NAME(&mut self) -> $R { $$$BODY }"), ("language", "rust")])
+        .await;
     assert_eq!(answer.places(), ["src/lease.rs:17-20"]);
     let answer = room.ask("query", &[("pattern", "let $A = $B;")]).await;
     assert_eq!(answer.places(), ["src/lease.rs:8-8", "src/other.rs:6-6"]);
-    let answer = room.ask("query", &[("pattern", "def $F($$$A): $$$B"), ("language", "py"), ("path", "app")]).await;
+    let answer =
+        room.ask("query", &[("pattern", "def $F($$$A): $$$B"), ("language", "py"), ("path", "app")]).await;
     assert_eq!(answer.places(), ["app/view.py:5-6", "app/view.py:10-11"]);
     let broken = room.ask("query", &[("pattern", "let $A = find($B"), ("language", "rust")]).await;
     let (code, message, _) = broken.fault();
@@ -94,7 +117,12 @@ async fn g1_a_pattern_query_finds_syntax_and_repairs_a_bad_one() {
 #[tokio::test]
 async fn g1_bad_queries_and_deep_patterns_are_answered() {
     let room = room();
-    for (query, code) in [("\"open", "code.bad-query"), ("a AND", "code.bad-query"), ("/a(/", "code.bad-pattern"), ("x lang:rusty", "code.bad-query")] {
+    for (query, code) in [
+        ("\"open", "code.bad-query"),
+        ("a AND", "code.bad-query"),
+        ("/a(/", "code.bad-pattern"),
+        ("x lang:rusty", "code.bad-query"),
+    ] {
         assert_eq!(room.search(query).await.fault().0, code, "{query}");
     }
     let deep = format!("{}1{}", "(".repeat(400), ")".repeat(400));
@@ -114,7 +142,8 @@ async fn g1_bad_queries_and_deep_patterns_are_answered() {
 async fn g1_a_deeply_nested_file_does_not_exhaust_the_stack() {
     let deep = format!("let a = {}1{};", "[".repeat(200_000), "]".repeat(200_000));
     let text = format!("{deep}\nlet needle = 1;\n");
-    let room = Room::new(&[("deep.js", &text), ("deep.rs", &format!("fn f() {{ {deep} }}\nfn needle() {{}}\n"))]);
+    let room =
+        Room::new(&[("deep.js", &text), ("deep.rs", &format!("fn f() {{ {deep} }}\nfn needle() {{}}\n"))]);
     let answer = room.ask("query", &[("pattern", "$A == $A")]).await;
     assert_eq!(answer.element, "query-result");
     let answer = room.search("needle").await;

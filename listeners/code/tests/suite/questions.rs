@@ -74,7 +74,18 @@ fn ripgrep(question: &Question) -> Option<bool> {
 
 #[tokio::test]
 async fn g1_forty_questions_about_this_source() {
-    let deny = ["/tests", "/docs", "/config", "/schemas", "/tools", "/benches", "/target", "/*.*", "/Makefile", "/LICENSE"];
+    let deny = [
+        "/tests",
+        "/docs",
+        "/config",
+        "/schemas",
+        "/tools",
+        "/benches",
+        "/target",
+        "/*.*",
+        "/Makefile",
+        "/LICENSE",
+    ];
     let deny = deny.map(str::to_owned).to_vec();
     let spec = CodeSpec { name: "source".to_owned(), root: project(), deny };
     let listener = Arc::new(CodeListener::new(&spec).unwrap());
@@ -94,6 +105,8 @@ async fn g1_forty_questions_about_this_source() {
         }
     }
     let plain = plain.map_or_else(|| "not installed".to_owned(), |plain| format!("{plain} of 40"));
-    println!("{found} of 40 in the first {FIRST}, {held} of the 10 held out; ripgrep with the best word: {plain}");
+    println!(
+        "{found} of 40 in the first {FIRST}, {held} of the 10 held out; ripgrep with the best word: {plain}"
+    );
     assert!(found >= FOUND, "{found} of 40");
 }

@@ -7,7 +7,9 @@ use systole_kit::schema::SchemaModel;
 fn g1_the_vocabulary_is_in_the_profile() {
     let model = SchemaModel::read(CODE_XSD).unwrap();
     let elements: Vec<&str> = model.elements().collect();
-    for element in ["search", "extract", "query", "search-result", "extract-result", "query-result", "code-error"] {
+    for element in
+        ["search", "extract", "query", "search-result", "extract-result", "query-result", "code-error"]
+    {
         assert!(elements.contains(&element), "{element}");
     }
     assert_eq!(elements.len(), 7);
