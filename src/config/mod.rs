@@ -42,6 +42,7 @@ mod prove;
 mod reach;
 pub mod rehearsal;
 mod schemas;
+mod searched;
 mod secrets;
 mod sections;
 mod settings;
@@ -257,13 +258,13 @@ fn check(
     let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
         log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
-        let named = hands::OrganismPaths {
+        let named = searched::OrganismPaths {
             file: lies,
             directory,
             schemas: &composed.collected.schemas,
             prompts: &prompts,
         };
-        hands::check(&mut diagnostics, &declared, &named);
+        searched::check(&mut diagnostics, &declared, &named);
     }
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
@@ -296,7 +297,7 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let code = hands::specs(&declared, directory);
+    let code = searched::specs(&declared, directory);
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),

@@ -71,8 +71,10 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
     std::os::unix::fs::symlink(".", folder.path().join("link")).unwrap();
     let ran = systole(folder.path(), &["check"]);
     assert!(ran.stdout.contains("holds the organism's file"), "through a link: {ran:?}");
-    let logged =
-        systole(folder.path(), &["check", "--set", "listeners.source.code=./empty", "--log", "empty/new.db"]);
+    let logged = systole(
+        folder.path(),
+        &["check", "--set", "listeners.source.code=./empty", "--set", "log.path=empty/new.db"],
+    );
     assert!(logged.stdout.contains("holds the log"), "a log that does not exist yet: {logged:?}");
     let folder = organism("code: ./src, entry: true");
     assert_eq!(systole(folder.path(), &["check"]).code, Some(0));

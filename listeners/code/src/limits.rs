@@ -1,4 +1,4 @@
-//! The bounds of a search. They hold for every file and every request, whoever wrote them.
+//! The bounds of a search. They hold for every file and every request.
 
 use std::time::Duration;
 

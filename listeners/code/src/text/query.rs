@@ -5,7 +5,7 @@
 //! is a query: its signs are read as words wherever they cannot be meant as signs.
 
 use super::scan::{QuerySign, QueryToken, scan};
-use super::tokens::{WordStemmer, common_start, is_common, words};
+use super::tokens::{WordStemmer, is_filler, word_start, words};
 
 /// Most terms of a query.
 pub(crate) const TERMS: usize = 32;
@@ -102,12 +102,12 @@ impl SearchQuery {
         Ok(read)
     }
 
-    fn of(tokens: &[QueryToken], keeps_common: bool) -> Result<SearchQuery, QueryFault> {
+    fn of(tokens: &[QueryToken], keeps_filler: bool) -> Result<SearchQuery, QueryFault> {
         let mut reading = Reading {
             tokens,
             at: 0,
             depth: 0,
-            keeps_common,
+            keeps_filler,
             stemmer: WordStemmer::new(),
             terms: Vec::new(),
             filters: Vec::new(),
@@ -173,7 +173,7 @@ struct Reading<'t> {
     tokens: &'t [QueryToken],
     at: usize,
     depth: usize,
-    keeps_common: bool,
+    keeps_filler: bool,
     stemmer: WordStemmer,
     terms: Vec<QueryTerm>,
     filters: Vec<FileFilter>,
@@ -288,12 +288,12 @@ impl Reading<'_> {
             let is_sentence = text.chars().all(|c| ",.;:?!()[]'".contains(c));
             return (!is_sentence || is_signed).then(|| QueryTerm::Phrase(text.to_owned()));
         }
-        if !is_signed && !self.keeps_common && words(text).iter().all(|word| is_common(word)) {
+        if !is_signed && !self.keeps_filler && words(text).iter().all(|word| is_filler(word)) {
             return None;
         }
         let stem = |word: String| {
             let stem = self.stemmer.stem(&word);
-            WordStem { start: common_start(&word, &stem), stem }
+            WordStem { start: word_start(&word, &stem), stem }
         };
         Some(QueryTerm::Word(parts.into_iter().map(stem).collect()))
     }

@@ -77,7 +77,7 @@ impl WordStemmer {
 }
 
 /// The letters with which a word and every other word of its stem begin, for a first search by text.
-pub(crate) fn common_start(word: &str, stem: &str) -> String {
+pub(crate) fn word_start(word: &str, stem: &str) -> String {
     let same = word.chars().zip(stem.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a);
     let mut start: String = same.collect();
     // The rules turn a last `y` into `i`, so that `queries` and `query` have one stem.
@@ -88,7 +88,7 @@ pub(crate) fn common_start(word: &str, stem: &str) -> String {
 }
 
 /// Words of a question that say nothing about code.
-const COMMON: [&str; 66] = [
+const FILLER: [&str; 66] = [
     "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "before", "being", "by", "can",
     "could", "decide", "decides", "did", "do", "does", "each", "for", "from", "had", "happens", "has",
     "have", "how", "i", "if", "in", "into", "is", "it", "its", "kept", "made", "me", "my", "no", "not", "of",
@@ -97,8 +97,8 @@ const COMMON: [&str; 66] = [
 ];
 
 /// Whether a word says nothing about code.
-pub(crate) fn is_common(word: &str) -> bool {
-    COMMON.contains(&word)
+pub(crate) fn is_filler(word: &str) -> bool {
+    FILLER.contains(&word)
 }
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         let stemmer = WordStemmer::new();
         for (one, other) in [("queries", "query"), ("matching", "matches"), ("leases", "lease")] {
             assert_eq!(stemmer.stem(one), stemmer.stem(other));
-            let start = common_start(one, &stemmer.stem(one));
+            let start = word_start(one, &stemmer.stem(one));
             assert!(other.starts_with(&start), "{start} of {one} and {other}");
         }
     }
