@@ -1,8 +1,8 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `far`); `docs/reference/performance.md` lists the variables that change their
-//! sizes.
+//! `validation`, `extraction`, `words`, `search`, `far`); `docs/reference/performance.md` lists the variables that
+//! change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
@@ -22,6 +22,7 @@ mod hostile;
 mod reopen;
 mod report;
 mod route;
+mod search;
 mod size;
 mod validation;
 mod waiting;
@@ -34,7 +35,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 16] = [
+const PARTS: [(&str, Measure); 17] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -50,6 +51,7 @@ const PARTS: [(&str, Measure); 16] = [
     ("validation", validation::cost),
     ("extraction", extraction::cost),
     ("words", words::on_a_terminal),
+    ("search", search::of_source),
     ("far", far::over_nats),
 ];
 

@@ -118,6 +118,9 @@ fn described(file: &OrganismFile) -> Value {
             let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
+            if let Some(code) = file.code.iter().find(|code| code.name == one.name.as_str()) {
+                merge(&mut listener, json!({"code": code.root}));
+            }
             if is_workflow(file, one) {
                 merge(&mut listener, json!({"workflow": true, "turns": null}));
             }
@@ -216,6 +219,8 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     } else {
         parts.push(format!("takes {}", local(&one.accepts)));
     }
+    let code = file.code.iter().find(|code| code.name == one.name.as_str());
+    parts.extend(code.map(|code| format!("searches {}", plain(&code.root.display().to_string()))));
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&one.returns)));
     }

@@ -50,7 +50,8 @@ fn map(table: &str) -> Value {
     for (name, key) in keys::under(table).filter(|(_, key)| key.built) {
         properties.insert(name.to_owned(), described(key));
         // A listener in Rust has no `run`.
-        if key.default == "required" && !["listeners.NAME.run", "clients.NAME.token_env"].contains(&key.path)
+        if key.default == "required"
+            && !["listeners.NAME.run", "listeners.NAME.accepts", "clients.NAME.token_env"].contains(&key.path)
         {
             required.push(json!(name));
         }

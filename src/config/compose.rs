@@ -14,6 +14,7 @@ use super::broadcast;
 use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
+use super::hands;
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::mcp;
 use super::names::one_of;
@@ -64,6 +65,9 @@ pub(super) fn compose(
             (None, None) => (false, false),
         };
         let mut elements = |diagnostics: &mut Diagnostics, of_talk: bool, named: &[At<String>], key: &str| {
+            if party.code.is_some() {
+                return named.iter().filter_map(|one| lookup.of_vocabulary(hands::CODE, one)).collect();
+            }
             if of_talk {
                 return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
             }

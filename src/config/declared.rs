@@ -13,6 +13,7 @@ use super::budgets;
 use super::bus;
 use super::clients;
 use super::diagnostics::Diagnostics;
+use super::hands;
 use super::log_kept;
 use super::mcp;
 use super::models;
@@ -255,13 +256,24 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
 /// How the listener is reached, and its payloads.
 fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     party.nats = bus::reached(diagnostics, own);
-    party.run = if party.nats.is_some() { Vec::new() } else { program(diagnostics, own, &party.key.value) };
+    party.code = hands::code(diagnostics, own);
+    let is_program = party.nats.is_none() && party.code.is_none();
+    party.run = if is_program { program(diagnostics, own, &party.key.value) } else { Vec::new() };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
     }
     if let Some((node, path)) = own.get("schema") {
         party.schema = value::text(diagnostics, node, &path);
     }
+    if let Some(code) = &party.code {
+        (party.accepts, party.returns) = hands::elements(code);
+    } else {
+        contract(diagnostics, own, party);
+    }
+}
+
+/// What a listener takes and returns.
+fn contract(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     let accepts =
         own.need(diagnostics, "accepts", "accepts: [ELEMENT], a payload of the file or of a schema");
     party.accepts = accepts.map(|(node, path)| accepted(diagnostics, node, &path)).unwrap_or_default();

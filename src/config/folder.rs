@@ -9,6 +9,7 @@ use systole_mcp::MCP_XSD;
 
 use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
+use super::hands;
 use super::mcp;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
@@ -24,6 +25,7 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../schemas/envelope.xsd");
 
 /// The vocabulary of plain talk.
 pub const TALK_XSD: &[u8] = include_bytes!("../../schemas/talk.xsd");
+pub use systole_code::CODE_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
 
 /// The folder of an organism's file.
@@ -47,6 +49,7 @@ impl Shelf for Folder {
         vec![
             schema("talk/", TALK_XSD),
             schema(workflows::VOCABULARY, WORKFLOW_XSD),
+            schema(hands::CODE, CODE_XSD),
             schema(mcp::VOCABULARY, MCP_XSD),
         ]
     }

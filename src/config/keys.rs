@@ -62,7 +62,7 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.run",
         "required",
-        "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with `mcp`, has none",
+        "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with `code` or `mcp`, has none",
     ).of(KeyForm::List),
     key(
         "listeners.NAME.mcp",
@@ -77,11 +77,21 @@ pub const KEYS: &[ConfigKey] = &[
         "with `mcp`: `hints`, so that a tool whose server says that it only reads needs no person",
     ).of(KeyForm::Words(&["none", "hints"])),
     key(
+        "listeners.NAME.code",
+        "none",
+        "the folder whose source code the listener searches, instead of a program; a path from this file's folder",
+    ).of(TEXT),
+    key(
+        "listeners.NAME.deny",
+        "[]",
+        "files of that folder that it never shows, in addition to keys and credentials, as lines of a `.gitignore`",
+    ).of(SET),
+    key(
         "listeners.NAME.schema",
         "none",
         "an XSD that declares its payloads, searched before `payloads` and `schemas`; a path from this file's folder",
     ).of(TEXT),
-    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name; left out with `mcp`").of(SET),
+    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name; left out with `code` and `mcp`, which have their own").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
     key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(KeyForm::Count(1, limits::TURNS)),

@@ -12,6 +12,7 @@ use systole_kit::schema::{SchemaModel, nearest};
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
+use super::hands;
 use super::mcp;
 use super::names::one_of;
 use super::notes;
@@ -29,10 +30,10 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Whether listeners may name its elements. The elements of workflows cannot be named: a workflow or an agent
-    /// with goals has them anyway. Neither can the answers of MCP servers: their listeners have them anyway.
+    /// Whether listeners may name its elements. The elements of workflows, of code and the answers of MCP servers cannot
+    /// be named: their listeners have them anyway.
     fn is_named(&self) -> bool {
-        ![workflows::VOCABULARY, mcp::VOCABULARY].contains(&&*self.schema.name)
+        ![workflows::VOCABULARY, hands::CODE, mcp::VOCABULARY].contains(&&*self.schema.name)
     }
 }
 
@@ -176,7 +177,8 @@ impl Lookup {
             return self.declarer(party, &tag).map(|(_, outline)| outline.id);
         }
         let section = if party.agent_config.is_some() { "agents" } else { "workflows" };
-        if notes::HOUSE.contains(&name.as_str()) {
+        // A name that was free in an earlier version must stay readable in its log.
+        if notes::HOUSE.contains(&name.as_str()) && !diagnostics.is_stored() {
             let message =
                 format!("{section}: the notes of `{name}` would be in {}, which belongs to Systole", tag.ns);
             diagnostics.report(Code::ConfigValue, party.key.at, &message, Some("another name"));

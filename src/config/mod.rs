@@ -22,6 +22,7 @@ mod drawing;
 mod eject;
 mod folder;
 mod grown;
+mod hands;
 mod key;
 mod keys;
 mod log_kept;
@@ -44,6 +45,7 @@ pub mod rehearsal;
 mod sandbox_paths;
 mod sandboxes;
 mod schemas;
+mod searched;
 mod secrets;
 mod sections;
 mod settings;
@@ -62,13 +64,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use systole_agent::spec::{AgentSpec, ModelSpec};
+use systole_code::CodeSpec;
 use systole_workflow::spec::Workflow;
 
 use diagnostics::{Diagnostics, Given, about_file};
 use schemas::Shelf;
 use source::Era;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{Composition, ListenerSection};
+use systole_core::types::composition::{Composition, ListenerSection, Schema};
 use systole_core::types::ids::{Digest, Name};
 
 pub use bus::{BusKey, BusKeyFault, named_key};
@@ -78,7 +81,7 @@ pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{counted, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
-pub use folder::{CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
+pub use folder::{CODE_XSD, CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
 pub use grown::grown;
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
@@ -97,6 +100,8 @@ pub struct OrganismFile {
     pub agents: Vec<AgentSpec>,
     /// The workflows. In the composition, their listeners are Rust values.
     pub workflows: Vec<Workflow>,
+    /// The listeners that search code. In the composition they are Rust values.
+    pub code: Vec<CodeSpec>,
     /// The models that the agents may call.
     pub models: Vec<ModelSpec>,
     /// The purpose of the organism, in its author's words.
@@ -256,7 +261,7 @@ fn check(
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     if let Some(lies) = lies {
-        check_paths(&mut diagnostics, &declared, &mut composed, lies, directory);
+        check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
     }
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
@@ -289,6 +294,7 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
+    let code = searched::specs(&declared, directory);
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
@@ -298,6 +304,7 @@ fn check(
         composition,
         agents: thinking.agents,
         workflows: following.workflows,
+        code,
         models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
@@ -311,16 +318,18 @@ fn check(
     })
 }
 
-/// Checks the paths of the log and of sandboxes, and tells each sandbox what must stay outside.
+/// Checks the paths of the log, of searched folders and of sandboxes, and tells each sandbox what must stay outside.
 fn check_paths(
     diagnostics: &mut Diagnostics,
     declared: &declared::Declared,
-    composed: &mut compose::Composed,
+    (composed, prompts): (&mut compose::Composed, &[Schema]),
     file: &Path,
     directory: &Path,
 ) {
     log_path::check(diagnostics, declared, &composed.collected, file, directory);
-    let outside = sandbox_paths::check(diagnostics, declared, &composed.collected.schemas, file, directory);
+    let schemas = &composed.collected.schemas;
+    searched::check(diagnostics, declared, &searched::OrganismPaths { file, directory, schemas, prompts });
+    let outside = sandbox_paths::check(diagnostics, declared, schemas, file, directory);
     outside.keep_from_all(&mut composed.listeners);
 }
 

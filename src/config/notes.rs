@@ -14,7 +14,7 @@ use systole_core::types::ids::Name;
 pub(super) const NOTES: &str = "notes/";
 
 /// Agents with these names would write notes in a reserved namespace.
-pub(super) const HOUSE: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
+pub(super) const HOUSE: [&str; 5] = ["code", "envelope", "meta", "talk", "workflow"];
 
 /// The name of an agent's schema.
 pub(super) fn name_of(agent: &Name) -> String {

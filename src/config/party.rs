@@ -8,6 +8,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
+use super::hands::CodeDeclaration;
 use super::mcp::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
@@ -53,6 +54,8 @@ pub(super) struct Party {
     pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
     pub(super) workflow: Option<WorkflowDeclaration>,
+    /// What it searches, for a listener of code.
+    pub(super) code: Option<CodeDeclaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
     /// The tools of the MCP server that it stands in front of.
@@ -105,6 +108,7 @@ impl Party {
             describe: DescribeScope::Peers,
             agent_config: None,
             workflow: None,
+            code: None,
             nats: None,
             mcp: None,
             sandbox: None,

@@ -29,7 +29,7 @@ pub const PAYLOADS: &str = "payloads/";
 /// Prefix of the namespaces of listeners and organisms. Those of reserved names are built-in.
 const NAMESPACES: &str = "https://xml-pipeline.org/ns/";
 /// Names of the built-in vocabularies, in addition to the reserved names.
-const VOCABULARIES: [&str; 4] = ["envelope", "meta", "talk", "workflow"];
+const VOCABULARIES: [&str; 5] = ["code", "envelope", "meta", "talk", "workflow"];
 const HOUSE_URN: &str = "urn:systole:";
 
 /// Whether a namespace is reserved for built-in schemas, in any version.

@@ -191,8 +191,7 @@ impl Organism {
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
-        let (ear, receipts) = (Arc::new(NoEar), room.clone());
-        let reached = broker.as_ref().map(Arc::downgrade);
+        let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
         let equipment =
             CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);

@@ -20,7 +20,8 @@ use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
 use crate::edges::delivery::{
-    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoReceipts,
+    ProgramEar,
 };
 use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
@@ -50,6 +51,8 @@ pub struct ListenerTrial {
     pub surroundings: InheritedVariables,
     /// Receives the program's side output.
     pub ear: Arc<dyn ProgramEar>,
+    /// The listener as a value of this process, if it is one that works without a log.
+    pub inline: Option<Arc<dyn InlineListener>>,
 }
 
 /// Why a trial was impossible.
@@ -58,7 +61,7 @@ pub enum TrialFault {
     /// The request was refused, so the listener would never see it.
     #[error("{}", .0.message)]
     Refused(Box<Refusal>),
-    /// The listener is not a program.
+    /// The listener is neither a program nor a value that works without a log.
     #[error("{0} has no program of its own: it is a value of the process that runs the organism")]
     NoProgram(Name),
     /// An internal error or an error of the operating system.
@@ -172,7 +175,7 @@ pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
     let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
     let equipment = CarrierEquipment {
-        inline: BTreeMap::new(),
+        inline: trial.inline.iter().map(|value| (trial.listener.clone(), value.clone())).collect(),
         surroundings: trial.surroundings,
         pace: CarrierWaits::default(),
         steps: Arc::new(NoObserver),
@@ -206,7 +209,8 @@ fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault
     let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
     listener.entry = true;
     let listener = listener.clone();
-    if listener.reach.traits().can_be_tried { Ok((composition, listener)) } else { Err(absent()) }
+    let can_be_tried = trial.inline.is_some() || listener.reach.traits().can_be_tried;
+    if can_be_tried { Ok((composition, listener)) } else { Err(absent()) }
 }
 
 /// The composition with only this listener, so that no other one is started.

@@ -55,6 +55,7 @@ mod first_listeners;
 mod following;
 mod golden;
 mod graph;
+mod hands_code;
 mod http;
 mod http_voice;
 mod identity;

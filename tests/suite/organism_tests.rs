@@ -56,7 +56,7 @@ fn root() -> &'static Path {
 fn h10_every_test_that_is_shipped_passes() {
     // Programs run in the folder of their organism, and the board writes a file there.
     let folder = tempfile::tempdir().unwrap();
-    for organism in ["hello", "first-listeners", "beat", "team", "decision", "review", "release"] {
+    for organism in ["hello", "first-listeners", "beat", "team", "decision", "review", "release", "reader"] {
         let from = root().join("config").join(organism);
         crate::session::copy(&from, &folder.path().join("config").join(organism));
     }

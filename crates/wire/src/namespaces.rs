@@ -10,6 +10,8 @@ pub const CORE: &str = "https://xml-pipeline.org/ns/core/v1";
 pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
 /// `<ask>` and `<answer>`.
 pub const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
+/// Searching source code.
+pub const CODE: &str = "https://xml-pipeline.org/ns/code/v1";
 /// Workflows.
 pub const WORKFLOW: &str = "https://xml-pipeline.org/ns/workflow/v1";
 /// The pump's stamp on an envelope.

@@ -10,7 +10,7 @@ use systole_kit::schema::{SchemaModel, nearest};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config::{CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
+use crate::config::{CODE_XSD, CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::composition::Schema;
 
@@ -37,6 +37,7 @@ impl Schemas {
         let house = [
             ("talk/", TALK_XSD),
             ("workflow/", WORKFLOW_XSD),
+            ("code/", CODE_XSD),
             ("core.xsd", CORE_XSD),
             ("envelope.xsd", ENVELOPE_XSD),
             ("meta.xsd", META_XSD),

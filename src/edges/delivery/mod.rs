@@ -110,9 +110,7 @@ impl Carriers {
     ) -> Result<Carriers, NoCarrier> {
         let CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still } =
             equipment;
-        if !is_still {
-            check_sandboxes(composition, false)?;
-        }
+        check_sandboxes(composition, is_still)?;
         let around = Arc::new(surroundings);
         let (stop, is_stopped) = watch::channel(false);
         let mut posts = BTreeMap::new();

@@ -13,7 +13,10 @@ use crate::dialect::{self, Allowed, Repair, Taken};
 use crate::failures::AgentFailure;
 use crate::heard::Heard;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
-use crate::show::{Mark, block, core_words, escaped, failure, markup, quoted, shown, shown_judged, words_of};
+use crate::show::{
+    Mark, block, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup, quoted,
+    shown, shown_judged, words_of,
+};
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
 
@@ -199,7 +202,7 @@ impl Teller<'_> {
             return (block(self.mark, &core_words(payload, self.mark)), is_error);
         }
         let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
-        (self.mark.cover(&words), false)
+        (self.mark.cover(&words), is_code_error(payload))
     }
 
     /// A message between others. Even if the core sent it, it is not addressed to this agent. It is shown so that
@@ -215,6 +218,9 @@ impl Teller<'_> {
     /// Shows a long output in part. The log has all of it, and the agent can read on there.
     fn in_part(&self, payload: &Payload, number: Option<u64>) -> Option<String> {
         let most = self.agent.tool_output_max;
+        if let Some(words) = code_words(payload) {
+            return code_in_part(&words, most);
+        }
         let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
         let shown: String = document
             .char_indices()

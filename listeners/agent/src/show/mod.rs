@@ -3,10 +3,12 @@
 //! Text from others is escaped, and the mark of the call is removed from it. So nothing in it can pretend to be the
 //! core's message or the end of its block. Payloads come in; text goes out.
 
+mod code;
 mod core;
 mod failure;
 mod markup;
 
+pub(crate) use code::{code_in_part, code_words, is_code_error};
 pub(crate) use core::{block, core_words};
 pub(crate) use failure::{failure, first_words, is_of_form, slip};
 pub(crate) use markup::{markup, only_text};
@@ -69,7 +71,7 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// A payload from others in words: its text, or its markup.
 pub(crate) fn words_of(payload: &Payload) -> String {
-    only_text(payload).unwrap_or_else(|| markup(payload))
+    code::code_words(payload).or_else(|| only_text(payload)).unwrap_or_else(|| markup(payload))
 }
 
 /// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
@@ -80,7 +82,8 @@ pub(crate) fn shown_judged(
     agent: &AgentSpec,
     contracts: &Contracts,
 ) -> String {
-    let has_markup = only_text(payload).is_none() && contracts.have_judged(payload);
+    let is_text = only_text(payload).is_some() || code::code_words(payload).is_some();
+    let has_markup = !is_text && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
     match markup::elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {
         Some(_) => mark.cover(&markup(payload)),

@@ -1,0 +1,202 @@
+//! Source code as a model sees it: `File: F Lines: A-B` and a fenced block for each hit, and failures as errors.
+//!
+//! A payload of the vocabulary of code comes in; text goes out, unescaped.
+
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::{DocumentLimits, Payload, namespaces};
+
+/// A result of code in words. `None` for another payload.
+pub(crate) fn code_words(payload: &Payload) -> Option<String> {
+    if *payload.name().ns != *namespaces::CODE {
+        return None;
+    }
+    match &*payload.name().local {
+        "search-result" | "query-result" => hits(payload),
+        "extract-result" => Some(extract(payload)),
+        "code-error" => Some(fault(payload)),
+        _ => None,
+    }
+}
+
+/// Whether a payload says that a request of code has no result.
+pub(crate) fn is_code_error(payload: &Payload) -> bool {
+    payload.name().is(namespaces::CODE, "code-error")
+}
+
+/// The first hits of a long result, or `None` if it is short. A hit that does not fit is cut at a line, and its block
+/// is closed.
+pub(crate) fn code_in_part(words: &str, most: usize) -> Option<String> {
+    if words.len() <= most {
+        return None;
+    }
+    let (mut shown, mut open) = (String::new(), None::<String>);
+    for line in words.lines() {
+        if shown.len() + line.len() + 1 > most {
+            break;
+        }
+        match &open {
+            Some(fence) if line == fence => open = None,
+            None if line.starts_with("```") => open = Some(line.chars().take_while(|c| *c == '`').collect()),
+            _ => {}
+        }
+        shown.extend([line, "\n"]);
+    }
+    shown.extend(open.into_iter().map(|fence| format!("{fence}\n")));
+    let all = words.len();
+    shown.push_str(&format!(
+        "[the first {most} bytes of {all} are shown; search more narrowly, or extract lines]"
+    ));
+    Some(shown)
+}
+
+/// The attributes of a start tag.
+type Attributes = Vec<(String, String)>;
+
+fn value<'a>(attributes: &'a Attributes, name: &str) -> &'a str {
+    attributes.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value.as_str())
+}
+
+fn attributes(gate: &Gate<'_>) -> Attributes {
+    let all = gate.attributes().iter().filter(|attribute| attribute.prefix.is_empty());
+    all.map(|attribute| (attribute.local.to_owned(), attribute.value().into_owned())).collect()
+}
+
+fn hits(payload: &Payload) -> Option<String> {
+    let mut gate = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP).ok()?;
+    let GateStep::Open(_) = gate.step().ok()? else { return None };
+    let root = attributes(&gate);
+    let mut blocks = Vec::new();
+    while let Some(tag) = gate.child().ok()? {
+        let is_hit = tag.local == "hit";
+        let of = attributes(&gate);
+        let text = gate.text_inside().ok()?;
+        if is_hit {
+            blocks.push(block(&of, &text));
+        }
+    }
+    let mut words = Vec::new();
+    if value(&root, "kind") == "plain" {
+        words.push("No ranked result. These lines hold the text as it is written:".to_owned());
+    }
+    let (found, files) = (value(&root, "found"), value(&root, "files"));
+    if blocks.is_empty() {
+        words = vec![format!("Nothing found in {files} files. Try fewer or other words, or another path.")];
+    }
+    let shown = blocks.len();
+    words.append(&mut blocks);
+    if shown > 0 && found.parse::<usize>().is_ok_and(|found| found > shown) {
+        words.push(format!("{shown} results are shown; {found} places were found in {files} files."));
+    }
+    if value(&root, "partial") == "true" {
+        words.push("The search ended early: not all files were searched. Name a path.".to_owned());
+    }
+    Some(words.join("\n"))
+}
+
+fn extract(payload: &Payload) -> String {
+    let get = |name: &str| payload.attribute(name).map(|value| (name.to_owned(), value));
+    let of: Attributes = ["file", "first", "last"].into_iter().filter_map(get).collect();
+    let mut words = block(&of, &payload.text());
+    if let Some(lines) = payload.attribute("lines").filter(|lines| *lines != value(&of, "last")) {
+        words.push_str(&format!("\nThe file has {lines} lines."));
+    }
+    if let Some(also) = payload.attribute("also") {
+        words.push_str(&format!("\nAlso defined in lines {}.", also.replace(' ', ", ")));
+    }
+    words
+}
+
+fn block(of: &Attributes, text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.saturating_add(1).max(3));
+    let (file, first, last) = (value(of, "file"), value(of, "first"), value(of, "last"));
+    format!("File: {file} Lines: {first}-{last}\n{fence}\n{text}\n{fence}")
+}
+
+fn fault(payload: &Payload) -> String {
+    let message = payload.text_of("message").unwrap_or_default();
+    let mut words = format!("Error: {message}");
+    let nearest = nearest(payload);
+    if !nearest.is_empty() {
+        words.push_str(&format!("\nNearest: {}", nearest.join(", ")));
+    }
+    if let Some(fix) = payload.text_of("fix") {
+        words.push_str(&format!("\nTry: {fix}"));
+    }
+    words
+}
+
+fn nearest(payload: &Payload) -> Vec<String> {
+    let Ok(mut gate) = Gate::strict(payload.bytes(), &DocumentLimits::FROM_PUMP) else { return Vec::new() };
+    let mut found = Vec::new();
+    if matches!(gate.step(), Ok(GateStep::Open(_))) {
+        while let Ok(Some(tag)) = gate.child() {
+            let is_name = tag.local == "nearest";
+            let Ok(text) = gate.text_inside() else { break };
+            found.extend(is_name.then_some(text.to_string()));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn payload(xml: &str) -> Payload {
+        let xml = xml.replacen('>', " xmlns=\"https://xml-pipeline.org/ns/code/v1\">", 1);
+        Payload::trusted(xml.into_bytes().into()).unwrap()
+    }
+
+    #[test]
+    fn g1_hits_are_shown_with_their_lines_in_fenced_blocks() {
+        let result = payload(
+            "<search-result kind=\"ranked\" found=\"7\" files=\"3\">\
+             <hit file=\"src/a.rs\" first=\"3\" last=\"4\">if a &lt; b {\n}</hit>\
+             <hit file=\"b.md\" first=\"1\" last=\"3\">```\nx\n```</hit></search-result>",
+        );
+        let shown = code_words(&result).unwrap();
+        assert_eq!(
+            shown,
+            "File: src/a.rs Lines: 3-4\n```\nif a < b {\n}\n```\nFile: b.md Lines: 1-3\n````\n```\nx\n```\n````\n\
+             2 results are shown; 7 places were found in 3 files."
+        );
+        let part = code_in_part(&shown, 40).unwrap();
+        let all = shown.len();
+        let end = format!("[the first 40 bytes of {all} are shown; search more narrowly, or extract lines]");
+        assert_eq!(part, format!("File: src/a.rs Lines: 3-4\n```\n```\n{end}"), "the block is closed");
+        assert_eq!(code_in_part(&shown, all), None);
+    }
+
+    #[test]
+    fn g1_other_results_and_failures_are_shown_in_words() {
+        let words = |xml: &str| code_words(&payload(xml)).unwrap();
+        assert_eq!(
+            words("<search-result kind=\"ranked\" found=\"0\" files=\"9\" partial=\"true\"></search-result>"),
+            "Nothing found in 9 files. Try fewer or other words, or another path.\n\
+             The search ended early: not all files were searched. Name a path."
+        );
+        let plain = words(
+            "<search-result kind=\"plain\" found=\"1\" files=\"9\"><hit file=\"a\" first=\"1\" last=\"1\">x</hit></search-result>",
+        );
+        assert!(plain.starts_with(
+            "No ranked result. These lines hold the text as it is written:\nFile: a Lines: 1-1\n"
+        ));
+        assert_eq!(
+            words(
+                "<extract-result file=\"a.rs\" first=\"1\" last=\"2\" lines=\"9\" also=\"4-5 7-8\">x\ny</extract-result>"
+            ),
+            "File: a.rs Lines: 1-2\n```\nx\ny\n```\nThe file has 9 lines.\nAlso defined in lines 4-5, 7-8."
+        );
+        let fault = payload(
+            "<code-error code=\"code.not-found\" element=\"extract\"><message>File not found at path 'a'</message>\
+             <nearest>b.rs</nearest><nearest>c.rs</nearest><fix>another path</fix></code-error>",
+        );
+        assert!(is_code_error(&fault));
+        assert_eq!(
+            code_words(&fault).unwrap(),
+            "Error: File not found at path 'a'\nNearest: b.rs, c.rs\nTry: another path"
+        );
+        assert_eq!(code_words(&Payload::write(namespaces::TALK, "ask", |inside| inside.text("x"))), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! `<extract>`: a file, some of its lines, the block around a line, or a symbol.
+//!
+//! A request comes in; the text with its lines goes out.
+
+use crate::answer::{CodeHit, ExtractAnswer};
+use crate::failure::{self, RequestFault};
+use crate::limits;
+use crate::request::ExtractRequest;
+use crate::search::files::with_nearest;
+use crate::search::{cut, hits};
+use crate::syntax::blocks::{CodeBlock, enclosing};
+use crate::text::merge::LineRange;
+use crate::tree::nearest;
+use crate::tree::root::{CodeFile, CodeRoot};
+use crate::tree::walk::WorkBound;
+
+/// Extracts.
+pub(crate) fn extract(
+    root: &CodeRoot,
+    request: &ExtractRequest,
+    bound: WorkBound<'_>,
+) -> Result<ExtractAnswer, RequestFault> {
+    let file = root.read(&request.path).map_err(|fault| with_nearest(root, fault, &request.path, bound))?;
+    let text = String::from_utf8_lossy(&file.bytes);
+    let lines = text.lines().count();
+    let (range, also) = match &request.symbol {
+        Some(symbol) => symbol_range(&file, &text, symbol, bound)?,
+        None => (line_range(&file, &text, request, lines, bound)?, Vec::new()),
+    };
+    let (range, shown) = hits::taken(&text, range, limits::EXTRACT_BYTES);
+    let sha256 = hits::sha256(&file.bytes);
+    Ok(ExtractAnswer { hit: CodeHit { file: file.path, range, text: shown, sha256 }, lines, also })
+}
+
+fn line_range(
+    file: &CodeFile,
+    text: &str,
+    request: &ExtractRequest,
+    lines: usize,
+    bound: WorkBound<'_>,
+) -> Result<LineRange, RequestFault> {
+    let whole = LineRange { first: 1, last: lines.max(1) };
+    let Some(first) = request.line else {
+        return Ok(request
+            .end_line
+            .map_or(whole, |last| LineRange { first: 1, last: last.clamp(1, whole.last) }));
+    };
+    if first == 0 || first > whole.last {
+        let message = format!("'{}' has no line {first}: it has {lines} lines", file.path);
+        return Err(
+            RequestFault::new(failure::BAD_LINES, message).fix(format!("a line from 1 to {}", whole.last))
+        );
+    }
+    match request.end_line {
+        Some(last) if last < first => {
+            let message = format!("end_line {last} is before line {first}");
+            Err(RequestFault::new(failure::BAD_LINES, message)
+                .fix(format!("line {last} and end_line {first}")))
+        }
+        Some(last) => Ok(LineRange { first, last: last.min(whole.last) }),
+        None => Ok(enclosing(&cut(text, &file.path, bound.deadline), first, lines).range),
+    }
+}
+
+/// The first definition of a symbol, and the places of the others.
+fn symbol_range(
+    file: &CodeFile,
+    text: &str,
+    symbol: &str,
+    bound: WorkBound<'_>,
+) -> Result<(LineRange, Vec<LineRange>), RequestFault> {
+    let blocks = cut(text, &file.path, bound.deadline);
+    let (holder, name) = match symbol.rsplit_once("::").or_else(|| symbol.rsplit_once('.')) {
+        Some((holder, name)) => (holder.rsplit(['.', ':']).next(), name),
+        None => (None, symbol),
+    };
+    let is_inside = |block: &CodeBlock, holder: &str| {
+        let around = |other: &&CodeBlock| other.is_holder && other.range.has(block.range.first);
+        blocks.iter().filter(around).any(|other| other.name.as_deref() == Some(holder))
+    };
+    let is_meant = |block: &&CodeBlock| {
+        block.name.as_deref() == Some(name) && holder.is_none_or(|holder| is_inside(block, holder))
+    };
+    let mut found: Vec<LineRange> = blocks.iter().filter(is_meant).map(|block| block.range).collect();
+    // A definition comes before the parts that only have its name, such as an `impl`.
+    found.dedup();
+    if found.is_empty() {
+        // A heading of Markdown is written in part or in another case.
+        let lower = symbol.to_lowercase();
+        let is_like =
+            |block: &&CodeBlock| block.name.as_deref().is_some_and(|name| name.to_lowercase() == lower);
+        found = blocks.iter().filter(is_like).map(|block| block.range).collect();
+    }
+    if let Some((first, also)) = found.split_first() {
+        return Ok((*first, also.iter().copied().take(limits::HITS).collect()));
+    }
+    let known: Vec<&str> = blocks.iter().filter_map(|block| block.name.as_deref()).collect();
+    let message = format!("Symbol '{symbol}' not found in '{}'", file.path);
+    let fault = RequestFault::new(failure::NOT_FOUND, message);
+    let near = nearest::names(name, &known);
+    Err(if near.is_empty() && known.is_empty() {
+        fault.fix("the lines, with <line> and <end_line>: this file has no symbols")
+    } else if near.is_empty() {
+        let mut some: Vec<String> = known.iter().map(|name| (*name).to_owned()).collect();
+        some.dedup();
+        some.truncate(2 * limits::NEAREST);
+        fault.fix(format!("one of {}", some.join(", ")))
+    } else {
+        fault.near(near)
+    })
+}

@@ -1,0 +1,115 @@
+//! The listener: a request comes in, work goes to a thread of its own, and an answer goes out.
+//!
+//! A request that cannot be served is answered with the reason. A failure is reported only if the folder is gone or
+//! the work itself broke.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use systole_kit::Payload;
+use systole_kit::envelope::Delivered;
+use systole_kit::line::Line;
+use systole_kit::reply::{Item, ReplyContent};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use crate::extract::extract;
+use crate::limits;
+use crate::pattern::query;
+use crate::request::CodeRequest;
+use crate::search::search;
+use crate::tree::deny::{DenyFault, DenyList};
+use crate::tree::root::CodeRoot;
+use crate::tree::walk::WorkBound;
+
+/// Most requests at work at the same time. Each uses a few threads itself.
+const AT_ONCE: usize = 2;
+
+/// What a listener of code is made from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CodeSpec {
+    /// Its name.
+    pub name: String,
+    /// The only folder that it reads.
+    pub root: PathBuf,
+    /// Files that it does not show, as ignore rules, in addition to keys and credentials.
+    pub deny: Vec<String>,
+}
+
+/// A listener of code.
+#[derive(Debug)]
+pub struct CodeListener {
+    root: PathBuf,
+    deny: DenyList,
+    at_once: Arc<Semaphore>,
+}
+
+/// Ends the work when its answer is no longer wanted.
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl CodeListener {
+    /// Makes the listener. It opens nothing yet.
+    ///
+    /// # Errors
+    /// If a deny pattern cannot be used.
+    pub fn new(spec: &CodeSpec) -> Result<CodeListener, DenyFault> {
+        let deny = DenyList::new(&spec.deny)?;
+        Ok(CodeListener { root: spec.root.clone(), deny, at_once: Arc::new(Semaphore::new(AT_ONCE)) })
+    }
+
+    /// Answers a delivery.
+    pub async fn answer(self: Arc<Self>, asked: Delivered, _line: Arc<dyn Line>) -> ReplyContent {
+        self.answer_to(asked.payload).await
+    }
+
+    /// Answers a request.
+    pub async fn answer_to(self: Arc<Self>, payload: Payload) -> ReplyContent {
+        let Ok(permit) = self.at_once.clone().acquire_owned().await else {
+            return failed("code.failed", true, "the listener is closed");
+        };
+        let is_cancelled = Arc::new(AtomicBool::new(false));
+        let _cancel = CancelOnDrop(is_cancelled.clone());
+        let own = self.clone();
+        let work = tokio::task::spawn_blocking(move || {
+            let said = own.said(&payload, &is_cancelled);
+            drop(permit);
+            said
+        });
+        work.await.unwrap_or_else(|error| failed("code.failed", false, &format!("the search broke: {error}")))
+    }
+
+    fn said(&self, payload: &Payload, is_cancelled: &AtomicBool) -> ReplyContent {
+        let Some(request) = CodeRequest::read(payload) else {
+            return failed("code.failed", false, &format!("{} is no request of code", payload.name()));
+        };
+        let root = match CodeRoot::open(&self.root, &self.deny) {
+            Ok(root) => root,
+            Err(error) => {
+                let words = format!("the folder {} cannot be opened: {error}", self.root.display());
+                return failed("code.no-root", false, &words);
+            }
+        };
+        let bound = WorkBound { deadline: Instant::now() + limits::TIME, is_cancelled };
+        let answer = match &request {
+            CodeRequest::Search(request) => search(&root, request, bound).map(|answer| answer.payload()),
+            CodeRequest::Extract(request) => extract(&root, request, bound).map(|answer| answer.payload()),
+            CodeRequest::Query(request) => query(&root, request, bound).map(|answer| answer.payload()),
+        };
+        let answer = answer.unwrap_or_else(|fault| fault.payload(request.element()));
+        match answer {
+            Some(answer) => ReplyContent::Items(vec![Item::plain(answer)]),
+            None => failed("code.failed", false, "its answer cannot be written"),
+        }
+    }
+}
+
+fn failed(code: &str, retry: bool, words: &str) -> ReplyContent {
+    ReplyContent::Failure { code: code.to_owned(), retry, words: words.to_owned() }
+}

@@ -1,0 +1,222 @@
+//! `<query>`: all places whose syntax fits a pattern, as `fn $NAME($$$ARGS) { $$$BODY }`.
+//!
+//! A request comes in; hits go out. A pattern that cannot be read is answered with the reason and the nearest pattern
+//! that can.
+
+use ast_grep_core::matcher::Pattern;
+use ast_grep_core::{AstGrep, Language as _};
+use ast_grep_language::SupportLang;
+
+use crate::answer::{CodeHit, PatternAnswer};
+use crate::failure::{self, RequestFault};
+use crate::limits;
+use crate::parallel::in_parallel;
+use crate::request::PatternRequest;
+use crate::search::{files, hits};
+use crate::syntax::language::LanguageRow;
+use crate::syntax::parse::{document, parse};
+use crate::text::merge::LineRange;
+use crate::tree::root::{CodeRoot, is_binary};
+use crate::tree::walk::WorkBound;
+
+/// Most places of one file.
+const OF_ONE_FILE: usize = 50;
+/// Deepest pattern.
+const DEPTH: usize = 100;
+/// How many tokens are taken away to find a pattern that can be read.
+const SHORTER: usize = 8;
+
+/// Looks for a pattern.
+pub(crate) fn query(
+    root: &CodeRoot,
+    request: &PatternRequest,
+    bound: WorkBound<'_>,
+) -> Result<PatternAnswer, RequestFault> {
+    let rows = rows(request)?;
+    let mut found = files::below(root, request.path.as_deref(), bound)?;
+    let of_path = |path: &str| {
+        let row = LanguageRow::of_path(path)?;
+        rows.iter().copied().find(|one| std::ptr::eq(*one, row))
+    };
+    found.paths.retain(|path| of_path(path).is_some());
+    let patterns = patterns(request, &rows, bound)?;
+    let searched = in_parallel(&found.paths, |path| {
+        if bound.is_over() {
+            return None;
+        }
+        let row = of_path(path)?;
+        let (_, pattern) = patterns.iter().find(|(known, _)| std::ptr::eq(*known, row))?;
+        Some(places(root, path, row.grammar?, pattern, bound))
+    });
+    let unreadable = |path: &String| {
+        of_path(path).is_some_and(|row| patterns.iter().all(|(one, _)| !std::ptr::eq(*one, row)))
+    };
+    let skipped = found.paths.iter().filter(|path| unreadable(path)).count();
+    let files = searched.iter().flatten().count();
+    let is_partial = found.is_partial || files + skipped < found.paths.len() || bound.is_over();
+    let all: Vec<CodeHit> = searched.into_iter().flatten().flatten().collect();
+    Ok(PatternAnswer { found: all.len(), files, is_partial, hits: bounded(all) })
+}
+
+/// As many hits as fit. Places are short, so more of them are shown than blocks of a search.
+fn bounded(all: Vec<CodeHit>) -> Vec<CodeHit> {
+    let mut bytes = 0;
+    let mut kept = Vec::new();
+    for hit in all {
+        bytes += hit.text.len();
+        if kept.len() >= OF_ONE_FILE || !kept.is_empty() && bytes > limits::ANSWER_BYTES {
+            break;
+        }
+        kept.push(hit);
+    }
+    kept
+}
+
+/// The languages in which the pattern may be written.
+fn rows(request: &PatternRequest) -> Result<Vec<&'static LanguageRow>, RequestFault> {
+    if let Some(name) = request.language.as_deref().map(str::trim) {
+        return match LanguageRow::named(name) {
+            Some(row) if row.grammar.is_some() => Ok(vec![row]),
+            Some(row) => {
+                let message =
+                    format!("patterns cannot be looked for in {}: it has no grammar here", row.name());
+                let names: Vec<&str> = LanguageRow::with_grammar().map(LanguageRow::name).collect();
+                let fix = format!("<search>, or one of {}", names.join(", "));
+                Err(RequestFault::new(failure::BAD_QUERY, message).fix(fix))
+            }
+            None => Err(files::unknown_language(name, LanguageRow::with_grammar())),
+        };
+    }
+    Ok(LanguageRow::with_grammar().collect())
+}
+
+/// The pattern in each language that can read it.
+fn patterns(
+    request: &PatternRequest,
+    rows: &[&'static LanguageRow],
+    bound: WorkBound<'_>,
+) -> Result<Vec<(&'static LanguageRow, Pattern)>, RequestFault> {
+    let mut found = Vec::new();
+    let mut why = None;
+    for row in rows {
+        let Some(grammar) = row.grammar else { continue };
+        match pattern(&request.pattern, grammar, bound) {
+            Ok(pattern) => found.push((*row, pattern)),
+            Err(reason) => why = why.or(Some((*row, reason))),
+        }
+    }
+    let Some((row, reason)) = why.filter(|_| found.is_empty()) else { return Ok(found) };
+    let language = if rows.len() == 1 { row.name() } else { "any language" };
+    let message = format!("the pattern cannot be read in {language}: {reason}");
+    let fault = RequestFault::new(failure::BAD_PATTERN, message);
+    let near = rows
+        .iter()
+        .filter_map(|row| row.grammar)
+        .find_map(|grammar| nearest(&request.pattern, grammar, bound));
+    Err(match near {
+        Some(near) => fault.near(vec![near]),
+        None => {
+            fault.fix("a whole piece of code, in which $NAME is any one part and $$$ARGS any number of parts")
+        }
+    })
+}
+
+/// Reads a pattern in one language, or says why it cannot be.
+fn pattern(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Result<Pattern, String> {
+    let prepared = grammar.pre_process_pattern(text);
+    let tree = parse(&prepared, grammar, bound.deadline).ok_or("it is nested too deeply")?;
+    let mut nested = (0usize, 0usize);
+    for c in text.chars() {
+        nested.0 = match c {
+            '(' | '[' | '{' => nested.0 + 1,
+            ')' | ']' | '}' => nested.0.saturating_sub(1),
+            _ => nested.0,
+        };
+        nested.1 = nested.1.max(nested.0);
+    }
+    if nested.1 > DEPTH {
+        return Err("it is nested too deeply".to_owned());
+    }
+    if tree.root_node().has_error() {
+        return Err("it is no complete piece of code".to_owned());
+    }
+    let built =
+        std::panic::catch_unwind(|| Pattern::try_new(text, grammar).map_err(|error| error.to_string()));
+    built.unwrap_or_else(|_| Err("the grammar fails on it".to_owned()))
+}
+
+/// The nearest pattern that can be read: with the brackets closed, or with fewer tokens at its end.
+fn nearest(text: &str, grammar: SupportLang, bound: WorkBound<'_>) -> Option<String> {
+    let mut shorter = text.trim_end().to_owned();
+    for _ in 0..=SHORTER {
+        let closed = format!("{shorter}{}", missing_ends(&shorter));
+        for candidate in [&shorter, &closed, &format!("{closed} {{ $$$BODY }}")] {
+            if candidate != text && !candidate.trim().is_empty() && pattern(candidate, grammar, bound).is_ok()
+            {
+                return Some(candidate.clone());
+            }
+        }
+        let cut = shorter.trim_end().char_indices().rev().find(|(at, c)| {
+            let before = shorter.get(..*at).and_then(|text| text.chars().next_back());
+            !c.is_alphanumeric() && *c != '_' && *c != '$'
+                || before.is_none_or(|b| b.is_whitespace() || "([{,;".contains(b))
+        });
+        let (at, _) = cut?;
+        shorter.truncate(at);
+        shorter.truncate(shorter.trim_end().len());
+    }
+    None
+}
+
+/// The closing brackets that a text lacks.
+fn missing_ends(text: &str) -> String {
+    let mut open = Vec::new();
+    for c in text.chars() {
+        match c {
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            ')' | ']' | '}' => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open.into_iter().rev().collect()
+}
+
+/// The places of a pattern in one file.
+fn places(
+    root: &CodeRoot,
+    path: &str,
+    grammar: SupportLang,
+    pattern: &Pattern,
+    bound: WorkBound<'_>,
+) -> Vec<CodeHit> {
+    let Some(bytes) = root.read_found(path, limits::FILE_BYTES).filter(|bytes| !is_binary(bytes)) else {
+        return Vec::new();
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    // A text that lacks the fixed part of a pattern has no place of it; most files end here.
+    if !text.contains(&*pattern.fixed_string()) {
+        return Vec::new();
+    }
+    let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let Some(document) = document(&text, grammar, bound.deadline) else { return Vec::new() };
+        let parsed = AstGrep::doc(document);
+        let mut ranges: Vec<LineRange> = Vec::new();
+        for place in parsed.root().find_all(pattern) {
+            let range = LineRange { first: place.start_pos().line() + 1, last: place.end_pos().line() + 1 };
+            if !ranges.contains(&range) {
+                ranges.push(range);
+            }
+            if ranges.len() >= OF_ONE_FILE || bound.is_over() {
+                break;
+            }
+        }
+        ranges
+    }));
+    let sha256 = hits::sha256(&bytes);
+    let ranges = found.unwrap_or_default();
+    ranges.into_iter().map(|range| hits::hit(path, &text, range, range.first, &sha256)).collect()
+}

@@ -1,0 +1,149 @@
+//! All files below a folder, by name, without what the folder's ignore rules, the deny list and hidden names leave
+//! out.
+//!
+//! A folder comes in; the paths of its regular files go out. Each folder is opened below the root, so no name from
+//! outside is ever listed. Rules of folders above the root are not read.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use rustix::fs::{Dir, FileType};
+use tokio::time::Instant;
+
+use super::root::CodeRoot;
+use crate::limits;
+
+/// The files of a folder.
+#[derive(Debug, Default)]
+pub(crate) struct FoundFiles {
+    /// Paths from the root, in order.
+    pub(crate) paths: Vec<String>,
+    /// Whether a bound ended the walk.
+    pub(crate) is_partial: bool,
+}
+
+/// When work on a request ends early.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkBound<'a> {
+    pub(crate) deadline: Instant,
+    pub(crate) is_cancelled: &'a AtomicBool,
+}
+
+impl WorkBound<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled.load(Ordering::Relaxed) || Instant::now() >= self.deadline
+    }
+}
+
+/// Files of ignore rules. A later file decides over an earlier one.
+const RULES: [&str; 2] = [".gitignore", ".ignore"];
+
+/// Lists the files below `from`, which is `.` or a path below the root.
+pub(crate) fn walk(root: &CodeRoot, from: &str, bound: WorkBound<'_>) -> FoundFiles {
+    let mut walking = Walking { root, bound, found: FoundFiles::default(), rules: Vec::new() };
+    let from = if from == "." { "" } else { from };
+    // The rules of the folders above the first one count as well.
+    let mut above = String::new();
+    for part in from.split('/').filter(|part| !part.is_empty()) {
+        walking.add_rules(&above);
+        above = joined(&above, part);
+    }
+    walking.folder(from, 0);
+    walking.found
+}
+
+struct Walking<'w> {
+    root: &'w CodeRoot,
+    bound: WorkBound<'w>,
+    found: FoundFiles,
+    rules: Vec<Gitignore>,
+}
+
+impl Walking<'_> {
+    fn folder(&mut self, path: &str, depth: usize) {
+        if depth > limits::FOLDERS || self.bound.is_over() {
+            self.found.is_partial = true;
+            return;
+        }
+        let Some(names) = self.names(path) else { return };
+        let count = self.rules.len();
+        self.add_rules(path);
+        for (name, kind) in names {
+            if self.found.is_partial {
+                break;
+            }
+            let below = joined(path, &name);
+            match kind {
+                FileType::Directory if !self.leaves_out(&below, true) => self.folder(&below, depth + 1),
+                FileType::RegularFile if !self.leaves_out(&below, false) => {
+                    if self.found.paths.len() >= limits::FILES {
+                        self.found.is_partial = true;
+                    } else {
+                        self.found.paths.push(below);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.rules.truncate(count);
+    }
+
+    /// The names in a folder, in order. Hidden ones and those that are not UTF-8 are left out.
+    fn names(&mut self, path: &str) -> Option<Vec<(String, FileType)>> {
+        let folder = self.root.folder(path).ok()?;
+        let mut names = Vec::new();
+        for entry in Dir::new(folder).ok()? {
+            let Ok(entry) = entry else { break };
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            if name.starts_with('.') {
+                continue;
+            }
+            if names.len() >= limits::NAMES {
+                self.found.is_partial = true;
+                break;
+            }
+            names.push((name.to_owned(), entry.file_type()));
+        }
+        // Some file systems do not say the kind in the listing.
+        for (name, kind) in names.iter_mut().filter(|(_, kind)| *kind == FileType::Unknown) {
+            let is_folder = self.root.folder(&joined(path, name)).is_ok();
+            *kind = if is_folder { FileType::Directory } else { FileType::RegularFile };
+        }
+        names.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Some(names)
+    }
+
+    /// Adds the ignore rules of a folder.
+    fn add_rules(&mut self, path: &str) {
+        let mut builder = GitignoreBuilder::new(format!("/{path}"));
+        let mut has_rules = false;
+        for file in RULES {
+            let Some(bytes) = self.root.read_found(&joined(path, file), limits::RULES_BYTES) else {
+                continue;
+            };
+            for line in String::from_utf8_lossy(&bytes).lines() {
+                // A rule that cannot be read is no rule.
+                has_rules |= builder.add_line(None, line).is_ok();
+            }
+        }
+        if let (true, Ok(rules)) = (has_rules, builder.build()) {
+            self.rules.push(rules);
+        }
+    }
+
+    fn leaves_out(&self, path: &str, is_folder: bool) -> bool {
+        if self.root.denies(path) {
+            return true;
+        }
+        let whole = format!("/{path}");
+        let whole = Path::new(&whole);
+        let decided =
+            self.rules.iter().rev().map(|rules| rules.matched(whole, is_folder)).find(|m| !m.is_none());
+        decided.is_some_and(|decided| decided.is_ignore())
+    }
+}
+
+pub(crate) fn joined(folder: &str, name: &str) -> String {
+    if folder.is_empty() || folder == "." { name.to_owned() } else { format!("{folder}/{name}") }
+}

@@ -1,0 +1,7 @@
+//! What a listener of code finds, shows and refuses, on real folders.
+
+mod confined;
+mod found;
+mod questions;
+mod room;
+mod vocabulary;

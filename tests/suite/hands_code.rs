@@ -1,0 +1,81 @@
+//! A listener of code in an organism: an agent uses it, a person tries it, and `check` refuses folders that it must not
+//! read.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::organism::folder;
+use crate::program::systole;
+
+/// The organism with a listener of code and its folder.
+fn organism(listener: &str) -> TempDir {
+    let text = format!(
+        "organism: {{name: hello}}\nlisteners:\n  source: {{{listener}}}\n  other: {{run: [python3, tools/x.py], accepts: [ask], entry: true}}\n"
+    );
+    let folder =
+        folder(&[("organism.yaml", text.as_str()), ("src/main.rs", "fn main() {}\n"), ("tools/x.py", "")]);
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    folder
+}
+
+fn refused(listener: &str) -> String {
+    let folder = organism(listener);
+    let ran = systole(folder.path(), &["check"]);
+    assert_eq!(ran.code, Some(3), "{listener}: {ran:?}");
+    ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn g1_an_agent_searches_and_repairs_its_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let reader = folder.path().join("reader");
+    crate::session::copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config/reader"), &reader);
+    let ran = systole(&reader, &["test"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = systole(&reader, &["check"]);
+    assert!(
+        ran.stdout.contains("searches ") && ran.stdout.contains("takes search, extract, query"),
+        "{ran:?}"
+    );
+    let tried = systole(&reader, &["listener", "try", "source", "--send", "search", "query=greeting"]);
+    assert_eq!(tried.code, Some(0), "{tried:?}");
+    assert!(tried.stdout.contains("greet/words.py"), "{tried:?}");
+    let tried =
+        systole(&reader, &["listener", "try", "source", "--send", "extract", "file_path=../organism.yaml"]);
+    assert!(tried.stdout.contains("code.outside-root"), "{tried:?}");
+    let schema = systole(&reader, &["schema", "code"]);
+    assert!(schema.stdout.contains("targetNamespace=\"https://xml-pipeline.org/ns/code/v1\""), "{schema:?}");
+    let graph = systole(&reader, &["graph"]);
+    assert!(graph.stdout.contains("source"), "{graph:?}");
+}
+
+#[test]
+fn g1_a_folder_that_must_not_be_read_is_refused() {
+    for (listener, says) in [
+        ("code: ./none", "listeners.source.code: `./none`"),
+        ("code: ./src/main.rs", "is not a folder"),
+        ("code: .", "holds the organism's file, which no listener may read"),
+        ("code: ./tools", "holds the program tools/x.py"),
+        ("code: ./src, run: [x]", "listeners.source.run: a listener of `code` is built in"),
+        ("code: ./src, accepts: [ask]", "listeners.source.accepts: a listener of `code` is built in"),
+        ("code: ./src, deny: [\"!x\"]", "listeners.source.deny: `!x` cannot be used"),
+        ("code: [./src]", "listeners.source.code"),
+        ("run: [x], accepts: [ask], deny: [x]", "only a listener of `code` has a deny list"),
+    ] {
+        let said = refused(listener);
+        assert!(said.contains(says), "{listener}: {said}");
+    }
+    let folder = organism("code: ./link, entry: true");
+    std::os::unix::fs::symlink(".", folder.path().join("link")).unwrap();
+    let ran = systole(folder.path(), &["check"]);
+    assert!(ran.stdout.contains("holds the organism's file"), "through a link: {ran:?}");
+    let logged = systole(
+        folder.path(),
+        &["check", "--set", "listeners.source.code=./empty", "--set", "log.path=empty/new.db"],
+    );
+    assert!(logged.stdout.contains("holds the log"), "a log that does not exist yet: {logged:?}");
+    let folder = organism("code: ./src, entry: true");
+    assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
+}
