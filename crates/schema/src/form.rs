@@ -100,7 +100,7 @@ impl<'m> Form<'m> {
     /// The JSON form of an element inside a payload. If the type does not have the form that an annotation names,
     /// the form is that of the type.
     pub(crate) fn of(schema: &'m Schema, declaration: &Declaration) -> Self {
-        let named = match declaration.json.shape {
+        let named = match declaration.marks.shape {
             JsonShape::Usual => None,
             JsonShape::Map => entry_map(schema, declaration.of).map(Self::Map),
             JsonShape::Choice => branches(schema, declaration.of).map(Self::Choice),
@@ -334,7 +334,7 @@ fn entry_map(schema: &Schema, of: TypeId) -> Option<EntryMap<'_>> {
         _ => return None,
     };
     let value = match &inside.content {
-        Content::Text(_) if entry.json.shape == JsonShape::Text => EntryValue::Json,
+        Content::Text(_) if entry.marks.shape == JsonShape::Text => EntryValue::Json,
         Content::Text(simple) => EntryValue::Value(simple),
         Content::Children(content) => {
             let (particle, value) = only(content, VALUE)?;

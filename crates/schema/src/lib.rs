@@ -45,6 +45,15 @@ pub struct ProfileViolation {
     pub fix: String,
 }
 
+/// A payload that was built from the known parts of a JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownPayload {
+    /// The payload.
+    pub payload: Vec<u8>,
+    /// The places of the keys that the schema does not know, such as `/found/extra`.
+    pub left_out: Vec<String>,
+}
+
 /// Everything that one schema document allows, with the documents that it imports.
 #[derive(Clone, Debug)]
 pub struct SchemaModel {
@@ -107,7 +116,7 @@ impl SchemaModel {
 
     /// The name of the tool that a global element stands for, if it is annotated with `systole:tool`.
     pub fn tool(&self, element: &str) -> Option<&str> {
-        self.schema.global(element)?.tool.as_deref()
+        self.schema.global(element)?.marks.tool.as_deref()
     }
 
     /// The first error in a payload in document order, as far as the model has words for it.
@@ -202,7 +211,7 @@ impl SchemaModel {
     }
 
     /// Builds a payload of a global element from a JSON value of any origin, without the keys that the schema does not
-    /// know. Their places, such as `/found/extra`, come with it. `None` if there is no such element.
+    /// know. `None` if there is no such element.
     ///
     /// # Errors
     /// Every error, with all missing parts at once.
@@ -210,13 +219,14 @@ impl SchemaModel {
         &self,
         element: &str,
         value: &serde_json::Value,
-    ) -> Option<Result<(Vec<u8>, Vec<String>), Vec<ValueSlip>>> {
+    ) -> Option<Result<KnownPayload, Vec<ValueSlip>>> {
         let declaration = self.schema.global(element)?;
         let given = json::text::value(value, &format!("/{element}"));
         Some(
             given
                 .map_err(|slip| vec![*slip])
-                .and_then(|given| build::payload_of_known(&self.schema, declaration, &given)),
+                .and_then(|given| build::payload_of_known(&self.schema, declaration, &given))
+                .map(|(payload, left_out)| KnownPayload { payload, left_out }),
         )
     }
 

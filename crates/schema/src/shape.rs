@@ -80,9 +80,7 @@ pub(crate) struct Declaration {
     pub(crate) offset: usize,
     /// Whether it is annotated as dangerous.
     pub(crate) dangerous: bool,
-    /// The name of the tool that it stands for.
-    pub(crate) tool: Option<String>,
-    pub(crate) json: JsonMarks,
+    pub(crate) marks: Box<ElementMarks>,
     /// The value that a reader supplies if it is missing.
     pub(crate) default: Option<String>,
     /// The declaration as in the schema, shortened to its start tag if it is long.
@@ -92,14 +90,16 @@ pub(crate) struct Declaration {
 impl Declaration {
     /// Its key in JSON.
     pub(crate) fn key(&self) -> &str {
-        self.json.key.as_deref().unwrap_or(&self.name)
+        self.marks.key.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// How the JSON form of an element differs from the usual one: the annotations that begin with `systole:json`.
+/// What an element is outside XML: the annotations `systole:tool` and those that begin with `systole:json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct JsonMarks {
-    /// Its key, if that is not its name.
+pub(crate) struct ElementMarks {
+    /// The name of the tool that it stands for.
+    pub(crate) tool: Option<String>,
+    /// Its key in JSON, if that is not its name.
     pub(crate) key: Option<String>,
     pub(crate) null: JsonNull,
     pub(crate) shape: JsonShape,

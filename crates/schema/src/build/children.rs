@@ -19,7 +19,7 @@ impl<'m> Building<'m> {
     fn instances<'g>(&mut self, fields: &Fields<'g, 'm>, slot: &Slot<'m>, spot: Spot<'_>) -> Vec<&'g Part> {
         let name = &slot.key;
         let mut found = Vec::new();
-        let is_nullable = slot.declaration.json.null != JsonNull::Never;
+        let is_nullable = slot.declaration.marks.null != JsonNull::Never;
         for part in fields.of(name) {
             match (&part.given, self.manner, slot.many) {
                 (Given::Null, Manner::Json, false) if is_nullable => {}

@@ -66,7 +66,7 @@ impl<'m> Building<'m> {
         let start = start.attr(name, &spelt);
         match (own, map.value) {
             (None, EntryValue::Child(_, value))
-                if part.given == Given::Null && value.json.null != JsonNull::Never =>
+                if part.given == Given::Null && value.marks.null != JsonNull::Never =>
             {
                 start.empty();
             }

@@ -189,7 +189,7 @@ impl<'m> Drawing<'m> {
             }
             EntryValue::Child(_, value) => {
                 let drawn = self.element(value, path);
-                if value.json.null == JsonNull::Never { drawn } else { or_null(drawn) }
+                if value.marks.null == JsonNull::Never { drawn } else { or_null(drawn) }
             }
         };
         let mut fields = Map::from_iter([("type".to_owned(), Value::from("object"))]);
@@ -307,7 +307,7 @@ impl<'m> Drawing<'m> {
     fn slot(&mut self, content: &'m Particle, slot: &Slot<'m>, path: &str) -> Value {
         let drawn = self.element(slot.declaration, path);
         if !slot.many {
-            let is_nullable = slot.declaration.json.null != JsonNull::Never;
+            let is_nullable = slot.declaration.marks.null != JsonNull::Never;
             return if is_nullable { or_null(drawn) } else { drawn };
         }
         let Some(group) = repeated(content, slot.declaration) else {
@@ -348,7 +348,7 @@ impl<'m> Drawing<'m> {
 }
 
 fn is_null_when_missing(slot: &Slot<'_>) -> bool {
-    slot.declaration.json.null == JsonNull::Missing
+    slot.declaration.marks.null == JsonNull::Missing
 }
 
 /// The same, or `null`; the words stay outside, where readers look for them.

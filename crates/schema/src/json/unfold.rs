@@ -185,7 +185,7 @@ impl<'s> Unfolding<'s> {
                     let inside = self.children(&content.slots(), content.particle()?, entry)?;
                     match inside.into_iter().next() {
                         Some((_, value)) => value,
-                        None if particle.min == 0 && value.json.null != JsonNull::Never => Value::Null,
+                        None if particle.min == 0 && value.marks.null != JsonNull::Never => Value::Null,
                         None => return None,
                     }
                 }
@@ -278,7 +278,7 @@ fn supply(schema: &Schema, particle: &Particle, slots: &[Slot<'_>], fields: &mut
             fields.entry(slot.key.clone()).or_insert(value);
         }
     }
-    for slot in slots.iter().filter(|slot| slot.declaration.json.null == JsonNull::Missing) {
+    for slot in slots.iter().filter(|slot| slot.declaration.marks.null == JsonNull::Missing) {
         fields.entry(slot.key.clone()).or_insert(Value::Null);
     }
 }

@@ -192,11 +192,11 @@ impl<'m> Telling<'m> {
         path.push(&declaration.name);
         let inside = At { namespace: &declaration.namespace, path, depth: at.depth.saturating_add(1) };
         match self.schema.of(declaration.of) {
-            Type::Simple(_) if declaration.json.shape == JsonShape::Text => heads.push(JSON.to_owned()),
+            Type::Simple(_) if declaration.marks.shape == JsonShape::Text => heads.push(JSON.to_owned()),
             Type::Simple(simple) => heads.push(brief::words(simple)),
             Type::Anything => heads.push("any element".to_owned()),
             Type::Complex(complex) => {
-                let shape = declaration.json.shape;
+                let shape = declaration.marks.shape;
                 self.complex((declaration.of, complex, shape), &inside, &mut heads, &mut more);
             }
         }

@@ -8,7 +8,9 @@ use std::collections::HashMap;
 
 use crate::form::Form;
 use crate::read::Reading;
-use crate::shape::{Complex, Content, Declaration, JsonMarks, JsonNull, JsonShape, Particle, Term, TypeId};
+use crate::shape::{
+    Complex, Content, Declaration, ElementMarks, JsonNull, JsonShape, Particle, Term, TypeId,
+};
 use crate::tree::Element;
 use systole_wire::namespaces::SCHEMA;
 
@@ -16,7 +18,7 @@ use systole_wire::namespaces::SCHEMA;
 const OF_PARTS: [&str; 3] = ["json", "json-form", "json-null"];
 
 /// The value of one of our annotations.
-pub(crate) fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
+fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, name))?;
     Some(&found.value)
 }
@@ -27,7 +29,7 @@ pub(crate) fn is_shaped(element: &Element) -> bool {
 }
 
 /// The marks of a declaration; unknown words are reported by `known_words`.
-pub(crate) fn json_marks(element: &Element) -> JsonMarks {
+pub(crate) fn marks_of(element: &Element) -> ElementMarks {
     let null = match mark(element, "json-null") {
         Some("true") => JsonNull::Missing,
         Some("accepted") => JsonNull::Accepted,
@@ -40,7 +42,8 @@ pub(crate) fn json_marks(element: &Element) -> JsonMarks {
         Some("null") => JsonShape::Null,
         _ => JsonShape::Usual,
     };
-    JsonMarks { key: mark(element, "json").map(str::to_owned), null, shape }
+    let text = |name| mark(element, name).map(str::to_owned);
+    ElementMarks { tool: text("tool"), key: text("json"), null, shape }
 }
 
 impl Reading<'_> {
@@ -66,12 +69,12 @@ impl Reading<'_> {
 
     /// Checks that a type has the form that an annotation names, once all types are read.
     pub(crate) fn hold_shape(&mut self, element: &Element, of: TypeId) {
-        let wanted = json_marks(element).shape;
+        let wanted = marks_of(element).shape;
         if wanted == JsonShape::Usual {
             return;
         }
         let schema = self.read_so_far();
-        let probe = Declaration { json: json_marks(element), of, ..Declaration::default() };
+        let probe = Declaration { marks: Box::new(marks_of(element)), of, ..Declaration::default() };
         let is_it = matches!(
             (wanted, Form::of(schema, &probe)),
             (JsonShape::Map, Form::Map(_))
@@ -116,7 +119,7 @@ impl Reading<'_> {
         }
         let mut fixed = Vec::new();
         never_missing(particle, &mut fixed);
-        for declaration in fixed.into_iter().filter(|declaration| declaration.json.null != JsonNull::Never) {
+        for declaration in fixed.into_iter().filter(|declaration| declaration.marks.null != JsonNull::Never) {
             let message =
                 format!("{} has systole:json-null and is never missing, or repeats", declaration.name);
             let fix = "give it minOccurs=\"0\" and put it directly into one xs:sequence or xs:all";

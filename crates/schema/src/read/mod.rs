@@ -23,7 +23,7 @@ use crate::nearest::nearest;
 use crate::read::among::Paper;
 use crate::read::beyond::{attribute_words, construct_words};
 use crate::read::default::{Awaiting, annotated};
-use crate::read::marks::{json_marks, mark};
+use crate::read::marks::marks_of;
 use crate::shape::{Declaration, Schema, Simple, Type, TypeId};
 use crate::tree::{self, Element, Part};
 use systole_wire::namespaces::SCHEMA;
@@ -361,8 +361,7 @@ impl<'t> Reading<'t> {
         let (documentation, fragment) = (documentation(element), self.fragment(element));
         let dangerous = mark_of_danger(element) == Some("true");
         let (offset, default) = (element.span.start, annotated(element).map(str::to_owned));
-        let tool = mark(element, "tool").map(str::to_owned);
-        let json = json_marks(element);
+        let marks = Box::new(marks_of(element));
         Declaration {
             name: name.to_owned(),
             namespace,
@@ -370,8 +369,7 @@ impl<'t> Reading<'t> {
             documentation,
             offset,
             dangerous,
-            tool,
-            json,
+            marks,
             default,
             fragment,
         }

@@ -30,23 +30,11 @@ impl ShapeReader<'_> {
         if properties.len() > PROPERTIES || required.len() > PROPERTIES {
             return self.as_json(place, "properties", &format!("it has more than {PROPERTIES} properties"));
         }
-        let further = fields.get("additionalProperties");
-        if properties.is_empty() && required.is_empty() {
-            let is_root = place.is_empty();
-            match further {
-                _ if fields.contains_key("patternProperties") => {
-                    return self.as_json(
-                        place,
-                        "patternProperties",
-                        "only patterns say which properties it has",
-                    );
-                }
-                Some(Value::Object(of)) if !of.is_empty() => return self.map(fields, place),
-                Some(Value::Bool(false)) => {}
-                // An object of no known property: a tool without arguments, or one that takes anything.
-                None if is_root || fields.contains_key("properties") => {}
-                _ => return self.as_json(place, "additionalProperties", "it takes any properties"),
-            }
+        if properties.is_empty()
+            && required.is_empty()
+            && let Some(node) = self.free_object(fields, place)
+        {
+            return node;
         }
         self.object_rules(fields, place);
         let (mut scope, mut read) = (NameScope::default(), Vec::new());
@@ -97,6 +85,21 @@ impl ShapeReader<'_> {
         let rank = |field: &ShapeField| order.iter().position(|key| *key == field.key).unwrap_or(usize::MAX);
         read.sort_by_key(rank);
         ShapeNode::plain(Shape::Object(read))
+    }
+
+    /// An object without a property of its own, if it may have others.
+    fn free_object(&mut self, fields: &Map<String, Value>, place: &str) -> Option<ShapeNode> {
+        let is_root = place.is_empty();
+        match fields.get("additionalProperties") {
+            _ if fields.contains_key("patternProperties") => {
+                Some(self.as_json(place, "patternProperties", "only patterns say which properties it has"))
+            }
+            Some(Value::Object(of)) if !of.is_empty() => Some(self.map(fields, place)),
+            Some(Value::Bool(false)) => None,
+            // An object of no known property: a tool without arguments, or one that takes anything.
+            None if is_root || fields.contains_key("properties") => None,
+            _ => Some(self.as_json(place, "additionalProperties", "it takes any properties")),
+        }
     }
 
     /// Notes the rules of an object that its elements do not say.

@@ -31,6 +31,7 @@ mod fields;
 mod judge;
 mod keyword;
 mod listed;
+mod making;
 mod names;
 mod pattern;
 mod pin;
@@ -44,14 +45,15 @@ mod tool;
 mod trial;
 mod vocabulary;
 mod write;
+mod write_values;
 
 pub use canonical::hash_of_tools;
 pub use difference::ListDifference;
 pub use judge::SchemaBreach;
+pub use making::{ToolElement, VocabularyOptions};
 pub use pin::{PIN_FORMAT, PinFault, PinFile, PinnedPackage};
 pub use remark::{MappingRemark, RemarkKind, ToolSide};
 pub use tool::{RefusedTool, ToolBounds, ToolDefinition};
 pub use vocabulary::{
-    AnswerFault, ArgumentFault, ToolAnswer, ToolArguments, ToolElement, ToolVocabulary, VocabularyFault,
-    VocabularyOptions,
+    AnswerFault, ArgumentFault, ToolAnswer, ToolArguments, ToolVocabulary, VocabularyFault,
 };

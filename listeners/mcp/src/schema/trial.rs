@@ -8,6 +8,7 @@ use systole_kit::writer::XmlWriter;
 
 use super::shape::SimpleShape;
 use super::write;
+use super::write_values;
 
 /// Why the profile refuses a simple type, or a default of it.
 pub(super) fn refused(simple: &SimpleShape, default: Option<&str>) -> Option<String> {
@@ -19,11 +20,11 @@ pub(super) fn refused(simple: &SimpleShape, default: Option<&str>) -> Option<Str
                 inside.open("xs:all").content(|inside| {
                     let start = inside.open("xs:element").attr("name", "value").attr("minOccurs", "0");
                     let start = start.attr_if("systole:default", default);
-                    start.content(|inside| write::simple_type(inside, simple));
+                    start.content(|inside| write_values::simple_type(inside, simple));
                 });
             });
         });
-        write::named_bases(inside, &["bool", "integer", "number"]);
+        write_values::named_bases(inside, &["bool", "integer", "number"]);
     });
     refused_document(&writer.finish())
 }
