@@ -260,9 +260,7 @@ fn check(
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
-    if let Some(lies) = lies {
-        check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
-    }
+    check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
@@ -318,14 +316,16 @@ fn check(
     })
 }
 
-/// Checks the paths of the log, of searched folders and of sandboxes, and tells each sandbox what must stay outside.
+/// Checks the paths of the log, of searched folders and of sandboxes, and tells each sandbox what must stay outside. A text
+/// that is in no file has none.
 fn check_paths(
     diagnostics: &mut Diagnostics,
     declared: &declared::Declared,
     (composed, prompts): (&mut compose::Composed, &[Schema]),
-    file: &Path,
+    file: Option<&Path>,
     directory: &Path,
 ) {
+    let Some(file) = file else { return };
     log_path::check(diagnostics, declared, &composed.collected, file, directory);
     let schemas = &composed.collected.schemas;
     searched::check(diagnostics, declared, &searched::OrganismPaths { file, directory, schemas, prompts });

@@ -212,7 +212,7 @@ pub(super) fn value(schema: &Value, root: &Value, tape: &mut Tape, depth: usize)
             0 => schema.get("minimum").or(schema.get("maximum")).cloned().unwrap_or(json!(3)),
             _ => {
                 let number = NUMBERS[tape.below(NUMBERS.len())];
-                if number.fract() == 0.0 && number.abs() < 1e9 { json!(number as i64) } else { json!(number) }
+                whole(number)
             }
         },
         "boolean" => json!(tape.one_in(2)),
@@ -251,4 +251,10 @@ fn object(schema: &Value, root: &Value, tape: &mut Tape, depth: usize) -> Value 
         _ => {}
     }
     Value::Object(fields)
+}
+
+/// A number as JSON: a whole one without a fraction.
+#[expect(clippy::cast_possible_truncation, reason = "a whole number below 1e9 fits")]
+fn whole(number: f64) -> Value {
+    if number.fract() == 0.0 && number.abs() < 1e9 { json!(number as i64) } else { json!(number) }
 }
