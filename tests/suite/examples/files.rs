@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use systole::audit::columns::wrapped;
 use systole::config::{self, Diagnostic};
 use systole_core::types::codes::Code;
 
@@ -48,7 +49,8 @@ pub(super) fn show(book: &mut ExampleBook) {
         book.write(code, "systole check", &first.to_string());
     }
     let refused = crate::sandbox::organism::refused_without_landlock();
-    book.write(Code::ConfigNoSandbox, "systole run on a kernel without Landlock", &refused);
+    let refused: Vec<String> = refused.lines().flat_map(|line| wrapped("", 4, line)).collect();
+    book.write(Code::ConfigNoSandbox, "systole run on a kernel without Landlock", &refused.join("\n"));
     let folder = tempfile::tempdir().unwrap();
     fs::copy("tests/suite/golden/config/schemas/search.xsd", folder.path().join("a.xsd")).unwrap();
     let path = folder.path().join("organism.yaml");
