@@ -256,16 +256,8 @@ fn check(
     let prompts = prompt_checks::fetch(&mut diagnostics, &mut declared, shelf);
     workflows::adapt(&mut diagnostics, &mut declared);
     let composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
-    if let Some(lies) = lies {
-        log_path::check(&mut diagnostics, &declared, &composed.collected, lies, directory);
-        let named = searched::OrganismPaths {
-            file: lies,
-            directory,
-            schemas: &composed.collected.schemas,
-            prompts: &prompts,
-        };
-        searched::check(&mut diagnostics, &declared, &named);
-    }
+    let named = Named { composed: &composed, prompts: &prompts, directory };
+    let code = lies.map(|lies| check_places(&mut diagnostics, &declared, &named, lies));
     check_broker(&mut diagnostics, &declared);
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
@@ -297,7 +289,6 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let code = searched::specs(&declared, directory);
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
@@ -307,7 +298,7 @@ fn check(
         composition,
         agents: thinking.agents,
         workflows: following.workflows,
-        code,
+        code: code.unwrap_or_default(),
         models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
@@ -319,6 +310,27 @@ fn check(
         tokens: composed.tokens,
         warnings,
     })
+}
+
+/// What a file names, and the folder in which it does.
+struct Named<'n> {
+    composed: &'n compose::Composed,
+    prompts: &'n [systole_core::types::composition::Schema],
+    directory: &'n Path,
+}
+
+/// Checks the path of the log, and the folders that listeners search. Returns these listeners.
+fn check_places(
+    diagnostics: &mut Diagnostics,
+    declared: &declared::Declared,
+    named: &Named<'_>,
+    file: &Path,
+) -> Vec<CodeSpec> {
+    let Named { composed, prompts, directory } = *named;
+    log_path::check(diagnostics, declared, &composed.collected, file, directory);
+    let schemas = &composed.collected.schemas;
+    searched::check(diagnostics, declared, &searched::OrganismPaths { file, directory, schemas, prompts });
+    searched::specs(declared, directory)
 }
 
 /// Checks that what needs a broker has one, and that a log kept there has only one.

@@ -1,4 +1,5 @@
 //! What a listener of code finds, shows and refuses, on real folders.
+#![cfg(test)]
 
 mod confined;
 mod found;

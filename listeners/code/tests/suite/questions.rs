@@ -66,7 +66,7 @@ fn ripgrep(question: &Question) -> Option<bool> {
             Some((count.parse::<u32>().ok()?, file.to_owned()))
         };
         let mut counts: Vec<_> = text.lines().filter_map(count).collect();
-        counts.sort_by(|one, other| other.0.cmp(&one.0));
+        counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         is_found |= counts.iter().take(FIRST).any(|(_, file)| *file == question.file);
     }
     Some(is_found)
