@@ -45,7 +45,7 @@ fn g1_an_agent_searches_and_repairs_its_calls() {
     let tried =
         systole(&reader, &["listener", "try", "source", "--send", "extract", "file_path=../organism.yaml"]);
     assert!(tried.stdout.contains("code.outside-root"), "{tried:?}");
-    let schema = systole(&reader, &["schema", "code"]);
+    let schema = systole(&reader, &["schema", "show", "code"]);
     assert!(schema.stdout.contains("targetNamespace=\"https://xml-pipeline.org/ns/code/v1\""), "{schema:?}");
     let graph = systole(&reader, &["graph"]);
     assert!(graph.stdout.contains("source"), "{graph:?}");

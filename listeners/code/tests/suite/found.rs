@@ -35,7 +35,7 @@ async fn g1_a_search_finds_whole_blocks_ranked_and_says_when_only_plain_text_was
     assert_eq!(places[0], "src/lease.rs:5-10", "with its comment and attribute: {places:?}");
     assert!(places.contains(&"src/lease.rs:17-20".to_owned()), "{places:?}");
     let near = room.search("lease struct until").await;
-    assert!(near.places().contains(&"src/lease.rs:5-14".to_owned()), "merged: {:?}", near.places());
+    assert!(near.places().contains(&"src/lease.rs:12-20".to_owned()), "merged: {:?}", near.places());
     let last = places.last().unwrap();
     assert!(last.starts_with("tests/lease.rs"), "tests come last: {places:?}");
     assert!(!places.iter().any(|place| place.contains("target")), "ignored files are left out");
