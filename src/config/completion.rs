@@ -56,7 +56,15 @@ fn map(table: &str) -> Value {
             required.push(json!(name));
         }
     }
-    json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required})
+    let mut map = json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required});
+    if let (Value::Object(map), "listeners.NAME") = (&mut map, table) {
+        // What has its elements from elsewhere names none.
+        map.insert(
+            "anyOf".to_owned(),
+            json!([{"required": ["accepts"]}, {"required": ["code"]}, {"required": ["mcp"]}]),
+        );
+    }
+    map
 }
 
 fn described(key: &ConfigKey) -> Value {

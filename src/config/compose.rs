@@ -16,17 +16,15 @@ use super::declared::Declared;
 use super::diagnostics::Diagnostics;
 use super::hands;
 use super::lookup::{Lookup, Resolved, Shipped};
-use super::mcp;
 use super::names::one_of;
 use super::party::Party;
 use super::schemas::{Collected, PAYLOADS, Shelf};
 use super::value::At;
 use super::{budgets, workflows};
+use super::{mcp, programs, tools};
 use systole_core::types::client::Client;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{
-    Broadcast, ElementSchema, Listener, ListenerProgram, Reach, ViewScope,
-};
+use systole_core::types::composition::{Broadcast, ElementSchema, Listener, ViewScope};
 use systole_core::types::ids::Name;
 
 /// The vocabulary of plain talk.
@@ -74,7 +72,7 @@ pub(super) fn compose(
             lookup.elements(diagnostics, party, named, &format!("{path}{key}"))
         };
         let (accepts, returns) = match &party.mcp {
-            Some(declared) => mcp::elements(party, declared, &mut lookup),
+            Some(declared) => tools::elements(party, declared, &mut lookup),
             None => {
                 let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
                 (accepts, elements(diagnostics, gives_talk, &party.returns, ".returns"))
@@ -278,37 +276,6 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
     None
 }
 
-/// A listener without a program must be a Rust value. An unexpected one was already reported.
-pub(super) fn reach(party: &Party, directory: &Path) -> Reach {
-    if party.nats.is_some() {
-        return Reach::Nats;
-    }
-    if party.run.is_empty() {
-        return Reach::Inline;
-    }
-    Reach::Process(ListenerProgram {
-        run: party.run.clone(),
-        adapter: adapter(party),
-        directory: directory.to_owned(),
-        env: party.env.clone(),
-        pass: party.pass.clone(),
-        stays: party.stays,
-        by_length: party.by_length,
-        sandbox: party.sandbox.as_ref().map(|sandbox| Box::new(sandbox.resolved(directory))),
-    })
-}
-
-/// The part of this program that stands in front of a server.
-fn adapter(party: &Party) -> Vec<String> {
-    match party.mcp {
-        Some(_) => {
-            let server = party.key.value.clone();
-            vec!["mcp".to_owned(), mcp::pin_file(&server), server]
-        }
-        None => Vec::new(),
-    }
-}
-
 fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<ElementSchema>>| all.into_iter().map(|at| at.value).collect();
@@ -324,7 +291,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
     }
     Listener {
         name,
-        reach: reach(party, directory),
+        reach: programs::reach(party, directory),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
         note: one.note,

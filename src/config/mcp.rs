@@ -4,33 +4,26 @@
 //! Input: the nodes, and the pin of the server. Output: a schema made of the pin, and the elements that the listener
 //! accepts and returns. Nothing here starts a server.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use systole_kit::QName;
 use systole_kit::schema::nearest;
 use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::PinFile;
 
-use super::diagnostic::FileMistakes;
-use super::diagnostics::{Diagnostics, Given};
-use super::lookup::Lookup;
+use super::diagnostics::Diagnostics;
+use super::mcp_tools::McpDeclaration;
 use super::names::{names, one_of};
 use super::party::Party;
 use super::schemas::{Collected, Shelf};
-use super::tree::{Node, Span, Value};
+use super::tree::{Node, Value};
 use super::value::{self, At, Fields};
-use super::{compose, declared, folder, sandbox_paths, yaml};
 use systole_core::types::codes::Code;
-use systole_core::types::composition::{ElementSchema, ListenerProgram, OnUnknown, Reach};
-use systole_core::types::ids::Name;
+use systole_core::types::composition::OnUnknown;
 
 /// The vocabulary of answers that have no type of their own.
 pub(super) const VOCABULARY: &str = "mcp/";
 /// The beginning of the name of every schema that is made of a pin.
 pub(super) const PINNED: &str = "pinned/";
-/// The elements of the vocabulary with which every tool may answer.
-const ANSWERS: [&str; 2] = ["tool-result", "tool-failed"];
 /// Keys that a listener in front of a server does not have: the server and its pin say all this.
 const NOT_BESIDE: [&str; 7] = ["run", "nats", "schema", "accepts", "returns", "mode", "framing"];
 /// Keys that only such a listener has.
@@ -38,18 +31,6 @@ const OWN: [&str; 3] = ["tools", "safe", "trust"];
 /// How long a call may take, how many run at once, and what happens after one with an unknown outcome.
 const TIMEOUT_MS: u64 = 60_000;
 const IN_FLIGHT: usize = 16;
-
-/// What the file says about the server's tools.
-pub(super) struct McpDeclaration {
-    /// The place of the server.
-    at: Span,
-    /// The tools that are used. `None` for all.
-    tools: Option<Vec<At<String>>>,
-    /// The tools that need no person.
-    safe: Vec<At<String>>,
-    /// Whether a tool that calls itself read-only needs no person.
-    trusts_hints: bool,
-}
 
 /// The path of the pin of a server, from the organism's folder.
 pub fn pin_file(listener: &str) -> String {
@@ -61,48 +42,13 @@ fn schema_name(listener: &str) -> String {
     format!("{PINNED}{listener}/")
 }
 
-/// A listener in front of a server, as far as a pin needs it.
-#[derive(Clone, Debug)]
-pub struct McpServer {
-    /// Its name.
-    pub name: Name,
-    /// The program of the server, as the organism would start it.
-    pub program: ListenerProgram,
-}
-
-/// The servers of a file that may name pins which are not there yet, and the organism's name.
-pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> {
-    let text = folder::organism_text(path)?;
-    let file = path.display().to_string();
-    let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
-    let stretch = diagnostics.file();
-    let root = yaml::read(&mut diagnostics, stretch);
-    let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
-    let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
-        return Err(diagnostics.refused());
-    };
-    let directory = path.parent().unwrap_or(Path::new("")).join(".");
-    let directory = std::path::absolute(&directory).unwrap_or(directory);
-    let outside = sandbox_paths::check(&mut diagnostics, &declared, &[], path, &directory);
-    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
-        return Err(diagnostics.refused());
-    };
-    let server = |party: &Party| {
-        let Reach::Process(mut program) = compose::reach(party, &directory) else { return None };
-        if let Some(sandbox) = &mut program.sandbox {
-            outside.keep_from(sandbox);
-        }
-        Some(McpServer { name: party.name.clone()?, program })
-    };
-    let servers = declared.parties.iter().filter(|party| party.mcp.is_some());
-    Ok((organism, servers.filter_map(server).collect()))
-}
-
 /// Reads the keys. False if the listener is no such one.
 pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) -> bool {
     let Some((node, path)) = own.get("mcp") else {
         for key in OWN {
             if let Some((other, other_path)) = own.get(key) {
+                // A value of the wrong kind is reported as well.
+                let _read = value::texts(diagnostics, other, &other_path);
                 let message = format!("{other_path}: only a listener with `mcp` has tools of a server");
                 diagnostics.report(Code::ConfigValue, other.span, &message, Some("mcp: [PROGRAM, ARGUMENT]"));
             }
@@ -117,6 +63,8 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
         }
     }
     party.run = program(diagnostics, node, &path);
+    let server = party.key.value.clone();
+    party.adapter = vec!["mcp".to_owned(), pin_file(&server), server];
     party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
     party.timeout_ms = TIMEOUT_MS;
     party.in_flight = IN_FLIGHT;
@@ -135,13 +83,17 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     true
 }
 
+fn is_address(program: &str) -> bool {
+    program.contains("://")
+}
+
 fn is_all(node: &Node) -> bool {
     matches!(&node.value, Value::Text { text, .. } if text == "all")
 }
 
 fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String> {
     let words = value::texts(diagnostics, node, path).unwrap_or_default();
-    if let Some(address) = words.first().filter(|word| word.value.contains("://")) {
+    if let Some(address) = words.first().filter(|word| is_address(&word.value)) {
         let message = format!("{path}: a server at an address is not built yet");
         let fix = "the server's program and its arguments, [PROGRAM, ARGUMENT]";
         diagnostics.report(Code::ConfigNotBuilt, address.at, &message, Some(fix));
@@ -161,6 +113,10 @@ pub(super) fn collect(
     collected: &mut Collected,
 ) {
     let name = schema_name(&party.key.value);
+    if party.run.first().is_none_or(|program| is_address(program)) {
+        // This was reported where it is read.
+        return collected.miss(&name);
+    }
     match shelf.made(&name).or_else(|| made(diagnostics, shelf, party, declared)) {
         Some(text) => collected.put(&name, text, declared.at),
         None => collected.miss(&name),
@@ -219,34 +175,4 @@ fn made(
             None
         }
     }
-}
-
-impl McpDeclaration {
-    fn uses(&self, tool: &str) -> bool {
-        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|one| one.value == tool))
-    }
-}
-
-/// The elements that a listener in front of a server accepts and returns.
-pub(super) fn elements(
-    party: &Party,
-    declared: &McpDeclaration,
-    lookup: &mut Lookup,
-) -> (Vec<At<ElementSchema>>, Vec<At<ElementSchema>>) {
-    let (mut accepts, mut returns) = (Vec::new(), Vec::new());
-    if let Some(outline) = party.schema.as_ref().and_then(|schema| lookup.outline(&schema.value)) {
-        let element = |local: &Arc<str>| {
-            let name = QName { ns: outline.namespace.clone(), local: local.clone() };
-            At { at: declared.at, value: ElementSchema { name, schema: outline.id } }
-        };
-        for tool in outline.tools.iter().filter(|tool| declared.uses(&tool.name)) {
-            accepts.push(element(&tool.element));
-            returns.extend(outline.element(&format!("{}-result", tool.element)).map(element));
-        }
-    }
-    for answer in ANSWERS {
-        let named = At { at: declared.at, value: answer.to_owned() };
-        returns.extend(lookup.of_vocabulary(VOCABULARY, &named));
-    }
-    (accepts, returns)
 }

@@ -9,7 +9,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
 use super::hands::CodeDeclaration;
-use super::mcp::McpDeclaration;
+use super::mcp_tools::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
 use super::sandboxes::SandboxDeclaration;
@@ -27,6 +27,8 @@ pub(super) struct Party {
     pub(super) key: At<String>,
     pub(super) name: Option<Name>,
     pub(super) run: Vec<String>,
+    /// The part of this program that stands in front of `run`.
+    pub(super) adapter: Vec<String>,
     pub(super) schema: Option<At<String>>,
     pub(super) accepts: Vec<At<String>>,
     pub(super) returns: Vec<At<String>>,
@@ -86,6 +88,7 @@ impl Party {
             key,
             name,
             run: Vec::new(),
+            adapter: Vec::new(),
             schema: None,
             accepts: Vec::new(),
             returns: Vec::new(),

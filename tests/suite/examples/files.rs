@@ -11,7 +11,7 @@ use systole_core::types::codes::Code;
 use super::ExampleBook;
 
 /// A code, and the golden file that shows it best.
-const SHOWN: [(Code, &str); 23] = [
+const SHOWN: [(Code, &str); 24] = [
     (Code::ConfigUnreadable, "config/schema-missing"),
     (Code::ConfigSyntax, "config/unclosed"),
     (Code::ConfigUnknownKey, "config/unknown-key"),
@@ -35,6 +35,7 @@ const SHOWN: [(Code, &str); 23] = [
     (Code::ConfigUnpriced, "warnings/unpriced"),
     (Code::ConfigSkippedGoal, "warnings/workflow"),
     (Code::ConfigSandbox, "config/sandbox"),
+    (Code::ConfigUnpinned, "config/mcp-unpinned"),
 ];
 
 pub(super) fn show(book: &mut ExampleBook) {

@@ -22,6 +22,13 @@ pub(super) fn npm(server: &str, argument: &str) -> String {
     format!("[{}, {}{argument}]", node.display(), prepared("mcp-npm").join(entry).display())
 }
 
+/// The executable of Python itself: what `PATH` has may only choose one, which a sandbox does not allow.
+pub(super) fn python() -> String {
+    let asked =
+        std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
+    String::from_utf8(asked.unwrap().stdout).unwrap().trim().to_owned()
+}
+
 /// The variables of a Python server, as the organism's file says them.
 pub(super) fn python_path() -> String {
     format!("{{PYTHONPATH: {}}}", prepared("mcp-python").display())
@@ -42,7 +49,8 @@ impl ToolHouse {
     /// One listener, `rogue`, in front of the server that misbehaves as the file `how` says.
     pub(super) fn rogue(how: &str, more: &str) -> ToolHouse {
         let house = ToolHouse::new(&format!(
-            "  rogue:\n    mcp: [python3, rogue.py]\n    sandbox: {{write: [./state]}}\n    safe: [work]\n    entry: true\n{more}"
+            "  rogue:\n    mcp: [{}, rogue.py]\n    sandbox: {{write: [./state]}}\n    safe: [work]\n    entry: true\n{more}",
+            python()
         ));
         std::fs::create_dir(house.path().join("state")).unwrap();
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/mcp/rogue.py");

@@ -1,6 +1,6 @@
 //! MCP servers as listeners of an organism: real ones, and one that does what no server should.
 
-use super::house::{ToolHouse, npm, prepared, python_path};
+use super::house::{ToolHouse, npm, prepared, python, python_path};
 use crate::program::Ran;
 
 fn says(ran: &Ran, code: i32, wanted: &[&str]) {
@@ -16,11 +16,12 @@ fn g3_three_npm_servers_and_a_python_server_work_as_listeners() {
         "  files: {{mcp: {}, tools: [read_text_file, write_file], safe: [read_text_file], sandbox: {{write: [./work]}}, entry: true}}
   memory: {{mcp: {}, trust: hints, entry: true}}
   everything: {{mcp: {}, tools: [echo, get-sum], safe: [echo, get-sum], entry: true}}
-  clock: {{mcp: [python3, -m, mcp_server_time], env: {}, sandbox: {{read: [{}]}}, safe: [get_current_time], entry: true}}
+  clock: {{mcp: [{}, -m, mcp_server_time], env: {}, sandbox: {{read: [{}]}}, safe: [get_current_time], entry: true}}
 ",
         npm("filesystem", ", ./work"),
         npm("memory", ""),
         npm("everything", ", stdio"),
+        python(),
         python_path(),
         prepared("mcp-python").display(),
     ));
@@ -36,7 +37,7 @@ fn g3_three_npm_servers_and_a_python_server_work_as_listeners() {
     let read = house.systole(&["send", "--to", "files", "read_text_file", &path]);
     says(&read, 0, &["<content>a &lt; b &amp; c</content></read_text_file-result>"]);
     let graph = house.systole(&["send", "--to", "memory", "read_graph"]);
-    says(&graph, 0, &["<read_graph-result", "<entities/>"]);
+    says(&graph, 0, &["<read_graph-result", "<entities></entities>"]);
     let sum = house.systole(&["send", "--to", "everything", "get-sum", "a=2", "b=40"]);
     says(&sum, 0, &["<text>The sum of 2 and 40 is 42.</text></tool-result>"]);
     let now = house.systole(&["send", "--to", "clock", "get_current_time", "timezone=Asia/Tokyo"]);
@@ -162,9 +163,21 @@ fn g3_a_server_that_cannot_be_pinned_is_reported_with_its_last_words() {
     house.pinned();
     let pin = house.read("schemas/mcp/rogue.pin.json").replace("Works.", "Works well.");
     house.write("schemas/mcp/rogue.pin.json", &pin);
-    says(&house.systole(&["check"]), 3, &["its tools were changed by hand"]);
-    let yaml = house.read("organism.yaml").replace("[python3, rogue.py]", "[python3, other.py]");
+    says(&house.systole(&["check"]), 3, &["tools were changed by hand"]);
+    let yaml = house.read("organism.yaml").replace("rogue.py]", "other.py]");
     house.pinned();
     house.write("organism.yaml", &yaml);
-    says(&house.systole(&["check"]), 3, &["another command was pinned: python3 rogue.py"]);
+    says(&house.systole(&["check"]), 3, &["another command was pinned"]);
+}
+
+#[test]
+fn g9_a_server_is_sandboxed_unless_the_file_says_none() {
+    let house = ToolHouse::rogue("spies", "");
+    house.write("secret.txt", "the key");
+    house.pinned();
+    says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>no secret</text>"]);
+    says(&house.systole(&["log"]), 0, &["name=rogue sandbox=full"]);
+    let yaml = house.read("organism.yaml").replace("sandbox: {write: [./state]}", "sandbox: none");
+    house.write("organism.yaml", &yaml);
+    says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>the key</text>"]);
 }

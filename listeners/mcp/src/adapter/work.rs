@@ -9,7 +9,7 @@ use systole_kit::reply::{Item, ListenerDocument, ReplyContent};
 use tokio::sync::{mpsc, oneshot};
 
 use super::answer::{self, AnswerPayload};
-use crate::client::{CallEnd, CallFault, McpConnection};
+use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
 use crate::schema::{ToolElement, ToolVocabulary};
 
 /// What all deliveries share.
@@ -80,16 +80,16 @@ impl Work {
         let calling = self.connection.call(&tool.tool, arguments, heard, cancel);
         let (ended, ()) = tokio::join!(calling, passing);
         match ended {
-            Ok(CallEnd::Result(result)) => self.answer(delivery, tool, &result).await,
-            Ok(CallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
-            Err(CallFault::Refused { number, words }) => {
+            Ok(ToolCallEnd::Result(result)) => self.answer(delivery, tool, &result).await,
+            Ok(ToolCallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
+            Err(ToolCallFault::Refused { number, words }) => {
                 payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
             }
-            Err(CallFault::Gone(_)) => {
+            Err(ToolCallFault::Gone(_)) => {
                 // This program ends now, and the pump decides what becomes of the call.
                 std::future::pending().await
             }
-            Err(fault @ CallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
+            Err(fault @ ToolCallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
         }
     }
 

@@ -92,7 +92,7 @@ pub struct Connected {
 
 /// How a call ended.
 #[derive(Debug)]
-pub enum CallEnd {
+pub enum ToolCallEnd {
     /// With a result, which may say that the tool failed.
     Result(Box<CallToolResult>),
     /// It was cancelled here.
@@ -101,7 +101,7 @@ pub enum CallEnd {
 
 /// Why a call has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CallFault {
+pub enum ToolCallFault {
     /// The server refused the request.
     #[error("the server refused the call: {words} ({number})")]
     Refused {
@@ -192,7 +192,7 @@ impl McpConnection {
         arguments: JsonObject,
         heard: mpsc::Sender<String>,
         cancelled: impl Future<Output = ()>,
-    ) -> Result<CallEnd, CallFault> {
+    ) -> Result<ToolCallEnd, ToolCallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let asked = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
@@ -200,15 +200,15 @@ impl McpConnection {
         let _heeded = self.service.service().heed(handle.progress_token.clone(), heard);
         tokio::select! {
             result = &mut handle.rx => match result {
-                Ok(Ok(ServerResult::CallToolResult(result))) => Ok(CallEnd::Result(Box::new(result))),
-                Ok(Ok(other)) => Err(CallFault::NoResult(kind(&other))),
+                Ok(Ok(ServerResult::CallToolResult(result))) => Ok(ToolCallEnd::Result(Box::new(result))),
+                Ok(Ok(other)) => Err(ToolCallFault::NoResult(kind(&other))),
                 Ok(Err(fault)) => Err(self.uncalled(fault)),
-                Err(_) => Err(CallFault::Gone(self.end())),
+                Err(_) => Err(ToolCallFault::Gone(self.end())),
             },
             () = cancelled => {
                 // If the connection is over, so is the call.
                 let _over = handle.cancel(Some("no longer wanted".to_owned())).await;
-                Ok(CallEnd::Cancelled)
+                Ok(ToolCallEnd::Cancelled)
             }
         }
     }
@@ -236,13 +236,13 @@ impl McpConnection {
         }
     }
 
-    fn uncalled(&self, fault: ServiceError) -> CallFault {
+    fn uncalled(&self, fault: ServiceError) -> ToolCallFault {
         match fault {
             ServiceError::McpError(ErrorData { code, message, .. }) => {
-                CallFault::Refused { number: code.0, words: message.into_owned() }
+                ToolCallFault::Refused { number: code.0, words: message.into_owned() }
             }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => CallFault::Gone(self.end()),
-            other => CallFault::NoResult(other.to_string()),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolCallFault::Gone(self.end()),
+            other => ToolCallFault::NoResult(other.to_string()),
         }
     }
 }

@@ -1,14 +1,14 @@
 //! A server that does what no server should is refused or bounded, and other calls go on.
 
 use rmcp::model::JsonObject;
-use systole_mcp::client::{CallEnd, CallFault, NoConnection, Revision, WireEnd};
+use systole_mcp::client::{NoConnection, Revision, ToolCallEnd, ToolCallFault, WireEnd};
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
 use crate::tools::{connect, hostile};
 
 /// Calls the tool of the server that misbehaves as `how` says. Returns the result as text, and the signs of progress.
-async fn work(how: &str) -> (Result<String, CallFault>, Vec<String>) {
+async fn work(how: &str) -> (Result<String, ToolCallFault>, Vec<String>) {
     let server = connect(hostile(how), Some(Revision::Legacy)).await.unwrap();
     let (heard, mut progress) = mpsc::channel(64);
     let calling = server.connected.connection.call("work", JsonObject::new(), heard, std::future::pending());
@@ -21,20 +21,20 @@ async fn work(how: &str) -> (Result<String, CallFault>, Vec<String>) {
     };
     let (ended, all) = tokio::join!(calling, listening);
     let text = ended.map(|end| match end {
-        CallEnd::Result(result) => result.content.first().unwrap().as_text().unwrap().text.clone(),
-        CallEnd::Cancelled => panic!("no one cancelled it"),
+        ToolCallEnd::Result(result) => result.content.first().unwrap().as_text().unwrap().text.clone(),
+        ToolCallEnd::Cancelled => panic!("no one cancelled it"),
     });
     (text, all)
 }
 
 #[tokio::test]
 async fn g3_a_result_of_50_mb_ends_the_connection_and_is_not_kept() {
-    assert_eq!(work("large").await.0, Err(CallFault::Gone(WireEnd::TooLong)));
+    assert_eq!(work("large").await.0, Err(ToolCallFault::Gone(WireEnd::TooLong)));
 }
 
 #[tokio::test]
 async fn g3_a_server_that_dies_in_a_call_is_reported() {
-    assert_eq!(work("dies").await.0, Err(CallFault::Gone(WireEnd::Closed)));
+    assert_eq!(work("dies").await.0, Err(ToolCallFault::Gone(WireEnd::Closed)));
 }
 
 #[tokio::test]
@@ -56,14 +56,14 @@ async fn g3_a_server_gets_neither_a_model_nor_a_persons_answer() {
 async fn g3_some_stray_lines_are_skipped_and_many_end_the_connection() {
     assert_eq!(work("chatters").await.0.as_deref(), Ok("done"));
     let babbles = work("babbles").await.0;
-    assert_eq!(babbles, Err(CallFault::Gone(WireEnd::NoMcp("no message at all".to_owned()))));
+    assert_eq!(babbles, Err(ToolCallFault::Gone(WireEnd::NoMcp("no message at all".to_owned()))));
 }
 
 #[tokio::test]
 async fn g3_an_answer_that_was_not_asked_for_is_refused() {
     for how in ["task", "nonsense"] {
         let ended = work(how).await.0;
-        assert!(matches!(ended, Err(CallFault::NoResult(_))), "{how}: {ended:?}");
+        assert!(matches!(ended, Err(ToolCallFault::NoResult(_))), "{how}: {ended:?}");
     }
 }
 
@@ -73,7 +73,7 @@ async fn g3_a_server_that_hangs_is_told_of_the_cancel() {
     let (heard, _progress) = mpsc::channel(1);
     let ended =
         server.connected.connection.call("work", JsonObject::new(), heard, std::future::ready(())).await;
-    assert!(matches!(ended, Ok(CallEnd::Cancelled)), "{ended:?}");
+    assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
 }
 
 #[tokio::test]

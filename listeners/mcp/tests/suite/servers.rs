@@ -2,7 +2,7 @@
 
 use rmcp::model::{CallToolResult, JsonObject};
 use serde_json::json;
-use systole_mcp::client::{CallEnd, McpConnection, Revision};
+use systole_mcp::client::{McpConnection, Revision, ToolCallEnd};
 use tokio::sync::mpsc;
 
 use crate::tools::{connect, npm, python};
@@ -15,8 +15,8 @@ async fn called(connection: &McpConnection, tool: &str, given: serde_json::Value
     let (heard, _not_heard) = mpsc::channel(8);
     let ended = connection.call(tool, arguments(given), heard, std::future::pending()).await;
     match ended.unwrap() {
-        CallEnd::Result(result) => *result,
-        CallEnd::Cancelled => panic!("no one cancelled it"),
+        ToolCallEnd::Result(result) => *result,
+        ToolCallEnd::Cancelled => panic!("no one cancelled it"),
     }
 }
 
@@ -68,7 +68,7 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
         all
     };
     let (ended, all) = tokio::join!(calling, listening);
-    assert!(matches!(ended, Ok(CallEnd::Result(_))), "{ended:?}");
+    assert!(matches!(ended, Ok(ToolCallEnd::Result(_))), "{ended:?}");
     assert!(all.iter().any(|words| words.contains("of 4")), "{all:?}");
 
     let (heard, mut progress) = mpsc::channel(8);
@@ -77,7 +77,7 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
         progress.recv().await;
     };
     let ended = connection.call(tool, given, heard, begun).await;
-    assert!(matches!(ended, Ok(CallEnd::Cancelled)), "{ended:?}");
+    assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
     let said = called(connection, "echo", json!({"message": "still here"})).await;
     assert_eq!(text(&said), "Echo: still here");
 }

@@ -1,0 +1,49 @@
+//! The MCP servers of a file whose pins may not be there yet, so that the file is not whole.
+//!
+//! Input: the path of the file. Output: how the organism would start each server. Nothing is started here.
+
+use std::path::Path;
+
+use super::diagnostic::FileMistakes;
+use super::diagnostics::{Diagnostics, Given};
+use super::party::Party;
+use super::{declared, folder, programs, sandbox_paths, yaml};
+use systole_core::types::composition::{ListenerProgram, Reach};
+use systole_core::types::ids::Name;
+
+/// A listener in front of a server, as far as a pin needs it.
+#[derive(Clone, Debug)]
+pub struct McpServer {
+    /// Its name.
+    pub name: Name,
+    /// The program of the server, as the organism would start it.
+    pub program: ListenerProgram,
+}
+
+/// The servers of a file that may name pins which are not there yet, and the organism's name.
+pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> {
+    let text = folder::organism_text(path)?;
+    let file = path.display().to_string();
+    let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
+    let stretch = diagnostics.file();
+    let root = yaml::read(&mut diagnostics, stretch);
+    let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
+    let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
+        return Err(diagnostics.refused());
+    };
+    let directory = path.parent().unwrap_or(Path::new("")).join(".");
+    let directory = std::path::absolute(&directory).unwrap_or(directory);
+    let outside = sandbox_paths::check(&mut diagnostics, &declared, &[], path, &directory);
+    let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
+        return Err(diagnostics.refused());
+    };
+    let server = |party: &Party| {
+        let Reach::Process(mut program) = programs::reach(party, &directory) else { return None };
+        if let Some(sandbox) = &mut program.sandbox {
+            outside.keep_from(sandbox);
+        }
+        Some(McpServer { name: party.name.clone()?, program })
+    };
+    let servers = declared.parties.iter().filter(|party| party.mcp.is_some());
+    Ok((organism, servers.filter_map(server).collect()))
+}

@@ -1,0 +1,40 @@
+//! The elements of a listener in front of an MCP server. Input: the schema that was made of its pin. Output: what it accepts
+//! and returns.
+
+use std::sync::Arc;
+
+use systole_kit::QName;
+
+use super::lookup::Lookup;
+use super::mcp::VOCABULARY;
+use super::mcp_tools::McpDeclaration;
+use super::party::Party;
+use super::value::At;
+use systole_core::types::composition::ElementSchema;
+
+/// The elements of the vocabulary with which every tool may answer.
+const ANSWERS: [&str; 2] = ["tool-result", "tool-failed"];
+
+/// The elements that a listener in front of a server accepts and returns.
+pub(super) fn elements(
+    party: &Party,
+    declared: &McpDeclaration,
+    lookup: &mut Lookup,
+) -> (Vec<At<ElementSchema>>, Vec<At<ElementSchema>>) {
+    let (mut accepts, mut returns) = (Vec::new(), Vec::new());
+    if let Some(outline) = party.schema.as_ref().and_then(|schema| lookup.outline(&schema.value)) {
+        let element = |local: &Arc<str>| {
+            let name = QName { ns: outline.namespace.clone(), local: local.clone() };
+            At { at: declared.at, value: ElementSchema { name, schema: outline.id } }
+        };
+        for tool in outline.tools.iter().filter(|tool| declared.uses(&tool.name)) {
+            accepts.push(element(&tool.element));
+            returns.extend(outline.element(&format!("{}-result", tool.element)).map(element));
+        }
+    }
+    for answer in ANSWERS {
+        let named = At { at: declared.at, value: answer.to_owned() };
+        returns.extend(lookup.of_vocabulary(VOCABULARY, &named));
+    }
+    (accepts, returns)
+}
