@@ -1,7 +1,7 @@
 //! MCP servers as listeners of an organism: real ones, and one that does what no server should.
 
 use super::house::{ToolHouse, npm, prepared, python, python_path};
-use crate::program::Ran;
+use crate::program::{Ran, Running};
 
 fn says(ran: &Ran, code: i32, wanted: &[&str]) {
     assert_eq!(ran.code, Some(code), "{ran:?}");
@@ -33,6 +33,7 @@ fn g3_three_npm_servers_and_a_python_server_work_as_listeners() {
     assert!(house.systole(&["mcp", "pin", "files"]).stdout.contains("nothing changed"));
     says(&house.systole(&["check"]), 0, &["takes read_text_file, write_file; gives read_text_file-result"]);
 
+    let organism = Running::organism(house.path());
     let path = format!("path={}", house.path().join("work/a.txt").display());
     let read = house.systole(&["send", "--to", "files", "read_text_file", &path]);
     says(&read, 0, &["<content>a &lt; b &amp; c</content></read_text_file-result>"]);
@@ -46,6 +47,7 @@ fn g3_three_npm_servers_and_a_python_server_work_as_listeners() {
     // What the tool refuses is its answer, which says enough to repair the call.
     let outside = house.systole(&["send", "--to", "files", "read_text_file", "path=/etc/passwd"]);
     says(&outside, 0, &["<code>mcp.tool-failed</code><text>Access denied"]);
+    drop(organism);
     let tried =
         house.systole(&["listener", "try", "clock", "--send", "get_current_time", "timezone=Nowhere"]);
     says(&tried, 0, &["tool-failed", "item 0    the answer"]);
@@ -64,7 +66,7 @@ fn g3_a_tool_needs_a_person_unless_the_file_says_that_it_is_safe() {
     let asked = house.systole(&["send", "--to", "files", "write_file", &path, "content=by hand"]);
     says(&asked, 6, &["waits for a person: approval a1 (write_file, files)"]);
     assert!(!house.path().join("work/new.txt").exists(), "nothing runs before a person approves it");
-    let organism = crate::program::Running::organism(house.path());
+    let organism = Running::organism(house.path());
     says(&house.systole(&["approve", "a1"]), 0, &["a1"]);
     house.until(|| house.path().join("work/new.txt").exists());
     assert_eq!(house.read("work/new.txt"), "by hand");
@@ -94,7 +96,7 @@ fn g9_a_changed_description_reaches_no_model() {
 fn g9_a_server_whose_tools_change_while_it_runs_is_not_called_again() {
     let house = ToolHouse::rogue("well", "");
     house.pinned();
-    let organism = crate::program::Running::organism(house.path());
+    let organism = Running::organism(house.path());
     house.write("state/how", "changes");
     // The call during which the tools change may end in either way; those after it reach no tool.
     house.systole(&["send", "--to", "rogue", "work"]);
@@ -108,7 +110,7 @@ fn g9_a_server_whose_tools_change_while_it_runs_is_not_called_again() {
 fn g3_a_server_that_dies_in_a_call_is_reported_and_started_again() {
     let house = ToolHouse::rogue("well", "");
     house.pinned();
-    let organism = crate::program::Running::organism(house.path());
+    let organism = Running::organism(house.path());
     house.write("state/how", "dies");
     // Whether the work was done is not known, so it is not tried again.
     let died = house.systole(&["send", "--to", "rogue", "work"]);
@@ -123,7 +125,7 @@ fn g3_a_server_that_dies_in_a_call_is_reported_and_started_again() {
 fn g3_a_call_that_takes_too_long_is_cancelled_at_the_server_and_delays_nothing() {
     let house = ToolHouse::rogue("hangs", "    timeout: 1s\n");
     house.pinned();
-    let organism = crate::program::Running::organism(house.path());
+    let organism = Running::organism(house.path());
     says(&house.systole(&["send", "--to", "rogue", "work"]), 1, &["listener.timeout"]);
     house.until(|| house.read("state/heard").contains("notifications/cancelled"));
     house.write("state/how", "well");

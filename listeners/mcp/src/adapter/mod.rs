@@ -73,7 +73,8 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
     let pin = PinFile::read(&order.pin).map_err(|fault| format!("config.unpinned: {fault}"))?;
     let vocabulary = pinned::vocabulary(&order.server, &pin, BTreeSet::new());
     let vocabulary = vocabulary.map_err(|fault| format!("config.unpinned: {fault}"))?;
-    let revision = pinned::revision(&pin);
+    let revision = pinned::revision(&pin)
+        .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;
     let mut pump = FromPump::new(tokio::io::stdin());
     let StartedServer { mut process, stdin, stdout } = ServerProcess::start(&order.run)?;
     let mut early = VecDeque::new();
@@ -82,7 +83,7 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
         loop {
             tokio::select! {
                 connected = &mut connecting => {
-                    break connected.map_err(|fault| format!("mcp.unreachable: {fault}"))?.connection;
+                    break connected.map_err(|fault| format!("mcp.unreachable: {fault}"))?;
                 }
                 how = process.ended() => return Err(format!("the MCP server ended before it answered: {how}")),
                 told = pump.next() => match told.map_err(|error| error.to_string())? {

@@ -19,9 +19,9 @@ use super::hearing::Hearing;
 use super::wire::{ServerLines, WireEnd};
 
 /// How long a server may take until it has answered the first request.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 /// How long it may take for one page of its tools.
-const LIST: Duration = Duration::from_secs(20);
+const LIST: Duration = Duration::from_secs(60);
 /// The most pages of tools, and the most tools in all of them.
 const PAGES: usize = 16;
 /// The most tools of a server.
@@ -82,14 +82,6 @@ pub struct McpConnection {
     end: Arc<SetOnce<WireEnd>>,
 }
 
-/// A new connection, and the revision that the server speaks.
-pub struct Connected {
-    /// The connection.
-    pub connection: McpConnection,
-    /// The revision.
-    pub revision: Revision,
-}
-
 /// How a call ended.
 #[derive(Debug)]
 pub enum ToolCallEnd {
@@ -119,15 +111,12 @@ pub enum ToolCallFault {
 }
 
 impl McpConnection {
-    /// Connects over the streams of a server. Without a revision both are tried, the newer one first.
+    /// Connects over the streams of a server. A server that was asked in one revision is not asked in the other over the
+    /// same streams: its answer to the first may come late.
     ///
     /// # Errors
     /// If the server does not answer in time, or not as the protocol says.
-    pub async fn over<R, W>(
-        input: R,
-        output: W,
-        revision: Option<Revision>,
-    ) -> Result<Connected, NoConnection>
+    pub async fn over<R, W>(input: R, output: W, revision: Revision) -> Result<McpConnection, NoConnection>
     where
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
@@ -136,9 +125,8 @@ impl McpConnection {
         let lines = ServerLines::new(input, output, end.clone());
         let modern = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match revision {
-            Some(Revision::Modern) => ClientLifecycleMode::Discover { preferred_versions: modern },
-            Some(Revision::Legacy) => ClientLifecycleMode::Initialize,
-            None => ClientLifecycleMode::Auto { preferred_versions: modern, legacy_version: None },
+            Revision::Modern => ClientLifecycleMode::Discover { preferred_versions: modern },
+            Revision::Legacy => ClientLifecycleMode::Initialize,
         };
         let serving = serve_client_with_lifecycle(Hearing::default(), lines, lifecycle);
         let what = "the first request";
@@ -147,9 +135,7 @@ impl McpConnection {
             Ok(Err(fault)) => return Err(unconnected(what, &fault, &end)),
             Ok(Ok(service)) => service,
         };
-        let is_modern = service.peer_info().is_some_and(|info| !info.protocol_version.has_initialize());
-        let revision = if is_modern { Revision::Modern } else { Revision::Legacy };
-        Ok(Connected { connection: McpConnection { service, end }, revision })
+        Ok(McpConnection { service, end })
     }
 
     /// The tools of the server, in its order.

@@ -7,5 +7,5 @@ mod connection;
 mod hearing;
 mod wire;
 
-pub use connection::{Connected, McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault};
+pub use connection::{McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault};
 pub use wire::WireEnd;

@@ -9,9 +9,9 @@ use crate::tools::{connect, hostile};
 
 /// Calls the tool of the server that misbehaves as `how` says. Returns the result as text, and the signs of progress.
 async fn work(how: &str) -> (Result<String, ToolCallFault>, Vec<String>) {
-    let server = connect(hostile(how), Some(Revision::Legacy)).await.unwrap();
+    let server = connect(hostile(how), Revision::Legacy).await.unwrap();
     let (heard, mut progress) = mpsc::channel(64);
-    let calling = server.connected.connection.call("work", JsonObject::new(), heard, std::future::pending());
+    let calling = server.connection.call("work", JsonObject::new(), heard, std::future::pending());
     let listening = async {
         let mut all = Vec::new();
         while let Some(words) = progress.recv().await {
@@ -69,21 +69,20 @@ async fn g3_an_answer_that_was_not_asked_for_is_refused() {
 
 #[tokio::test]
 async fn g3_a_server_that_hangs_is_told_of_the_cancel() {
-    let server = connect(hostile("hangs"), Some(Revision::Legacy)).await.unwrap();
+    let server = connect(hostile("hangs"), Revision::Legacy).await.unwrap();
     let (heard, _progress) = mpsc::channel(1);
-    let ended =
-        server.connected.connection.call("work", JsonObject::new(), heard, std::future::ready(())).await;
+    let ended = server.connection.call("work", JsonObject::new(), heard, std::future::ready(())).await;
     assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
 }
 
 #[tokio::test]
 async fn g3_too_many_tools_and_endless_pages_are_refused() {
     for how in ["many-tools", "endless-pages"] {
-        let server = connect(hostile(how), Some(Revision::Legacy)).await.unwrap();
-        assert_eq!(server.connected.connection.tools().await.err(), Some(NoConnection::TooMany), "{how}");
+        let server = connect(hostile(how), Revision::Legacy).await.unwrap();
+        assert_eq!(server.connection.tools().await.err(), Some(NoConnection::TooMany), "{how}");
     }
-    let server = connect(hostile("same-page"), Some(Revision::Legacy)).await.unwrap();
-    assert_eq!(server.connected.connection.tools().await.unwrap().len(), 2);
+    let server = connect(hostile("same-page"), Revision::Legacy).await.unwrap();
+    assert_eq!(server.connection.tools().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -91,7 +90,7 @@ async fn g3_a_program_that_is_no_server_is_reported() {
     for (command, words) in [("echo hello", "closed its output"), ("yes hello", "hello")] {
         let mut shell = Command::new("sh");
         shell.args(["-c", command]);
-        let unconnected = connect(shell, None).await.err().unwrap();
+        let unconnected = connect(shell, Revision::Legacy).await.err().unwrap();
         assert!(unconnected.to_string().contains(words), "{unconnected}");
     }
 }

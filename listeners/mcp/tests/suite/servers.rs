@@ -26,36 +26,31 @@ fn text(result: &CallToolResult) -> &str {
 
 #[tokio::test]
 async fn g3_both_revisions_are_spoken() {
-    let everything = connect(npm("everything", &["stdio"]), None).await.unwrap();
-    assert_eq!(everything.connected.revision, Revision::Legacy);
-    let clock = connect(python("mcp_server_time"), None).await.unwrap();
-    assert_eq!(clock.connected.revision, Revision::Modern);
-
-    // The revision of a pinned server is known, and nothing is tried.
-    let everything = connect(npm("everything", &["stdio"]), Some(Revision::Legacy)).await.unwrap();
-    let said = called(&everything.connected.connection, "echo", json!({"message": "a < b"})).await;
+    // An older server knows no newer revision; this is how a pin finds out which one it speaks.
+    assert!(connect(npm("everything", &["stdio"]), Revision::Modern).await.is_err());
+    let everything = connect(npm("everything", &["stdio"]), Revision::Legacy).await.unwrap();
+    let said = called(&everything.connection, "echo", json!({"message": "a < b"})).await;
     assert_eq!(text(&said), "Echo: a < b");
-    let clock = connect(python("mcp_server_time"), Some(Revision::Modern)).await.unwrap();
-    let now =
-        called(&clock.connected.connection, "get_current_time", json!({"timezone": "Asia/Tokyo"})).await;
+    let clock = connect(python("mcp_server_time"), Revision::Modern).await.unwrap();
+    let now = called(&clock.connection, "get_current_time", json!({"timezone": "Asia/Tokyo"})).await;
     assert!(text(&now).contains("+09:00"), "{now:?}");
 }
 
 #[tokio::test]
 async fn g3_the_tools_of_a_server_are_listed_whole() {
     let folder = env!("CARGO_TARGET_TMPDIR");
-    let files = connect(npm("filesystem", &[folder]), None).await.unwrap();
-    let tools = files.connected.connection.tools().await.unwrap();
+    let files = connect(npm("filesystem", &[folder]), Revision::Legacy).await.unwrap();
+    let tools = files.connection.tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| &*tool.name).collect();
     assert!(names.contains(&"read_text_file") && names.contains(&"edit_file"), "{names:?}");
-    let memory = connect(npm("memory", &[]), None).await.unwrap();
-    assert_eq!(memory.connected.connection.tools().await.unwrap().len(), 9);
+    let memory = connect(npm("memory", &[]), Revision::Legacy).await.unwrap();
+    assert_eq!(memory.connection.tools().await.unwrap().len(), 9);
 }
 
 #[tokio::test]
 async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
-    let everything = connect(npm("everything", &["stdio"]), Some(Revision::Legacy)).await.unwrap();
-    let connection = &everything.connected.connection;
+    let everything = connect(npm("everything", &["stdio"]), Revision::Legacy).await.unwrap();
+    let connection = &everything.connection;
     let given = || arguments(json!({"duration": 2, "steps": 4}));
     let (heard, mut progress) = mpsc::channel(8);
     let tool = "trigger-long-running-operation";
@@ -85,8 +80,8 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
 #[tokio::test]
 async fn g3_a_tool_that_fails_has_answered() {
     let folder = env!("CARGO_TARGET_TMPDIR");
-    let files = connect(npm("filesystem", &[folder]), None).await.unwrap();
-    let outside = called(&files.connected.connection, "read_text_file", json!({"path": "/etc/passwd"})).await;
+    let files = connect(npm("filesystem", &[folder]), Revision::Legacy).await.unwrap();
+    let outside = called(&files.connection, "read_text_file", json!({"path": "/etc/passwd"})).await;
     assert_eq!(outside.is_error, Some(true));
     assert!(text(&outside).contains("denied"), "{outside:?}");
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use systole_mcp::client::{Connected, McpConnection, NoConnection, Revision};
+use systole_mcp::client::{McpConnection, NoConnection, Revision};
 use tokio::process::{Child, Command};
 
 /// A folder of the tests' preparation.
@@ -40,18 +40,15 @@ pub(crate) fn hostile(how: &str) -> Command {
 /// A running server, which ends with this value.
 #[expect(dead_code, reason = "its end ends the server")]
 pub(crate) struct RunningServer {
-    pub(crate) connected: Connected,
+    pub(crate) connection: McpConnection,
     pub(crate) process: Child,
 }
 
 /// Starts a server and connects to it.
-pub(crate) async fn connect(
-    mut command: Command,
-    revision: Option<Revision>,
-) -> Result<RunningServer, NoConnection> {
+pub(crate) async fn connect(mut command: Command, revision: Revision) -> Result<RunningServer, NoConnection> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     let mut process = command.spawn().unwrap();
     let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
-    let connected = McpConnection::over(stdout, stdin, revision).await?;
-    Ok(RunningServer { connected, process })
+    let connection = McpConnection::over(stdout, stdin, revision).await?;
+    Ok(RunningServer { connection, process })
 }

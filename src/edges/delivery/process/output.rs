@@ -16,7 +16,7 @@ use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
 /// How long it may take.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(180);
 /// The most that it may print.
 const OUTPUT_BYTES: usize = 8 << 20;
 
