@@ -102,7 +102,7 @@ def by_handle():
 def race():
     """A link that leads outside every other moment never shows what is there."""
     import threading
-    mine, link, over = own + ".mine", own + ".flip", False
+    mine, link, over, flips = own + ".mine", own + ".flip", False, [0]
     write(mine, "mine")
 
     def flip():
@@ -110,18 +110,22 @@ def race():
             for target in (mine, planted):
                 os.symlink(target, link + ".new")
                 os.rename(link + ".new", link)
+                flips[0] += 1
     os.symlink(mine, link)
     thread = threading.Thread(target=flip)
     thread.start()
     found = refused = 0
     try:
-        for _ in range(1000):
+        # On a busy machine the other thread begins late.
+        for _ in range(200_000):
             try:
                 with open(link) as file:
                     if file.read() != "mine":
                         found += 1
             except OSError:
                 refused += 1
+            if found or flips[0] > 10_000:
+                break
     finally:
         over = True
         thread.join()
