@@ -167,8 +167,8 @@ impl McpConnection {
         Err(NoConnection::TooMany)
     }
 
-    /// Calls a tool. Progress goes to `heard`; when `cancelled` is ready, the server is told that the result is no
-    /// longer wanted.
+    /// Calls a tool. Progress goes to `heard`. When `cancelled` is ready, the server gets a cancel and its result is
+    /// ignored.
     ///
     /// # Errors
     /// If no result comes.
