@@ -18,7 +18,7 @@ const QUERIES: [(&str, &str); 2] = [("one word", "lease"), ("a question", "where
 
 /// The project without what it builds and installs.
 fn spec() -> CodeSpec {
-    CodeSpec { name: "source".to_owned(), root: PathBuf::from("."), deny: vec!["/target".to_owned()] }
+    CodeSpec { root: PathBuf::from("."), deny: vec!["/target".to_owned()] }
 }
 
 /// How long the answer takes.

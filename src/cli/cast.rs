@@ -1,5 +1,4 @@
-//! The agents, workflows and listeners of code of an organism file, as listeners of this process: each agent with its
-//! model.
+//! The agents and workflows of an organism file, as listeners of this process: each agent with its model.
 //!
 //! Nothing is sent here. If a model cannot be used because a key or a file is missing, this is reported with the line
 //! to change before anything starts.
@@ -14,7 +13,6 @@ use systole_agent::model::{
     Adapter, HttpLimits, Model, ModelAccess, Models, RealTime, Sleeper, SystemRandom,
 };
 use systole_agent::spec::{self, Provider};
-use systole_code::CodeListener;
 use systole_kit::envelope::Delivered;
 use systole_kit::line::Line;
 
@@ -63,15 +61,6 @@ impl InlineListener for Follower {
     }
 }
 
-/// A listener of code as a listener of this process.
-struct Searcher(Arc<CodeListener>);
-
-impl InlineListener for Searcher {
-    fn answer(self: Arc<Self>, asked: Delivered, line: Arc<dyn Line>) -> ReplyFuture {
-        Box::pin(self.0.clone().answer(asked, line))
-    }
-}
-
 /// Which processes answer under the name of an agent or a workflow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Company {
@@ -84,7 +73,7 @@ pub(super) enum Company {
 /// The scripts read so far, by file.
 pub(super) type Scripts = BTreeMap<PathBuf, Arc<Script>>;
 
-/// The listeners that are agents, workflows or search code.
+/// The listeners that are agents or workflows.
 pub(super) fn agents(
     file: &OrganismFile,
     company: Company,
@@ -115,19 +104,7 @@ pub(super) fn agents_with(
         let made = if company == Company::OneOfMany { made.one_of_many() } else { made };
         cast.insert(name, Arc::new(Follower(Arc::new(made))));
     }
-    for code in &file.code {
-        let Ok(name) = Name::parse(&code.name) else { continue };
-        cast.extend(of_code(file, &code.name)?.map(|made| (name, made)));
-    }
     Ok(cast)
-}
-
-/// The listener of code with that name, if there is one.
-pub(super) fn of_code(file: &OrganismFile, name: &str) -> Result<Option<Arc<dyn InlineListener>>, Unmade> {
-    let Some(code) = file.code.iter().find(|code| code.name == name) else { return Ok(None) };
-    let made =
-        CodeListener::new(code).map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))?;
-    Ok(Some(Arc::new(Searcher(Arc::new(made)))))
 }
 
 /// Shared by all agents: scripts that were read, and models that are not scripts.

@@ -118,8 +118,8 @@ fn described(file: &OrganismFile) -> Value {
             let mut listener = json!({"name": one.name.as_str(), "accepts": names(&one.accepts), "returns": names(&one.returns),
                    "peers": one.peers.iter().map(|peer| peer.as_str()).collect::<Vec<_>>(),
                    "turns": one.turns, "entry": one.entry});
-            if let Some(code) = file.code.iter().find(|code| code.name == one.name.as_str()) {
-                merge(&mut listener, json!({"code": code.root}));
+            if let Some((kind, root)) = one.folder() {
+                merge(&mut listener, json!({kind: root}));
             }
             if is_workflow(file, one) {
                 merge(&mut listener, json!({"workflow": true, "turns": null}));
@@ -219,8 +219,10 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     } else {
         parts.push(format!("takes {}", local(&one.accepts)));
     }
-    let code = file.code.iter().find(|code| code.name == one.name.as_str());
-    parts.extend(code.map(|code| format!("searches {}", plain(&code.root.display().to_string()))));
+    parts.extend(one.folder().map(|(kind, root)| {
+        let does = if kind == "code" { "searches" } else { "changes" };
+        format!("{does} {}", plain(root))
+    }));
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&one.returns)));
     }

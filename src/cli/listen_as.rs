@@ -1,12 +1,19 @@
 //! The listeners that are part of this program. The carrier of programs starts them as processes of their own, so
 //! that a fault in one never reaches the pump.
 //!
+//! A listener that reads files of others is one of them: a grammar is code of others, and a file is anybody's.
+//!
 //! They read deliveries from stdin and write replies to stdout, as any program does. The first argument says which
 //! listener it is; the others are its own.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use systole_code::{CodeListener, CodeSpec};
+use systole_kit::envelope::Delivered;
+use systole_kit::pipe::{DeliveryLine, FromPump, answer_at_once};
+use systole_kit::reply::ReplyContent;
 use systole_mcp::adapter::{AdapterOrder, pin_of, serve};
 
 use super::exit::CommandExit;
@@ -20,7 +27,71 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match arguments.as_slice() {
         ["mcp", pin, server, "--", run @ ..] => mcp(pin, server, run),
         ["mcp-pin", "--", run @ ..] => mcp_pin(run),
+        ["code", root, rules @ ..] => code(root, rules),
         other => fail(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
+    }
+}
+
+/// Searches a folder.
+fn code(root: &str, rules: &[&str]) -> ExitCode {
+    let deny = match Rules::read(rules) {
+        Ok(rules) => rules.of("deny"),
+        Err(words) => return fail(&words),
+    };
+    match CodeListener::new(&CodeSpec { root: root.into(), deny }) {
+        Ok(listener) => {
+            let listener = Arc::new(listener);
+            several_at_once(move |asked, line| {
+                let listener = listener.clone();
+                async move {
+                    tokio::select! {
+                        said = listener.answer_to(asked.payload) => said,
+                        () = line.cancelled() => cancelled("code.cancelled"),
+                    }
+                }
+            })
+        }
+        Err(fault) => fail(&fault.to_string()),
+    }
+}
+
+/// The answer to a delivery whose answer is no longer wanted.
+fn cancelled(code: &str) -> ReplyContent {
+    ReplyContent::Failure { code: code.to_owned(), retry: false, words: "it was cancelled".to_owned() }
+}
+
+/// Rules of a listener: words in pairs, a key and a pattern.
+struct Rules<'w>(Vec<(&'w str, &'w str)>);
+
+impl<'w> Rules<'w> {
+    fn read(words: &[&'w str]) -> Result<Rules<'w>, String> {
+        let pair = |pair: &[&'w str]| match pair {
+            [key, pattern] => Ok((*key, *pattern)),
+            _ => Err(format!("-listen-as: a rule has no pattern: {}", pair.join(" "))),
+        };
+        words.chunks(2).map(pair).collect::<Result<_, _>>().map(Rules)
+    }
+
+    fn of(&self, key: &str) -> Vec<String> {
+        self.0.iter().filter(|(own, _)| *own == key).map(|(_, pattern)| (*pattern).to_owned()).collect()
+    }
+}
+
+/// Serves the pump on stdin and stdout with a listener that answers several deliveries at once.
+fn several_at_once<A: Future<Output = ReplyContent> + Send + 'static>(
+    answer: impl Fn(Delivered, DeliveryLine) -> A,
+) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let ended = runtime.and_then(|runtime| {
+        let mut pump = FromPump::new(tokio::io::stdin());
+        let ended = runtime.block_on(answer_at_once(&mut pump, tokio::io::stdout(), answer));
+        // A read of stdin that still waits would hold the program.
+        runtime.shutdown_background();
+        ended
+    });
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string()),
     }
 }
 

@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod blame;
 mod bounds;
 mod cancel;
 mod cast;
@@ -125,6 +126,8 @@ enum Command {
     Context(prompted::Prompted),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
+    /// Say who wrote a line of a workspace's file
+    Blame(blame::BlameLine),
     /// Show the model requests, their tokens and their cost
     Cost(cost::Cost),
     /// Approve payloads that wait for a person, or list what waits
@@ -258,6 +261,7 @@ impl Command {
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
             Command::Trail(trail) => trail.run(),
+            Command::Blame(blame) => blame.run(),
             Command::Cost(cost) => cost.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),

@@ -61,7 +61,12 @@ fn map(table: &str) -> Value {
         // What has its elements from elsewhere names none.
         map.insert(
             "anyOf".to_owned(),
-            json!([{"required": ["accepts"]}, {"required": ["code"]}, {"required": ["mcp"]}]),
+            json!([
+                {"required": ["accepts"]},
+                {"required": ["code"]},
+                {"required": ["workspace"]},
+                {"required": ["mcp"]},
+            ]),
         );
     }
     map

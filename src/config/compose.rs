@@ -14,7 +14,6 @@ use super::broadcast;
 use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::hands;
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::names::one_of;
 use super::party::Party;
@@ -63,17 +62,15 @@ pub(super) fn compose(
             (None, None) => (false, false),
         };
         let mut elements = |diagnostics: &mut Diagnostics, of_talk: bool, named: &[At<String>], key: &str| {
-            if party.code.is_some() {
-                return named.iter().filter_map(|one| lookup.of_vocabulary(hands::CODE, one)).collect();
-            }
             if of_talk {
                 return named.iter().filter_map(|one| lookup.of_vocabulary(TALK, one)).collect();
             }
             lookup.elements(diagnostics, party, named, &format!("{path}{key}"))
         };
-        let (accepts, returns) = match &party.mcp {
-            Some(declared) => tools::elements(party, declared, &mut lookup),
-            None => {
+        let (accepts, returns) = match (&party.mcp, &party.hands) {
+            (Some(declared), _) => tools::of_server(party, declared, &mut lookup),
+            (None, Some(hands)) => tools::of_hands(hands, &mut lookup),
+            (None, None) => {
                 let accepts = elements(diagnostics, takes_talk, &party.accepts, ".accepts");
                 (accepts, elements(diagnostics, gives_talk, &party.returns, ".returns"))
             }
@@ -103,7 +100,10 @@ pub(super) fn compose(
     for one in resolved {
         if let Some(name) = one.party.name.clone() {
             let open = entry.as_ref() == Some(&name);
-            listeners.insert(name.clone(), listener(one, name, open, directory));
+            listeners.insert(
+                name.clone(),
+                listener(one, name, open, &programs::Surroundings { directory, log: &declared.log }),
+            );
         }
     }
     let (clients, tokens) = client_rights::resolve(diagnostics, declared);
@@ -276,7 +276,7 @@ fn entry(diagnostics: &mut Diagnostics, named: &At<String>, declared: &Declared)
     None
 }
 
-fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> Listener {
+fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surroundings<'_>) -> Listener {
     let party = one.party;
     let bare = |all: Vec<At<ElementSchema>>| all.into_iter().map(|at| at.value).collect();
     // An invalid name is reported where it is declared or looked up.
@@ -291,7 +291,7 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, directory: &Path) -> List
     }
     Listener {
         name,
-        reach: programs::reach(party, directory),
+        reach: programs::reach(party, around),
         accepts: bare(one.accepts),
         returns: bare(one.returns),
         note: one.note,

@@ -242,12 +242,16 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     if !mcp::read(diagnostics, &own, &mut party) {
         reached(diagnostics, &own, &mut party);
     }
-    party.peers = own.get("peers").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
+    if party.hands.is_none() {
+        let peers = own.get("peers").map(|(node, path)| names(diagnostics, node, &path));
+        party.peers = peers.unwrap_or_default();
+    }
     surroundings(diagnostics, &own, &mut party);
-    party.sandbox = match (sandboxes::read(diagnostics, &own), &party.mcp) {
-        // What someone else wrote runs in a sandbox unless the file says otherwise.
-        (None, Some(_)) if own.get("sandbox").is_none() => Some(SandboxDeclaration::strictest()),
-        (declared, _) => declared,
+    // What someone else wrote runs in a sandbox unless the file says otherwise.
+    let is_sandboxed = party.mcp.is_some() || party.hands.is_some();
+    party.sandbox = match sandboxes::read(diagnostics, &own) {
+        None if is_sandboxed && own.get("sandbox").is_none() => Some(SandboxDeclaration::strictest()),
+        declared => declared,
     };
     delivery(diagnostics, &own, &mut party);
     Some(party)
@@ -256,8 +260,10 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
 /// How the listener is reached, and its payloads.
 fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     party.nats = bus::reached(diagnostics, own);
-    party.code = hands::code(diagnostics, own);
-    let is_program = party.nats.is_none() && party.code.is_none();
+    if hands::read(diagnostics, own, party) {
+        return;
+    }
+    let is_program = party.nats.is_none();
     party.run = if is_program { program(diagnostics, own, &party.key.value) } else { Vec::new() };
     if party.run.is_empty() {
         party.in_flight = IN_FLIGHT_INLINE;
@@ -265,11 +271,7 @@ fn reached(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) {
     if let Some((node, path)) = own.get("schema") {
         party.schema = value::text(diagnostics, node, &path);
     }
-    if let Some(code) = &party.code {
-        (party.accepts, party.returns) = hands::elements(code);
-    } else {
-        contract(diagnostics, own, party);
-    }
+    contract(diagnostics, own, party);
 }
 
 /// What a listener takes and returns.

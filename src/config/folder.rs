@@ -27,6 +27,7 @@ pub const ENVELOPE_XSD: &[u8] = include_bytes!("../../schemas/envelope.xsd");
 pub const TALK_XSD: &[u8] = include_bytes!("../../schemas/talk.xsd");
 pub use systole_code::CODE_XSD;
 pub use systole_workflow::WORKFLOW_XSD;
+pub use systole_workspace::{COMMANDS_XSD, PROPOSALS_XSD, WORKSPACE_XSD};
 
 /// The folder of an organism's file.
 pub(super) struct Folder {
@@ -50,6 +51,9 @@ impl Shelf for Folder {
             schema("talk/", TALK_XSD),
             schema(workflows::VOCABULARY, WORKFLOW_XSD),
             schema(hands::CODE, CODE_XSD),
+            schema(hands::COMMANDS, COMMANDS_XSD),
+            schema(hands::PROPOSALS, PROPOSALS_XSD),
+            schema(hands::WORKSPACE, WORKSPACE_XSD),
             schema(mcp::VOCABULARY, MCP_XSD),
         ]
     }

@@ -1,88 +1,196 @@
-//! Listeners that work on folders: `code`, which searches source code.
+//! Listeners that work on a folder and are part of this program: `code`, which searches it, and `workspace`, which edits
+//! files and runs commands in it.
 //!
-//! Input: the keys of a listener. Output: its folder and what it never shows. `searched` checks the folder.
+//! Input: the keys of a listener. Output: its folder and its rules. `folders` checks the folder.
 
 use systole_code::check_pattern;
+use systole_workspace::check_shell_pattern;
 
 use super::diagnostics::Diagnostics;
 use super::names::single;
+use super::party::Party;
 use super::value::{self, At, Fields};
 use systole_core::types::codes::Code;
+use systole_core::types::composition::OnUnknown;
 
-/// The name of the vocabulary of code among the built-in schemas.
+/// The names of the vocabularies among the built-in schemas.
 pub(super) const CODE: &str = "code/";
-/// The requests that a listener of code takes.
-const REQUESTS: [&str; 3] = ["search", "extract", "query"];
-/// Its answers.
-const ANSWERS: [&str; 4] = ["search-result", "extract-result", "query-result", "code-error"];
-/// Keys that have no meaning beside `code`.
-const OTHERS: [&str; 9] = ["run", "nats", "schema", "accepts", "returns", "peers", "env", "pass", "mode"];
+pub(super) const COMMANDS: &str = "commands/";
+pub(super) const PROPOSALS: &str = "proposals/";
+pub(super) const WORKSPACE: &str = "workspace/";
+/// Keys that have no meaning beside the folder.
+const OTHERS: [&str; 10] =
+    ["run", "nats", "schema", "accepts", "returns", "peers", "env", "pass", "mode", "framing"];
+/// Keys that need the folder, and which listeners have them.
+const OWN: [(&str, &str); 3] = [
+    ("deny", "only a listener of `code` or `workspace` has a deny list"),
+    ("ask", "only a listener of `workspace` has files that need a person"),
+    ("shell", "only a listener of `workspace` runs commands"),
+];
+/// Deliveries at once.
+const IN_FLIGHT: usize = 16;
+/// Turns of a call to a workspace: the request, and what came of it, with room for both again.
+const TURNS: u32 = 4;
+/// How long an attempt of a workspace may take. Its commands get nine tenths of it.
+const TIMEOUT_MS: u64 = 600_000;
 
-/// What a listener of code searches, as declared.
-pub(super) struct CodeDeclaration {
-    /// The folder, from the folder of the organism's file.
-    pub(super) root: At<String>,
-    pub(super) deny: Vec<At<String>>,
+/// Elements of one vocabulary.
+pub(super) struct VocabularyElements {
+    pub(super) vocabulary: &'static str,
+    pub(super) names: &'static [&'static str],
 }
 
-/// Reads `code` and `deny` of a listener. `None` if it is no listener of code.
-pub(super) fn code(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<CodeDeclaration> {
-    let Some((node, path)) = own.get("code") else {
-        if let (Some((node, path)), Some(at)) = (own.get("deny"), own.place_of("deny")) {
-            // A value of the wrong kind is reported as well.
-            let _read = value::texts(diagnostics, node, &path);
-            let message = format!("{path}: only a listener of `code` has a deny list");
-            diagnostics.report(
-                Code::ConfigValue,
-                at,
-                &message,
-                Some("code: ./src beside it, or leave it out"),
-            );
-        }
-        return None;
-    };
-    let at = node.span;
-    for key in OTHERS.into_iter().chain(["framing"]) {
-        if let Some((other, other_path)) = own.get(key) {
-            let message = format!(
-                "{other_path}: a listener of `code` is built in, and takes and returns its own elements"
-            );
-            let second = (at, "a listener of code");
-            diagnostics.report_beside(
-                Code::ConfigValue,
-                other.span,
-                &message,
-                Some("one of the two"),
-                second,
-            );
+/// A kind of listener that works on a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum HandsKind {
+    Code,
+    Workspace,
+}
+
+/// A listener that works on a folder, as declared.
+pub(super) struct HandsDeclaration {
+    pub(super) kind: HandsKind,
+    /// The folder, from the folder of the organism's file.
+    pub(super) root: At<String>,
+    /// Files that it neither shows nor edits.
+    pub(super) deny: Vec<At<String>>,
+    /// Files whose edits need a person.
+    pub(super) ask: Vec<At<String>>,
+    /// Commands that need no person.
+    pub(super) shell: Vec<At<String>>,
+}
+
+impl HandsKind {
+    const ALL: [HandsKind; 2] = [HandsKind::Code, HandsKind::Workspace];
+
+    /// Its key in the file.
+    pub(super) fn key(self) -> &'static str {
+        match self {
+            HandsKind::Code => "code",
+            HandsKind::Workspace => "workspace",
         }
     }
-    let mut deny = Vec::new();
-    if let Some((node, path)) = own.get("deny") {
-        let found = value::texts(diagnostics, node, &path).unwrap_or_default();
-        for pattern in single(diagnostics, found, &path) {
-            match check_pattern(&pattern.value) {
-                Ok(()) => deny.push(pattern),
-                Err(why) => {
-                    let message = format!("{path}: `{}` cannot be used: {why}", pattern.value);
-                    diagnostics.report(
-                        Code::ConfigValue,
-                        pattern.at,
-                        &message,
-                        Some("\"*.pem\", or private/"),
-                    );
-                }
+
+    /// The elements that it takes.
+    pub(super) fn accepts(self) -> &'static [VocabularyElements] {
+        match self {
+            HandsKind::Code => {
+                &[VocabularyElements { vocabulary: CODE, names: &["search", "extract", "query"] }]
+            }
+            HandsKind::Workspace => &[
+                VocabularyElements {
+                    vocabulary: COMMANDS,
+                    names: &["str_replace", "create_file", "patch", "shell"],
+                },
+                VocabularyElements {
+                    vocabulary: PROPOSALS,
+                    names: &[
+                        "proposed_actions",
+                        "proposed_file_replace_substring",
+                        "proposed_file_replace",
+                        "proposed_file_insert",
+                        "proposed_shell_command",
+                        "proposed_package_install",
+                    ],
+                },
+                VocabularyElements { vocabulary: WORKSPACE, names: &["undo", "change-set", "apply"] },
+            ],
+        }
+    }
+
+    /// The elements that it answers with.
+    pub(super) fn returns(self) -> &'static [VocabularyElements] {
+        match self {
+            HandsKind::Code => &[VocabularyElements {
+                vocabulary: CODE,
+                names: &["search-result", "extract-result", "query-result", "code-error"],
+            }],
+            HandsKind::Workspace => {
+                &[VocabularyElements { vocabulary: WORKSPACE, names: &["change-result"] }]
             }
         }
     }
-    let root = value::text(diagnostics, node, &path).unwrap_or(At { at, value: ".".to_owned() });
-    Some(CodeDeclaration { root, deny })
 }
 
-/// The elements that a listener of code takes and returns.
-pub(super) fn elements(code: &CodeDeclaration) -> (Vec<At<String>>, Vec<At<String>>) {
-    let named = |all: &[&str]| -> Vec<At<String>> {
-        all.iter().map(|local| At { at: code.root.at, value: (*local).to_owned() }).collect()
+/// Reads the keys of a listener that works on a folder. False if it is none.
+pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut Party) -> bool {
+    let kinds = HandsKind::ALL.into_iter().filter_map(|kind| Some((kind, own.get(kind.key())?)));
+    let mut kinds = kinds.collect::<Vec<_>>().into_iter();
+    let Some((kind, (node, path))) = kinds.next() else {
+        for (key, message) in OWN {
+            not_here(diagnostics, own, key, message);
+        }
+        return false;
     };
-    (named(&REQUESTS), named(&ANSWERS))
+    if let Some((_, (other, other_path))) = kinds.next() {
+        let message = format!("{other_path}: a listener either searches a folder or changes it");
+        let second = (node.span, "it searches this one");
+        diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("two listeners"), second);
+    }
+    for key in OTHERS {
+        if let Some((other, other_path)) = own.get(key) {
+            let message = format!(
+                "{other_path}: a listener of `{}` is built in, and takes and returns its own elements",
+                kind.key()
+            );
+            let (fix, second) = (Some("one of the two"), (node.span, "a built-in listener"));
+            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+        }
+    }
+    let root = value::text(diagnostics, node, &path).unwrap_or(At { at: node.span, value: ".".to_owned() });
+    let of_files = |pattern: &str| check_pattern(pattern).map_err(|fault| fault.to_string());
+    let deny = patterns(diagnostics, own, "deny", "\"*.pem\", or private/", of_files);
+    let (mut ask, mut shell) = (Vec::new(), Vec::new());
+    match kind {
+        HandsKind::Code => {
+            for (key, message) in OWN.into_iter().skip(1) {
+                not_here(diagnostics, own, key, message);
+            }
+        }
+        HandsKind::Workspace => {
+            ask = patterns(diagnostics, own, "ask", "\"*.lock\", or deploy/", of_files);
+            let of_words = |pattern: &str| check_shell_pattern(pattern).map_err(|fault| fault.to_string());
+            shell = patterns(diagnostics, own, "shell", "cargo test *", of_words);
+            party.turns = TURNS;
+            party.timeout_ms = TIMEOUT_MS;
+            party.on_unknown = OnUnknown::Fail;
+            // What it does is a message to itself, which a person can hold.
+            party.peers = vec![At { at: party.key.at, value: party.key.value.clone() }];
+        }
+    }
+    party.in_flight = IN_FLIGHT;
+    party.hands = Some(HandsDeclaration { kind, root, deny, ask, shell });
+    true
+}
+
+/// A key that this listener does not have.
+fn not_here(diagnostics: &mut Diagnostics, own: &Fields<'_>, key: &str, message: &str) {
+    let (Some((node, path)), Some(at)) = (own.get(key), own.place_of(key)) else { return };
+    // A value of the wrong kind is reported as well.
+    let _read = value::texts(diagnostics, node, &path);
+    let message = format!("{path}: {message}");
+    let fix = "code: ./src or workspace: ./src beside it, or leave it out";
+    diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
+}
+
+fn patterns(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    key: &str,
+    fix: &str,
+    check: impl Fn(&str) -> Result<(), String>,
+) -> Vec<At<String>> {
+    let Some((node, path)) = own.get(key) else { return Vec::new() };
+    let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+    let mut usable = Vec::new();
+    for pattern in single(diagnostics, found, &path) {
+        match check(&pattern.value) {
+            Ok(()) => usable.push(pattern),
+            Err(why) => {
+                let message = format!("{path}: `{}` cannot be used: {why}", pattern.value);
+                diagnostics.report(Code::ConfigValue, pattern.at, &message, Some(fix));
+            }
+        }
+    }
+    usable
 }

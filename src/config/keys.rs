@@ -62,7 +62,7 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.run",
         "required",
-        "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with `code` or `mcp`, has none",
+        "the program and its arguments, as a list; a listener that a Rust program brings itself, over NATS, or with `code`, `workspace` or `mcp`, has none",
     ).of(KeyForm::List),
     key(
         "listeners.NAME.mcp",
@@ -84,17 +84,28 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.deny",
         "[]",
-        "files of that folder that it never shows, in addition to keys and credentials, as lines of a `.gitignore`",
+        "with `code` or `workspace`: files of that folder that it neither shows nor edits, in addition to keys and credentials, as lines of a `.gitignore`",
+    ).of(SET),
+    key(
+        "listeners.NAME.workspace",
+        "none",
+        "the folder whose files the listener edits, and in which it runs commands, instead of a program; a path from this file's folder",
+    ).of(TEXT),
+    key("listeners.NAME.ask", "[]", "with `workspace`: files whose edits need a person, as lines of a `.gitignore`").of(SET),
+    key(
+        "listeners.NAME.shell",
+        "[]",
+        "with `workspace`: commands that need no person, word by word; a last word `*` stands for any further words",
     ).of(SET),
     key(
         "listeners.NAME.schema",
         "none",
         "an XSD that declares its payloads, searched before `payloads` and `schemas`; a path from this file's folder",
     ).of(TEXT),
-    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name; left out with `code` and `mcp`, which have their own").of(SET),
+    key("listeners.NAME.accepts", "required", "payloads that it takes as requests, by local name; left out with `code`, `workspace` and `mcp`, which have their own").of(SET),
     key("listeners.NAME.returns", "[]", "payloads that answer a call to it, by local name").of(SET),
     key("listeners.NAME.peers", "[]", "listeners it may address").of(SET),
-    key("listeners.NAME.turns", "1", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(KeyForm::Count(1, limits::TURNS)),
+    key("listeners.NAME.turns", "1, or 4 with `workspace`", "turns that a call to it may take, 1 to 1000000; with 1 it makes no calls").of(KeyForm::Count(1, limits::TURNS)),
     key(
         "listeners.NAME.share",
         "50%",
@@ -111,17 +122,17 @@ pub const KEYS: &[ConfigKey] = &[
     ).of(KeyForm::Words(&["lines", "length"])),
     key(
         "listeners.NAME.sandbox",
-        "none, or {} with `mcp`",
-        "the sandbox of its program: a map, which may be `{}`, or `none`; in a sandbox it has no network, reads only the system's folders, its own program and `read`, and writes only in `write`, HOME and TMPDIR",
+        "none, or {} with `mcp`, `code` and `workspace`",
+        "the sandbox of its program, or of the commands of a workspace: a map, which may be `{}`, or `none`; in a sandbox there is no network, only the system's folders, the program itself and `read` can be read, and only `write`, HOME and TMPDIR written",
     ).of(KeyForm::TextOrMap),
     key("listeners.NAME.sandbox.read", "[]", "files and folders that it may read, paths from this file's folder").of(SET),
     key("listeners.NAME.sandbox.write", "[]", "folders in which it may also write, paths from this file's folder").of(SET),
     key("listeners.NAME.sandbox.processes", "64", "most processes at once, 1 to 4096; if there are more, all are ended").of(KeyForm::Count(1, 4096)),
     key("listeners.NAME.sandbox.memory", "2GiB", "most memory of each process, 16MiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("16MiB", 16 << 20), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.sandbox.output", "1GiB", "size of the largest file that it may write, 1KiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1024GiB", 1 << 40) })),
-    key("listeners.NAME.timeout", "30s, or 60s with `mcp`", "the hard end of an attempt, 1ms to 1d").of(ATTEMPT),
+    key("listeners.NAME.timeout", "30s, 60s with `mcp`, or 10m with `workspace`", "the hard end of an attempt, 1ms to 1d; a command of a workspace has nine tenths of it").of(ATTEMPT),
     key("listeners.NAME.idle", "none", "the longest silence within an attempt, at most `timeout`").of(ATTEMPT),
-    key("listeners.NAME.in_flight", "1, or 16 with `mcp`", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
+    key("listeners.NAME.in_flight", "1, or 16 with `mcp`, `code` and `workspace`", "deliveries to it that may be open at once, 1 to 1024").of(KeyForm::Count(1, 1024)),
     key("listeners.NAME.retry", "as its keys", "how failed deliveries are repeated").of(MAP),
     key(
         "listeners.NAME.retry.attempts",
@@ -135,7 +146,7 @@ pub const KEYS: &[ConfigKey] = &[
     ).of(BACKOFF),
     key(
         "listeners.NAME.on_unknown",
-        "retry, or fail with `mcp`",
+        "retry, or fail with `mcp` and `workspace`",
         "after an attempt with an unknown outcome: `retry`, `fail`, or `ask`, which holds the call for a person",
     ).of(KeyForm::Words(&["retry", "fail", "ask"])),
     key("listeners.NAME.approval", "as its keys", "when a person must approve what goes to it").of(MAP),

@@ -30,10 +30,18 @@ struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Whether listeners may name its elements. The elements of workflows, of code and the answers of MCP servers cannot
-    /// be named: their listeners have them anyway.
+    /// Whether listeners may name its elements. The elements of workflows, of code, of workspaces and the answers of MCP servers
+    /// cannot be named: their listeners have them anyway.
     fn is_named(&self) -> bool {
-        ![workflows::VOCABULARY, hands::CODE, mcp::VOCABULARY].contains(&&*self.schema.name)
+        let unnamed = [
+            workflows::VOCABULARY,
+            hands::CODE,
+            hands::COMMANDS,
+            hands::PROPOSALS,
+            hands::WORKSPACE,
+            mcp::VOCABULARY,
+        ];
+        !unnamed.contains(&&*self.schema.name)
     }
 }
 
@@ -58,12 +66,14 @@ pub(super) struct Lookup {
 impl Lookup {
     pub(super) fn new(collected: Collected, declared: &Declared, shelf: &dyn Shelf) -> Lookup {
         let shared: Vec<String> = declared.schemas.iter().map(|schema| schema.value.clone()).collect();
-        let vocabularies = shelf.vocabularies().into_iter().filter_map(|schema| {
+        let texts = shelf.vocabularies();
+        let among: Vec<(&str, &[u8])> = texts.iter().map(|one| (one.name.as_str(), &*one.text)).collect();
+        let read = |schema: &Schema| {
             // Built-in vocabularies are readable, which a test checks.
-            let outline = outlined(&SchemaModel::read(&schema.text).ok()?, SchemaId::CORE);
-            Some(Vocabulary { schema, outline })
-        });
-        let vocabularies = vocabularies.collect();
+            let outline = outlined(&SchemaModel::read_among(&schema.text, &among).ok()?, SchemaId::CORE);
+            Some(Vocabulary { schema: schema.clone(), outline })
+        };
+        let vocabularies = texts.iter().filter_map(read).collect();
         let section = declared.payloads.as_ref().filter(|_| collected.outline(PAYLOADS).is_none());
         let names = section.map_or(Some(Vec::new()), |section| section.names());
         let is_whole = names.is_some() && shared.iter().all(|name| collected.outline(name).is_some());

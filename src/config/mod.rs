@@ -21,6 +21,7 @@ mod diagnostics;
 mod drawing;
 mod eject;
 mod folder;
+mod folders;
 mod grown;
 mod hands;
 mod key;
@@ -48,7 +49,6 @@ pub mod rehearsal;
 mod sandbox_paths;
 mod sandboxes;
 mod schemas;
-mod searched;
 mod secrets;
 mod sections;
 mod settings;
@@ -68,7 +68,6 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use systole_agent::spec::{AgentSpec, ModelSpec};
-use systole_code::CodeSpec;
 use systole_workflow::spec::Workflow;
 
 use diagnostics::{Diagnostics, Given, about_file};
@@ -85,7 +84,9 @@ pub use declared::DEFAULT_LISTEN;
 pub use diagnostic::{Diagnostic, FileMistakes, FilePlace, SecondPlace, Severity};
 pub use drawing::{counted, page};
 pub use eject::{EjectedTexts, NotEjected, eject};
-pub use folder::{CODE_XSD, CORE_XSD, ENVELOPE_XSD, TALK_XSD, WORKFLOW_XSD};
+pub use folder::{
+    CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD, WORKSPACE_XSD,
+};
 pub use grown::grown;
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
@@ -105,8 +106,6 @@ pub struct OrganismFile {
     pub agents: Vec<AgentSpec>,
     /// The workflows. In the composition, their listeners are Rust values.
     pub workflows: Vec<Workflow>,
-    /// The listeners that search code. In the composition they are Rust values.
-    pub code: Vec<CodeSpec>,
     /// The models that the agents may call.
     pub models: Vec<ModelSpec>,
     /// The purpose of the organism, in its author's words.
@@ -297,7 +296,6 @@ fn check(
         clients: composed.clients,
         sections: sections_of(&root, &following.workflows),
     };
-    let code = searched::specs(&declared, directory);
     let (broker, log_kept) = match declared.log_kept {
         Some(kept) => (Some(kept.broker), kept.kept),
         None => (declared.bus, None),
@@ -307,7 +305,6 @@ fn check(
         composition,
         agents: thinking.agents,
         workflows: following.workflows,
-        code,
         models: thinking.models,
         description: declared.description,
         log: plain(&directory.join(declared.log)),
@@ -333,7 +330,7 @@ fn check_paths(
     let Some(file) = file else { return };
     log_path::check(diagnostics, declared, &composed.collected, file, directory);
     let schemas = &composed.collected.schemas;
-    searched::check(diagnostics, declared, &searched::OrganismPaths { file, directory, schemas, prompts });
+    folders::check(diagnostics, declared, &folders::OrganismPaths { file, directory, schemas, prompts });
     let outside = sandbox_paths::check(diagnostics, declared, schemas, file, directory);
     outside.keep_from_all(&mut composed.listeners);
 }

@@ -8,7 +8,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
-use super::hands::CodeDeclaration;
+use super::hands::HandsDeclaration;
 use super::mcp_tools::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
@@ -56,8 +56,8 @@ pub(super) struct Party {
     pub(super) agent_config: Option<AgentConfig>,
     /// The workflow's part. `None` for a listener.
     pub(super) workflow: Option<WorkflowDeclaration>,
-    /// What it searches, for a listener of code.
-    pub(super) code: Option<CodeDeclaration>,
+    /// The folder that it works on, if it is such a built-in listener.
+    pub(super) hands: Option<HandsDeclaration>,
     /// Where the file says that it is reached over NATS.
     pub(super) nats: Option<Span>,
     /// The tools of the MCP server that it stands in front of.
@@ -111,7 +111,7 @@ impl Party {
             describe: DescribeScope::Peers,
             agent_config: None,
             workflow: None,
-            code: None,
+            hands: None,
             nats: None,
             mcp: None,
             sandbox: None,

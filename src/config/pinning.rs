@@ -37,8 +37,9 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     let (Some(organism), true) = (declared.name.clone(), diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
     };
+    let around = programs::Surroundings { directory: &directory, log: &declared.log };
     let server = |party: &Party| {
-        let Reach::Process(mut program) = programs::reach(party, &directory) else { return None };
+        let Reach::Process(mut program) = programs::reach(party, &around) else { return None };
         if let Some(sandbox) = &mut program.sandbox {
             outside.keep_from(sandbox);
         }

@@ -12,6 +12,7 @@ use super::declared::Declared;
 use super::diagnostics::Diagnostics;
 use super::mcp;
 use super::party::Party;
+use super::programs;
 use super::value::At;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Listener, ListenerProgram, ProgramSandbox, Reach, Schema};
@@ -19,7 +20,8 @@ use systole_core::types::ids::Name;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
-const BESIDE: [&str; 8] = ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by"];
+const BESIDE: [&str; 9] =
+    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", programs::HANDS_FOLDER];
 
 /// What must stay outside of sandboxes.
 pub(super) struct OutsidePaths {

@@ -29,7 +29,8 @@ pub const PAYLOADS: &str = "payloads/";
 /// Prefix of the namespaces of listeners and organisms. Those of reserved names are built-in.
 const NAMESPACES: &str = "https://xml-pipeline.org/ns/";
 /// Names of the built-in vocabularies, in addition to the reserved names.
-const VOCABULARIES: [&str; 5] = ["code", "envelope", "meta", "talk", "workflow"];
+const VOCABULARIES: [&str; 8] =
+    ["code", "commands", "envelope", "meta", "proposals", "talk", "workflow", "workspace"];
 const HOUSE_URN: &str = "urn:systole:";
 
 /// Whether a namespace is reserved for built-in schemas, in any version.
@@ -242,6 +243,10 @@ fn outline(diagnostics: &mut Diagnostics, one: &Taken, among: &[(&str, &[u8])]) 
         let told = format!("{}: the namespace {namespace} belongs to Systole", name.value);
         diagnostics.report(Code::ConfigSchema, name.at, &told, Some("a targetNamespace of your own"));
         return None;
+    }
+    for element in model.elements().filter(|element| model.is_together(element)) {
+        let told = format!("{}: {element}: only elements of a workspace are put together", name.value);
+        diagnostics.report(Code::ConfigSchema, name.at, &told, Some("leave systole:together out"));
     }
     let place = |element: &Arc<str>| {
         let (line, column) = model.declared_at(text, element)?;

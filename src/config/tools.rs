@@ -1,10 +1,11 @@
-//! The elements of a listener in front of an MCP server. Input: the schema that was made of its pin. Output: what it accepts
-//! and returns.
+//! The elements of listeners whose payloads the file does not name: in front of an MCP server, and those that are built
+//! in. Input: the schema that was made of a pin, or the vocabularies. Output: what a listener accepts and returns.
 
 use std::sync::Arc;
 
 use systole_kit::QName;
 
+use super::hands::{HandsDeclaration, VocabularyElements};
 use super::lookup::Lookup;
 use super::mcp::VOCABULARY;
 use super::mcp_tools::McpDeclaration;
@@ -16,7 +17,7 @@ use systole_core::types::composition::ElementSchema;
 const ANSWERS: [&str; 2] = ["tool-result", "tool-failed"];
 
 /// The elements that a listener in front of a server accepts and returns.
-pub(super) fn elements(
+pub(super) fn of_server(
     party: &Party,
     declared: &McpDeclaration,
     lookup: &mut Lookup,
@@ -37,4 +38,22 @@ pub(super) fn elements(
         returns.extend(lookup.of_vocabulary(VOCABULARY, &named));
     }
     (accepts, returns)
+}
+
+/// The elements that a built-in listener accepts and returns.
+pub(super) fn of_hands(
+    hands: &HandsDeclaration,
+    lookup: &mut Lookup,
+) -> (Vec<At<ElementSchema>>, Vec<At<ElementSchema>>) {
+    let mut all = |elements: &[VocabularyElements]| {
+        let mut found = Vec::new();
+        for of in elements {
+            for name in of.names {
+                let named = At { at: hands.root.at, value: (*name).to_owned() };
+                found.extend(lookup.of_vocabulary(of.vocabulary, &named));
+            }
+        }
+        found
+    };
+    (all(hands.kind.accepts()), all(hands.kind.returns()))
 }

@@ -20,8 +20,7 @@ use super::compiled_schemas::CompiledSchemas;
 use super::runfile::random_hex;
 use crate::edges::clock::WallClock;
 use crate::edges::delivery::{
-    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, InlineListener, NoCarrier, NoReceipts,
-    ProgramEar,
+    CarrierEquipment, CarrierWaits, Carriers, InheritedVariables, NoCarrier, NoReceipts, ProgramEar,
 };
 use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
@@ -51,8 +50,6 @@ pub struct ListenerTrial {
     pub surroundings: InheritedVariables,
     /// Receives the program's side output.
     pub ear: Arc<dyn ProgramEar>,
-    /// The listener as a value of this process, if it is one that works without a log.
-    pub inline: Option<Arc<dyn InlineListener>>,
 }
 
 /// Why a trial was impossible.
@@ -175,7 +172,7 @@ pub async fn run(trial: ListenerTrial) -> Result<TrialResult, TrialFault> {
     let delivery = delivery(&composition, &listener, &admitted, trial.timeout_ms).map_err(machine)?;
     let (reports, heard) = mpsc::channel(REPORTS);
     let equipment = CarrierEquipment {
-        inline: trial.inline.iter().map(|value| (trial.listener.clone(), value.clone())).collect(),
+        inline: BTreeMap::new(),
         surroundings: trial.surroundings,
         pace: CarrierWaits::default(),
         steps: Arc::new(NoObserver),
@@ -209,8 +206,7 @@ fn prepared(trial: &ListenerTrial) -> Result<(Composition, Listener), TrialFault
     let listener = composition.listeners.get_mut(&trial.listener).ok_or_else(absent)?;
     listener.entry = true;
     let listener = listener.clone();
-    let can_be_tried = trial.inline.is_some() || listener.reach.traits().can_be_tried;
-    if can_be_tried { Ok((composition, listener)) } else { Err(absent()) }
+    if listener.reach.traits().can_be_tried { Ok((composition, listener)) } else { Err(absent()) }
 }
 
 /// The composition with only this listener, so that no other one is started.

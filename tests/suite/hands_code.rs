@@ -62,7 +62,7 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
         ("code: ./src, accepts: [ask]", "listeners.source.accepts: a listener of `code` is built in"),
         ("code: ./src, deny: [\"!x\"]", "listeners.source.deny: `!x` cannot be used"),
         ("code: [./src]", "listeners.source.code"),
-        ("run: [x], accepts: [ask], deny: [x]", "only a listener of `code` has a deny list"),
+        ("run: [x], accepts: [ask], deny: [x]", "only a listener of `code` or `workspace` has a deny list"),
     ] {
         let said = refused(listener);
         assert!(said.contains(says), "{listener}: {said}");
@@ -78,4 +78,24 @@ fn g1_a_folder_that_must_not_be_read_is_refused() {
     assert!(logged.stdout.contains("holds the log"), "a log that does not exist yet: {logged:?}");
     let folder = organism("code: ./src, entry: true");
     assert_eq!(systole(folder.path(), &["check"]).code, Some(0));
+}
+
+#[test]
+fn g1_a_listener_of_code_is_a_program_in_a_sandbox_that_reads_only_its_folder() {
+    let folder = organism("code: ./src, entry: true");
+    let asked = ["send", "--to", "source", "search", "query=main"];
+    let found = systole(folder.path(), &asked);
+    assert!(found.stdout.contains("file=\"main.rs\""), "{found:?}");
+    let log = systole(folder.path(), &["log"]);
+    assert!(log.stdout.contains("name=source sandbox=full"), "{log:?}");
+    // A link to the outside is refused by the listener; in the sandbox there is nothing behind it either.
+    fs::write(folder.path().join("outside.rs"), "fn outside() {}").unwrap();
+    std::os::unix::fs::symlink("../outside.rs", folder.path().join("src/link.rs")).unwrap();
+    let linked = systole(folder.path(), &["send", "--to", "source", "extract", "file_path=link.rs"]);
+    assert!(linked.stdout.contains("<code-error") && !linked.stdout.contains("fn outside"), "{linked:?}");
+    let bare = systole(
+        folder.path(),
+        &["send", "--to", "source", "search", "query=main", "--set", "listeners.source.sandbox=none"],
+    );
+    assert!(bare.stdout.contains("file=\"main.rs\""), "{bare:?}");
 }

@@ -31,6 +31,9 @@ pub struct SandboxPolicy {
     pub memory_bytes: u64,
     /// Size of the largest file that it may write, in bytes.
     pub output_bytes: u64,
+    /// Whether it may open paths below a folder with `openat2`. A filter cannot see the mode of a file that the call
+    /// makes, so programs of others are told that there is no such call.
+    pub opens_below: bool,
 }
 
 impl Default for SandboxPolicy {
@@ -44,6 +47,7 @@ impl Default for SandboxPolicy {
             processes: DEFAULT_PROCESSES,
             memory_bytes: DEFAULT_MEMORY_BYTES,
             output_bytes: DEFAULT_OUTPUT_BYTES,
+            opens_below: false,
         }
     }
 }

@@ -114,6 +114,12 @@ impl SchemaModel {
         self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
     }
 
+    /// Whether a global element is annotated with `systole:together="change-set"`, so that all such payloads of one
+    /// reply go out as one change set.
+    pub fn is_together(&self, element: &str) -> bool {
+        self.schema.global(element).is_some_and(|declaration| declaration.marks.together)
+    }
+
     /// The name of the tool that a global element stands for, if it is annotated with `systole:tool`.
     pub fn tool(&self, element: &str) -> Option<&str> {
         self.schema.global(element)?.marks.tool.as_deref()

@@ -94,11 +94,13 @@ impl Declaration {
     }
 }
 
-/// What an element is outside XML: the annotations `systole:tool` and those that begin with `systole:json`.
+/// What an element is outside XML: the annotations `systole:tool`, `systole:together` and those that begin with `systole:json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ElementMarks {
     /// The name of the tool that it stands for.
     pub(crate) tool: Option<String>,
+    /// Whether all payloads of one reply that are marked so are put into one change set.
+    pub(crate) together: bool,
     /// Its key in JSON, if that is not its name.
     pub(crate) key: Option<String>,
     pub(crate) null: JsonNull,

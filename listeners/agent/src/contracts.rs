@@ -5,12 +5,15 @@
 
 use std::sync::Arc;
 
-use systole_kit::QName;
 use systole_kit::schema::SchemaModel;
+use systole_kit::{QName, namespaces};
 use systole_workflow::spec::TaskRule;
 
 use crate::goal::Goal;
 use crate::spec::{AgentSpec, ElementContract};
+
+/// What an agent makes of the elements of one reply that belong together.
+pub(crate) const CHANGE_SET: &str = "change-set";
 
 /// An element with the model of its schema.
 #[derive(Clone, Debug)]
@@ -62,7 +65,7 @@ impl Contracts {
             Self { actions: Vec::new(), finals: shelf.all(&agent.returns)?, goal: None, judged };
         for peer in &agent.peers {
             contracts.judged.extend(shelf.all(&peer.returns)?);
-            for taken in &peer.accepts {
+            for taken in peer.accepts.iter().filter(|taken| !is_made(&taken.element)) {
                 let same = |action: &&mut Action| action.known.element == taken.element;
                 if let Some(action) = contracts.actions.iter_mut().find(same) {
                     action.takers.push(peer.name.clone());
@@ -131,6 +134,11 @@ impl Contracts {
     pub(crate) fn is_ended_by(&self, text: &str) -> bool {
         self.goal.as_ref().is_some_and(|goal| goal.is_ended_by(text))
     }
+}
+
+/// Whether an element is made by a program: by the agent itself, of what its model wrote, or by the workspace.
+fn is_made(element: &QName) -> bool {
+    [CHANGE_SET, "apply"].into_iter().any(|made| element.is(namespaces::WORKSPACE, made))
 }
 
 impl Known {

@@ -8,8 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use systole_kit::Payload;
-use systole_kit::envelope::Delivered;
-use systole_kit::line::Line;
 use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -29,8 +27,6 @@ const AT_ONCE: usize = 2;
 /// What a listener of code is made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeSpec {
-    /// Its name.
-    pub name: String,
     /// The only folder that it reads.
     pub root: PathBuf,
     /// Files that it does not show, as ignore rules, in addition to keys and credentials.
@@ -62,11 +58,6 @@ impl CodeListener {
     pub fn new(spec: &CodeSpec) -> Result<CodeListener, DenyFault> {
         let deny = DenyList::new(&spec.deny)?;
         Ok(CodeListener { root: spec.root.clone(), deny, at_once: Arc::new(Semaphore::new(AT_ONCE)) })
-    }
-
-    /// Answers a delivery.
-    pub async fn answer(self: Arc<Self>, asked: Delivered, _line: Arc<dyn Line>) -> ReplyContent {
-        self.answer_to(asked.payload).await
     }
 
     /// Answers a request.

@@ -1,9 +1,9 @@
 //! The base of every listener: the gate that checks bytes, the payload cut out of them, the documents of the listener
 //! protocol, and the only writer that produces XML.
 //!
-//! Nothing here reads a clock, uses random numbers, opens a file or a socket, or knows the pump. There are two
-//! exceptions. [`stdio`] turns a function into a program and uses the streams of its process. `nats` (with the
-//! feature of that name) does the same over a broker and uses a connection. Bytes come in; values, or a [`Fault`]
+//! Nothing here reads a clock, uses random numbers, opens a file or a socket, or knows the pump. There are three
+//! exceptions. [`stdio`] turns a function into a program and uses the streams of its process; `pipe` (with the
+//! feature of that name) does so with a future for each delivery, and `nats` (likewise) over a broker. Bytes come in; values, or a [`Fault`]
 //! that says how to fix the bytes, go out.
 //!
 //! ```
@@ -30,6 +30,8 @@ pub mod line;
 #[cfg(feature = "nats")]
 pub mod nats;
 pub mod open_calls;
+#[cfg(feature = "pipe")]
+pub mod pipe;
 pub mod stdio;
 mod turn;
 

@@ -12,7 +12,6 @@ use systole_kit::schema::{SchemaModel, nearest};
 use systole_kit::{DocumentLimits, namespaces};
 
 use super::seen;
-use crate::cli::cast;
 use crate::cli::exit::CommandExit;
 use crate::cli::here;
 use crate::cli::hindered;
@@ -24,7 +23,6 @@ use crate::cli::send::{document, duration};
 use crate::cli::signals::Signals;
 use crate::config;
 use crate::console::api_types::ApiRefusal;
-use crate::edges::delivery::InlineListener;
 use crate::runtime::trying::{self, TrialFault};
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
@@ -60,9 +58,6 @@ pub(in crate::cli) struct Trial {
     timeout: Option<Duration>,
 }
 
-/// An organism, one of its listeners, and the value of that listener in this process.
-type FoundListener = (Composition, Name, Option<Arc<dyn InlineListener>>);
-
 impl Trial {
     pub(super) fn run(self) -> CommandExit {
         let screen = self.place.screen();
@@ -73,18 +68,18 @@ impl Trial {
         if self.what.first().is_some_and(String::is_empty) {
             return Err(self.unnamed(screen));
         }
-        let (composition, listener, request, inline) = match self.what.as_slice() {
+        let (composition, listener, request) = match self.what.as_slice() {
             [one] if self.schema.is_none() && Name::parse(one).is_ok() => {
-                let (composition, listener, value) = self.of_file(screen, one)?;
+                let (composition, listener) = self.of_file(screen, one)?;
                 let request = self.request(screen, |element, fields| {
                     made::message(screen, &composition, element, fields, Some(&listener))
                 })?;
-                (composition, listener, request, value)
+                (composition, listener, request)
             }
             _ => {
                 let request = self.request(screen, |element, fields| self.made(screen, element, fields))?;
                 let (composition, listener) = self.of_program(screen, &request)?;
-                (composition, listener, request, None)
+                (composition, listener, request)
             }
         };
         let Some(tried) = composition.listener(&listener).cloned() else {
@@ -98,7 +93,6 @@ impl Trial {
             timeout_ms: self.timeout.and_then(|timeout| u64::try_from(timeout.as_millis()).ok()),
             surroundings: std::env::vars_os().collect(),
             ear: ear.clone(),
-            inline,
         };
         Ok(here::with_runtime(screen, async {
             let mut signals = match Signals::listen(screen) {
@@ -141,16 +135,14 @@ impl Trial {
         made::payload(screen, &model, element, fields)
     }
 
-    /// A listener of the organism file, opened to the outside for the trial; with its value if it searches code.
-    fn of_file(&self, screen: Screen, name: &str) -> Result<FoundListener, CommandExit> {
+    /// A listener of the organism file, opened to the outside for the trial.
+    fn of_file(&self, screen: Screen, name: &str) -> Result<(Composition, Name), CommandExit> {
         let file = self.place.organism(screen)?;
-        let value =
-            cast::of_code(&file, name).map_err(|unmade| screen.fail(CommandExit::Configuration, unmade))?;
         let mut composition = file.composition;
         if let Some(listener) = composition.listeners.values_mut().find(|l| l.name.as_str() == name) {
             listener.entry = true;
             let name = listener.name.clone();
-            return Ok((composition, name, value));
+            return Ok((composition, name));
         }
         screen.say(format!("error: nothing in the organism's file is called {name}"));
         let known = || composition.listeners.keys().map(Name::as_str);

@@ -10,7 +10,10 @@ use systole_kit::schema::{SchemaModel, nearest};
 use crate::cli::exit::CommandExit;
 use crate::cli::place::Place;
 use crate::cli::screen::Screen;
-use crate::config::{CODE_XSD, CORE_XSD, ENVELOPE_XSD, PAYLOADS, TALK_XSD, WORKFLOW_XSD};
+use crate::config::{
+    CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PAYLOADS, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD,
+    WORKSPACE_XSD,
+};
 use systole_core::rules::introspection::META_XSD;
 use systole_core::types::composition::Schema;
 
@@ -38,6 +41,9 @@ impl Schemas {
             ("talk/", TALK_XSD),
             ("workflow/", WORKFLOW_XSD),
             ("code/", CODE_XSD),
+            ("commands/", COMMANDS_XSD),
+            ("proposals/", PROPOSALS_XSD),
+            ("workspace/", WORKSPACE_XSD),
             ("core.xsd", CORE_XSD),
             ("envelope.xsd", ENVELOPE_XSD),
             ("meta.xsd", META_XSD),

@@ -18,7 +18,9 @@ pub use document_kind::{DocumentKind, document_kind};
 pub use ear::{NoEar, ProgramEar};
 pub use inline::{InlineListener, ReplyFuture, answering, conversing};
 pub use pace::CarrierWaits;
-pub use process::{ADAPTER_WORD, InheritedVariables, StartCheck, output_of, sandbox_level, try_start};
+pub use process::{
+    ADAPTER_WORD, COMMANDS_WORD, InheritedVariables, StartCheck, output_of, sandbox_level, try_start,
+};
 pub use receipts::{NoReceipt, NoReceipts, ReceiptFuture, Receipts};
 
 use std::collections::BTreeMap;

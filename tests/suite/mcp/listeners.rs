@@ -179,7 +179,10 @@ fn g9_a_server_is_sandboxed_unless_the_file_says_none() {
     house.pinned();
     says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>no secret</text>"]);
     says(&house.systole(&["log"]), 0, &["name=rogue sandbox=full"]);
-    let yaml = house.read("organism.yaml").replace("sandbox: {write: [./state]}", "sandbox: none");
-    house.write("organism.yaml", &yaml);
+    let with_key = house.read("organism.yaml");
+    // The file says nothing about a sandbox.
+    house.write("organism.yaml", &with_key.replace("sandbox: {write: [./state]}", "env: {HOW: spies}"));
+    says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>no secret</text>"]);
+    house.write("organism.yaml", &with_key.replace("sandbox: {write: [./state]}", "sandbox: none"));
     says(&house.systole(&["send", "--to", "rogue", "work"]), 0, &["<text>the key</text>"]);
 }

@@ -1,4 +1,4 @@
-"""An MCP server that behaves as the file `state/how` beside it says, read anew for each request."""
+"""An MCP server that behaves as HOW says, or else the file `state/how` beside it, read anew for each request."""
 import json
 import os
 import sys
@@ -8,11 +8,15 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "state")
 
 
 def how():
+    if "HOW" in os.environ:
+        return os.environ["HOW"]
     with open(os.path.join(HERE, "how"), encoding="utf-8") as file:
         return file.read()
 
 
 def note(words):
+    if "HOW" in os.environ:
+        return
     with open(os.path.join(HERE, "heard"), "a", encoding="utf-8") as file:
         file.write(words + "\n")
 

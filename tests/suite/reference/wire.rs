@@ -324,7 +324,14 @@ fn the_page_of_elements_has_every_annotation_of_a_schema() {
     };
     let both = read(" s:dangerous='true' s:sensitive='true'", " s:default='x' s:sensitive='true'");
     assert!(both.is_ok_and(|model| model.is_dangerous("a")));
-    for (global, part) in [("", " s:dangerous='true'"), (" s:default='x'", ""), ("", " s:sensitiv='true'")] {
+    assert!(read(" s:together='change-set'", "").is_ok_and(|model| model.is_together("a")));
+    for (global, part) in [
+        ("", " s:dangerous='true'"),
+        (" s:default='x'", ""),
+        ("", " s:sensitiv='true'"),
+        ("", " s:together='change-set'"),
+        (" s:together='x'", ""),
+    ] {
         assert!(read(global, part).is_err(), "{global}{part} was taken");
     }
 }

@@ -248,7 +248,7 @@ pub struct ListenerProgram {
     pub stays: bool,
     /// Whether documents are framed by lines or by their length.
     pub by_length: bool,
-    /// The sandbox that it runs in. `None` if it runs without one.
+    /// The sandbox that it runs in, or in which it runs others. `None` if there is none.
     pub sandbox: Option<Box<ProgramSandbox>>,
 }
 
@@ -269,6 +269,10 @@ pub struct ProgramSandbox {
     pub memory_bytes: u64,
     /// Size of the largest file that it may write, in bytes.
     pub output_bytes: u64,
+    /// Whether the program may open paths below a folder with `openat2`, as listeners of ours do.
+    pub opens_below: bool,
+    /// Whether it is the sandbox of the commands that the program starts, and not of the program itself.
+    pub is_for_commands: bool,
 }
 
 impl Default for ProgramSandbox {
@@ -282,6 +286,8 @@ impl Default for ProgramSandbox {
             processes: 64,
             memory_bytes: 2 << 30,
             output_bytes: 1 << 30,
+            opens_below: false,
+            is_for_commands: false,
         }
     }
 }
@@ -290,7 +296,10 @@ impl ListenerProgram {
     /// The command as a person reads it.
     #[must_use]
     pub fn command(&self) -> String {
-        if self.run.is_empty() { self.adapter.join(" ") } else { self.run.join(" ") }
+        match self.adapter.as_slice() {
+            [kind, root, ..] if self.run.is_empty() => format!("{kind} {root}"),
+            _ => self.run.join(" "),
+        }
     }
 }
 
@@ -355,6 +364,20 @@ pub struct Listener {
 }
 
 impl Listener {
+    /// The folder that it searches or changes, and which of the two, if it is a built-in listener: `code` or
+    /// `workspace`.
+    pub fn folder(&self) -> Option<(&str, &str)> {
+        match &self.reach {
+            Reach::Process(ListenerProgram { run, adapter, .. }) if run.is_empty() => {
+                match adapter.as_slice() {
+                    [kind, root, ..] => Some((kind, root)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
     /// The schema that judges a request with this name to it. `None` if it does not accept such requests.
     pub fn accepted(&self, name: &QName) -> Option<SchemaId> {
         self.accepts.iter().find(|element| element.name == *name).map(|element| element.schema)

@@ -49,7 +49,7 @@ fn entered(order: &EntryOrder, run: &[OsString]) -> Result<Command, String> {
     }
     capabilities::drop_all()?;
     let abi = rules::restrict(order, &places)?;
-    syscalls::forbid(order.level, abi)?;
+    syscalls::forbid(order.level, abi, order.policy.opens_below)?;
     SigSet::all().thread_unblock().map_err(|error| cannot("unblock signals", error))?;
     Ok(command)
 }

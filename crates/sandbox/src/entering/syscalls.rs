@@ -115,11 +115,12 @@ const TIOCLINUX: u64 = 0x541c;
 const X32: u32 = 0x4000_0000;
 
 /// Forbids the calls for good, for this process and all that it starts.
-pub(super) fn forbid(level: SandboxLevel, abi: i32) -> Result<(), String> {
+pub(super) fn forbid(level: SandboxLevel, abi: i32, opens_below: bool) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot limit the system calls: {error}");
+    let absent = ABSENT.into_iter().filter(|call| !(opens_below && *call == libc::SYS_openat2));
     let filters = [
         filter(refused(level, abi).map_err(|error| told(&error))?, libc::EPERM),
-        filter(ABSENT.map(|call| (call, Vec::new())).into(), libc::ENOSYS),
+        filter(absent.map(|call| (call, Vec::new())).collect(), libc::ENOSYS),
     ];
     apply_filter(&x32_guard()).map_err(|error| told(&error))?;
     for filter in filters {

@@ -55,6 +55,11 @@ pub(crate) fn entry(schema: &Schema, element: &str) -> Option<String> {
     if declaration.dangerous {
         entry.push_str("\n  Flags: dangerous, so that a person is asked before it is delivered");
     }
+    if declaration.marks.together {
+        entry.push_str(
+            "\n  Flags: together, so that all of one reply happen as one change set, the edits first",
+        );
+    }
     if let Type::Complex(complex) = schema.of(declaration.of) {
         let required = complex.attributes.iter().filter(|attribute| attribute.required);
         let names: Vec<&str> = required.map(|attribute| attribute.name.as_str()).collect();

@@ -171,6 +171,7 @@ impl<'t> Reading<'t> {
     fn local_element(&mut self, element: &'t Element) -> Option<Declaration> {
         self.only_attributes(element, &["name", "type", "ref", "form", "minOccurs", "maxOccurs"]);
         self.no_part_is_dangerous(element);
+        self.no_part_is_together(element);
         self.known_words(element);
         if let Some(written) = element.attribute("ref") {
             return self.referred(element, written);

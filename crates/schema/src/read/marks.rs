@@ -17,6 +17,9 @@ use systole_wire::namespaces::SCHEMA;
 /// The marks that only a part of a payload can have.
 const OF_PARTS: [&str; 3] = ["json", "json-form", "json-null"];
 
+/// The one word of `systole:together`: the element that payloads of one reply are put into.
+const CHANGE_SET: &str = "change-set";
+
 /// The value of one of our annotations.
 fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     let found = element.attributes.iter().find(|attribute| attribute.name.is(SCHEMA, name))?;
@@ -43,7 +46,8 @@ pub(crate) fn marks_of(element: &Element) -> ElementMarks {
         _ => JsonShape::Usual,
     };
     let text = |name| mark(element, name).map(str::to_owned);
-    ElementMarks { tool: text("tool"), key: text("json"), null, shape }
+    let together = mark(element, "together") == Some(CHANGE_SET);
+    ElementMarks { tool: text("tool"), key: text("json"), together, null, shape }
 }
 
 impl Reading<'_> {
@@ -55,10 +59,21 @@ impl Reading<'_> {
         }
     }
 
+    /// Only whole payloads are put together.
+    pub(crate) fn no_part_is_together(&mut self, element: &Element) {
+        if mark(element, "together").is_some() {
+            let message = "systole:together is on a part of a payload; only whole payloads are put together";
+            self.unfit(element.span.start, "together", message, "put it on the global element");
+        }
+    }
+
     /// Reports marks whose value is no word of theirs.
     pub(crate) fn known_words(&mut self, element: &Element) {
-        let words: [(&str, &[&str]); 2] =
-            [("json-null", &["true", "accepted"]), ("json-form", &["map", "choice", "text", "null"])];
+        let words: [(&str, &[&str]); 3] = [
+            ("json-null", &["true", "accepted"]),
+            ("json-form", &["map", "choice", "text", "null"]),
+            ("together", &[CHANGE_SET]),
+        ];
         for (name, known) in words {
             if let Some(other) = mark(element, name).filter(|value| !known.contains(value)) {
                 let fix = format!("write one of {}, or leave it out", known.join(", "));

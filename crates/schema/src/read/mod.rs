@@ -31,8 +31,8 @@ use systole_wire::namespaces::SCHEMA;
 pub(crate) const XSD: &str = "http://www.w3.org/2001/XMLSchema";
 
 /// The annotations that the house knows. A misspelled one would be a rule without effect.
-const ANNOTATIONS: [&str; 7] =
-    ["dangerous", "default", "json", "json-form", "json-null", "sensitive", "tool"];
+const ANNOTATIONS: [&str; 8] =
+    ["dangerous", "default", "json", "json-form", "json-null", "sensitive", "together", "tool"];
 
 /// Largest schema document, the same limit as for a message.
 pub(crate) const BYTES: usize = 1 << 20;
@@ -325,6 +325,7 @@ impl<'t> Reading<'t> {
             self.only_attributes(global, &["name", "type"]);
             self.no_default(global);
             self.no_json_marks(global);
+            self.known_words(global);
             let Some(name) = global.attribute("name") else {
                 self.unfit_at(global, "a global element has no name", "add name=\"…\"");
                 continue;

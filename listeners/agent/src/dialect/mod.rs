@@ -8,6 +8,7 @@ mod json_schema;
 mod native;
 mod plain;
 mod tasks;
+mod together;
 mod xml;
 mod xml_final;
 
@@ -70,6 +71,29 @@ pub(crate) struct Act {
     pub(crate) origin: Option<systole_kit::extract::PayloadOrigin>,
     /// Whether it gives a task.
     pub(crate) is_task: bool,
+    /// What the model wrote, if several of its elements are put together in this one.
+    pub(crate) parts: Vec<ActPart>,
+}
+
+/// An element of the model inside an action.
+#[derive(Clone, Debug)]
+pub(crate) struct ActPart {
+    /// What the model calls it.
+    pub(crate) name: String,
+    /// The native call behind it.
+    pub(crate) call: Option<String>,
+}
+
+impl Act {
+    /// The native calls behind it.
+    pub(crate) fn calls(self) -> Vec<String> {
+        self.call.into_iter().chain(self.parts.into_iter().filter_map(|part| part.call)).collect()
+    }
+
+    /// Whether a native call is behind it.
+    pub(crate) fn is_called(&self) -> bool {
+        self.call.is_some() || self.parts.iter().any(|part| part.call.is_some())
+    }
 }
 
 impl Taken {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use systole_kit::Payload;
 use systole_kit::schema::nearest;
 
-use super::{Act, Taken, goals, json_schema};
+use super::{Act, Taken, goals, json_schema, together};
 use crate::contracts::Contracts;
 use crate::failures::AgentFailure;
 use crate::heard::Heard;
@@ -43,9 +43,7 @@ pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> T
     for call in heard.calls() {
         let act = if !ids.insert(call.id.clone()) {
             Err(AgentFailure::of("tool-payload-invalid", "Two calls of this answer have one id."))
-        } else if taken.acts.len() + taken.plans.len() >= MOST
-            || (agent.actions == ActionLimit::One && !taken.acts.is_empty())
-        {
+        } else if taken.acts.len() + taken.plans.len() >= MOST {
             Err(AgentFailure::of("too-many-actions", ""))
         } else {
             act(contracts, &tools, call)
@@ -59,6 +57,13 @@ pub(super) fn take(agent: &AgentSpec, contracts: &Contracts, heard: &Heard) -> T
             Ok(act) => taken.acts.push(act),
             Err(reason) => taken.failed_calls.extend(reason.map(|reason| (call.id.clone(), reason))),
         }
+    }
+    together::settle(contracts, &mut taken);
+    if agent.actions == ActionLimit::One {
+        let beyond = taken.acts.split_off(taken.acts.len().min(1));
+        let calls = beyond.into_iter().flat_map(|act| act.calls());
+        let failed = calls.filter_map(|call| Some((call, AgentFailure::of("too-many-actions", "")?)));
+        taken.failed_calls.extend(failed);
     }
     let told = taken.failed_calls.iter().map(|(_, reason)| reason.clone());
     taken.reasons.extend(told);
@@ -104,7 +109,7 @@ fn act(contracts: &Contracts, tools: &[Native], call: &NativeCall) -> Result<Act
     let arguments = if call.arguments.trim().is_empty() { "{}" } else { call.arguments.as_str() };
     let made = |to, payload| {
         let (name, call) = (call.name.clone(), Some(call.id.clone()));
-        Act { to, payload, name, call, thread: None, origin: None, is_task: false }
+        Act { to, payload, name, call, thread: None, origin: None, is_task: false, parts: Vec::new() }
     };
     let (at, taker) = match &native.means {
         Means::Peer { action, taker } => (*action, taker),

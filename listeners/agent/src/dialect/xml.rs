@@ -11,7 +11,7 @@ use systole_kit::extract::{
 use systole_kit::schema::TextElements;
 use systole_kit::{Payload, namespaces};
 
-use super::{Act, Repair, Taken, final_in_words, report};
+use super::{Act, Repair, Taken, final_in_words, report, together};
 use crate::contracts::Contracts;
 use crate::failures::AgentFailure;
 use crate::goal::CONVERGED;
@@ -72,10 +72,14 @@ fn events(
 /// The end is reported only if the same words mean the same without anything after them, for any pieces.
 pub(super) fn listening(agent: &AgentSpec, contracts: &Contracts, only_final: bool) -> EnoughCheck {
     let names: Arc<KnownNames> = names(agent, contracts).into();
+    let joined = together::elements(contracts);
     EnoughCheck::new(move || {
         let mut extractor = Extractor::new(Arc::clone(&names), systole_kit::DocumentLimits::default());
+        let joined = joined.clone();
         let is_wanted = move |event: &ExtractEvent| match event {
             ExtractEvent::Completion(_) => true,
+            // More of the same change set may follow.
+            ExtractEvent::Action(action) if joined.contains(action.payload.name()) => false,
             ExtractEvent::Action(action) => !only_final || is_ending(action),
             _ => false,
         };
@@ -86,7 +90,7 @@ pub(super) fn listening(agent: &AgentSpec, contracts: &Contracts, only_final: bo
                 let mut events = Vec::new();
                 extractor.push(part.as_bytes(), &mut events);
                 bytes += part.len();
-                events.iter().any(is_wanted).then_some(bytes)
+                events.iter().any(&is_wanted).then_some(bytes)
             })
         })
     })
@@ -234,6 +238,7 @@ impl<'a> Reading<'a> {
             call: None,
             origin: Some(action.origin),
             is_task: false,
+            parts: Vec::new(),
         });
     }
 
@@ -275,6 +280,7 @@ impl<'a> Reading<'a> {
             self.taken.reasons.retain(|reason| reason.failure.slug != "prose-only");
             self.converged();
         }
+        together::settle(self.contracts, &mut self.taken);
         let most = if agent.actions == ActionLimit::One { 1 } else { MOST };
         if self.taken.acts.len() > most {
             self.taken.acts.truncate(most);

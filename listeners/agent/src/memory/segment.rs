@@ -14,8 +14,8 @@ use crate::failures::AgentFailure;
 use crate::heard::Heard;
 use crate::model::{MessageAuthor, MessagePart, NativeCall, PromptMessage};
 use crate::show::{
-    Mark, block, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup, quoted,
-    shown, shown_judged, words_of,
+    Mark, block, change_words, code_in_part, code_words, core_words, escaped, failure, is_code_error, markup,
+    quoted, shown, shown_judged, words_of,
 };
 use crate::spec::{AgentSpec, Dialect};
 use crate::{goal, prompt};
@@ -147,12 +147,16 @@ impl Teller<'_> {
     /// The results of native calls: each call has exactly one.
     fn results(&self, heard: &Heard, turn: &Turn) -> Vec<MessagePart> {
         let Some(taken) = self.taken else { return Vec::new() };
+        // It is not inside markup, so nothing is escaped.
         let answer_of = |id: &str| {
-            let found = turn.answers.iter().find(|answer| {
-                self.act(answer.ordinal).is_some_and(|(_, act)| act.call.as_deref() == Some(id))
-            });
-            // It is not inside markup, so nothing is escaped.
-            found.map(|answer| self.task(answer, turn).unwrap_or_else(|| self.told(answer)))
+            turn.answers.iter().find_map(|answer| {
+                let (_, act) = self.act(answer.ordinal)?;
+                if act.call.as_deref() == Some(id) {
+                    return Some(self.task(answer, turn).unwrap_or_else(|| self.told(answer)));
+                }
+                let part = act.parts.iter().position(|part| part.call.as_deref() == Some(id))?;
+                Some(self.told_part(answer, part))
+            })
         };
         let planned_of = |id: &str| self.planned(id, turn);
         // Of several calls with one id, only the first can have been executed. The reason why the others were not
@@ -202,7 +206,16 @@ impl Teller<'_> {
             return (block(self.mark, &core_words(payload, self.mark)), is_error);
         }
         let words = self.in_part(payload, answer.number).unwrap_or_else(|| words_of(payload));
-        (self.mark.cover(&words), is_code_error(payload))
+        let is_failure = is_code_error(payload) || change_words(payload).is_some_and(|it| it.is_failure());
+        (self.mark.cover(&words), is_failure)
+    }
+
+    /// The result of one element of a change set. A failure of the whole set is the result of each.
+    fn told_part(&self, answer: &Answered, part: usize) -> (String, bool) {
+        let Some(change) = change_words(&answer.payload) else { return self.told(answer) };
+        let (words, is_failure) = change.of(part + 1);
+        let words = shortened(words, self.agent.tool_output_max);
+        (self.mark.cover(&words), is_failure)
     }
 
     /// A message between others. Even if the core sent it, it is not addressed to this agent. It is shown so that
@@ -220,6 +233,10 @@ impl Teller<'_> {
         let most = self.agent.tool_output_max;
         if let Some(words) = code_words(payload) {
             return code_in_part(&words, most);
+        }
+        if let Some(change) = change_words(payload) {
+            let whole = change.whole();
+            return (whole.len() > most).then(|| shortened(whole, most));
         }
         let document = std::str::from_utf8(payload.bytes()).ok().filter(|text| text.len() > most)?;
         let shown: String = document
@@ -243,7 +260,7 @@ impl Teller<'_> {
         let waits = self.taken.is_some_and(Taken::has_tasks);
         for answer in &turn.answers {
             let act = self.act(answer.ordinal);
-            if act.is_some_and(|(_, act)| act.call.is_some()) || waits && act.is_none() && is_over(answer) {
+            if act.is_some_and(|(_, act)| act.is_called()) || waits && act.is_none() && is_over(answer) {
                 continue;
             }
             words.push(match self.task(answer, turn) {
@@ -264,6 +281,11 @@ impl Teller<'_> {
         if is_own_failure(payload) {
             return self.unusable(payload);
         }
+        if let Some((_, act)) = act.filter(|(_, act)| !act.parts.is_empty())
+            && change_words(payload).is_some()
+        {
+            return self.part_results(answer, act);
+        }
         let is_error = payload.name().is(namespaces::CORE, "system-error");
         let is_core = *payload.name().ns == *namespaces::CORE && &*payload.name().local != "final-report";
         if is_core && !is_error {
@@ -277,6 +299,17 @@ impl Teller<'_> {
             false => shown_judged(payload, self.mark, self.agent, self.contracts),
         };
         self.result(act, several, &text)
+    }
+
+    /// The results of the elements of a change set.
+    fn part_results(&self, answer: &Answered, act: &dialect::Act) -> String {
+        let result = |(at, part): (usize, &dialect::ActPart)| {
+            let name = quoted(&self.mark.cover(&part.name));
+            let number = if act.parts.len() > 1 { format!(" call=\"{}\"", at + 1) } else { String::new() };
+            let (words, _) = self.told_part(answer, at);
+            format!("<tool_result tool_name=\"{name}\"{number}>{}</tool_result>", escaped(&words))
+        };
+        act.parts.iter().enumerate().map(result).collect::<Vec<_>>().join("\n")
     }
 
     /// The result of an action.
@@ -382,6 +415,18 @@ impl Teller<'_> {
         }
         block(self.mark, &core_words(payload, self.mark))
     }
+}
+
+/// The beginning and the end of a long text: the end of a command's output says how it went.
+fn shortened(words: String, most: usize) -> String {
+    if words.len() <= most {
+        return words;
+    }
+    let half = most / 2;
+    let first = words.get(..words.floor_char_boundary(half)).unwrap_or_default();
+    let last = words.get(words.ceil_char_boundary(words.len() - half)..).unwrap_or_default();
+    let left_out = words.len() - first.len() - last.len();
+    format!("{first}\n[{left_out} bytes of {} are left out here]\n{last}", words.len())
 }
 
 /// Whether a wait for tasks is over. The results of the tasks already say so.

@@ -88,7 +88,7 @@ fn hits(payload: &Payload) -> Option<String> {
         words.push(format!("{shown} results are shown; {found} places were found in {files} files."));
     }
     if value(&root, "partial") == "true" {
-        words.push("The search ended early: not all files were searched. Name a path.".to_owned());
+        words.push("Not all files were searched: the search ended early, or a folder could not be read. Name a path.".to_owned());
     }
     Some(words.join("\n"))
 }
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(
             words("<search-result kind=\"ranked\" found=\"0\" files=\"9\" partial=\"true\"></search-result>"),
             "Nothing found in 9 files. Try fewer or other words, or another path.\n\
-             The search ended early: not all files were searched. Name a path."
+             Not all files were searched: the search ended early, or a folder could not be read. Name a path."
         );
         let plain = words(
             "<search-result kind=\"plain\" found=\"1\" files=\"9\"><hit file=\"a\" first=\"1\" last=\"1\">x</hit></search-result>",

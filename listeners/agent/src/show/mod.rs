@@ -7,11 +7,13 @@ mod code;
 mod core;
 mod failure;
 mod markup;
+mod workspace;
 
 pub(crate) use code::{code_in_part, code_words, is_code_error};
 pub(crate) use core::{block, core_words};
 pub(crate) use failure::{failure, first_words, is_of_form, slip};
 pub(crate) use markup::{markup, only_text};
+pub(crate) use workspace::change_words;
 
 use systole_kit::Payload;
 
@@ -71,7 +73,8 @@ pub(crate) fn escaped(text: &str) -> String {
 
 /// A payload from others in words: its text, or its markup.
 pub(crate) fn words_of(payload: &Payload) -> String {
-    code::code_words(payload).or_else(|| only_text(payload)).unwrap_or_else(|| markup(payload))
+    let words = code::code_words(payload).or_else(|| Some(change_words(payload)?.whole()));
+    words.or_else(|| only_text(payload)).unwrap_or_else(|| markup(payload))
 }
 
 /// A payload for a place that is read as markup. Its markup is kept if a schema has checked all of it and no element
@@ -82,7 +85,8 @@ pub(crate) fn shown_judged(
     agent: &AgentSpec,
     contracts: &Contracts,
 ) -> String {
-    let is_text = only_text(payload).is_some() || code::code_words(payload).is_some();
+    let is_change = change_words(payload).is_some();
+    let is_text = is_change || only_text(payload).is_some() || code::code_words(payload).is_some();
     let has_markup = !is_text && contracts.have_judged(payload);
     let is_part = |name: &String| is_prompt_part(agent, name);
     match markup::elements(payload).filter(|names| has_markup && !names.iter().any(is_part)) {

@@ -38,3 +38,4 @@ mod supervised;
 mod tasks;
 mod text_anywhere;
 mod tls;
+mod together;

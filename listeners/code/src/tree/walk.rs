@@ -19,7 +19,7 @@ use crate::limits;
 pub(crate) struct FoundFiles {
     /// Paths from the root, in order.
     pub(crate) paths: Vec<String>,
-    /// Whether a bound ended the walk.
+    /// Whether a bound ended the walk, or a folder could not be listed.
     pub(crate) is_partial: bool,
 }
 
@@ -41,7 +41,8 @@ const RULES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Lists the files below `from`, which is `.` or a path below the root.
 pub(crate) fn walk(root: &CodeRoot, from: &str, bound: WorkBound<'_>) -> FoundFiles {
-    let mut walking = Walking { root, bound, found: FoundFiles::default(), rules: Vec::new() };
+    let mut walking =
+        Walking { root, bound, found: FoundFiles::default(), rules: Vec::new(), has_unread: false };
     let from = if from == "." { "" } else { from };
     // The rules of the folders above the first one count as well.
     let mut above = String::new();
@@ -50,6 +51,7 @@ pub(crate) fn walk(root: &CodeRoot, from: &str, bound: WorkBound<'_>) -> FoundFi
         above = joined(&above, part);
     }
     walking.folder(from, 0);
+    walking.found.is_partial |= walking.has_unread;
     walking.found
 }
 
@@ -58,6 +60,8 @@ struct Walking<'w> {
     bound: WorkBound<'w>,
     found: FoundFiles,
     rules: Vec<Gitignore>,
+    /// Whether a folder could not be listed.
+    has_unread: bool,
 }
 
 impl Walking<'_> {
@@ -66,7 +70,10 @@ impl Walking<'_> {
             self.found.is_partial = true;
             return;
         }
-        let Some(names) = self.names(path) else { return };
+        let Some(names) = self.names(path) else {
+            self.has_unread = true;
+            return;
+        };
         let count = self.rules.len();
         self.add_rules(path);
         for (name, kind) in names {

@@ -87,7 +87,7 @@ async fn g1_forty_questions_about_this_source() {
         "/LICENSE",
     ];
     let deny = deny.map(str::to_owned).to_vec();
-    let spec = CodeSpec { name: "source".to_owned(), root: project(), deny };
+    let spec = CodeSpec { root: project(), deny };
     let listener = Arc::new(CodeListener::new(&spec).unwrap());
     let questions = questions();
     assert_eq!(questions.len(), 40);

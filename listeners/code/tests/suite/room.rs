@@ -35,7 +35,7 @@ impl Room {
             write(&root.join(path), text.as_bytes());
         }
         let deny = deny.iter().map(|pattern| (*pattern).to_owned()).collect();
-        let spec = CodeSpec { name: "source".to_owned(), root, deny };
+        let spec = CodeSpec { root, deny };
         Room { around, listener: Arc::new(CodeListener::new(&spec).unwrap()) }
     }
 

@@ -7,33 +7,25 @@
 
 mod answer;
 mod asked;
-mod pump;
 mod server;
 mod work;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::io::{self, Write as _};
 use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use systole_kit::reply::{ListenerDocument, ReplyContent};
-use systole_kit::told::PumpDocument;
-use tokio::sync::mpsc;
-use tokio::task::JoinSet;
+use systole_kit::pipe::{FromPump, answer_at_once};
 
 use crate::client::McpConnection;
 use crate::pinned;
 use crate::schema::{ListDifference, PinFile, ToolVocabulary};
-use pump::FromPump;
 use server::{ServerProcess, StartedServer};
-use work::{OpenDeliveries, Work};
+use work::Work;
 
 pub use answer::MCP;
 pub use asked::pin_of;
-
-/// The most documents that wait for the pump to read them.
-const WAITING: usize = 64;
 
 /// A server to stand in front of.
 pub struct AdapterOrder {
@@ -77,7 +69,6 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
         .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;
     let mut pump = FromPump::new(tokio::io::stdin());
     let StartedServer { mut process, stdin, stdout } = ServerProcess::start(&order.run)?;
-    let mut early = VecDeque::new();
     let connection = {
         let mut connecting = pin!(McpConnection::over(stdout, stdin, revision));
         loop {
@@ -86,14 +77,15 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
                     break connected.map_err(|fault| format!("mcp.unreachable: {fault}"))?;
                 }
                 how = process.ended() => return Err(format!("the MCP server ended before it answered: {how}")),
-                told = pump.next() => match told.map_err(|error| error.to_string())? {
-                    Some(document) => early.push_back(document),
-                    None => return Ok(()),
-                },
+                is_there = pump.keep() => {
+                    if !is_there.map_err(|error| error.to_string())? {
+                        return Ok(());
+                    }
+                }
             }
         }
     };
-    let served = serve_calls(connection, (&pin, vocabulary), &mut pump, early, &mut process).await;
+    let served = serve_calls(connection, (&pin, vocabulary), &mut pump, &mut process).await;
     process.end().await;
     served
 }
@@ -103,50 +95,26 @@ async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
     connection: McpConnection,
     (pin, vocabulary): (&PinFile, ToolVocabulary),
     pump: &mut FromPump<R>,
-    mut early: VecDeque<PumpDocument>,
     process: &mut ServerProcess,
 ) -> Result<(), String> {
     compared(&connection, pin).await?;
-    let (said, mut to_say) = mpsc::channel::<ListenerDocument>(WAITING);
-    let work = Arc::new(Work { connection, vocabulary, said });
-    let mut open = OpenDeliveries::default();
-    let mut calls: JoinSet<(String, ReplyContent)> = JoinSet::new();
-    let mut output = tokio::io::stdout();
-    loop {
-        while let Some(document) = early.pop_front() {
-            match document {
-                PumpDocument::Delivery(asked) => {
-                    let cancelled = open.begin(&asked.stamp.delivery);
-                    calls.spawn(work.clone().answered(*asked, cancelled));
-                }
-                PumpDocument::Cancel { delivery } => open.cancel(&delivery),
-                PumpDocument::Answer(_) | PumpDocument::Receipt(_) => {}
+    let work = Arc::new(Work { connection, vocabulary });
+    let serving = answer_at_once(pump, tokio::io::stdout(), |asked, line| work.clone().call(asked, line));
+    let comparing = async {
+        loop {
+            work.connection.changed().await;
+            if let Err(words) = compared(&work.connection, pin).await {
+                return words;
             }
         }
-        tokio::select! {
-            told = pump.next() => match told.map_err(|error| error.to_string())? {
-                Some(document) => early.push_back(document),
-                None => return Ok(()),
-            },
-            Some(word) = to_say.recv() => {
-                pump::say(&mut output, &word).await.map_err(|error| error.to_string())?;
-            }
-            Some(call) = calls.join_next() => {
-                let (delivery, said) = call.map_err(|error| format!("a call broke off: {error}"))?;
-                // Progress and notices of this delivery come before its reply.
-                while let Ok(word) = to_say.try_recv() {
-                    pump::say(&mut output, &word).await.map_err(|error| error.to_string())?;
-                }
-                open.end(&delivery);
-                let reply = ListenerDocument::Reply { delivery, said };
-                pump::say(&mut output, &reply).await.map_err(|error| error.to_string())?;
-            }
-            how = process.ended() => return Err(format!("the MCP server ended: {how}")),
-            () = work.connection.over_now() => {
-                return Err(format!("the MCP server cannot be used: {}", work.connection.end()));
-            }
-            () = work.connection.changed() => compared(&work.connection, pin).await?,
+    };
+    tokio::select! {
+        served = serving => served.map_err(|error| error.to_string()),
+        how = process.ended() => Err(format!("the MCP server ended: {how}")),
+        () = work.connection.over_now() => {
+            Err(format!("the MCP server cannot be used: {}", work.connection.end()))
         }
+        words = comparing => Err(words),
     }
 }
 

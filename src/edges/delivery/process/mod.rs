@@ -23,7 +23,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 pub use output::output_of;
-pub use program::{ADAPTER_WORD, InheritedVariables};
+pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};
 pub use sandboxed::sandbox_level;
 pub use try_start::{StartCheck, try_start};

@@ -27,6 +27,9 @@ use systole_core::types::ids::Name;
 /// The argument that makes this program a listener. No help page lists it, because people do not need it.
 pub const ADAPTER_WORD: &str = "-listen-as";
 
+/// The argument in front of the sandbox in which a listener of ours runs commands.
+pub const COMMANDS_WORD: &str = "--commands-in";
+
 /// The variables that programs may inherit, read once when the process begins.
 pub type InheritedVariables = BTreeMap<OsString, OsString>;
 
@@ -63,11 +66,20 @@ pub(super) fn start(
 ) -> Result<Started, Unstarted> {
     let (path, arguments) = command_line(program).map_err(Unstarted::Never)?;
     let environment = environment(program, badge, around);
+    let plain = || {
+        let mut command = std::process::Command::new(&path);
+        command.args(&arguments).current_dir(&program.directory).env_clear().envs(&environment);
+        command
+    };
     let (mut command, sandbox, private) = match &program.sandbox {
-        None => {
-            let mut command = std::process::Command::new(path);
-            command.args(arguments).current_dir(&program.directory).env_clear().envs(&environment);
-            (command, None, None)
+        None => (plain(), None, None),
+        Some(sandbox) if sandbox.is_for_commands => {
+            let level = sandboxed::sandbox_level().map_err(Unstarted::Never)?;
+            let policy = serde_json::to_string(&sandboxed::policy(sandbox));
+            let policy = policy.map_err(|_| Unstarted::Never("a path is not UTF-8".to_owned()))?;
+            let mut command = plain();
+            command.args([COMMANDS_WORD, &policy]);
+            (command, Some(level), None)
         }
         Some(sandbox) => match sandboxed::command(program, (&path, &arguments), sandbox, &environment) {
             Ok(SandboxedCommand { command, level, private }) => (command, Some(level), private),
@@ -131,7 +143,9 @@ pub(super) fn missing(
     around: &InheritedVariables,
 ) -> Option<String> {
     let environment = environment(program, badge, around);
-    let Some(name) = program.run.first() else { return command_line(program).err() };
+    let Some(name) = program.run.first() else {
+        return command_line(program).err().or_else(|| sandboxed::missing(program));
+    };
     let tries: Vec<PathBuf> = if name.contains('/') {
         vec![program.directory.join(name)]
     } else {

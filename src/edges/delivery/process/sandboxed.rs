@@ -64,6 +64,20 @@ fn in_words(why: &str) -> String {
     format!("there is no sandbox on this machine: {why}; `sandbox: none` starts the program without one")
 }
 
+/// The sandbox as plain data for the helper.
+pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
+    SandboxPolicy {
+        read: sandbox.read.clone(),
+        write: sandbox.write.clone(),
+        keep_out: sandbox.keep_out.clone(),
+        protect: sandbox.protect.clone(),
+        processes: sandbox.processes,
+        memory_bytes: sandbox.memory_bytes,
+        output_bytes: sandbox.output_bytes,
+        opens_below: sandbox.opens_below,
+    }
+}
+
 /// The command of a program with this path, these arguments, this sandbox and this environment.
 pub(super) fn command(
     program: &ListenerProgram,
@@ -75,22 +89,13 @@ pub(super) fn command(
     let level = sandbox_level().map_err(because)?;
     let helper = system::own_program().ok_or_else(|| because("there is no helper".to_owned()))?;
     let private = private_folder(level).map_err(|error| because(system::told(&error)))?;
-    let mut read = sandbox.read.clone();
-    if !program.adapter.is_empty() {
+    let mut policy = policy(sandbox);
+    if !program.adapter.is_empty() && !program.run.is_empty() {
         // This program starts another one in the sandbox.
         let search = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
         let found = installed(&program.run, &program.directory, search).ok_or(NoSandbox::NoProgram)?;
-        read.extend(found.read);
+        policy.read.extend(found.read);
     }
-    let policy = SandboxPolicy {
-        read,
-        write: sandbox.write.clone(),
-        keep_out: sandbox.keep_out.clone(),
-        protect: sandbox.protect.clone(),
-        processes: sandbox.processes,
-        memory_bytes: sandbox.memory_bytes,
-        output_bytes: sandbox.output_bytes,
-    };
     let path = path.to_str().ok_or_else(|| because("the path of the program is not UTF-8".to_owned()))?;
     let run: Vec<String> = [path].iter().chain(arguments).map(|word| (*word).to_owned()).collect();
     let start =

@@ -1,16 +1,15 @@
-//! The folders that listeners search.
+//! The folders that listeners search and change.
 //!
-//! Input: a declaration. Output: what the listeners are made from, or a report of a folder that does not exist or that
+//! Input: a declaration. Output: a report of a folder that does not exist or that
 //! holds what the organism itself is made of: a reader of the organism's log or keys could speak for it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use systole_code::CodeSpec;
-
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::party::Party;
+use super::hands::HandsKind;
+use super::programs::HANDS_FOLDER;
 use super::source::PROMPTS;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Schema;
@@ -27,23 +26,12 @@ pub(super) struct OrganismPaths<'p> {
     pub(super) prompts: &'p [Schema],
 }
 
-/// The listeners of code.
-pub(super) fn specs(declared: &Declared, directory: &Path) -> Vec<CodeSpec> {
-    let spec = |party: &Party| {
-        let code = party.code.as_ref()?;
-        let name = party.name.as_ref()?.as_str().to_owned();
-        let deny = code.deny.iter().map(|pattern| pattern.value.clone()).collect();
-        Some(CodeSpec { name, root: directory.join(&code.root.value).components().collect(), deny })
-    };
-    declared.parties.iter().filter_map(spec).collect()
-}
-
 /// Reports folders that do not exist, and folders that hold parts of the organism.
 pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, named: &OrganismPaths<'_>) {
     for party in &declared.parties {
-        let Some(code) = &party.code else { continue };
-        let path = format!("{}.code", party.path());
-        let (at, written) = (code.root.at, code.root.value.as_str());
+        let Some(hands) = &party.hands else { continue };
+        let path = format!("{}.{}", party.path(), hands.kind.key());
+        let (at, written) = (hands.root.at, hands.root.value.as_str());
         let root = match fs::canonicalize(named.directory.join(written)) {
             Ok(root) if root.is_dir() => root,
             Ok(_) => {
@@ -64,10 +52,18 @@ pub(super) fn check(diagnostics: &mut Diagnostics, declared: &Declared, named: &
         };
         let mut parts = parts(declared, named).into_iter();
         if let Some((what, _)) = parts.find(|(_, part)| resolved(part).starts_with(&root)) {
-            let message = format!("{path}: `{written}` holds {what}, which no listener may read");
+            let message =
+                format!("{path}: `{written}` holds {what}, which no listener may {}", does(hands.kind));
             let fix = "a folder with the sources alone, as ./src";
             diagnostics.report(Code::ConfigValue, at, &message, Some(fix));
         }
+    }
+}
+
+fn does(kind: HandsKind) -> &'static str {
+    match kind {
+        HandsKind::Code => "read",
+        HandsKind::Workspace => "change",
     }
 }
 
@@ -77,6 +73,7 @@ fn parts(declared: &Declared, named: &OrganismPaths<'_>) -> Vec<(String, PathBuf
     let mut parts = vec![
         ("the organism's file".to_owned(), named.file.to_owned()),
         ("the log".to_owned(), below(&declared.log)),
+        ("what is kept beside the log".to_owned(), below(&format!("{}{HANDS_FOLDER}", declared.log))),
     ];
     // Built-in schemas are in no folder.
     let schemas = named.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));

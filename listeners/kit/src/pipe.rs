@@ -1,0 +1,190 @@
+//! A listener that works on several deliveries at once over stdin and stdout: documents come in, one a line, and each
+//! delivery is answered by a future of its own.
+//!
+//! It makes no decisions and opens nothing but the two streams it is given. It ends when the input ends, which is how a
+//! program learns that the organism is gone.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use crate::DocumentLimits;
+use crate::envelope::Delivered;
+use crate::framing::{LineSplitter, line_form};
+use crate::reply::{ListenerDocument, ReplyContent};
+use crate::told::PumpDocument;
+
+/// Bytes per read: the usual size of a pipe.
+const PORTION: usize = 64 * 1024;
+/// The most documents that wait for the pump to read them.
+const WAITING: usize = 64;
+
+/// The documents of the pump.
+#[derive(Debug)]
+pub struct FromPump<R> {
+    input: R,
+    lines: LineSplitter,
+    portion: Vec<u8>,
+    waiting: VecDeque<Vec<u8>>,
+    kept: VecDeque<PumpDocument>,
+}
+
+impl<R: AsyncRead + Unpin> FromPump<R> {
+    /// Reads from a stream.
+    pub fn new(input: R) -> Self {
+        let lines = LineSplitter::new(DocumentLimits::FROM_PUMP.message_bytes);
+        Self { input, lines, portion: vec![0; PORTION], waiting: VecDeque::new(), kept: VecDeque::new() }
+    }
+
+    /// Keeps the next document for later. False once the pump is gone. It may be dropped while it waits.
+    ///
+    /// # Errors
+    /// If the stream breaks, or the input is not a document of a pump.
+    pub async fn keep(&mut self) -> io::Result<bool> {
+        let read = self.read().await?;
+        let is_there = read.is_some();
+        self.kept.extend(read);
+        Ok(is_there)
+    }
+
+    async fn next(&mut self) -> io::Result<Option<PumpDocument>> {
+        match self.kept.pop_front() {
+            Some(kept) => Ok(Some(kept)),
+            None => self.read().await,
+        }
+    }
+
+    async fn read(&mut self) -> io::Result<Option<PumpDocument>> {
+        loop {
+            while let Some(line) = self.waiting.pop_front() {
+                if !line.trim_ascii().is_empty() {
+                    return PumpDocument::read(&line).map(Some).map_err(unreadable);
+                }
+            }
+            let read = self.input.read(&mut self.portion).await?;
+            if read == 0 {
+                return Ok(None);
+            }
+            let mut lines = Vec::new();
+            self.lines.feed(self.portion.get(..read).unwrap_or_default(), &mut lines).map_err(unreadable)?;
+            self.waiting.extend(lines);
+        }
+    }
+}
+
+/// What the work on one delivery can say and learn meanwhile.
+#[derive(Clone, Debug)]
+pub struct DeliveryLine {
+    delivery: String,
+    said: mpsc::Sender<ListenerDocument>,
+    cancelled: watch::Receiver<bool>,
+}
+
+impl DeliveryLine {
+    /// Reports what is being done.
+    pub async fn progress(&self, words: String) {
+        self.say(ListenerDocument::Progress { delivery: self.delivery.clone(), words }).await;
+    }
+
+    /// Leaves a remark that the pump records and shows in the next turn.
+    pub async fn notice(&self, code: &str, words: String) {
+        let (delivery, code) = (self.delivery.clone(), code.to_owned());
+        self.say(ListenerDocument::Notice { delivery, code, words }).await;
+    }
+
+    /// Reports what is being done, from a thread that does not wait. Words that have no room are left out: progress is
+    /// only for people who watch.
+    pub fn try_progress(&self, words: &str) {
+        let word = ListenerDocument::Progress { delivery: self.delivery.clone(), words: words.to_owned() };
+        // No room, or the pump is gone.
+        let _left_out = self.said.try_send(word);
+    }
+
+    /// Ends when the answer is no longer wanted.
+    pub async fn cancelled(&self) {
+        let mut cancelled = self.cancelled.clone();
+        if cancelled.wait_for(|cancelled| *cancelled).await.is_err() {
+            // The delivery is over.
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Whether the answer is no longer wanted.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        *self.cancelled.borrow()
+    }
+
+    async fn say(&self, word: ListenerDocument) {
+        // If nothing takes it, this program is about to end.
+        let _ended = self.said.send(word).await;
+    }
+}
+
+/// Answers every delivery with what `answer` returns, until the input ends. A delivery that is cancelled is answered as
+/// well: the pump decides what becomes of the reply.
+///
+/// # Errors
+/// If a stream breaks, the input is not a document of a pump, or the work on a delivery breaks.
+pub async fn answer_at_once<R, W, A>(
+    pump: &mut FromPump<R>,
+    mut output: W,
+    answer: impl Fn(Delivered, DeliveryLine) -> A,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+    A: Future<Output = ReplyContent> + Send + 'static,
+{
+    let (said, mut to_say) = mpsc::channel::<ListenerDocument>(WAITING);
+    let mut open: HashMap<String, watch::Sender<bool>> = HashMap::new();
+    let mut work: JoinSet<()> = JoinSet::new();
+    loop {
+        tokio::select! {
+            told = pump.next() => match told? {
+                Some(PumpDocument::Delivery(asked)) => {
+                    let delivery = asked.stamp.delivery.clone();
+                    let (cancel, cancelled) = watch::channel(false);
+                    open.insert(delivery.clone(), cancel);
+                    let line = DeliveryLine { delivery: delivery.clone(), said: said.clone(), cancelled };
+                    let (answering, said) = (answer(*asked, line), said.clone());
+                    work.spawn(async move {
+                        let reply = ListenerDocument::Reply { delivery, said: answering.await };
+                        // If nothing takes it, this program is about to end.
+                        let _ended = said.send(reply).await;
+                    });
+                }
+                Some(PumpDocument::Cancel { delivery }) => {
+                    if let Some(cancel) = open.get(&delivery) {
+                        cancel.send_replace(true);
+                    }
+                }
+                Some(PumpDocument::Answer(_) | PumpDocument::Receipt(_)) => {}
+                None => return Ok(()),
+            },
+            Some(word) = to_say.recv() => {
+                if let ListenerDocument::Reply { delivery, .. } = &word {
+                    open.remove(delivery);
+                }
+                say(&mut output, &word).await?;
+            }
+            Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
+        }
+    }
+}
+
+/// Writes a document for the pump.
+async fn say<W: AsyncWrite + Unpin>(output: &mut W, word: &ListenerDocument) -> io::Result<()> {
+    let document = word.document().map_err(unreadable)?;
+    let mut line = line_form(&document).map_err(unreadable)?.into_owned();
+    line.push(b'\n');
+    output.write_all(&line).await?;
+    output.flush().await
+}
+
+fn unreadable(fault: crate::Fault) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, fault.to_string())
+}

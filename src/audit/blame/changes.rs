@@ -1,0 +1,220 @@
+//! The change sets of a workspace in a log: what each did to files, whether it happened, and who approved it.
+//!
+//! A reader comes in; changes go out, in the order in which they happened. Only what the workspace sent to itself and
+//! answered counts: anybody may write the same elements.
+
+use std::collections::BTreeMap;
+
+use systole_core::rules::approval_payload;
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::time::Millis;
+use systole_kit::gate::{Gate, GateStep};
+use systole_kit::{DocumentLimits, namespaces};
+
+use super::lines::{FileEdit, LinePiece};
+
+/// Records per read.
+const PAGE: usize = 512;
+
+/// A change set that happened.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeSet {
+    /// Its name.
+    pub(crate) change: String,
+    /// The summary that the agent gave it.
+    pub(crate) summary: Option<String>,
+    /// The record of what was approved.
+    pub(crate) thread: ThreadId,
+    pub(crate) seq: u64,
+    pub(crate) time: Millis,
+    /// The call of the workspace that asked for it.
+    pub(crate) call: Option<CallPath>,
+    /// Its files: those it edited, then those that its commands changed.
+    pub(crate) files: Vec<(String, FileEdit)>,
+    pub(crate) approval: Option<ChangeApproval>,
+}
+
+/// A person's decision.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangeApproval {
+    pub(crate) id: String,
+    pub(crate) outcome: String,
+    pub(crate) by: String,
+    pub(crate) note: Option<String>,
+    pub(crate) time: Millis,
+}
+
+/// All change sets of a workspace that happened.
+pub(crate) fn changes(reader: &dyn LogReader, workspace: &Name) -> Result<Vec<ChangeSet>, LogFault> {
+    let mut found = Found::default();
+    let mut from = Position::default();
+    loop {
+        let page = reader.after(from, PAGE)?;
+        let Some((last, _)) = page.last() else { break };
+        from = *last;
+        page.iter().for_each(|(_, record)| found.take(record, workspace));
+    }
+    Ok(found.happened)
+}
+
+#[derive(Default)]
+struct Found {
+    /// What was sent to be done, by its name.
+    proposed: BTreeMap<String, ChangeSet>,
+    /// The requests for approval, by their id, each with the hash of the payload.
+    asked: BTreeMap<String, Digest>,
+    /// The decisions, by the hash of the payload.
+    decided: BTreeMap<Digest, ChangeApproval>,
+    hashes: BTreeMap<String, Digest>,
+    happened: Vec<ChangeSet>,
+}
+
+impl Found {
+    fn take(&mut self, record: &Record, workspace: &Name) {
+        let h = &record.header;
+        match h.kind {
+            RecordKind::Message if h.from == *workspace && h.to.as_ref() == Some(workspace) => {
+                self.message(record);
+            }
+            RecordKind::Approval => self.approval(record),
+            _ => {}
+        }
+    }
+
+    fn approval(&mut self, record: &Record) {
+        if let Some((id, hash, _)) = approval_payload::read_requested(&record.body) {
+            self.asked.insert(id.to_string(), hash);
+        } else if let Some(decided) = approval_payload::read_decided(&record.body)
+            && let Some(hash) = self.asked.get(&decided.id.to_string())
+        {
+            let approval = ChangeApproval {
+                id: decided.id.to_string(),
+                outcome: decided.outcome,
+                by: decided.by,
+                note: decided.note,
+                time: record.header.time,
+            };
+            self.decided.insert(*hash, approval);
+        }
+    }
+
+    fn message(&mut self, record: &Record) {
+        let Some(root) = ElementTree::read(&record.body) else { return };
+        match root.local.as_str() {
+            "apply" => {
+                let Some(change) = proposed(record, &root) else { return };
+                self.hashes.insert(change.change.clone(), Digest::of(&record.body));
+                self.proposed.insert(change.change.clone(), change);
+            }
+            "change-result" => self.result(&root),
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, root: &ElementTree) {
+        // The same result goes on to the caller, with another receiver. Only the first one counts.
+        if root.attribute("outcome") == Some("refused") {
+            return;
+        }
+        let Some(change) = root.attribute("change").and_then(|change| self.proposed.remove(change)) else {
+            return;
+        };
+        let changed = root.children.iter().filter(|child| child.local == "changed");
+        let by_commands = changed.filter_map(|child| {
+            let edit = FileEdit { before: child.hash("before"), after: child.hash("after"), pieces: None };
+            Some((child.attribute("path")?.to_owned(), edit))
+        });
+        let hash = self.hashes.get(&change.change);
+        let approval = hash.and_then(|hash| self.decided.get(hash)).cloned();
+        let files = change.files.iter().cloned().chain(by_commands).collect();
+        self.happened.push(ChangeSet { files, approval, ..change });
+    }
+}
+
+fn proposed(record: &Record, root: &ElementTree) -> Option<ChangeSet> {
+    let edits = root.children.iter().filter(|child| child.local == "edit");
+    let files = edits.filter_map(|child| {
+        let pieces = child.children.iter().filter(|piece| piece.local == "piece").map(|piece| {
+            let lines = |name: &str| {
+                piece.children.iter().find(|one| one.local == name).map_or(0, |one| lines_of(&one.text))
+            };
+            LinePiece { line: piece.attribute("line")?.parse().ok()?, was: lines("was"), now: lines("now") }
+                .into()
+        });
+        let pieces: Option<Vec<LinePiece>> = pieces.collect();
+        let edit = FileEdit { before: child.hash("before"), after: child.hash("after"), pieces };
+        Some((child.attribute("path")?.to_owned(), edit))
+    });
+    let h = &record.header;
+    Some(ChangeSet {
+        change: root.attribute("change")?.to_owned(),
+        summary: root.attribute("summary").map(str::to_owned),
+        thread: h.thread.clone(),
+        seq: h.seq,
+        time: h.time,
+        call: h.call.clone(),
+        files: files.collect(),
+        approval: None,
+    })
+}
+
+/// The number of lines of a text of whole lines. The last one may have no end.
+fn lines_of(text: &str) -> usize {
+    text.split_inclusive('\n').count()
+}
+
+/// An element of the workspace's vocabulary, as far as it is needed here.
+struct ElementTree {
+    local: String,
+    attributes: Vec<(String, String)>,
+    text: String,
+    children: Vec<ElementTree>,
+}
+
+impl ElementTree {
+    fn read(body: &[u8]) -> Option<ElementTree> {
+        // Most records are about something else.
+        let name = namespaces::WORKSPACE.as_bytes();
+        if !body.windows(name.len()).any(|here| here == name) {
+            return None;
+        }
+        let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+        let mut open: Vec<ElementTree> = Vec::new();
+        loop {
+            match gate.step().ok()? {
+                GateStep::Open(tag) => {
+                    if gate.ns(&tag) != Some(namespaces::WORKSPACE) {
+                        return None;
+                    }
+                    let attributes = gate.attributes().iter();
+                    let attributes = attributes.map(|one| (one.local.to_owned(), one.value().into_owned()));
+                    open.push(ElementTree {
+                        local: tag.local.to_owned(),
+                        attributes: attributes.collect(),
+                        text: String::new(),
+                        children: Vec::new(),
+                    });
+                }
+                GateStep::Text(piece) => piece.append_to(&mut open.last_mut()?.text),
+                GateStep::Close => {
+                    let closed = open.pop()?;
+                    match open.last_mut() {
+                        Some(above) => above.children.push(closed),
+                        None => return Some(closed),
+                    }
+                }
+                GateStep::Done | GateStep::Instruction => return None,
+            }
+        }
+    }
+
+    fn attribute(&self, name: &str) -> Option<&str> {
+        self.attributes.iter().find(|(local, _)| local == name).map(|(_, value)| value.as_str())
+    }
+
+    fn hash(&self, name: &str) -> Option<Digest> {
+        Digest::parse(self.attribute(name)?).ok()
+    }
+}

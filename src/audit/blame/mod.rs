@@ -1,0 +1,223 @@
+//! Who wrote a line: the change set that wrote it, the agent and the model behind it, and the person who approved it.
+//!
+//! A log and a file come in; an account goes out. It says so where something outside changed the file.
+
+mod changes;
+mod lines;
+
+use serde_json::{Value, json};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::time::Millis;
+
+use super::columns::plain;
+use super::layout;
+use super::prompts::{self, JournaledCall};
+use changes::{ChangeSet, changes};
+use lines::{FileEdit, LineOrigin, origin};
+
+/// Records per read.
+const PAGE: usize = 256;
+
+/// What is asked about.
+pub struct BlameRequest<'r> {
+    /// The listener whose workspace has the file.
+    pub workspace: &'r Name,
+    /// The file's path in it.
+    pub path: &'r str,
+    /// The line, from 1.
+    pub line: usize,
+    /// Its text now.
+    pub text: &'r str,
+    /// The hash of the file now.
+    pub hash: Digest,
+}
+
+/// The account of a line.
+pub struct Blame {
+    path: String,
+    line: usize,
+    text: String,
+    origin: BlamedOrigin,
+}
+
+enum BlamedOrigin {
+    /// No change set touched the line.
+    Before,
+    /// Something outside changed the file; the last change set before that, and the next one after it.
+    Outside {
+        before: Option<Box<WrittenBy>>,
+        after: Option<Box<WrittenBy>>,
+    },
+    Written(Box<WrittenBy>),
+}
+
+/// A change set, and where it comes from.
+struct WrittenBy {
+    change: ChangeSet,
+    /// Whether a command of it wrote the file.
+    by_command: bool,
+    asked: Option<AskedBy>,
+}
+
+/// The request for a change set.
+struct AskedBy {
+    by: Name,
+    seq: u64,
+    model: Option<JournaledCall>,
+}
+
+/// Finds out who wrote a line.
+pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, LogFault> {
+    let all = changes(reader, asked.workspace)?;
+    let mut edits: Vec<FileEdit> = Vec::new();
+    let mut sets: Vec<&ChangeSet> = Vec::new();
+    for set in &all {
+        for (path, edit) in set.files.iter().filter(|(path, _)| path == asked.path) {
+            debug_assert_eq!(path, asked.path);
+            edits.push(edit.clone());
+            sets.push(set);
+        }
+    }
+    let written = |number: usize| -> Result<Option<Box<WrittenBy>>, LogFault> {
+        let (Some(set), Some(edit)) = (sets.get(number), edits.get(number)) else { return Ok(None) };
+        let asked = asked_by(reader, set)?;
+        let by_command = edit.pieces.is_none();
+        Ok(Some(Box::new(WrittenBy { change: (*set).clone(), by_command, asked })))
+    };
+    let origin = match origin(&edits, Some(asked.hash), asked.line) {
+        LineOrigin::Before => BlamedOrigin::Before,
+        LineOrigin::Edit(number) => written(number)?.map_or(BlamedOrigin::Before, BlamedOrigin::Written),
+        LineOrigin::OutsideBefore(number) => BlamedOrigin::Outside {
+            before: number.checked_sub(1).map(written).transpose()?.flatten(),
+            after: written(number)?,
+        },
+        LineOrigin::OutsideAfter => BlamedOrigin::Outside {
+            before: edits.len().checked_sub(1).map(written).transpose()?.flatten(),
+            after: None,
+        },
+    };
+    Ok(Blame { path: asked.path.to_owned(), line: asked.line, text: asked.text.to_owned(), origin })
+}
+
+/// Who asked for a change set, and with which model.
+fn asked_by(reader: &dyn LogReader, set: &ChangeSet) -> Result<Option<AskedBy>, LogFault> {
+    let Some((caller, turn, ordinal)) = set.call.as_ref().and_then(CallPath::caller) else {
+        return Ok(None);
+    };
+    let is_request = |record: &Record| {
+        let h = &record.header;
+        h.kind == RecordKind::Message
+            && h.call.as_ref() == Some(&caller)
+            && (h.turn, h.ordinal) == (Some(turn), Some(ordinal))
+    };
+    let Some((by, seq)) = find(reader, &set.thread, set.seq, is_request)? else { return Ok(None) };
+    let model = prompts::called(reader, &set.thread, seq)?.filter(|called| called.listener == by);
+    Ok(Some(AskedBy { by, seq, model }))
+}
+
+/// The sender and the number of the last record of a thread before another that fits.
+fn find(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    before: u64,
+    fits: impl Fn(&Record) -> bool,
+) -> Result<Option<(Name, u64)>, LogFault> {
+    let (mut from, mut found) = (1, None);
+    while from < before {
+        let page = reader.of_thread(thread, from, PAGE)?;
+        let Some((_, last)) = page.last() else { break };
+        from = last.header.seq + 1;
+        for (_, record) in page.iter().filter(|(_, record)| record.header.seq < before && fits(record)) {
+            found = Some((record.header.from.clone(), record.header.seq));
+        }
+    }
+    Ok(found)
+}
+
+impl Blame {
+    /// In lines for a person.
+    pub fn lines(&self, now: Millis) -> Vec<String> {
+        let mut lines = vec![format!("{}:{}  {}", plain(&self.path), self.line, plain(&self.text))];
+        match &self.origin {
+            BlamedOrigin::Before => {
+                lines.push("  no change set of the log wrote it: it was there before".to_owned());
+            }
+            BlamedOrigin::Written(written) => lines.extend(written.lines(now)),
+            BlamedOrigin::Outside { before, after } => {
+                lines.push("  changed outside: no change set of the log accounts for it".to_owned());
+                for (when, written) in [("after", before), ("before", after)] {
+                    if let Some(WrittenBy { change, .. }) = written.as_deref() {
+                        let at = layout::moment(change.time, now);
+                        lines.push(format!(
+                            "  {when} change {} at {at}, record {}@{}",
+                            plain(&change.change),
+                            change.thread,
+                            change.seq
+                        ));
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    /// For programs.
+    pub fn as_json(&self) -> Value {
+        let (origin, more) = match &self.origin {
+            BlamedOrigin::Before => ("before", json!({})),
+            BlamedOrigin::Written(written) => ("change", written.as_json()),
+            BlamedOrigin::Outside { before, after } => {
+                let told =
+                    |written: &Option<Box<WrittenBy>>| written.as_ref().map(|written| written.as_json());
+                ("outside", json!({"after": told(before), "before": told(after)}))
+            }
+        };
+        json!({"path": self.path, "line": self.line, "text": self.text, "origin": origin, "change": more})
+    }
+}
+
+impl WrittenBy {
+    fn lines(&self, now: Millis) -> Vec<String> {
+        let ChangeSet { change, summary, thread, seq, time, approval, .. } = &self.change;
+        let by = if self.by_command { "a command of change" } else { "change" };
+        let summary = summary.as_ref().map(|words| format!(": {}", plain(words))).unwrap_or_default();
+        let mut lines =
+            vec![format!("  written   {} by {by} {}{summary}", layout::moment(*time, now), plain(change))];
+        lines.push(format!("  record    {thread}@{seq}"));
+        if let Some(AskedBy { by, seq, model }) = &self.asked {
+            lines.push(format!("  asked by  {by}, record {thread}@{seq}"));
+            if let Some(model) = model {
+                let turn = model.turn.map(|turn| format!(" in turn {turn}")).unwrap_or_default();
+                lines.push(format!("  model     {}{turn}, prompt {}", plain(&model.model), model.prompt));
+            }
+        }
+        lines.push(match approval {
+            Some(approval) => {
+                let note =
+                    approval.note.as_ref().map(|note| format!(": {}", plain(note))).unwrap_or_default();
+                let at = layout::moment(approval.time, now);
+                format!("  {}  {} by {} at {at}{note}", approval.outcome, approval.id, plain(&approval.by))
+            }
+            None => "  approval  none was needed".to_owned(),
+        });
+        lines
+    }
+
+    fn as_json(&self) -> Value {
+        let ChangeSet { change, summary, thread, seq, time, approval, .. } = &self.change;
+        json!({
+            "change": change, "summary": summary, "by_command": self.by_command,
+            "record": format!("{thread}@{seq}"), "time": time.to_string(),
+            "asked_by": self.asked.as_ref().map(|asked| json!({
+                "listener": asked.by.as_str(), "record": format!("{thread}@{}", asked.seq),
+                "model": asked.model.as_ref().map(|model| &model.model),
+                "prompt": asked.model.as_ref().map(|model| &model.prompt),
+            })),
+            "approval": approval.as_ref().map(|one| json!({
+                "id": one.id, "outcome": one.outcome, "by": one.by, "note": one.note, "time": one.time.to_string(),
+            })),
+        })
+    }
+}

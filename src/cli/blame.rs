@@ -1,0 +1,97 @@
+//! `systole blame`: who wrote a line of a file in a workspace. It reads the file and the log, and writes nothing.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::exit::CommandExit;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::blame::{BlameRequest, blame};
+use crate::edges::system::told;
+use systole_core::types::composition::{Listener, Reach};
+use systole_core::types::ids::{Digest, Name};
+
+/// Which line.
+#[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole blame project/sums.py:3"#)]
+pub(super) struct BlameLine {
+    #[command(flatten)]
+    place: Place,
+    /// FILE:LINE, a path from here, and a line from 1
+    #[arg(value_name = "FILE:LINE")]
+    spot: String,
+}
+
+impl BlameLine {
+    pub(super) fn run(self) -> CommandExit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<CommandExit, CommandExit> {
+        let screen = self.place.screen();
+        let usage = |words: String, fix: &str| {
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say(format!("  try: {fix}"));
+            exit
+        };
+        let parts =
+            self.spot.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<usize>().ok()?)));
+        let Some((file, line)) = parts.filter(|(file, line)| !file.is_empty() && *line > 0) else {
+            let words = format!("{} names no line", self.spot);
+            return Err(usage(words, "FILE:LINE, as project/sums.py:3"));
+        };
+        let bytes = std::fs::read(file).map_err(|error| {
+            usage(format!("{file} cannot be read: {}", told(&error)), "a file of a workspace, and a line")
+        })?;
+        let text = String::from_utf8_lossy(&bytes);
+        let Some(words) = text.lines().nth(line - 1) else {
+            let count = text.lines().count();
+            return Err(usage(
+                format!("{file} has {count} lines, and no line {line}"),
+                &format!("{file}:{count}"),
+            ));
+        };
+        let composition = self.place.organism(screen)?.composition;
+        let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
+        let Some((workspace, path)) = inside(&roots, Path::new(file)) else {
+            let known: Vec<String> = roots.iter().map(|(_, root)| root.display().to_string()).collect();
+            return Err(match known.is_empty() {
+                true => usage(
+                    "the organism has no workspace".to_owned(),
+                    "listeners: {hands: {workspace: ./src}}",
+                ),
+                false => {
+                    usage(format!("{file} is in no workspace"), &format!("a file below {}", known.join(", ")))
+                }
+            });
+        };
+        let looking = Looking::open(&self.place)?;
+        let hash = Digest::of(&bytes);
+        let asked = BlameRequest { workspace: &workspace, path: &path, line, text: words, hash };
+        let found = blame(&looking.reader, &asked).map_err(|fault| looking.fault(&fault))?;
+        if screen.json {
+            screen.value(&found.as_json());
+        } else {
+            found.lines(looking.now).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(CommandExit::Done)
+    }
+}
+
+/// The folder of a workspace.
+fn root(listener: &Listener) -> Option<(Name, PathBuf)> {
+    let ("workspace", root) = listener.folder()? else { return None };
+    let Reach::Process(program) = &listener.reach else { return None };
+    Some((listener.name.clone(), program.directory.join(root)))
+}
+
+/// The workspace that a file is in, and its path there.
+fn inside(roots: &[(Name, PathBuf)], file: &Path) -> Option<(Name, String)> {
+    let file = file.canonicalize().ok()?;
+    roots.iter().find_map(|(name, root)| {
+        let path = file.strip_prefix(root.canonicalize().ok()?).ok()?;
+        Some((name.clone(), path.to_str()?.to_owned()))
+    })
+}
