@@ -1,0 +1,5 @@
+//! A listener that changes files below one folder and runs commands there.
+
+mod fault;
+mod limits;
+mod text;
