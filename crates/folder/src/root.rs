@@ -70,6 +70,8 @@ pub struct FolderFile {
     pub real: String,
     /// Its permissions.
     pub mode: u32,
+    /// Its device and its number there: two paths with one identity are one file.
+    pub identity: (u64, u64),
     /// Its content.
     pub bytes: Vec<u8>,
 }
@@ -154,7 +156,7 @@ impl FolderRoot {
         if is_binary(&bytes) {
             return Err(no_text("binary"));
         }
-        Ok(FolderFile { path, real, mode: stat.st_mode & 0o777, bytes })
+        Ok(FolderFile { path, real, mode: stat.st_mode & 0o777, identity: (stat.st_dev, stat.st_ino), bytes })
     }
 
     /// Whether a folder of that name can be searched.

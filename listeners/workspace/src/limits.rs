@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-/// Most elements of a change set, as its schema says.
-pub(crate) const ELEMENTS: usize = 64;
 /// Most edits of a change set. A patch has one for each of its files.
 pub(crate) const EDITS: usize = 256;
 /// Largest `<apply>`. It is one payload, and a payload has at most 1 MiB.
@@ -34,6 +32,10 @@ pub(crate) const SCAN_TIME: Duration = Duration::from_secs(10);
 pub(crate) const SCAN_BYTES: u64 = 256 << 20;
 /// Most changed files that a result lists.
 pub(crate) const CHANGED: usize = 500;
+/// Most bytes of their paths.
+pub(crate) const CHANGED_BYTES: usize = 32 << 10;
+/// Most bytes of all texts of a result, as they are written.
+pub(crate) const RESULT_BYTES: usize = 500 << 10;
 /// Largest saved state of a session.
 pub(crate) const SESSION_BYTES: usize = 256 << 10;
 /// Most threads whose sessions are kept.
