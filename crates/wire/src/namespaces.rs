@@ -12,7 +12,11 @@ pub const META: &str = "https://xml-pipeline.org/ns/meta/v1";
 pub const TALK: &str = "https://xml-pipeline.org/ns/talk/v1";
 /// Searching source code.
 pub const CODE: &str = "https://xml-pipeline.org/ns/code/v1";
-/// Editing files and running commands: the workspace.
+/// Commands: edits of files and shells.
+pub const COMMANDS: &str = "https://xml-pipeline.org/ns/commands/v1";
+/// Proposed edits and commands.
+pub const PROPOSALS: &str = "https://xml-pipeline.org/ns/proposals/v1";
+/// Change sets and their results.
 pub const WORKSPACE: &str = "https://xml-pipeline.org/ns/workspace/v1";
 /// Workflows.
 pub const WORKFLOW: &str = "https://xml-pipeline.org/ns/workflow/v1";

@@ -8,7 +8,7 @@ use crate::{characters, name};
 
 mod visible;
 
-pub use visible::visible;
+pub use visible::{is_hidden, visible};
 
 /// Bytes being written.
 #[derive(Debug, Default)]

@@ -5,18 +5,17 @@
 use crate::answer::{CodeHit, ExtractAnswer};
 use crate::failure::{self, RequestFault};
 use crate::limits;
+use crate::nearest::nearest_names;
 use crate::request::ExtractRequest;
 use crate::search::files::with_nearest;
 use crate::search::{cut, hits};
 use crate::syntax::blocks::{CodeBlock, enclosing};
 use crate::text::merge::LineRange;
-use crate::tree::nearest;
-use crate::tree::root::{CodeFile, CodeRoot};
-use crate::tree::walk::WorkBound;
+use systole_folder::{FolderFile, FolderRoot, WorkBound};
 
 /// Extracts.
 pub(crate) fn extract(
-    root: &CodeRoot,
+    root: &FolderRoot,
     request: &ExtractRequest,
     bound: WorkBound<'_>,
 ) -> Result<ExtractAnswer, RequestFault> {
@@ -33,7 +32,7 @@ pub(crate) fn extract(
 }
 
 fn line_range(
-    file: &CodeFile,
+    file: &FolderFile,
     text: &str,
     request: &ExtractRequest,
     lines: usize,
@@ -64,7 +63,7 @@ fn line_range(
 
 /// The first definition of a symbol, and the places of the others.
 fn symbol_range(
-    file: &CodeFile,
+    file: &FolderFile,
     text: &str,
     symbol: &str,
     bound: WorkBound<'_>,
@@ -97,7 +96,7 @@ fn symbol_range(
     let known: Vec<&str> = blocks.iter().filter_map(|block| block.name.as_deref()).collect();
     let message = format!("Symbol '{symbol}' not found in '{}'", file.path);
     let fault = RequestFault::new(failure::NOT_FOUND, message);
-    let near = nearest::names(name, &known);
+    let near = nearest_names(name, &known);
     Err(if near.is_empty() && known.is_empty() {
         fault.fix("the lines, with <line> and <end_line>: this file has no symbols")
     } else if near.is_empty() {

@@ -3,6 +3,8 @@
 //! Codes, messages and near names come in; an answer goes out in `answer`. These are answers and no failures of the
 //! listener: the call has its result, and no one has to look after it.
 
+use systole_folder::{PathFault, PathFaultKind};
+
 /// Why a request has no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RequestFault {
@@ -41,5 +43,22 @@ impl RequestFault {
 
     pub(crate) fn near(self, nearest: Vec<String>) -> RequestFault {
         RequestFault { nearest, ..self }
+    }
+}
+
+impl From<PathFault> for RequestFault {
+    fn from(fault: PathFault) -> RequestFault {
+        let (code, fix) = match fault.kind {
+            PathFaultKind::Missing => (NOT_FOUND, None),
+            PathFaultKind::Outside => (OUTSIDE_ROOT, Some("a path from that folder, as src/main.rs")),
+            PathFaultKind::Denied => (DENIED, Some("another file")),
+            PathFaultKind::Link => (DENIED, Some("the folder to which it leads")),
+            PathFaultKind::TooLarge => (TOO_LARGE, Some("a smaller file")),
+            PathFaultKind::Folder => {
+                (NO_TEXT, Some("a file in it; <search> finds one, with the folder as <path>"))
+            }
+            PathFaultKind::NoText => (NO_TEXT, None),
+        };
+        RequestFault { code, message: fault.message, nearest: Vec::new(), fix: fix.map(str::to_owned) }
     }
 }

@@ -2,16 +2,6 @@
 
 use std::time::Duration;
 
-/// Largest file that is read.
-pub(crate) const FILE_BYTES: usize = 1 << 20;
-/// Most files of a search.
-pub(crate) const FILES: usize = 20_000;
-/// Most names that are read from one folder.
-pub(crate) const NAMES: usize = 50_000;
-/// Deepest folder.
-pub(crate) const FOLDERS: usize = 64;
-/// Largest file of ignore rules.
-pub(crate) const RULES_BYTES: usize = 64 << 10;
 /// How long a request may work. What was found by then is the answer.
 pub(crate) const TIME: Duration = Duration::from_secs(5);
 /// Largest text of all hits of an answer.
@@ -32,5 +22,3 @@ pub(crate) const LINE_BYTES: usize = 2_000;
 pub(crate) const SYNTAX_DEPTH: usize = 500;
 /// Most nearest names of a failure.
 pub(crate) const NEAREST: usize = 5;
-/// Bytes at the start of a file in which a zero byte means that it is no text.
-pub(crate) const BINARY_BYTES: usize = 8 << 10;

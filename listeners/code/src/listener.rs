@@ -17,9 +17,7 @@ use crate::limits;
 use crate::pattern::query;
 use crate::request::CodeRequest;
 use crate::search::search;
-use crate::tree::deny::{DenyFault, DenyList};
-use crate::tree::root::CodeRoot;
-use crate::tree::walk::WorkBound;
+use systole_folder::{DenyFault, DenyList, FolderRoot, WorkBound};
 
 /// Most requests at work at the same time. Each uses a few threads itself.
 const AT_ONCE: usize = 2;
@@ -80,7 +78,7 @@ impl CodeListener {
         let Some(request) = CodeRequest::read(payload) else {
             return failed("code.failed", false, &format!("{} is no request of code", payload.name()));
         };
-        let root = match CodeRoot::open(&self.root, &self.deny) {
+        let root = match FolderRoot::open(&self.root, &self.deny) {
             Ok(root) => root,
             Err(error) => {
                 let words = format!("the folder {} cannot be opened: {error}", self.root.display());

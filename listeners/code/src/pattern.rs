@@ -16,8 +16,7 @@ use crate::search::{files, hits};
 use crate::syntax::language::LanguageRow;
 use crate::syntax::parse::{document, parse};
 use crate::text::merge::LineRange;
-use crate::tree::root::{CodeRoot, is_binary};
-use crate::tree::walk::WorkBound;
+use systole_folder::{FolderRoot, WorkBound, is_binary};
 
 /// Most places of one file.
 const OF_ONE_FILE: usize = 50;
@@ -28,7 +27,7 @@ const SHORTER: usize = 8;
 
 /// Looks for a pattern.
 pub(crate) fn query(
-    root: &CodeRoot,
+    root: &FolderRoot,
     request: &PatternRequest,
     bound: WorkBound<'_>,
 ) -> Result<PatternAnswer, RequestFault> {
@@ -187,13 +186,15 @@ fn missing_ends(text: &str) -> String {
 
 /// The places of a pattern in one file.
 fn places(
-    root: &CodeRoot,
+    root: &FolderRoot,
     path: &str,
     grammar: SupportLang,
     pattern: &Pattern,
     bound: WorkBound<'_>,
 ) -> Vec<CodeHit> {
-    let Some(bytes) = root.read_found(path, limits::FILE_BYTES).filter(|bytes| !is_binary(bytes)) else {
+    let Some(bytes) =
+        root.read_found(path, systole_folder::limits::FILE_BYTES).filter(|bytes| !is_binary(bytes))
+    else {
         return Vec::new();
     };
     let text = String::from_utf8_lossy(&bytes);

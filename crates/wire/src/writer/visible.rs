@@ -28,7 +28,10 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-fn is_hidden(character: char) -> bool {
+/// Whether a character is a control character, or one that shows nothing or reorders its line. Line feeds and tabs
+/// are not.
+#[must_use]
+pub fn is_hidden(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         // Soft hyphen, Arabic letter mark, Hangul fillers, Khmer inherent vowels, Mongolian separators.

@@ -3,50 +3,37 @@
 //! The root and a request come in; paths go out. It reads the names of files, and no file.
 
 use crate::failure::{self, RequestFault};
+use crate::nearest::nearest_names;
 use crate::syntax::language::LanguageRow;
 use crate::text::query::{FileFilter, FilterKind};
-use crate::tree::nearest;
-use crate::tree::root::CodeRoot;
-use crate::tree::walk::{FoundFiles, WorkBound, walk};
+use systole_folder::{FolderRoot, HiddenNames, PathFault, PathFaultKind, WalkedFiles, WorkBound, walk};
 
 /// The files below a path, or the file with that path.
 pub(crate) fn below(
-    root: &CodeRoot,
+    root: &FolderRoot,
     path: Option<&str>,
     bound: WorkBound<'_>,
-) -> Result<FoundFiles, RequestFault> {
+) -> Result<WalkedFiles, RequestFault> {
     let Some(named) = path.map(str::trim).filter(|path| !path.is_empty()) else {
-        return Ok(walk(root, ".", bound));
+        return Ok(walk(root, ".", HiddenNames::LeftOut, bound));
     };
     let found = root.has_folder(named).map_err(|fault| with_nearest(root, fault, named, bound))?;
     if root.folder(&found).is_ok() {
-        return Ok(walk(root, &found, bound));
+        return Ok(walk(root, &found, HiddenNames::LeftOut, bound));
     }
-    Ok(FoundFiles { paths: vec![found], is_partial: false })
+    Ok(WalkedFiles { paths: vec![found], is_partial: false })
 }
 
-/// A fault with the paths that were probably meant, if there is no such path.
+/// The fault of a path, with the paths that were probably meant if there is no such path.
 pub(crate) fn with_nearest(
-    root: &CodeRoot,
-    fault: RequestFault,
+    root: &FolderRoot,
+    fault: PathFault,
     named: &str,
     bound: WorkBound<'_>,
 ) -> RequestFault {
-    if fault.code != failure::NOT_FOUND {
-        return fault;
-    }
-    let all = walk(root, ".", bound).paths;
-    let mut known = all.clone();
-    for path in &all {
-        let mut folder = path.as_str();
-        while let Some((above, _)) = folder.rsplit_once('/') {
-            folder = above;
-            known.push(folder.to_owned());
-        }
-    }
-    known.sort_unstable();
-    known.dedup();
-    fault.near(nearest::paths(named.trim_end_matches('/'), &known))
+    let is_missing = fault.kind == PathFaultKind::Missing;
+    let fault = RequestFault::from(fault);
+    if is_missing { fault.near(root.nearest(named, bound)) } else { fault }
 }
 
 /// Checks the names of languages in filters.
@@ -67,7 +54,7 @@ pub(crate) fn unknown_language(
 ) -> RequestFault {
     let names: Vec<&str> = known.map(LanguageRow::name).collect();
     let fault = RequestFault::new(failure::BAD_QUERY, format!("no language is called '{name}'"));
-    fault.near(nearest::names(name, &names)).fix(format!("one of {}", names.join(", ")))
+    fault.near(nearest_names(name, &names)).fix(format!("one of {}", names.join(", ")))
 }
 
 /// Whether a file fits all filters.

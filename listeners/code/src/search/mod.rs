@@ -21,9 +21,8 @@ use crate::text::merge::LineRange;
 use crate::text::query::SearchQuery;
 use crate::text::rank::{StemCounts, number, rarity, scores};
 use crate::text::tokens::WordStemmer;
-use crate::tree::root::{CodeRoot, is_binary};
-use crate::tree::walk::WorkBound;
 use matching::{MatchedLine, TermMatcher, plain_lines};
+use systole_folder::{FolderRoot, WorkBound, is_binary};
 
 /// How much the score of a whole file counts for each of its blocks.
 const FILE_SHARE: f64 = 0.5;
@@ -58,7 +57,7 @@ pub(crate) struct RankedBlock {
 
 /// Searches.
 pub(crate) fn search(
-    root: &CodeRoot,
+    root: &FolderRoot,
     request: &SearchRequest,
     bound: WorkBound<'_>,
 ) -> Result<SearchAnswer, RequestFault> {
@@ -85,7 +84,7 @@ pub(crate) fn search(
 
 /// Reads and searches one file. `None` if there was no time for it; no matches if it cannot be read.
 fn look(
-    root: &CodeRoot,
+    root: &FolderRoot,
     path: &str,
     matcher: &TermMatcher,
     bound: WorkBound<'_>,
@@ -94,7 +93,9 @@ fn look(
         return None;
     }
     let stemmer = WordStemmer::new();
-    let Some(bytes) = root.read_found(path, limits::FILE_BYTES).filter(|bytes| !is_binary(bytes)) else {
+    let Some(bytes) =
+        root.read_found(path, systole_folder::limits::FILE_BYTES).filter(|bytes| !is_binary(bytes))
+    else {
         return Some(None);
     };
     let lines = matcher.lines(&bytes, &stemmer);
@@ -158,14 +159,14 @@ fn best(
 
 /// The best files and their blocks. `None` if no block fits the query.
 fn ranked(
-    root: &CodeRoot,
+    root: &FolderRoot,
     query: &SearchQuery,
     matcher: &TermMatcher,
     best: BestFiles,
     bound: WorkBound<'_>,
 ) -> Option<(Vec<MatchedFile>, Vec<RankedBlock>)> {
     let read = in_parallel(&best.files, |(file, score)| {
-        let bytes = root.read_found(&file.path, limits::FILE_BYTES)?;
+        let bytes = root.read_found(&file.path, systole_folder::limits::FILE_BYTES)?;
         let lines = matcher.lines(&bytes, &WordStemmer::new());
         let (path, counts) = (file.path.clone(), file.counts.clone());
         let file = MatchedFile { path, bytes, lines, counts, score: *score };
@@ -273,7 +274,7 @@ pub(crate) fn cut(text: &str, path: &str, deadline: Instant) -> Vec<CodeBlock> {
 
 /// The places where the text of the query is, as it is written.
 fn plain(
-    root: &CodeRoot,
+    root: &FolderRoot,
     query: &str,
     paths: &[String],
     (files, was_partial): (usize, bool),
@@ -285,7 +286,8 @@ fn plain(
             if bound.is_over() || texts.is_empty() {
                 return Vec::new();
             }
-            let bytes = root.read_found(path, limits::FILE_BYTES).filter(|bytes| !is_binary(bytes));
+            let bytes =
+                root.read_found(path, systole_folder::limits::FILE_BYTES).filter(|bytes| !is_binary(bytes));
             bytes.map(|bytes| hits::around(path, &bytes, &plain_lines(texts, &bytes))).unwrap_or_default()
         });
         found.into_iter().flatten().collect()

@@ -1,13 +1,31 @@
-//! The names that were probably meant by one that does not exist.
+//! The paths that were probably meant by one that does not exist.
 //!
-//! A name and the known ones come in; a few of them go out, best first.
-
-use systole_kit::schema;
+//! A path and a folder come in; a few paths of the folder go out, best first.
 
 use crate::limits;
+use crate::root::FolderRoot;
+use crate::walk::{HiddenNames, WorkBound, walk};
 
-/// The paths that a missing path probably means.
-pub(crate) fn paths(missing: &str, known: &[String]) -> Vec<String> {
+impl FolderRoot {
+    /// The files and folders that a missing path probably means.
+    #[must_use]
+    pub fn nearest(&self, missing: &str, bound: WorkBound<'_>) -> Vec<String> {
+        let all = walk(self, ".", HiddenNames::LeftOut, bound).paths;
+        let mut known = all.clone();
+        for path in &all {
+            let mut folder = path.as_str();
+            while let Some((above, _)) = folder.rsplit_once('/') {
+                folder = above;
+                known.push(folder.to_owned());
+            }
+        }
+        known.sort_unstable();
+        known.dedup();
+        nearest(missing.trim_end_matches('/'), &known)
+    }
+}
+
+fn nearest(missing: &str, known: &[String]) -> Vec<String> {
     let file = missing.rsplit('/').next().unwrap_or(missing);
     let lower = file.to_lowercase();
     let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -17,7 +35,7 @@ pub(crate) fn paths(missing: &str, known: &[String]) -> Vec<String> {
     let mut names: Vec<String> = known.iter().map(|path| name(path)).collect();
     names.sort_unstable();
     names.dedup();
-    if let Some(near) = schema::nearest(&lower, names.iter().map(String::as_str)) {
+    if let Some(near) = systole_schema::nearest(&lower, names.iter().map(String::as_str)) {
         let mut near: Vec<&String> = known.iter().filter(|path| name(path) == near).collect();
         near.sort_by_key(|path| (std::cmp::Reverse(shared_parts(missing, path)), (*path).clone()));
         for path in near {
@@ -34,20 +52,4 @@ pub(crate) fn paths(missing: &str, known: &[String]) -> Vec<String> {
 fn shared_parts(one: &str, other: &str) -> usize {
     let parts: Vec<&str> = one.split('/').collect();
     other.split('/').filter(|part| parts.contains(part)).count()
-}
-
-/// The names that a missing name probably means.
-pub(crate) fn names(missing: &str, known: &[&str]) -> Vec<String> {
-    let lower = missing.to_lowercase();
-    let mut found: Vec<String> = Vec::new();
-    let mut add = |name: &str| {
-        if !found.iter().any(|there| there == name) && found.len() < limits::NEAREST {
-            found.push(name.to_owned());
-        }
-    };
-    known.iter().filter(|name| name.to_lowercase() == lower).for_each(|name| add(name));
-    schema::nearest(missing, known.iter().copied()).into_iter().for_each(&mut add);
-    let holds = |name: &&&str| name.to_lowercase().contains(&lower) || lower.contains(&name.to_lowercase());
-    known.iter().filter(|name| name.len() > 2).filter(holds).for_each(|name| add(name));
-    found
 }

@@ -1,5 +1,4 @@
-//! All files below a folder, by name, without what the folder's ignore rules, the deny list and hidden names leave
-//! out.
+//! All files below a folder, by name, without what the folder's ignore rules and the deny list leave out.
 //!
 //! A folder comes in; the paths of its regular files go out. Each folder is opened below the root, so no name from
 //! outside is ever listed. Rules of folders above the root are not read.
@@ -11,27 +10,40 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{Dir, FileType};
 use tokio::time::Instant;
 
-use super::root::CodeRoot;
 use crate::limits;
+use crate::root::FolderRoot;
 
 /// The files of a folder.
 #[derive(Debug, Default)]
-pub(crate) struct FoundFiles {
+pub struct WalkedFiles {
     /// Paths from the root, in order.
-    pub(crate) paths: Vec<String>,
+    pub paths: Vec<String>,
     /// Whether a bound ended the walk, or a folder could not be listed.
-    pub(crate) is_partial: bool,
+    pub is_partial: bool,
+}
+
+/// What a walk does with names that begin with a dot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HiddenNames {
+    /// They are left out.
+    LeftOut,
+    /// They are listed, unless the deny list or a rule leaves them out.
+    Listed,
 }
 
 /// When work on a request ends early.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WorkBound<'a> {
-    pub(crate) deadline: Instant,
-    pub(crate) is_cancelled: &'a AtomicBool,
+pub struct WorkBound<'a> {
+    /// When it ends.
+    pub deadline: Instant,
+    /// Set if its result is no longer wanted.
+    pub is_cancelled: &'a AtomicBool,
 }
 
 impl WorkBound<'_> {
-    pub(crate) fn is_over(&self) -> bool {
+    /// Whether it ends now.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed) || Instant::now() >= self.deadline
     }
 }
@@ -40,9 +52,10 @@ impl WorkBound<'_> {
 const RULES: [&str; 2] = [".gitignore", ".ignore"];
 
 /// Lists the files below `from`, which is `.` or a path below the root.
-pub(crate) fn walk(root: &CodeRoot, from: &str, bound: WorkBound<'_>) -> FoundFiles {
+#[must_use]
+pub fn walk(root: &FolderRoot, from: &str, hidden: HiddenNames, bound: WorkBound<'_>) -> WalkedFiles {
     let mut walking =
-        Walking { root, bound, found: FoundFiles::default(), rules: Vec::new(), has_unread: false };
+        Walking { root, hidden, bound, found: WalkedFiles::default(), rules: Vec::new(), has_unread: false };
     let from = if from == "." { "" } else { from };
     // The rules of the folders above the first one count as well.
     let mut above = String::new();
@@ -56,9 +69,10 @@ pub(crate) fn walk(root: &CodeRoot, from: &str, bound: WorkBound<'_>) -> FoundFi
 }
 
 struct Walking<'w> {
-    root: &'w CodeRoot,
+    root: &'w FolderRoot,
+    hidden: HiddenNames,
     bound: WorkBound<'w>,
-    found: FoundFiles,
+    found: WalkedFiles,
     rules: Vec<Gitignore>,
     /// Whether a folder could not be listed.
     has_unread: bool,
@@ -96,14 +110,14 @@ impl Walking<'_> {
         self.rules.truncate(count);
     }
 
-    /// The names in a folder, in order. Hidden ones and those that are not UTF-8 are left out.
+    /// The names in a folder, in order. Names that are not UTF-8 are left out.
     fn names(&mut self, path: &str) -> Option<Vec<(String, FileType)>> {
         let folder = self.root.folder(path).ok()?;
         let mut names = Vec::new();
         for entry in Dir::new(folder).ok()? {
             let Ok(entry) = entry else { break };
             let Ok(name) = entry.file_name().to_str() else { continue };
-            if name.starts_with('.') {
+            if name.starts_with('.') && (self.hidden == HiddenNames::LeftOut || matches!(name, "." | "..")) {
                 continue;
             }
             if names.len() >= limits::NAMES {
@@ -151,6 +165,8 @@ impl Walking<'_> {
     }
 }
 
-pub(crate) fn joined(folder: &str, name: &str) -> String {
+/// The path of a name in a folder.
+#[must_use]
+pub fn joined(folder: &str, name: &str) -> String {
     if folder.is_empty() || folder == "." { name.to_owned() } else { format!("{folder}/{name}") }
 }

@@ -37,15 +37,42 @@ pub struct DenyFault(String);
 
 /// The files that are denied.
 #[derive(Debug, Clone)]
-pub(crate) struct DenyList(Gitignore);
+pub struct DenyList(PathPatterns);
+
+/// Patterns of paths, as ignore rules. Case makes no difference.
+#[derive(Debug, Clone)]
+pub struct PathPatterns(Gitignore);
 
 impl DenyList {
     /// The list with these patterns in addition.
-    pub(crate) fn new(patterns: &[String]) -> Result<DenyList, DenyFault> {
+    ///
+    /// # Errors
+    /// If a pattern cannot be used.
+    pub fn new(patterns: &[String]) -> Result<DenyList, DenyFault> {
+        Ok(DenyList(PathPatterns::over(&ALWAYS, patterns)?))
+    }
+
+    /// Whether a path from the root, or a folder above it, is denied.
+    #[must_use]
+    pub fn denies(&self, path: &str) -> bool {
+        self.0.has(path)
+    }
+}
+
+impl PathPatterns {
+    /// These patterns alone.
+    ///
+    /// # Errors
+    /// If a pattern cannot be used.
+    pub fn new(patterns: &[String]) -> Result<PathPatterns, DenyFault> {
+        PathPatterns::over(&[], patterns)
+    }
+
+    fn over(first: &[&str], patterns: &[String]) -> Result<PathPatterns, DenyFault> {
         let mut builder = GitignoreBuilder::new("/");
         let told = |error: ignore::Error| DenyFault(error.to_string());
         builder.case_insensitive(true).map_err(told)?;
-        for pattern in ALWAYS {
+        for pattern in first {
             builder.add_line(None, pattern).map_err(told)?;
         }
         for pattern in patterns {
@@ -56,11 +83,12 @@ impl DenyList {
             }
             builder.add_line(None, pattern).map_err(told)?;
         }
-        Ok(DenyList(builder.build().map_err(told)?))
+        Ok(PathPatterns(builder.build().map_err(told)?))
     }
 
-    /// Whether a path from the root, or a folder above it, is denied.
-    pub(crate) fn denies(&self, path: &str) -> bool {
+    /// Whether a path from the root, or a folder above it, fits a pattern.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
         let whole = format!("/{path}");
         // Whether the last part is a folder is not known yet: a rule for folders alone counts as well.
         [false, true]

@@ -1,0 +1,287 @@
+//! Carrying out an order: the edits all or none, then the commands one by one.
+//!
+//! An order comes in; its result goes out and is kept, so that the same order is never carried out twice.
+
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use systole_folder::WorkBound;
+use systole_kit::Payload;
+use tokio::time::Instant;
+
+use crate::command::run::{CommandBound, CommandEnd, HowEnded, run};
+use crate::command::scan::FolderScan;
+use crate::command::session::words;
+use crate::disk::journal::{ChangeRecord, Stage};
+use crate::disk::writing::{record, write_all};
+use crate::fault::ElementFault;
+use crate::limits;
+use crate::order::{ApplyOrder, OrderedCommand, SESSION_FOLDER};
+use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
+use crate::resolve::realize::changes;
+use crate::spec::CommandOrder;
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// Carries out an order. An error is a failure of the journal, of which nothing is known.
+    pub(crate) fn apply(
+        &self,
+        order: &ApplyOrder,
+        thread: &str,
+        is_cancelled: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<Payload, String> {
+        let told = |error: std::io::Error| format!("the journal cannot be used: {error}");
+        let Some(_turn) = self.gate.enter(is_cancelled) else {
+            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            return self.result_payload(&outcome.because("cancelled before it began"));
+        };
+        if let Some(bytes) = self.journal.result(&order.change).map_err(told)? {
+            return Payload::trusted(bytes.into())
+                .map_err(|fault| format!("the journal is damaged: {fault}"));
+        }
+        let outcome = match self.journal.find(&order.change).map_err(told)? {
+            None | Some((Stage::RolledBack, _)) => self.begun(order, thread, is_cancelled, progress),
+            // An earlier attempt wrote the edits and began no command.
+            Some((Stage::Complete | Stage::Closing, _))
+                if self.journal.begun(&order.change).map_err(told)?.is_none() =>
+            {
+                self.commanded(order, thread, None, is_cancelled, progress)
+            }
+            Some(_) => {
+                let known = self.known(&order.change, "an earlier attempt was broken off").map_err(told)?;
+                return self.result_payload(&known);
+            }
+        };
+        let payload = self.result_payload(&outcome)?;
+        if outcome.outcome != Outcome::Refused {
+            self.journal.put_result(&order.change, payload.bytes()).map_err(told)?;
+            self.journal.prune().map_err(told)?;
+        }
+        Ok(payload)
+    }
+
+    fn begun(
+        &self,
+        order: &ApplyOrder,
+        thread: &str,
+        is_cancelled: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> ChangeOutcome {
+        let refused = |of: Option<usize>, fault: &ElementFault| {
+            let mut outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            outcome.reason = Some(fault.message.clone());
+            outcome.results = (1..)
+                .zip(&order.elements)
+                .map(|(number, name)| match of {
+                    Some(of) if of == number => ElementResult::refused(name, fault),
+                    _ => ElementResult::new(name, Outcome::NotRun, ""),
+                })
+                .collect();
+            outcome
+        };
+        if !order.is_dangerous && self.needs_approval(order, thread) {
+            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            return outcome.because("the order needs an approval now, and had none; send the request again");
+        }
+        let changes = match changes(&self.root, &order.edits) {
+            Ok(changes) => changes,
+            Err((of, fault)) => return refused(Some(of), &fault),
+        };
+        let record = record(&self.root, order, &changes);
+        match write_all(&self.root, &self.journal, &record, &changes) {
+            Ok(note) => self.commanded(order, thread, note, is_cancelled, progress),
+            Err(fault) => {
+                // What was left is in the journal, if anything was.
+                let is_left = matches!(self.journal.find(&order.change), Ok(Some((Stage::Left, _))) | Err(_));
+                if is_left {
+                    self.note_left();
+                }
+                refused(None, &fault)
+            }
+        }
+    }
+
+    /// Runs the commands, after the edits stand.
+    fn commanded(
+        &self,
+        order: &ApplyOrder,
+        thread: &str,
+        note: Option<String>,
+        is_cancelled: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> ChangeOutcome {
+        let mut outcome = ChangeOutcome::new(&order.change, Outcome::Done);
+        outcome.reason = note;
+        outcome.results = edit_results(order);
+        let mut scan = (!order.commands.is_empty()).then(|| self.look(is_cancelled));
+        for command in &order.commands {
+            let Some(name) = command.of.checked_sub(1).and_then(|at| order.elements.get(at)) else {
+                continue;
+            };
+            if outcome.outcome != Outcome::Done {
+                break;
+            }
+            progress(&format!("runs the command of element {}", command.of));
+            let mut result = match self.ran(order, command, thread, is_cancelled, progress) {
+                Ok(end) => result_of(name, &end),
+                Err(reason) => ElementResult::new(name, Outcome::Failed, reason),
+            };
+            let later = self.look(is_cancelled);
+            if let Some(earlier) = scan.replace(later.clone()) {
+                note_changes(&mut outcome, &mut result, &earlier, &later, command.of);
+            }
+            if result.outcome != Outcome::Done {
+                outcome.outcome = Outcome::Failed;
+            }
+            if let Some(place) = command.of.checked_sub(1).and_then(|at| outcome.results.get_mut(at)) {
+                *place = result;
+            }
+        }
+        outcome
+    }
+
+    fn ran(
+        &self,
+        order: &ApplyOrder,
+        command: &OrderedCommand,
+        thread: &str,
+        is_cancelled: &AtomicBool,
+        progress: &dyn Fn(&str),
+    ) -> Result<CommandEnd, String> {
+        if is_cancelled.load(Ordering::Relaxed) {
+            return Err("cancelled before it began".to_owned());
+        }
+        let session = command.session.as_ref().map(|name| self.sessions.make(thread, name)).transpose();
+        let session = session.map_err(|error| format!("its session cannot be kept: {error}"))?;
+        let at = if command.folder == SESSION_FOLDER {
+            let name = command.session.as_deref().unwrap_or_default();
+            self.sessions.is_in(&self.root, &self.root_path, thread, name).unwrap_or_else(|| ".".to_owned())
+        } else {
+            command.folder.clone()
+        };
+        let is_there = self.root.place(&at).is_ok_and(|real| real == at || (real.is_empty() && at == "."));
+        if !is_there || self.root.folder(&at).is_err() {
+            return Err(format!("its folder '{at}' is not there any more, or is a link"));
+        }
+        let folder = if at == "." { self.root_path.clone() } else { self.root_path.join(&at) };
+        let words = words(&command.text, session.as_deref());
+        let started = CommandOrder { words: &words, folder: &folder, session: session.as_deref() };
+        let process = self.start.command(&started)?;
+        let noted = self.journal.begin_command(&order.change, command.of);
+        noted.map_err(|error| format!("the journal cannot be written: {error}"))?;
+        let bound = CommandBound { time: Duration::from_millis(self.spec.time_ms), is_cancelled, progress };
+        run(process, &bound).map_err(|error| format!("it cannot be run: {error}"))
+    }
+
+    fn look(&self, is_cancelled: &AtomicBool) -> FolderScan {
+        let bound = WorkBound { deadline: Instant::now() + limits::SCAN_TIME, is_cancelled };
+        let mut kept = self.scan.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = FolderScan::look(&self.root, &kept, bound);
+        kept.clone()
+    }
+
+    /// What the journal knows about a change set of which no result is kept.
+    pub(crate) fn known(&self, change: &str, reason: &str) -> std::io::Result<ChangeOutcome> {
+        let (stage, record) = match self.journal.find(change)? {
+            None | Some((Stage::RolledBack, _)) => {
+                let outcome = ChangeOutcome::new(change, Outcome::Refused);
+                return Ok(outcome.because(format!("nothing was changed and no command was run: {reason}")));
+            }
+            Some(found) => found,
+        };
+        if !matches!(stage, Stage::Complete | Stage::Closing) {
+            let outcome = ChangeOutcome::new(change, Outcome::Unknown);
+            return Ok(outcome
+                .because(format!("the edits were broken off, and not all could be taken back: {reason}")));
+        }
+        let begun = self.journal.begun(change)?;
+        Ok(without_result(&record, begun, reason))
+    }
+}
+
+/// The outcome of a change set whose edits stand, if nothing is known about how its commands ended.
+fn without_result(record: &ChangeRecord, begun: Option<usize>, reason: &str) -> ChangeOutcome {
+    let result = |(of, (name, edited)): (usize, (&String, &Option<String>))| match (edited, begun) {
+        (Some(edited), _) => ElementResult::new(name, Outcome::Done, edited.clone()),
+        (None, _) if name == TITLE => ElementResult::new(name, Outcome::Done, ""),
+        (None, Some(begun)) if of < begun => ElementResult::new(name, Outcome::Done, "its output is lost"),
+        (None, Some(begun)) if of == begun => ElementResult::new(name, Outcome::Unknown, "it was begun"),
+        (None, _) => ElementResult::new(name, Outcome::NotRun, ""),
+    };
+    let results: Vec<ElementResult> =
+        (1..).zip(record.elements.iter().zip(&record.edited)).map(result).collect();
+    let (outcome, words) = match begun {
+        Some(_) => {
+            (Outcome::Unknown, format!("the edits stand; it is not known what the command did: {reason}"))
+        }
+        None if results.iter().any(|result| result.outcome == Outcome::NotRun) => {
+            (Outcome::Failed, format!("the edits stand; no command was begun: {reason}"))
+        }
+        None => (Outcome::Done, format!("the edits stand: {reason}")),
+    };
+    ChangeOutcome { results, ..ChangeOutcome::new(&record.change, outcome) }.because(words)
+}
+
+/// The element that only names the set.
+const TITLE: &str = "proposed_actions";
+
+/// The results of all elements before any command runs.
+fn edit_results(order: &ApplyOrder) -> Vec<ElementResult> {
+    let result = |(of, name): (usize, &String)| {
+        let own: Vec<String> = order
+            .edits
+            .iter()
+            .filter(|edit| edit.of == of)
+            .map(|edit| {
+                let repaired = edit.repaired.as_ref();
+                let repaired =
+                    repaired.map_or(String::new(), |what| format!(", fitted although {what} differed"));
+                let hash = edit.after.as_ref().map_or(String::new(), |after| format!(", sha256 {after}"));
+                format!("{} {}{repaired}{hash}", edit.kind(), edit.path)
+            })
+            .collect();
+        if order.commands.iter().any(|command| command.of == of) {
+            return ElementResult::new(name, Outcome::NotRun, "");
+        }
+        ElementResult::new(name, Outcome::Done, own.join("\n"))
+    };
+    (1..).zip(&order.elements).map(result).collect()
+}
+
+fn result_of(name: &str, end: &CommandEnd) -> ElementResult {
+    let is_done = end.how == HowEnded::Exit(0);
+    let mut text = end.output.clone();
+    let asks = text.lines().last().is_some_and(|last| last.trim_end().ends_with(['?', ':', ']', '>']));
+    if !is_done && asks && !text.ends_with('\n') {
+        text.push_str("\n[it may have waited for input: a command has none]");
+    }
+    match end.how {
+        HowEnded::TimedOut => text.push_str("\n[ended: its time limit was over]"),
+        HowEnded::Cancelled => text.push_str("\n[ended: cancelled]"),
+        HowEnded::Exit(_) | HowEnded::Signal(_) => {}
+    }
+    let outcome = if is_done { Outcome::Done } else { Outcome::Failed };
+    ElementResult { exit: Some(end.how.word()), ..ElementResult::new(name, outcome, text) }
+}
+
+fn note_changes(
+    outcome: &mut ChangeOutcome,
+    result: &mut ElementResult,
+    earlier: &FolderScan,
+    later: &FolderScan,
+    of: usize,
+) {
+    let (changed, is_cut) = earlier.changed(later, of);
+    let room = limits::CHANGED.saturating_sub(outcome.changed.len());
+    let is_cut = is_cut || changed.len() > room || earlier.is_partial || later.is_partial;
+    outcome.changed.extend(changed.into_iter().take(room));
+    if is_cut {
+        result.text.push_str("\n[the folder is large: not all files that changed are listed]");
+    }
+    let hooks = earlier.changed_hooks(later);
+    if !hooks.is_empty() {
+        result.text.push_str(&format!("\n[the command changed {}]", hooks.join(", ")));
+    }
+}

@@ -1,0 +1,80 @@
+//! Taking back the files of a change set that did not come to its end.
+//!
+//! A record comes in. A file is taken back only if it holds what the change set wrote; one that holds anything else is
+//! left as it is and reported.
+
+use std::io;
+
+use rustix::fs::{AtFlags, unlinkat};
+use rustix::io::Errno;
+use systole_folder::FolderRoot;
+
+use super::journal::{ChangeRecord, Journal, RecordedFile};
+use super::swap::Place;
+
+/// Takes all files back. Returns what was left, each with the reason.
+pub(crate) fn roll_back(
+    root: &FolderRoot,
+    journal: &Journal,
+    record: &ChangeRecord,
+) -> io::Result<Vec<String>> {
+    let mut left = Vec::new();
+    for (number, file) in record.files.iter().enumerate().rev() {
+        let kept = journal.kept(&record.change, number);
+        let place = match Place::open(root, &file.path) {
+            // A folder that was never made holds nothing that was written.
+            Err(Errno::NOENT) if file.before.is_none() => continue,
+            Err(error) => {
+                left.push(report(file, &kept, &io::Error::from(error).to_string()));
+                continue;
+            }
+            Ok(place) => place,
+        };
+        match taken_back(&place, file, &kept) {
+            Ok(true) => {}
+            Ok(false) => left.push(report(file, &kept, "it was changed by someone else")),
+            Err(error) => left.push(report(file, &kept, &error.to_string())),
+        }
+    }
+    for folder in record.folders.iter().rev() {
+        let Ok(place) = Place::open(root, folder) else { continue };
+        match unlinkat(&place.folder, place.name, AtFlags::REMOVEDIR) {
+            // A folder that others use by now stays.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::EXIST | Errno::NOTDIR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(left)
+}
+
+fn report(file: &RecordedFile, kept: &std::path::Path, why: &str) -> String {
+    let held = match file.before {
+        Some(_) => format!("what it held before is in {}", kept.display()),
+        None => "it was not there before".to_owned(),
+    };
+    format!("'{}' could not be taken back: {why}; {held}", file.path)
+}
+
+/// Whether the file holds again what it held before.
+fn taken_back(place: &Place<'_>, file: &RecordedFile, kept: &std::path::Path) -> io::Result<bool> {
+    let (before, after) = (file.before.as_deref(), file.after.as_deref());
+    let now = place.hash(place.name)?;
+    if now.as_deref() == before {
+        place.remove(&file.beside)?;
+    } else if now.as_deref() != after {
+        return Ok(false);
+    } else if before.is_none() {
+        place.remove(place.name)?;
+    } else {
+        // What was taken out of the place is beside it, unless the file system cannot exchange names.
+        if place.hash(&file.beside)?.is_none() {
+            place.write_beside(&file.beside, &std::fs::read(kept)?, file.mode, false)?;
+        }
+        match after {
+            Some(_) => place.replace(&file.beside)?,
+            None => place.renamed(&file.beside, place.name)?,
+        }
+    }
+    place.sync()?;
+    Ok(true)
+}

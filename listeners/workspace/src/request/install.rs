@@ -1,0 +1,111 @@
+//! The command line of an installation: names of packages, and nothing else.
+//!
+//! A language and a list of packages come in; a command line goes out. A name that a package manager would read as an
+//! option, an address or a file is refused.
+
+use crate::fault::{self, ElementFault};
+
+/// Most packages of one installation.
+const PACKAGES: usize = 50;
+/// Longest name of a package with its version.
+const NAME_BYTES: usize = 214;
+/// Endings of names that a package manager reads as a file.
+const FILES: [&str; 9] = [".tgz", ".tar", ".gz", ".bz2", ".xz", ".zip", ".whl", ".egg", ".git"];
+
+/// The command line that installs packages.
+pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, ElementFault> {
+    let (program, version, has_scope) = match language {
+        "python" => ("python3 -m pip install", "==", false),
+        "node" => ("npm install", "@", true),
+        "rust" => ("cargo add", "@", false),
+        _ => return Err(refused(&format!("'{language}' is no language with packages"))),
+    };
+    let named: Vec<&str> = packages.split([' ', ',', '\t', '\n']).filter(|name| !name.is_empty()).collect();
+    if named.is_empty() || named.len() > PACKAGES {
+        return Err(refused(&format!("{} packages are named; 1 to {PACKAGES} are possible", named.len())));
+    }
+    for name in &named {
+        if !is_package(name, version, has_scope) {
+            let shown: String = name.chars().take(80).collect();
+            return Err(refused(&format!(
+                "'{shown}' is no plain name of a package; write NAME or NAME{version}VERSION, without options, \
+                 addresses and files"
+            )));
+        }
+    }
+    Ok(format!("{program} {}", named.join(" ")))
+}
+
+fn refused(message: &str) -> ElementFault {
+    ElementFault::new(fault::BAD_PACKAGE, message)
+}
+
+fn is_package(written: &str, version: &str, has_scope: bool) -> bool {
+    let (scope, rest) = match written.strip_prefix('@').filter(|_| has_scope) {
+        Some(scoped) => match scoped.split_once('/') {
+            Some((scope, rest)) => (Some(scope), rest),
+            None => return false,
+        },
+        None => (None, written),
+    };
+    let (name, number) = rest.split_once(version).map_or((rest, None), |(name, number)| (name, Some(number)));
+    let lower = written.to_ascii_lowercase();
+    written.len() <= NAME_BYTES
+        && !FILES.iter().any(|ending| lower.ends_with(ending))
+        && scope.is_none_or(is_word)
+        && is_word(name)
+        && number.is_none_or(is_word)
+}
+
+/// Whether it begins with a letter or a digit, and has nothing but letters, digits and `.`, `_`, `-`, `+`.
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+'))
+        && !text.contains("..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g2_an_installation_names_packages_and_nothing_else() {
+        for (language, packages, line) in [
+            ("python", "requests numpy==2.1", "python3 -m pip install requests numpy==2.1"),
+            ("node", "@types/node@22.1.0, left-pad", "npm install @types/node@22.1.0 left-pad"),
+            ("rust", "serde@1.0.2+x", "cargo add serde@1.0.2+x"),
+        ] {
+            assert_eq!(command_line(language, packages).as_deref(), Ok(line));
+        }
+        for (language, packages) in [
+            ("python", "--index-url=http://x"),
+            ("python", "-r requirements.txt"),
+            ("python", "git+https://x/y"),
+            ("python", "a;rm"),
+            ("python", "$(x)"),
+            ("python", "./x"),
+            ("python", "x.whl"),
+            ("python", "a[b]"),
+            ("python", "a>=1"),
+            ("python", "a==-1"),
+            ("python", "a==1==2"),
+            ("python", "@x/y"),
+            ("python", "\u{430}bc"),
+            ("node", "user/repo"),
+            ("node", "a@npm:b"),
+            ("node", "a@file:x"),
+            ("node", "@a/b/c"),
+            ("node", "@/b"),
+            ("node", "x.TGZ"),
+            ("node", "a@b@c"),
+            ("rust", "a --git x"),
+            ("rust", ".."),
+            ("rust", ""),
+            ("rust", " , "),
+            ("perl", "a"),
+        ] {
+            assert!(command_line(language, packages).is_err(), "{language} {packages}");
+        }
+        assert!(command_line("rust", &"a ".repeat(51)).is_err());
+    }
+}

@@ -1,0 +1,173 @@
+//! Patches from `*** Begin Patch` to `*** End Patch`.
+//!
+//! A text comes in; edits go out, or the line in which the text stops making sense.
+
+use super::{FileAction, FileEdit};
+use crate::fault::{self, ElementFault};
+use crate::text::hunk::{Hunk, HunkLine};
+
+pub(crate) const BEGIN: &str = "*** Begin Patch";
+const END: &str = "*** End Patch";
+const ADD: &str = "*** Add File: ";
+const UPDATE: &str = "*** Update File: ";
+const DELETE: &str = "*** Delete File: ";
+const MOVE: &str = "*** Move to: ";
+const END_OF_FILE: &str = "*** End of File";
+/// What may begin a file of a patch.
+const FILE: &str = "*** Update File: PATH, *** Add File: PATH, *** Delete File: PATH or *** End Patch";
+
+struct Lines<'p> {
+    all: Vec<&'p str>,
+    at: usize,
+}
+
+/// The edits of a patch.
+pub(crate) fn edits(text: &str) -> Result<Vec<FileEdit>, ElementFault> {
+    let mut lines = Lines { all: text.lines().collect(), at: 0 };
+    while lines.next().is_some_and(|line| line.trim_end() != BEGIN) {}
+    let mut found = Vec::new();
+    loop {
+        let at = lines.at;
+        let Some(line) = lines.next() else { return Err(bad(at, FILE)) };
+        let (path, action) = if line.trim_end() == END {
+            break;
+        } else if let Some(path) = line.strip_prefix(ADD) {
+            (path, lines.added_file()?)
+        } else if let Some(path) = line.strip_prefix(UPDATE) {
+            (path, lines.updated_file()?)
+        } else if let Some(path) = line.strip_prefix(DELETE) {
+            (path, FileAction::Delete)
+        } else if line.trim().is_empty() {
+            continue;
+        } else {
+            return Err(bad(at, FILE));
+        };
+        found.push(FileEdit { path: path.trim().to_owned(), sha256: None, action });
+    }
+    if found.is_empty() { Err(bad(lines.at, FILE)) } else { Ok(found) }
+}
+
+impl<'p> Lines<'p> {
+    fn next(&mut self) -> Option<&'p str> {
+        let line = self.all.get(self.at).copied();
+        self.at += usize::from(line.is_some());
+        line
+    }
+
+    /// The next line, if it does not begin another file or end the patch.
+    fn inside(&mut self) -> Option<&'p str> {
+        let line = self.all.get(self.at).copied()?;
+        let is_over =
+            line.trim_end() == END || [ADD, UPDATE, DELETE].iter().any(|mark| line.starts_with(mark));
+        if is_over { None } else { self.next() }
+    }
+
+    fn added_file(&mut self) -> Result<FileAction, ElementFault> {
+        let mut text: Vec<&str> = Vec::new();
+        while let Some(line) = self.inside() {
+            match line.strip_prefix('+') {
+                Some(line) => text.push(line),
+                None if line.trim().is_empty() => {}
+                None => return Err(bad(self.at - 1, "a line of the new file, which begins with +")),
+            }
+        }
+        Ok(FileAction::Create { text: text.join("\n") })
+    }
+
+    fn updated_file(&mut self) -> Result<FileAction, ElementFault> {
+        let (mut hunks, mut moved_to, mut hunk) = (Vec::new(), None, Hunk::default());
+        let first = self.at;
+        while let Some(line) = self.inside() {
+            if let Some(path) = line.strip_prefix(MOVE).filter(|_| self.at == first + 1) {
+                moved_to = Some(path.trim().to_owned());
+            } else if line.trim_end() == END_OF_FILE {
+                hunk.is_at_end = true;
+                hunks.push(std::mem::take(&mut hunk));
+            } else if let Some(anchor) = line.strip_prefix("@@") {
+                if !hunk.lines.is_empty() {
+                    hunks.push(std::mem::take(&mut hunk));
+                }
+                hunk.anchors.extend(anchor_of(anchor));
+            } else {
+                hunk.lines.push(match (line.split_at_checked(1), line) {
+                    (_, "") => HunkLine::Kept(String::new()),
+                    (Some((" ", rest)), _) => HunkLine::Kept(rest.to_owned()),
+                    (Some(("-", rest)), _) => HunkLine::Removed(rest.to_owned()),
+                    (Some(("+", rest)), _) => HunkLine::Added(rest.to_owned()),
+                    _ => return Err(bad(self.at - 1, "a line that begins with a blank, + or -, or @@")),
+                });
+            }
+        }
+        if hunk.lines.iter().any(|line| !matches!(line, HunkLine::Kept(text) if text.is_empty())) {
+            // A blank line before the next file is layout.
+            while hunk
+                .lines
+                .last()
+                .is_some_and(|line| matches!(line, HunkLine::Kept(text) if text.is_empty()))
+            {
+                hunk.lines.pop();
+            }
+            hunks.push(hunk);
+        }
+        if hunks.is_empty() && moved_to.is_none() {
+            return Err(bad(self.at, "a change of the file: lines that begin with + or -"));
+        }
+        Ok(FileAction::Hunks { hunks, moved_to })
+    }
+}
+
+/// The line after `@@`. Numbers of lines, as in `@@ -1,3 +1,4 @@`, are no line of the file.
+fn anchor_of(written: &str) -> Option<String> {
+    let text = written.trim();
+    let text = match text.strip_prefix('-').and_then(|rest| rest.split_once("@@")) {
+        Some((numbers, _)) if numbers.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '+' | ' ')) => {
+            ""
+        }
+        _ => text,
+    };
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn bad(at: usize, expected: &str) -> ElementFault {
+    ElementFault::new(fault::BAD_PATCH, format!("line {} of the patch: expected {expected}", at + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g2_a_patch_of_several_files_is_read() {
+        let text = "*** Begin Patch\n*** Add File: a/new.py\n+one\n+\n+two\n*** Update File: old.py\n*** Move to: moved.py\n@@ class A\n@@   def f():\n-    x\n+    y\n\n     z\n@@\n-last\n+end\n*** End of File\n\n*** Delete File: gone.py\n*** End Patch";
+        let found = edits(text).unwrap();
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[0].action, FileAction::Create { text: "one\n\ntwo".to_owned() });
+        let FileAction::Hunks { hunks, moved_to } = &found[1].action else { panic!("{found:?}") };
+        assert_eq!(moved_to.as_deref(), Some("moved.py"));
+        assert_eq!(hunks[0].anchors, ["class A", "def f():"]);
+        assert_eq!(hunks[0].lines.len(), 4);
+        assert!(hunks[1].is_at_end && hunks[1].anchors.is_empty() && hunks.len() == 2);
+        assert_eq!((found[2].path.as_str(), &found[2].action), ("gone.py", &FileAction::Delete));
+        let numbered =
+            edits("*** Begin Patch\n*** Update File: a\n@@ -1,2 +1,2 @@ fn x\n-a\n+b\n*** End Patch")
+                .unwrap();
+        let FileAction::Hunks { hunks, .. } = &numbered[0].action else { panic!("{numbered:?}") };
+        assert!(hunks[0].anchors.is_empty());
+    }
+
+    #[test]
+    fn g2_a_broken_patch_is_refused_with_its_line() {
+        for (text, line) in [
+            ("*** Begin Patch", "line 2"),
+            ("*** Begin Patch\n*** End Patch", "line 3"),
+            ("*** Begin Patch\nwhat\n*** End Patch", "line 2"),
+            ("*** Begin Patch\n*** Add File: a\nno plus\n*** End Patch", "line 3"),
+            ("*** Begin Patch\n*** Update File: a\n@@\n*** End Patch", "line 4"),
+            ("*** Begin Patch\n*** Update File: a\nXYZ\n*** End Patch", "line 3"),
+            ("*** Begin Patch\n*** Update File: a\n-x\n+y\n", "line 5"),
+        ] {
+            let message = edits(text).unwrap_err().message;
+            assert!(message.starts_with(line), "{text:?}: {message}");
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! From a request to an order, or to a refusal of each element that does not fit.
+//!
+//! Elements come in; an order goes out that says everything that will happen, and whether a person must see it.
+
+use std::collections::BTreeSet;
+
+use systole_folder::WorkBound;
+
+use crate::command::pattern::is_listed;
+use crate::disk::journal::Stage;
+use crate::fault::{self, ElementFault};
+use crate::hash::sha256;
+use crate::order::{ApplyOrder, OrderedCommand, OrderedEdit, SESSION_FOLDER};
+use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
+use crate::request::{AskedCommand, AskedFor, SetElement};
+use crate::resolve::plan::{EditPlan, Fit};
+use crate::text::pieces::pieces;
+use crate::workspace::Workspace;
+
+impl Workspace {
+    /// Works out a change set.
+    pub(crate) fn resolved(
+        &self,
+        change: &str,
+        thread: &str,
+        elements: &[SetElement],
+        bound: WorkBound<'_>,
+    ) -> Result<ApplyOrder, ChangeOutcome> {
+        let mut order = ApplyOrder {
+            change: change.to_owned(),
+            elements: elements.iter().map(|element| element.name.clone()).collect(),
+            ..ApplyOrder::default()
+        };
+        let mut plan = EditPlan::new(&self.root, bound);
+        let mut is_marked = false;
+        let mut results = Vec::new();
+        // Edits come first, whatever the order of elements is, so commands can be in folders that edits make.
+        for (of, element) in (1..).zip(elements) {
+            let fit = match &element.asked {
+                Err(fault) => Err(fault.clone()),
+                Ok(AskedFor::Edits(edits)) => edits.iter().try_fold(Fit::Fits, |fit, edit| {
+                    let own = plan.add(of, edit)?;
+                    Ok(if fit == Fit::Fits { own } else { fit })
+                }),
+                Ok(AskedFor::Command(_)) => Ok(Fit::Fits),
+                Ok(AskedFor::Title(title)) => {
+                    order.summary = Some(title.clone());
+                    Ok(Fit::Fits)
+                }
+            };
+            results.push(fit);
+        }
+        let mut sessions = BTreeSet::new();
+        for (of, (element, result)) in (1..).zip(elements.iter().zip(&mut results)) {
+            if let Ok(AskedFor::Command(asked)) = &element.asked {
+                is_marked |= asked.is_marked;
+                match self.ordered(of, thread, asked, &plan.edits, &mut sessions) {
+                    Ok(command) => order.commands.push(command),
+                    Err(fault) => *result = Err(fault),
+                }
+            }
+        }
+        order.edits = plan.edits;
+        order.is_dangerous = is_marked || self.needs_approval(&order, thread);
+        if results.iter().any(Result::is_err) {
+            return Err(refused(change, elements, &results));
+        }
+        if order.edits.is_empty() && order.commands.is_empty() {
+            let outcome = ChangeOutcome::new(change, Outcome::Refused);
+            return Err(outcome.because("the change set has no edit and no command"));
+        }
+        Ok(order)
+    }
+
+    /// Whether a person must see an order before it is carried out.
+    pub(crate) fn needs_approval(&self, order: &ApplyOrder, thread: &str) -> bool {
+        let is_plain = |command: &OrderedCommand| {
+            // What a session keeps can make a plain word mean something else.
+            let is_free =
+                command.session.as_ref().is_none_or(|name| !self.sessions.has_variables(thread, name));
+            !command.is_install && is_free && is_listed(&command.text, &self.spec.shell)
+        };
+        order.edits.iter().any(|edit| self.ask.has(&edit.path)) || !order.commands.iter().all(is_plain)
+    }
+
+    fn ordered(
+        &self,
+        of: usize,
+        thread: &str,
+        asked: &AskedCommand,
+        edits: &[OrderedEdit],
+        sessions: &mut BTreeSet<String>,
+    ) -> Result<OrderedCommand, ElementFault> {
+        let is_followed = asked.session.as_ref().is_some_and(|name| !sessions.insert(name.clone()));
+        let folder = match (&asked.folder, &asked.session) {
+            (Some(named), _) => self.folder(named, edits)?,
+            (None, Some(_)) if is_followed => SESSION_FOLDER.to_owned(),
+            (None, Some(name)) => self
+                .sessions
+                .is_in(&self.root, &self.root_path, thread, name)
+                .unwrap_or_else(|| ".".to_owned()),
+            (None, None) => ".".to_owned(),
+        };
+        Ok(OrderedCommand {
+            of,
+            text: asked.text.clone(),
+            folder,
+            session: asked.session.clone(),
+            is_install: asked.is_install,
+        })
+    }
+
+    /// The folder of a command, from the root and without links.
+    fn folder(&self, named: &str, edits: &[OrderedEdit]) -> Result<String, ElementFault> {
+        let path = self.root.place(named)?;
+        let path = if path.is_empty() { ".".to_owned() } else { path };
+        let is_made = edits.iter().any(|edit| {
+            let below = edit.path.strip_prefix(&path).is_some_and(|rest| rest.starts_with('/'));
+            below && edit.after.is_some()
+        });
+        if path == SESSION_FOLDER || (self.root.folder(&path).is_err() && !is_made) {
+            let message = format!("there is no folder '{named}'; name one from the workspace's folder");
+            return Err(ElementFault::new(fault::BAD_FOLDER, message));
+        }
+        Ok(path)
+    }
+
+    /// Works out how a change set is taken back.
+    pub(crate) fn undone(&self, change: &str, taken_back: &str) -> Result<ApplyOrder, ChangeOutcome> {
+        let refused = |fault: &ElementFault| {
+            let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
+            outcome.results.push(ElementResult::refused("undo", fault));
+            outcome
+        };
+        let edits = self.reversed(taken_back).map_err(|fault| refused(&fault))?;
+        let mut order = ApplyOrder {
+            change: change.to_owned(),
+            summary: Some(format!("undo {taken_back}")),
+            elements: vec!["undo".to_owned()],
+            is_dangerous: false,
+            edits: edits.1,
+            commands: Vec::new(),
+        };
+        order.is_dangerous = edits.0 || self.needs_approval(&order, "");
+        Ok(order)
+    }
+
+    /// Whether a change set was dangerous, and the edits that take it back.
+    fn reversed(&self, change: &str) -> Result<(bool, Vec<OrderedEdit>), ElementFault> {
+        let no_undo = |message: String| ElementFault::new(fault::NO_UNDO, message);
+        let found = self.journal.find(change);
+        let found = found.map_err(|error| no_undo(format!("the journal cannot be read: {error}")))?;
+        let Some((Stage::Complete | Stage::Closing, record)) = found else {
+            return Err(no_undo(format!(
+                "no complete change '{change}' is kept; name the change of a result"
+            )));
+        };
+        if record.files.is_empty() {
+            return Err(no_undo(format!("the change '{change}' has no edits; what commands did stays")));
+        }
+        let mut edits = Vec::new();
+        let mut changed = Vec::new();
+        for (number, file) in record.files.iter().enumerate() {
+            let now = self.root.read(&file.path).ok().map(|file| file.bytes);
+            if now.as_deref().map(sha256) != file.after {
+                changed.push(format!("'{}'", file.path));
+                continue;
+            }
+            let before = match file.before {
+                Some(_) => Some(std::fs::read(self.journal.kept(change, number)).map_err(|error| {
+                    no_undo(format!("what '{}' held before cannot be read: {error}", file.path))
+                })?),
+                None => None,
+            };
+            let text = |bytes: Option<&[u8]>| String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned();
+            edits.push(OrderedEdit {
+                of: 1,
+                path: file.path.clone(),
+                before: file.after.clone(),
+                after: file.before.clone(),
+                is_executable: file.mode & 0o111 != 0,
+                repaired: None,
+                pieces: pieces(&text(now.as_deref()), &text(before.as_deref())),
+            });
+        }
+        if changed.is_empty() {
+            return Ok((record.is_dangerous, edits));
+        }
+        Err(no_undo(format!("{} changed after '{change}', so it is not taken back", changed.join(", "))))
+    }
+}
+
+/// The refusal of a change set: what is wrong with each element, and nothing was done.
+fn refused(change: &str, elements: &[SetElement], results: &[Result<Fit, ElementFault>]) -> ChangeOutcome {
+    let mut outcome = ChangeOutcome::new(change, Outcome::Refused);
+    outcome.reason =
+        Some("an element does not fit, so nothing was changed and no command was run".to_owned());
+    for (element, result) in elements.iter().zip(results) {
+        outcome.results.push(match result {
+            Err(fault) => ElementResult::refused(&element.name, fault),
+            Ok(Fit::Fits) => ElementResult::new(&element.name, Outcome::NotRun, "it fits"),
+            Ok(Fit::NotTried) => {
+                let text = "not tried: an earlier edit of its file does not fit";
+                ElementResult::new(&element.name, Outcome::NotRun, text)
+            }
+        });
+    }
+    outcome
+}

@@ -1,0 +1,72 @@
+//! The lines of a file that a missing text probably means, with their numbers, for the one who wrote it.
+//!
+//! A file and a text come in; a few numbered lines go out. Nothing is ever changed by what this finds.
+
+use crate::limits;
+
+/// The lines of `text` that are most like `wanted`, each with its number. Empty for an empty file.
+pub(crate) fn near(text: &str, wanted: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let wanted: Vec<&str> = wanted
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .take(limits::NEAR_LINES)
+        .map(str::trim)
+        .collect();
+    let Some(first) = best_start(&lines, &wanted) else { return String::new() };
+    let from = first.saturating_sub(1);
+    let count = (wanted.len() + 2).min(limits::SHOWN_LINES);
+    numbered(&lines, from, count)
+}
+
+/// Some lines with their numbers.
+pub(crate) fn numbered(lines: &[&str], from: usize, count: usize) -> String {
+    let shown = lines.iter().enumerate().skip(from).take(count);
+    shown.map(|(at, line)| format!("{}| {}", at + 1, cut(line))).collect::<Vec<_>>().join("\n")
+}
+
+/// The start of a line, as far as it is shown.
+fn cut(line: &str) -> &str {
+    let end = (0..=limits::SHOWN_BYTES.min(line.len())).rev().find(|end| line.is_char_boundary(*end));
+    line.get(..end.unwrap_or(0)).unwrap_or_default()
+}
+
+fn best_start(lines: &[&str], wanted: &[&str]) -> Option<usize> {
+    let equal = |at: usize| {
+        wanted.iter().zip(lines.iter().skip(at)).filter(|(want, line)| **want == line.trim()).count()
+    };
+    let best = (0..lines.len()).max_by_key(|at| (equal(*at), std::cmp::Reverse(*at)))?;
+    if equal(best) > 0 {
+        return Some(best);
+    }
+    let first = pairs(wanted.first().copied().unwrap_or_default());
+    let alike = |line: &str| {
+        let there = pairs(line.trim());
+        let shared = there.iter().filter(|pair| first.contains(pair)).count();
+        (200 * shared).checked_div(there.len() + first.len()).unwrap_or(0)
+    };
+    (0..lines.len()).max_by_key(|at| (lines.get(*at).map_or(0, |line| alike(line)), std::cmp::Reverse(*at)))
+}
+
+/// The pairs of neighbouring bytes of a line.
+fn pairs(line: &str) -> std::collections::BTreeSet<(u8, u8)> {
+    let bytes = cut(line).as_bytes();
+    bytes.iter().copied().zip(bytes.iter().copied().skip(1)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn g2_the_nearest_lines_are_shown_with_their_numbers() {
+        let text = "fn one() {}\nfn two() {\n    greet(\"you\");\n}\nfn three() {}\n";
+        assert_eq!(near(text, "    greet(\"me\");"), "2| fn two() {\n3|     greet(\"you\");\n4| }");
+        assert_eq!(
+            near(text, "fn two() {\n  other();\n}"),
+            "1| fn one() {}\n2| fn two() {\n3|     greet(\"you\");\n4| }\n5| fn three() {}"
+        );
+        assert_eq!(near("", "a"), "");
+        assert_eq!(near(text, "\n\n").lines().count(), 2);
+    }
+}

@@ -1,0 +1,42 @@
+//! One change set at a time: who comes while another one works waits for it.
+//!
+//! It decides no order. A waiting one gives up when its answer is no longer wanted.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How often a waiting one looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Debug, Default)]
+pub(crate) struct TurnGate {
+    is_taken: Mutex<bool>,
+    free: Condvar,
+}
+
+/// The turn. It ends when this is dropped.
+pub(crate) struct HeldTurn<'g>(&'g TurnGate);
+
+impl TurnGate {
+    /// Waits for the turn. `None` if it is no longer wanted.
+    pub(crate) fn enter(&self, is_cancelled: &AtomicBool) -> Option<HeldTurn<'_>> {
+        let mut is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *is_taken {
+            if is_cancelled.load(Ordering::Relaxed) {
+                return None;
+            }
+            let waited = self.free.wait_timeout(is_taken, LOOK);
+            is_taken = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        *is_taken = true;
+        Some(HeldTurn(self))
+    }
+}
+
+impl Drop for HeldTurn<'_> {
+    fn drop(&mut self) {
+        *self.0.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.free.notify_one();
+    }
+}
