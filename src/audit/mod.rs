@@ -7,6 +7,7 @@
 pub mod blame;
 pub mod causes;
 pub mod chains;
+mod change_payload;
 pub mod columns;
 pub mod costs;
 pub mod exposed;

@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::change_payload;
 use super::columns::{self, plain, wrapped};
 use super::full;
 use super::glance::glance;
@@ -285,7 +286,8 @@ impl WaitingRequest {
         match &self.about {
             RequestSubject::Approval { payload, .. } => {
                 lines.push(format!("    payload, {} bytes:", payload.len()));
-                lines.extend(full::lines(payload.as_bytes(), 4));
+                let order = change_payload::order_lines(payload.as_bytes(), 4);
+                lines.extend(order.unwrap_or_else(|| full::lines(payload.as_bytes(), 4)));
             }
             RequestSubject::Question { words, shows, choices } => {
                 lines.push("    question:".to_owned());

@@ -14,6 +14,7 @@ use crate::audit::columns::{plain, wrapped};
 use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::stretch;
+use systole_kit::namespaces;
 
 /// Checks the organism's file.
 ///
@@ -201,6 +202,12 @@ fn dialect(dialect: Dialect) -> &'static str {
     }
 }
 
+/// The requests that a listener takes. What a workspace sends itself is of no interest to others.
+fn taken_from_others(one: &Listener) -> Vec<ElementSchema> {
+    let own = |element: &&ElementSchema| element.name.is(namespaces::WORKSPACE, "apply");
+    one.accepts.iter().filter(|element| !own(element)).cloned().collect()
+}
+
 /// A listener in a few words.
 fn words(file: &OrganismFile, one: &Listener) -> String {
     let is_workflow = is_workflow(file, one);
@@ -217,7 +224,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
         let peers: Vec<&str> = peers.map(|peer| peer.as_str()).collect();
         parts.push(format!("follows goals with {}", peers.join(", ")));
     } else {
-        parts.push(format!("takes {}", local(&one.accepts)));
+        parts.push(format!("takes {}", local(&taken_from_others(one))));
     }
     parts.extend(one.folder().map(|(kind, root)| {
         let does = if kind == "code" { "searches" } else { "changes" };
@@ -226,7 +233,7 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
     if !one.returns.is_empty() && !is_workflow {
         parts.push(format!("gives {}", local(&one.returns)));
     }
-    if !is_workflow && !one.peers.is_empty() {
+    if !is_workflow && one.folder().is_none() && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
         let turns = format!(" in up to {} turns", one.turns);
         parts.push(format!("calls {}{turns}", peers.join(", ")));

@@ -6,6 +6,8 @@
 //! They read deliveries from stdin and write replies to stdout, as any program does. The first argument says which
 //! listener it is; the others are its own.
 
+mod workspace;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -28,6 +30,9 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         ["mcp", pin, server, "--", run @ ..] => mcp(pin, server, run),
         ["mcp-pin", "--", run @ ..] => mcp_pin(run),
         ["code", root, rules @ ..] => code(root, rules),
+        ["workspace", root, name, state, time_ms, rest @ ..] => {
+            workspace::serve([root, name, state, time_ms], rest)
+        }
         other => fail(&format!("-listen-as: these words name no listener: {}", other.join(" "))),
     }
 }

@@ -14,6 +14,7 @@ use super::broadcast;
 use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
+use super::hands::HandsKind;
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::names::one_of;
 use super::party::Party;
@@ -281,8 +282,9 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
     let bare = |all: Vec<At<ElementSchema>>| all.into_iter().map(|at| at.value).collect();
     // An invalid name is reported where it is declared or looked up.
     let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
-    if party.workflow.is_some() {
-        // Branches of a workflow are calls to itself.
+    let is_workspace = party.hands.as_ref().is_some_and(|hands| hands.kind == HandsKind::Workspace);
+    if party.workflow.is_some() || is_workspace {
+        // Branches of a workflow are calls to itself. What a workspace does is one too, which a person can hold.
         peers.push(name.clone());
     } else {
         let takers = party.task_takers.iter().filter_map(|taker| Name::parse(&taker.value).ok());

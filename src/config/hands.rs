@@ -19,8 +19,7 @@ pub(super) const COMMANDS: &str = "commands/";
 pub(super) const PROPOSALS: &str = "proposals/";
 pub(super) const WORKSPACE: &str = "workspace/";
 /// Keys that have no meaning beside the folder.
-const OTHERS: [&str; 10] =
-    ["run", "nats", "schema", "accepts", "returns", "peers", "env", "pass", "mode", "framing"];
+const OTHERS: [&str; 8] = ["run", "nats", "schema", "accepts", "returns", "peers", "mode", "framing"];
 /// Keys that need the folder, and which listeners have them.
 const OWN: [(&str, &str); 3] = [
     ("deny", "only a listener of `code` or `workspace` has a deny list"),
@@ -127,7 +126,9 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
         let second = (node.span, "it searches this one");
         diagnostics.report_beside(Code::ConfigValue, other.span, &message, Some("two listeners"), second);
     }
-    for key in OTHERS {
+    // The commands of a workspace have variables.
+    let variables: &[&str] = if kind == HandsKind::Code { &["env", "pass"] } else { &[] };
+    for key in OTHERS.into_iter().chain(variables.iter().copied()) {
         if let Some((other, other_path)) = own.get(key) {
             let message = format!(
                 "{other_path}: a listener of `{}` is built in, and takes and returns its own elements",
@@ -154,8 +155,6 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
             party.turns = TURNS;
             party.timeout_ms = TIMEOUT_MS;
             party.on_unknown = OnUnknown::Fail;
-            // What it does is a message to itself, which a person can hold.
-            party.peers = vec![At { at: party.key.at, value: party.key.value.clone() }];
         }
     }
     party.in_flight = IN_FLIGHT;

@@ -21,6 +21,8 @@ pub struct SandboxPolicy {
     pub read: Vec<PathBuf>,
     /// Folders in which it may also write.
     pub write: Vec<PathBuf>,
+    /// One more folder in which it may write, even if it is inside of something that must stay outside.
+    pub own: Option<PathBuf>,
     /// Files that no path above may contain, after symlinks are resolved. If one does, nothing is started.
     pub keep_out: Vec<PathBuf>,
     /// Files that no writable folder may contain, for example the programs of listeners.
@@ -42,6 +44,7 @@ impl Default for SandboxPolicy {
         SandboxPolicy {
             read: Vec::new(),
             write: Vec::new(),
+            own: None,
             keep_out: Vec::new(),
             protect: Vec::new(),
             processes: DEFAULT_PROCESSES,

@@ -20,7 +20,7 @@ use crate::limits;
 use crate::order::{ApplyOrder, OrderedCommand, SESSION_FOLDER};
 use crate::outcome::{ChangeOutcome, ElementResult, Outcome};
 use crate::resolve::realize::changes;
-use crate::spec::CommandOrder;
+use crate::spec::{CommandOrder, PreparedCommand};
 use crate::workspace::Workspace;
 
 impl Workspace {
@@ -168,11 +168,13 @@ impl Workspace {
         let folder = if at == "." { self.root_path.clone() } else { self.root_path.join(&at) };
         let words = words(&command.text, session.as_deref());
         let started = CommandOrder { words: &words, folder: &folder, session: session.as_deref() };
-        let process = self.start.command(&started)?;
+        let PreparedCommand { command: process, kept } = self.start.command(&started)?;
         let noted = self.journal.begin_command(&order.change, command.of);
         noted.map_err(|error| format!("the journal cannot be written: {error}"))?;
         let bound = CommandBound { time: Duration::from_millis(self.spec.time_ms), is_cancelled, progress };
-        run(process, &bound).map_err(|error| format!("it cannot be run: {error}"))
+        let ended = run(process, &bound).map_err(|error| format!("it cannot be run: {error}"));
+        drop(kept);
+        ended
     }
 
     fn look(&self, is_cancelled: &AtomicBool) -> FolderScan {

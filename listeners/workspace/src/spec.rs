@@ -50,7 +50,15 @@ pub trait CommandStart: Send + Sync {
     ///
     /// # Errors
     /// If no process can be prepared, with the reason.
-    fn command(&self, order: &CommandOrder<'_>) -> Result<Command, String>;
+    fn command(&self, order: &CommandOrder<'_>) -> Result<PreparedCommand, String>;
+}
+
+/// A process that is ready to start, and what must be kept until it has ended.
+pub struct PreparedCommand {
+    /// The process.
+    pub command: Command,
+    /// What is dropped after its end, such as a folder of its own.
+    pub kept: Option<Box<dyn Send>>,
 }
 
 /// Why a workspace cannot be opened.

@@ -10,10 +10,9 @@ use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
-use systole_kit::gate::{Gate, GateStep};
-use systole_kit::{DocumentLimits, namespaces};
 
 use super::lines::{FileEdit, LinePiece};
+use crate::audit::change_payload::ChangeElement;
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -101,7 +100,7 @@ impl Found {
     }
 
     fn message(&mut self, record: &Record) {
-        let Some(root) = ElementTree::read(&record.body) else { return };
+        let Some(root) = ChangeElement::read(&record.body) else { return };
         match root.local.as_str() {
             "apply" => {
                 let Some(change) = proposed(record, &root) else { return };
@@ -113,7 +112,7 @@ impl Found {
         }
     }
 
-    fn result(&mut self, root: &ElementTree) {
+    fn result(&mut self, root: &ChangeElement) {
         // The same result goes on to the caller, with another receiver. Only the first one counts.
         if root.attribute("outcome") == Some("refused") {
             return;
@@ -133,7 +132,7 @@ impl Found {
     }
 }
 
-fn proposed(record: &Record, root: &ElementTree) -> Option<ChangeSet> {
+fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
     let edits = root.children.iter().filter(|child| child.local == "edit");
     let files = edits.filter_map(|child| {
         let pieces = child.children.iter().filter(|piece| piece.local == "piece").map(|piece| {
@@ -163,58 +162,4 @@ fn proposed(record: &Record, root: &ElementTree) -> Option<ChangeSet> {
 /// The number of lines of a text of whole lines. The last one may have no end.
 fn lines_of(text: &str) -> usize {
     text.split_inclusive('\n').count()
-}
-
-/// An element of the workspace's vocabulary, as far as it is needed here.
-struct ElementTree {
-    local: String,
-    attributes: Vec<(String, String)>,
-    text: String,
-    children: Vec<ElementTree>,
-}
-
-impl ElementTree {
-    fn read(body: &[u8]) -> Option<ElementTree> {
-        // Most records are about something else.
-        let name = namespaces::WORKSPACE.as_bytes();
-        if !body.windows(name.len()).any(|here| here == name) {
-            return None;
-        }
-        let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
-        let mut open: Vec<ElementTree> = Vec::new();
-        loop {
-            match gate.step().ok()? {
-                GateStep::Open(tag) => {
-                    if gate.ns(&tag) != Some(namespaces::WORKSPACE) {
-                        return None;
-                    }
-                    let attributes = gate.attributes().iter();
-                    let attributes = attributes.map(|one| (one.local.to_owned(), one.value().into_owned()));
-                    open.push(ElementTree {
-                        local: tag.local.to_owned(),
-                        attributes: attributes.collect(),
-                        text: String::new(),
-                        children: Vec::new(),
-                    });
-                }
-                GateStep::Text(piece) => piece.append_to(&mut open.last_mut()?.text),
-                GateStep::Close => {
-                    let closed = open.pop()?;
-                    match open.last_mut() {
-                        Some(above) => above.children.push(closed),
-                        None => return Some(closed),
-                    }
-                }
-                GateStep::Done | GateStep::Instruction => return None,
-            }
-        }
-    }
-
-    fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(local, _)| local == name).map(|(_, value)| value.as_str())
-    }
-
-    fn hash(&self, name: &str) -> Option<Digest> {
-        Digest::parse(self.attribute(name)?).ok()
-    }
 }

@@ -52,6 +52,9 @@ pub(super) fn open_all(order: &EntryOrder) -> Result<Vec<Place>, String> {
             return Err(format!("{place} contains {keep}, which must not be written"));
         }
     }
+    if let Some(own) = &policy.own {
+        places.push(opened(order.folder.join(own), true)?);
+    }
     places.sort_by(|one, other| one.real.cmp(&other.real));
     Ok(places)
 }

@@ -6,6 +6,7 @@
 //! A program must end when its stdin ends: that is how it learns that the organism is gone, even if the
 //! organism was killed and could not tell.
 
+mod commands;
 mod frames;
 mod hearing;
 mod last_words;
@@ -22,6 +23,7 @@ mod try_start;
 use std::pin::Pin;
 use std::sync::Arc;
 
+pub use commands::{CommandSandbox, ReadyCommand};
 pub use output::output_of;
 pub use program::{ADAPTER_WORD, COMMANDS_WORD, InheritedVariables};
 pub(super) use root::{Root, root_of};

@@ -69,6 +69,7 @@ pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
     SandboxPolicy {
         read: sandbox.read.clone(),
         write: sandbox.write.clone(),
+        own: None,
         keep_out: sandbox.keep_out.clone(),
         protect: sandbox.protect.clone(),
         processes: sandbox.processes,

@@ -1,0 +1,74 @@
+//! The workspace as a program: its words become what it is made from, and its commands run in the sandbox that the
+//! carrier handed over.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use systole_kit::envelope::Delivered;
+use systole_kit::pipe::DeliveryLine;
+use systole_kit::reply::ReplyContent;
+use systole_workspace::{CommandOrder, CommandStart, PreparedCommand, Workspace, WorkspaceSpec};
+
+use super::{Rules, fail, several_at_once};
+use crate::edges::delivery::{COMMANDS_WORD, CommandSandbox};
+
+/// Starts the commands of a workspace.
+struct Starter(CommandSandbox);
+
+impl CommandStart for Starter {
+    fn command(&self, order: &CommandOrder<'_>) -> Result<PreparedCommand, String> {
+        let ready = self.0.command(order.words, order.folder, order.session)?;
+        let kept = ready.private.map(|private| Box::new(private) as Box<dyn Send>);
+        Ok(PreparedCommand { command: ready.command, kept })
+    }
+}
+
+/// Edits the files of a folder, and runs commands there.
+pub(super) fn serve([root, name, state, time_ms]: [&str; 4], rest: &[&str]) -> ExitCode {
+    let (rules, sandbox) = match rest {
+        [rules @ .., word, policy] if *word == COMMANDS_WORD => (rules, CommandSandbox::read(policy)),
+        rules => (rules, Ok(CommandSandbox::none())),
+    };
+    let opened = sandbox.and_then(|sandbox| {
+        let rules = Rules::read(rules)?;
+        let spec = WorkspaceSpec {
+            name: name.to_owned(),
+            root: root.into(),
+            state: state.into(),
+            deny: rules.of("deny"),
+            ask: rules.of("ask"),
+            shell: rules.of("shell"),
+            time_ms: time_ms.parse().map_err(|_| format!("{time_ms} is no time"))?,
+        };
+        Workspace::open(spec, Arc::new(Starter(sandbox))).map_err(|fault| fault.to_string())
+    });
+    match opened {
+        Ok(workspace) => {
+            let workspace = Arc::new(workspace);
+            several_at_once(move |asked, line| answer(workspace.clone(), asked, line))
+        }
+        Err(words) => fail(&format!("workspace.unusable: {words}")),
+    }
+}
+
+async fn answer(workspace: Arc<Workspace>, asked: Delivered, line: DeliveryLine) -> ReplyContent {
+    let is_cancelled = Arc::new(AtomicBool::new(false));
+    let (flag, words) = (is_cancelled.clone(), line.clone());
+    let mut work = tokio::task::spawn_blocking(move || {
+        workspace.answer(&asked, &flag, &|words_now| words.try_progress(words_now))
+    });
+    let answered = tokio::select! {
+        answered = &mut work => answered,
+        () = line.cancelled() => {
+            // The work ends soon after it sees this, and what it did is in its journal.
+            is_cancelled.store(true, Ordering::Relaxed);
+            work.await
+        }
+    };
+    answered.unwrap_or_else(|error| ReplyContent::Failure {
+        code: "workspace.failed".to_owned(),
+        retry: false,
+        words: format!("the work broke off: {error}"),
+    })
+}
