@@ -148,11 +148,10 @@ impl Journal {
     pub(crate) fn unsettled(&self) -> io::Result<Vec<(Stage, ChangeRecord)>> {
         let mut found = Vec::new();
         for change in self.all()? {
-            match self.find(&change)? {
-                Some((stage @ (Stage::Open | Stage::Closing | Stage::Left), record)) => {
-                    found.push((stage, record))
-                }
-                _ => {}
+            if let Some((stage @ (Stage::Open | Stage::Closing | Stage::Left), record)) =
+                self.find(&change)?
+            {
+                found.push((stage, record));
             }
         }
         Ok(found)
