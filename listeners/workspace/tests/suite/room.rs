@@ -38,7 +38,7 @@ pub(crate) struct Room {
     pub(crate) around: TempDir,
     pub(crate) workspace: Workspace,
     pub(crate) is_cancelled: AtomicBool,
-    calls: std::cell::Cell<u32>,
+    pub(crate) calls: std::cell::Cell<u32>,
 }
 
 /// A result, or an order.
@@ -95,7 +95,8 @@ pub(crate) fn models() -> [SchemaModel; 3] {
 
 /// Fails if the payload does not fit its schema.
 pub(crate) fn judge(payload: &Payload) {
-    let model = models().into_iter().find(|model| model.target_namespace() == &*payload.name().ns);
+    static MODELS: std::sync::LazyLock<[SchemaModel; 3]> = std::sync::LazyLock::new(models);
+    let model = MODELS.iter().find(|model| model.target_namespace() == &*payload.name().ns);
     let found = model.unwrap().explain(payload.bytes());
     assert!(found.is_none(), "{found:?} {}", String::from_utf8_lossy(payload.bytes()));
 }
@@ -115,11 +116,21 @@ impl Room {
         Room { around, workspace, is_cancelled: AtomicBool::new(false), calls: std::cell::Cell::new(0) }
     }
 
+    /// A room with that time limit for commands.
+    pub(crate) fn limited(time_ms: u64) -> Room {
+        let room = Room::new(&[]);
+        let Room { around, workspace, is_cancelled, calls } = room;
+        drop(workspace);
+        let spec = WorkspaceSpec { time_ms, ..spec(around.path()) };
+        let workspace = Workspace::open(spec, Arc::new(PlainStart)).unwrap();
+        Room { around, workspace, is_cancelled, calls }
+    }
+
     /// The same folder after the workspace has ended and was opened again.
     pub(crate) fn reopened(self) -> Room {
-        let Room { around, workspace, .. } = self;
+        let Room { around, workspace, calls, .. } = self;
         drop(workspace);
-        Room::over(around)
+        Room { calls, ..Room::over(around) }
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {
