@@ -37,11 +37,18 @@ impl Workspace {
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
             return self.result_payload(&outcome.because("cancelled before it began"));
         };
+        let found = self.journal.find(&order.change).map_err(told)?;
+        let is_other = |record: &ChangeRecord| record.order != order.hash();
+        if found.as_ref().is_some_and(|(stage, record)| *stage != Stage::RolledBack && is_other(record)) {
+            let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
+            return self
+                .result_payload(&outcome.because("this change was carried out before by another order"));
+        }
         if let Some(bytes) = self.journal.result(&order.change).map_err(told)? {
             return Payload::trusted(bytes.into())
                 .map_err(|fault| format!("the journal is damaged: {fault}"));
         }
-        let outcome = match self.journal.find(&order.change).map_err(told)? {
+        let outcome = match found {
             None | Some((Stage::RolledBack, _)) => self.begun(order, thread, is_cancelled, progress),
             // An earlier attempt wrote the edits and began no command.
             Some((Stage::Complete | Stage::Closing, _))

@@ -8,6 +8,7 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 
+use crate::hash::sha256;
 use crate::text::pieces::EditPiece;
 
 /// Everything that will happen, and nothing else.
@@ -138,6 +139,11 @@ impl ApplyOrder {
             self.commands.iter().for_each(|command| command.write(inside));
         });
         Payload::trusted(writer.finish().into()).ok()
+    }
+
+    /// A hash of everything that it says.
+    pub(crate) fn hash(&self) -> String {
+        sha256(self.payload().as_ref().map_or(&[][..], |payload| payload.bytes()))
     }
 
     /// Reads an order. `None` if the payload is none.

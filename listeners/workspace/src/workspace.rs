@@ -83,7 +83,9 @@ impl Workspace {
         let mut has_left = false;
         for (stage, record) in journal.unsettled().map_err(no_journal)? {
             match stage {
-                Stage::Open => has_left |= settle(&root, &journal, &record).map_err(no_journal)?.is_some(),
+                Stage::Open | Stage::Writing => {
+                    has_left |= settle(&root, &journal, &record, None).map_err(no_journal)?.is_some()
+                }
                 Stage::Closing => finish(&root, &journal, &record).map_err(no_journal)?,
                 _ => has_left = true,
             }

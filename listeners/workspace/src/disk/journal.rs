@@ -24,6 +24,8 @@ pub(crate) struct Journal {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChangeRecord {
     pub(crate) change: String,
+    /// The hash of the order that it comes from.
+    pub(crate) order: String,
     pub(crate) is_dangerous: bool,
     pub(crate) elements: Vec<String>,
     /// For each element, what its edits did. None if it has no edits.
@@ -48,8 +50,10 @@ pub(crate) struct RecordedFile {
 /// How far a change set came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Some files may be changed.
+    /// New content may be beside its places, and no file is changed.
     Open,
+    /// All new content is beside its places, and some files may be changed.
+    Writing,
     /// All files are changed; what they held may still be beside them.
     Closing,
     /// All files are changed.
@@ -63,12 +67,20 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 6] =
-        [Stage::Open, Stage::Closing, Stage::Complete, Stage::RolledBack, Stage::Left, Stage::LeftReported];
+    const ALL: [Stage; 7] = [
+        Stage::Open,
+        Stage::Writing,
+        Stage::Closing,
+        Stage::Complete,
+        Stage::RolledBack,
+        Stage::Left,
+        Stage::LeftReported,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Stage::Open => "open.json",
+            Stage::Writing => "writing.json",
             Stage::Closing => "closing.json",
             Stage::Complete => "complete.json",
             Stage::RolledBack => "rolled-back.json",
@@ -148,11 +160,10 @@ impl Journal {
     pub(crate) fn unsettled(&self) -> io::Result<Vec<(Stage, ChangeRecord)>> {
         let mut found = Vec::new();
         for change in self.all()? {
-            match self.find(&change)? {
-                Some((stage @ (Stage::Open | Stage::Closing | Stage::Left), record)) => {
-                    found.push((stage, record))
-                }
-                _ => {}
+            if let Some((stage @ (Stage::Open | Stage::Writing | Stage::Closing | Stage::Left), record)) =
+                self.find(&change)?
+            {
+                found.push((stage, record));
             }
         }
         Ok(found)
@@ -210,7 +221,9 @@ impl Journal {
         let mut removed = 0;
         for (_, change) in by_age {
             let stage = self.find(&change)?.map(|(stage, _)| stage);
-            if removed < surplus && !matches!(stage, Some(Stage::Open | Stage::Closing | Stage::Left)) {
+            if removed < surplus
+                && !matches!(stage, Some(Stage::Open | Stage::Writing | Stage::Closing | Stage::Left))
+            {
                 fs::remove_dir_all(self.folder(&change))?;
                 removed += 1;
             }

@@ -14,6 +14,9 @@ use systole_folder::FolderRoot;
 
 use crate::hash::sha256;
 
+/// Attempts to put back what another process goes on writing.
+const TRIES: usize = 16;
+
 /// A file's folder, opened below the root, and the file's name in it.
 pub(crate) struct Place<'p> {
     pub(crate) folder: OwnedFd,
@@ -74,16 +77,13 @@ impl<'p> Place<'p> {
         }
     }
 
-    /// Puts the file beside it into its place. `before` is what the place must hold; it is beside it afterwards, if
-    /// the file system can exchange names. Returns whether the place held that.
-    pub(crate) fn put(&self, beside: &str, before: Option<&str>) -> Result<bool, Errno> {
+    /// Puts the file beside it, which has the hash `after`, into its place. `before` is what the place must hold; it
+    /// is beside it afterwards, if the file system can exchange names. Returns whether the place held that.
+    pub(crate) fn put(&self, beside: &str, before: Option<&str>, after: &str) -> Result<bool, Errno> {
         let flags = if before.is_some() { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         match renameat_with(&self.folder, beside, &self.folder, self.name, flags) {
             Ok(()) if before.is_none() || self.holds(beside, before) => Ok(true),
-            Ok(()) => {
-                renameat_with(&self.folder, beside, &self.folder, self.name, RenameFlags::EXCHANGE)?;
-                Ok(false)
-            }
+            Ok(()) => self.give_back(beside, after).map(|()| false),
             Err(Errno::EXIST | Errno::NOENT) => Ok(false),
             Err(error) if cannot(error) => {
                 let is_there = self.holds(self.name, before);
@@ -96,11 +96,30 @@ impl<'p> Place<'p> {
         }
     }
 
+    /// Puts back what another process wrote. If it writes once more meanwhile, its latest file gets the place.
+    fn give_back(&self, beside: &str, after: &str) -> Result<(), Errno> {
+        let mut placed = Some(after.to_owned());
+        for _ in 0..TRIES {
+            let next = self.hash(beside).unwrap_or_default();
+            renameat_with(&self.folder, beside, &self.folder, self.name, RenameFlags::EXCHANGE)?;
+            // What came out is what was put in before, so no one else wrote.
+            if self.hash(beside).unwrap_or_default() == placed {
+                return Ok(());
+            }
+            placed = next;
+        }
+        Err(Errno::BUSY)
+    }
+
     /// Takes the file out of its place, which must hold `before`. It is beside it afterwards.
     pub(crate) fn take(&self, beside: &str, before: &str) -> Result<bool, Errno> {
         match self.renamed(self.name, beside) {
             Ok(()) if self.holds(beside, Some(before)) => Ok(true),
-            Ok(()) => self.renamed(beside, self.name).map(|()| false),
+            Ok(()) => match self.renamed(beside, self.name) {
+                // There is a newer file in the place by now.
+                Ok(()) | Err(Errno::EXIST) => Ok(false),
+                Err(error) => Err(error),
+            },
             Err(Errno::NOENT) => Ok(false),
             Err(error) => Err(error),
         }

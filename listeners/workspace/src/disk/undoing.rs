@@ -12,11 +12,13 @@ use systole_folder::FolderRoot;
 use super::journal::{ChangeRecord, Journal, RecordedFile};
 use super::swap::Place;
 
-/// Takes all files back. Returns what was left, each with the reason.
+/// Takes all files back. Only the first `done` were changed, if that is known. Returns what was left, each with the
+/// reason.
 pub(crate) fn roll_back(
     root: &FolderRoot,
     journal: &Journal,
     record: &ChangeRecord,
+    done: Option<usize>,
 ) -> io::Result<Vec<String>> {
     let mut left = Vec::new();
     for (number, file) in record.files.iter().enumerate().rev() {
@@ -24,12 +26,17 @@ pub(crate) fn roll_back(
         let place = match Place::open(root, &file.path) {
             // A folder that was never made holds nothing that was written.
             Err(Errno::NOENT) if file.before.is_none() => continue,
+            Err(_) if done.is_some_and(|done| number >= done) => continue,
             Err(error) => {
                 left.push(report(file, &kept, &io::Error::from(error).to_string()));
                 continue;
             }
             Ok(place) => place,
         };
+        if done.is_some_and(|done| number >= done) {
+            place.remove(&file.beside)?;
+            continue;
+        }
         match taken_back(&place, file, &kept) {
             Ok(true) => {}
             Ok(false) => left.push(report(file, &kept, "it was changed by someone else")),
@@ -62,7 +69,13 @@ fn taken_back(place: &Place<'_>, file: &RecordedFile, kept: &std::path::Path) ->
     if now.as_deref() == before {
         place.remove(&file.beside)?;
     } else if now.as_deref() != after {
-        return Ok(false);
+        // If the new content is still beside the place, the file never changed here.
+        let beside = place.hash(&file.beside)?;
+        let is_untouched = beside.is_some() && beside.as_deref() == after;
+        if is_untouched || beside.as_deref() == before {
+            place.remove(&file.beside)?;
+        }
+        return Ok(is_untouched);
     } else if before.is_none() {
         place.remove(place.name)?;
     } else {

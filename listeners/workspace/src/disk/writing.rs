@@ -55,6 +55,7 @@ pub(crate) fn record(root: &FolderRoot, order: &ApplyOrder, changes: &[FileChang
     }
     ChangeRecord {
         change: order.change.clone(),
+        order: order.hash(),
         is_dangerous: order.is_dangerous,
         elements: order.elements.clone(),
         edited: edited.collect(),
@@ -76,10 +77,13 @@ pub(crate) fn write_all(
     };
     let before: Vec<Option<&[u8]>> = changes.iter().map(|change| change.before.as_deref()).collect();
     journal.begin(record, &before).map_err(failed)?;
-    let put = put_all(root, record, changes);
-    let put = put.and_then(|()| journal.advance(&record.change, Stage::Open, Stage::Closing).map_err(failed));
+    let mut done = 0;
+    let put = prepare(root, record, changes)
+        .and_then(|()| journal.advance(&record.change, Stage::Open, Stage::Writing).map_err(failed))
+        .and_then(|()| put_all(root, record, &mut done))
+        .and_then(|()| journal.advance(&record.change, Stage::Writing, Stage::Closing).map_err(failed));
     if let Err(fault) = put {
-        return Err(match settle(root, journal, record).map_err(failed)? {
+        return Err(match settle(root, journal, record, Some(done)).map_err(failed)? {
             None => fault,
             Some(left) => ElementFault::new(fault.code, format!("{}. {left}", fault.message)),
         });
@@ -91,13 +95,17 @@ pub(crate) fn write_all(
         .map(|error| format!("the edits stand, but files that begin with {OWN_NAMES} are left: {error}")))
 }
 
-/// Takes a change set back, and notes it. Returns what could not be taken back.
+/// Takes a change set back, and notes it. Only the first `done` files were changed, if that is known. Returns what
+/// could not be taken back.
 pub(crate) fn settle(
     root: &FolderRoot,
     journal: &Journal,
     record: &ChangeRecord,
+    done: Option<usize>,
 ) -> io::Result<Option<String>> {
-    let left = roll_back(root, journal, record)?;
+    let from = journal.find(&record.change)?.map_or(Stage::Open, |(stage, _)| stage);
+    let done = if from == Stage::Open { Some(0) } else { done };
+    let left = roll_back(root, journal, record, done)?;
     let (words, stage) = match left.as_slice() {
         [] => (None, Stage::RolledBack),
         left => {
@@ -106,7 +114,7 @@ pub(crate) fn settle(
             (Some(words), Stage::Left)
         }
     };
-    journal.advance(&record.change, Stage::Open, stage)?;
+    journal.advance(&record.change, from, stage)?;
     Ok(words)
 }
 
@@ -123,7 +131,8 @@ pub(crate) fn finish(root: &FolderRoot, journal: &Journal, record: &ChangeRecord
     journal.advance(&record.change, Stage::Closing, Stage::Complete)
 }
 
-fn put_all(root: &FolderRoot, record: &ChangeRecord, changes: &[FileChange]) -> Result<(), ElementFault> {
+/// Makes folders, and writes all new content beside its places.
+fn prepare(root: &FolderRoot, record: &ChangeRecord, changes: &[FileChange]) -> Result<(), ElementFault> {
     for folder in &record.folders {
         let place = Place::open(root, folder).map_err(|error| not_written(folder, error.into()))?;
         match mkdirat(&place.folder, place.name, Mode::from_raw_mode(NEW_FOLDER)) {
@@ -140,17 +149,24 @@ fn put_all(root: &FolderRoot, record: &ChangeRecord, changes: &[FileChange]) -> 
             written.map_err(|error| not_written(&file.path, error))?;
         }
     }
+    Ok(())
+}
+
+/// Puts all new content into its places, and counts them.
+fn put_all(root: &FolderRoot, record: &ChangeRecord, done: &mut usize) -> Result<(), ElementFault> {
     for file in &record.files {
         let put = || {
             let place = Place::open(root, &file.path)?;
             let is_done = match (&file.before, &file.after) {
                 (Some(before), None) => place.take(&file.beside, before)?,
-                (before, _) => place.put(&file.beside, before.as_deref())?,
+                (before, after) => {
+                    place.put(&file.beside, before.as_deref(), after.as_deref().unwrap_or_default())?
+                }
             };
             place.sync().map(|()| is_done)
         };
         match put() {
-            Ok(true) => {}
+            Ok(true) => *done += 1,
             Ok(false) => {
                 let message = format!("'{}' changed while the change set was written", file.path);
                 return Err(ElementFault::new(fault::CHANGED, message));
