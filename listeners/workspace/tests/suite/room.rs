@@ -13,7 +13,7 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
 use systole_workspace::{
-    COMMANDS_XSD, CommandOrder, CommandStart, PROPOSALS_XSD, WORKSPACE_XSD, Workspace, WorkspaceSpec,
+    COMMANDS_XSD, CommandOrder, CommandStart, PROPOSALS_XSD, PreparedCommand, WORKSPACE_XSD, Workspace, WorkspaceSpec,
 };
 use tempfile::TempDir;
 
@@ -24,12 +24,12 @@ pub(crate) const NAME: &str = "hands";
 pub(crate) struct PlainStart;
 
 impl CommandStart for PlainStart {
-    fn command(&self, order: &CommandOrder<'_>) -> Result<Command, String> {
+    fn command(&self, order: &CommandOrder<'_>) -> Result<PreparedCommand, String> {
         let (program, arguments) = order.words.split_first().ok_or("no program")?;
         let mut command = Command::new(program);
         command.args(arguments).current_dir(order.folder).env_clear();
         command.env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LANG", "C.UTF-8");
-        Ok(command)
+        Ok(PreparedCommand { command, kept: None })
     }
 }
 
