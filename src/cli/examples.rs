@@ -98,6 +98,18 @@ pub(super) const EXAMPLES: &[&Example] = &[
         next: "systole ask --to answer-py \"Who is there?\"",
     },
     BEAT,
+    &Example {
+        name: "coder",
+        about: "an agent that fixes a failing test, and asks before it runs a command; with a rehearsed model",
+        is_to_build_on: true,
+        files: &[
+            ("organism.yaml", include_str!("../../config/coder/organism.yaml")),
+            ("replies.yaml", include_str!("../../config/coder/replies.yaml")),
+            ("project/prices.py", include_str!("../../config/coder/project/prices.py")),
+            ("project/test_prices.py", include_str!("../../config/coder/project/test_prices.py")),
+        ],
+        next: "systole ask \"The tests fail. Fix them.\"",
+    },
 ];
 
 /// The workflows of `init --workflow`: goals for agents with rehearsed models.

@@ -16,6 +16,11 @@ fn f2_the_page_of_workflows_is_what_one_sees() {
 }
 
 #[test]
+fn g2_the_page_of_coding_is_what_one_sees() {
+    is_what_one_sees("docs/coding.md", 10);
+}
+
+#[test]
 fn h8_the_page_of_composing_is_what_one_sees() {
     is_what_one_sees("docs/composing.md", 4);
 }

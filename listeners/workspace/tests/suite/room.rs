@@ -13,7 +13,8 @@ use systole_kit::reply::ReplyContent;
 use systole_kit::schema::SchemaModel;
 use systole_kit::{DocumentLimits, Payload};
 use systole_workspace::{
-    COMMANDS_XSD, CommandOrder, CommandStart, PROPOSALS_XSD, PreparedCommand, WORKSPACE_XSD, Workspace, WorkspaceSpec,
+    COMMANDS_XSD, CommandOrder, CommandStart, PROPOSALS_XSD, PreparedCommand, WORKSPACE_XSD, Workspace,
+    WorkspaceSpec,
 };
 use tempfile::TempDir;
 
