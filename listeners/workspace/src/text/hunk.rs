@@ -252,7 +252,7 @@ mod tests {
         assert!(matches!(changed(text, &back), Err(Misfit::Missing { .. })));
         assert_eq!(changed(text, &[hunk(&[], &["+x"])]), Err(Misfit::NoPlace));
         let end = Hunk { is_at_end: true, ..hunk(&[], &["+x"]) };
-        assert_eq!(changed("a\n", &[end.clone()]).unwrap().0, "a\nx\n");
+        assert_eq!(changed("a\n", std::slice::from_ref(&end)).unwrap().0, "a\nx\n");
         assert_eq!(changed("a", &[end]).unwrap().0, "a\nx");
     }
 }

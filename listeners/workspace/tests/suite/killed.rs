@@ -50,17 +50,16 @@ fn version(root: &Path) -> usize {
 fn g2_the_process_that_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
-    let mut at = version(&folder.join("root"));
+    let first = version(&folder.join("root"));
     let workspace = systole_workspace::Workspace::open(spec(folder), Arc::new(PlainStart)).unwrap();
     let around = tempfile::tempdir().unwrap();
     std::fs::create_dir(around.path().join("root")).unwrap();
     let room = Room { workspace, ..Room::over(around) };
-    for _ in 0..10_000 {
+    for at in first..first + 10_000 {
         let call = format!("k{at}");
         let order = room.ask(&call, change_set(&step(at)));
         println!("begins");
         assert_eq!(room.apply(&call, &order).outcome(), "done");
-        at += 1;
     }
 }
 
@@ -87,21 +86,30 @@ fn g2_a_change_set_is_whole_or_absent_after_a_kill() {
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         assert!(lines.any(|line| line.unwrap().ends_with("begins")), "kill {kill}: it began nothing");
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        for _ in 0..(random >> 33) % 4_000_000 {
+        // Half of the kills come at any time, the other half once new files are seen.
+        let is_seen = |root: &Path| {
+            let mut names = std::fs::read_dir(root).unwrap().map(|entry| entry.unwrap().file_name());
+            names.any(|name| name.to_string_lossy().starts_with(".systole-"))
+        };
+        let mut looks = if kill % 2 == 0 { 0 } else { 100_000 };
+        while looks > 0 && !is_seen(&root) {
+            looks -= 1;
+        }
+        for _ in 0..(random >> 33) % 300_000 {
             std::hint::spin_loop();
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        let is_open =
-            |folder: std::io::Result<std::fs::DirEntry>| folder.unwrap().path().join("writing.json").exists();
-        broken_off += std::fs::read_dir(around.path().join("state/changes"))
-            .unwrap()
-            .map(is_open)
-            .filter(|open| *open)
-            .count();
+        let is_open = |folder: std::io::Result<std::fs::DirEntry>| {
+            let folder = folder.unwrap().path();
+            usize::from(folder.join("open.json").exists() || folder.join("writing.json").exists())
+        };
+        let changes = std::fs::read_dir(around.path().join("state/changes")).unwrap();
+        broken_off += changes.map(is_open).sum::<usize>();
         let opened = Room::over(around);
         version(&opened.path(""));
         room = Some(opened);
     }
+    println!("{broken_off} of {KILLS} kills came while files were written");
     assert!(broken_off > KILLS / 20, "only {broken_off} of {KILLS} kills came while files were written");
 }
