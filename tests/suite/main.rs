@@ -56,6 +56,7 @@ mod following;
 mod golden;
 mod graph;
 mod hands_code;
+mod hands_workspace;
 mod http;
 mod http_voice;
 mod identity;

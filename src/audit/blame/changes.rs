@@ -28,6 +28,8 @@ pub(crate) struct ChangeSet {
     pub(crate) thread: ThreadId,
     pub(crate) seq: u64,
     pub(crate) time: Millis,
+    /// The workspace.
+    pub(crate) workspace: Name,
     /// The call of the workspace that asked for it.
     pub(crate) call: Option<CallPath>,
     /// Its files: those it edited, then those that its commands changed.
@@ -153,6 +155,7 @@ fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
         thread: h.thread.clone(),
         seq: h.seq,
         time: h.time,
+        workspace: h.from.clone(),
         call: h.call.clone(),
         files: files.collect(),
         approval: None,

@@ -6,7 +6,7 @@ mod changes;
 mod lines;
 
 use serde_json::{Value, json};
-use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
@@ -103,14 +103,18 @@ pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, 
 
 /// Who asked for a change set, and with which model.
 fn asked_by(reader: &dyn LogReader, set: &ChangeSet) -> Result<Option<AskedBy>, LogFault> {
-    let Some((caller, turn, ordinal)) = set.call.as_ref().and_then(CallPath::caller) else {
-        return Ok(None);
-    };
+    let Some(call) = &set.call else { return Ok(None) };
+    let item = call.caller();
     let is_request = |record: &Record| {
         let h = &record.header;
         h.kind == RecordKind::Message
-            && h.call.as_ref() == Some(&caller)
-            && (h.turn, h.ordinal) == (Some(turn), Some(ordinal))
+            && match &item {
+                Some((caller, turn, ordinal)) => {
+                    h.call.as_ref() == Some(caller) && (h.turn, h.ordinal) == (Some(*turn), Some(*ordinal))
+                }
+                // From outside.
+                None => h.call.as_ref() == Some(call) && h.to.as_ref() == Some(&set.workspace),
+            }
     };
     let Some((by, seq)) = find(reader, &set.thread, set.seq, is_request)? else { return Ok(None) };
     let model = prompts::called(reader, &set.thread, seq)?.filter(|called| called.listener == by);
