@@ -14,7 +14,7 @@ use super::broadcast;
 use super::client_rights::{self, TokenSource};
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::hands::HandsKind;
+use super::hands_kind::HandsKind;
 use super::lookup::{Lookup, Resolved, Shipped};
 use super::names::one_of;
 use super::party::Party;

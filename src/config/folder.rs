@@ -9,7 +9,7 @@ use systole_mcp::MCP_XSD;
 
 use super::diagnostic::{Diagnostic, FileMistakes};
 use super::diagnostics::about_file;
-use super::hands;
+use super::hands_kind;
 use super::mcp;
 use super::schemas::{Absent, Shelf};
 use super::workflows;
@@ -50,10 +50,10 @@ impl Shelf for Folder {
         vec![
             schema("talk/", TALK_XSD),
             schema(workflows::VOCABULARY, WORKFLOW_XSD),
-            schema(hands::CODE, CODE_XSD),
-            schema(hands::COMMANDS, COMMANDS_XSD),
-            schema(hands::PROPOSALS, PROPOSALS_XSD),
-            schema(hands::WORKSPACE, WORKSPACE_XSD),
+            schema(hands_kind::CODE, CODE_XSD),
+            schema(hands_kind::COMMANDS, COMMANDS_XSD),
+            schema(hands_kind::PROPOSALS, PROPOSALS_XSD),
+            schema(hands_kind::WORKSPACE, WORKSPACE_XSD),
             schema(mcp::VOCABULARY, MCP_XSD),
         ]
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::hands::HandsKind;
+use super::hands_kind::HandsKind;
 use super::programs::HANDS_FOLDER;
 use super::source::PROMPTS;
 use systole_core::types::codes::Code;

@@ -12,7 +12,7 @@ use systole_kit::schema::{SchemaModel, nearest};
 use super::declared::Declared;
 use super::diagnostic::Diagnostic;
 use super::diagnostics::Diagnostics;
-use super::hands;
+use super::hands_kind;
 use super::mcp;
 use super::names::one_of;
 use super::notes;
@@ -35,10 +35,10 @@ impl Vocabulary {
     fn is_named(&self) -> bool {
         let unnamed = [
             workflows::VOCABULARY,
-            hands::CODE,
-            hands::COMMANDS,
-            hands::PROPOSALS,
-            hands::WORKSPACE,
+            hands_kind::CODE,
+            hands_kind::COMMANDS,
+            hands_kind::PROPOSALS,
+            hands_kind::WORKSPACE,
             mcp::VOCABULARY,
         ];
         !unnamed.contains(&&*self.schema.name)

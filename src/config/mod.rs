@@ -24,6 +24,7 @@ mod folder;
 mod folders;
 mod grown;
 mod hands;
+mod hands_kind;
 mod key;
 mod keys;
 mod log_kept;

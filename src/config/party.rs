@@ -8,7 +8,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
-use super::hands::HandsDeclaration;
+use super::hands_kind::HandsDeclaration;
 use super::mcp_tools::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::hands::{HandsDeclaration, HandsKind};
+use super::hands_kind::{HandsDeclaration, HandsKind};
 use super::party::Party;
 use super::value::At;
 use systole_core::types::composition::{ListenerProgram, ProgramSandbox, Reach};

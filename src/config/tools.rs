@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use systole_kit::QName;
 
-use super::hands::{HandsDeclaration, VocabularyElements};
+use super::hands_kind::{HandsDeclaration, VocabularyElements};
 use super::lookup::Lookup;
 use super::mcp::VOCABULARY;
 use super::mcp_tools::McpDeclaration;
