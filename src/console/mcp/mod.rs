@@ -31,14 +31,12 @@ use tokio::sync::mpsc;
 
 use super::http_state::{Caller, HttpState};
 use super::inbound::{self, Unread};
-use super::request_refusals::plain;
 use crate::runtime::runfile::random_hex;
 use call::BegunCall;
 use following::OpenCall;
 use open_calls::CallName;
 use revision::{HANDSHAKE, McpRevision, STATELESS, TASKS};
 use rpc::{RpcFault, RpcMessage, RpcParams};
-use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 
 /// The header with the session of a client. It only tells apart requests with the same id.
@@ -47,8 +45,8 @@ const SESSION: &str = "mcp-session-id";
 /// Refuses every method but POST: this server sends nothing by itself, and has no session to end.
 pub(super) async fn only_post() -> Response {
     let words = "send messages to /mcp with POST; there is no stream to GET and no session to DELETE";
-    let response = plain(StatusCode::METHOD_NOT_ALLOWED, Code::Invalid, words);
-    ([(header::ALLOW, "POST")], response).into_response()
+    let fault = RpcFault::request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
+    ([(header::ALLOW, "POST")], fault.response(None)).into_response()
 }
 
 /// Takes one message, and answers it.
@@ -59,11 +57,11 @@ pub(super) async fn post(
     body: Body,
 ) -> Response {
     if let Some(words) = origin::refused(&headers) {
-        return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+        return RpcFault::request(words).with_status(StatusCode::FORBIDDEN).response(None);
     }
     let streams = match form(&headers) {
         Ok(streams) => streams,
-        Err((status, words)) => return plain(status, Code::Invalid, words),
+        Err((status, words)) => return RpcFault::request(words).with_status(status).response(None),
     };
     let bytes = match inbound::read(&state, &headers, body).await {
         Ok(bytes) => bytes,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
-use systole_kit::schema::{SchemaModel, nearest};
+use systole_kit::schema::{ILLEGAL, SchemaModel, nearest};
 
 use super::rpc::RpcFault;
 use systole_core::rules::introspection::model_of;
@@ -103,8 +103,10 @@ fn shown(tool: &OpenTool<'_>, models: &BTreeMap<usize, SchemaModel>) -> Option<V
     if listener.approval.always || model.is_dangerous(&taken.name.local) {
         words.push("A person approves each call before it runs.".to_owned());
     }
-    if !drawn.open.is_empty() {
-        words.push(format!("Also checked: {}.", drawn.open.join("; ")));
+    // Every text leaves that open, and no host writes such characters.
+    let open: Vec<String> = drawn.open.into_iter().filter(|rule| rule != ILLEGAL).collect();
+    if !open.is_empty() {
+        words.push(format!("Also checked: {}.", open.join("; ")));
     }
     let mut words = words.join(" ");
     words.truncate(words.floor_char_boundary(DESCRIPTION_BYTES));
