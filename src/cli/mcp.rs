@@ -24,7 +24,7 @@ use systole_core::types::ids::Name;
 pub(super) struct Mcp {
     #[command(flatten)]
     place: Place,
-    /// Speak as this client of the file, with the token in its `token_env`
+    /// Speak as this client of the organism's file
     #[arg(long, value_name = "NAME", value_parser = Name::parse)]
     client: Option<Name>,
     #[command(subcommand)]

@@ -161,7 +161,7 @@ enum Command {
     /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
     Workflow(workflow::Workflow),
-    /// Serve the organism to a host of models over MCP, or pin MCP servers
+    /// Serve the organism over MCP, or pin MCP servers
     Mcp(mcp::Mcp),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),

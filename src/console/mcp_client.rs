@@ -41,7 +41,7 @@ pub enum DoorAnswer {
 /// Why the door answers nothing.
 #[derive(Debug)]
 pub struct NoDoorAnswer {
-    /// Whether nothing listens at the address, so that the message reached nobody.
+    /// Whether nothing listens at the address, so that no organism had the message.
     pub is_unsent: bool,
     /// The operating system's error.
     pub words: String,
@@ -97,17 +97,17 @@ impl McpClient {
 fn repeated(message: &str) -> Vec<(&'static str, String)> {
     // A message that is not JSON is refused by the door, in its words.
     let message: Value = serde_json::from_str(message).unwrap_or_default();
-    let params = &message["params"];
-    let version = &params["_meta"]["io.modelcontextprotocol/protocolVersion"];
-    let name = if params["taskId"].is_string() { &params["taskId"] } else { &params["name"] };
-    let fields = [("mcp-protocol-version", version), ("mcp-method", &message["method"]), ("mcp-name", name)];
+    let said = |path: &str| message.pointer(path).and_then(Value::as_str);
+    let version = said("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+    let name = said("/params/taskId").or_else(|| said("/params/name"));
+    let fields = [("mcp-protocol-version", version), ("mcp-method", said("/method")), ("mcp-name", name)];
     let shown = |text: &str| match text.bytes().all(|b| b.is_ascii_graphic()) && text.len() <= 1024 {
         true => text.to_owned(),
         false => "=?base64?".to_owned(),
     };
     // Without a version the message is of the older revision, which has no such headers.
-    let fields = fields.into_iter().filter(|_| version.is_string());
-    fields.filter_map(|(name, value)| Some((name, shown(value.as_str()?)))).collect()
+    let fields = fields.into_iter().filter(|_| version.is_some());
+    fields.filter_map(|(name, value)| Some((name, shown(value?)))).collect()
 }
 
 fn answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {
@@ -125,8 +125,10 @@ fn answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {
     if value.get("jsonrpc").is_some() {
         return Ok(DoorAnswer::Whole(text));
     }
-    let words =
-        value["message"].as_str().map_or_else(|| format!("the door answered {status}"), str::to_owned);
+    let words = value
+        .get("message")
+        .and_then(Value::as_str)
+        .map_or_else(|| format!("the door answered {status}"), str::to_owned);
     Ok(DoorAnswer::Refused(words))
 }
 

@@ -81,7 +81,7 @@ fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open
         && let Some(found) = find()
     {
         *door = found;
-        // The message may only go out again if nobody had it.
+        // The message may only go out again if no organism had it.
         if fault.is_unsent {
             answered = door.post(line);
         }

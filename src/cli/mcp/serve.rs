@@ -155,7 +155,7 @@ impl Served {
     async fn stop(self, screen: Screen) -> Option<CommandExit> {
         let Served { organism, door, posted, .. } = self;
         drop(posted);
-        // Whoever still reads has lost its host.
+        // A client that still reads sees the end of its connection.
         drop(door.close().await);
         here::ended(screen, &organism.stop(here::GRACE).await)
     }

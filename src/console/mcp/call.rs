@@ -4,8 +4,8 @@
 use serde_json::Value;
 use systole_kit::schema::ValueSlip;
 
-use super::results::{self, KEY, THREAD};
-use super::rpc::{RpcFault, RpcParams};
+use super::results::{self, KEY, OURS, RECORD, THREAD};
+use super::rpc::{self, RpcFault, RpcParams};
 use super::tools;
 use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::{earlier, key_of};
@@ -34,6 +34,7 @@ pub(super) async fn begin(
     let Some(name) = &params.name else {
         return Err(RpcFault::params("params.name, the tool, is missing; tools/list names the tools"));
     };
+    is_known(params)?;
     let key =
         key_of(said(params, KEY)?).map_err(|words| RpcFault::params(format!("_meta[\"{KEY}\"]: {words}")))?;
     let thread = said(params, THREAD)?;
@@ -74,6 +75,25 @@ fn told(reply: Option<SenderReply>) -> Result<BegunCall, RpcFault> {
             _ => Ok(BegunCall::Refused(results::refused(&refusal))),
         },
         _ => Err(RpcFault::unavailable("the organism is stopping: call again later, with the same key")),
+    }
+}
+
+/// Refuses a key of ours that means nothing, since a client that writes one wants something. What a result says may
+/// come back.
+fn is_known(params: &RpcParams) -> Result<(), RpcFault> {
+    let known = [KEY, THREAD, RECORD];
+    let unknown = params.meta.keys().find(|key| key.starts_with(OURS) && !known.contains(&key.as_str()));
+    let shown = unknown.map(|key| key.chars().take(80).collect::<String>());
+    if let Some(key) = shown {
+        return Err(RpcFault::params(format!(
+            "_meta[{key:?}] means nothing here; there are {KEY} and {THREAD}"
+        )));
+    }
+    match params.meta.get("progressToken") {
+        Some(token) if !rpc::is_id(token) => {
+            Err(RpcFault::params("_meta.progressToken is a text or a whole number of at most 256 bytes"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -234,7 +234,7 @@ impl McpRequest {
             revision: self.revision,
             id: self.id,
             receipt,
-            progress: message.params.meta.get("progressToken").filter(|token| rpc::is_id(token)).cloned(),
+            progress: message.params.meta.get("progressToken").cloned(),
             takes_tasks: self.revision.takes_tasks(&message),
         };
         let mut messages = call.follow(seat);

@@ -37,7 +37,7 @@ impl Default for OpenCalls {
 
 /// A place among the waiting calls, until it is dropped.
 pub(super) struct CallSeat {
-    /// Tells that the client cancels the call. Without a session nobody can.
+    /// Tells that the client cancels the call. Without a session it cannot.
     pub(super) cancelled: Option<oneshot::Receiver<()>>,
     name: Option<CallName>,
     named: Arc<Mutex<NamedCalls>>,

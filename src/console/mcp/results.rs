@@ -14,7 +14,9 @@ use systole_core::types::refusal::Refusal;
 /// The `_meta` keys of ours, in requests and in results.
 pub(super) const KEY: &str = "systole/key";
 pub(super) const THREAD: &str = "systole/thread";
-const RECORD: &str = "systole/record";
+pub(super) const RECORD: &str = "systole/record";
+/// How all of them begin.
+pub(super) const OURS: &str = "systole/";
 
 /// A payload that was refused: what an agent would see, byte for byte.
 pub(super) fn refused(refusal: &Refusal) -> Value {

@@ -48,7 +48,7 @@ pub(super) fn of(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevisio
             return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
         }
     }
-    // A notification may say less: nobody waits for its answer.
+    // A notification may say less, because it has no answer.
     if message.id.is_some() {
         is_complete(message)?;
         repeats(headers, message, shown, said)?;

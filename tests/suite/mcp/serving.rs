@@ -91,7 +91,13 @@ fn g3_a_key_joins_calls_and_a_thread_goes_on() {
     // The thread of another client is one that never was.
     let strange = result(&ModelHost::new(folder.path(), BOB).asks("tools/call", &call("four", meta)));
     assert!(strange["content"][0]["text"].as_str().unwrap().contains("there is no such thread"), "{strange}");
-    for meta in [json!({"systole/key": 7}), json!({"systole/key": ""}), json!({"systole/thread": {}})] {
+    for meta in [
+        json!({"systole/key": 7}),
+        json!({"systole/key": ""}),
+        json!({"systole/kye": "k1"}),
+        json!({"systole/thread": {}}),
+        json!({"progressToken": 1.5}),
+    ] {
         assert_eq!(error(&host.asks("tools/call", &call("x", meta))).1, -32602);
     }
     organism.interrupt();
