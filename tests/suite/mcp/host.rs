@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use systole::runtime::runfile::RunFile;
 use tokio::time::Instant;
@@ -172,6 +173,15 @@ pub(super) fn result(answer: &Answer) -> Value {
     let last = messages.last().unwrap_or_else(|| panic!("no message: {answer:?}"));
     assert!(last["error"].is_null(), "{last}");
     last["result"].clone()
+}
+
+/// Whether the library of the protocol reads this as what it should be, and keeps every field.
+pub(super) fn is_read_as<T: DeserializeOwned + Serialize>(value: &Value) {
+    let read: T = serde_json::from_value(value.clone()).unwrap_or_else(|error| panic!("{error}: {value}"));
+    let written = serde_json::to_value(read).unwrap();
+    for field in value.as_object().unwrap().keys() {
+        assert!(!written[field].is_null() || value[field].is_null(), "{field} of {value} is not read");
+    }
 }
 
 /// The code and the words of an error.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use systole::runtime::runfile::RunFile;
 
 use super::host::{ALICE, guest, house, running};
-use super::house::prepared;
+use super::house::{ToolHouse, prepared};
 use crate::program::{PATIENCE, Running, lines, run_file, systole, systole_with};
 
 const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
@@ -78,6 +78,19 @@ fn g3_the_inspector_calls_the_organism_over_stdio_and_over_http() {
         assert_eq!(said["structuredContent"], json!({"text": "hello"}), "{said}");
     }
     organism.interrupt();
+}
+
+#[test]
+fn g3_an_organism_uses_another_one_as_its_mcp_server() {
+    let inner = house();
+    let file = inner.path().join("organism.yaml");
+    let outer = ToolHouse::new(&format!(
+        "  inner: {{mcp: [{SYSTOLE}, mcp, -f, {}], tools: [say], safe: [say], sandbox: none, entry: true}}\n",
+        file.display()
+    ));
+    assert!(outer.pinned().contains("inner: 2 tools, MCP 2026-07-28"));
+    let said = outer.systole(&["send", "--to", "inner", "say", "text=hello"]);
+    assert!(said.stdout.contains("<text>hello</text></say-result>"), "{said:?}");
 }
 
 /// `systole mcp` with a host that writes lines.

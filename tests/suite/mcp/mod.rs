@@ -1,5 +1,6 @@
 //! Tools of MCP servers as elements of an organism.
 
+mod cancelling;
 mod grammar;
 mod host;
 mod hosts;

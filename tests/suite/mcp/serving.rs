@@ -1,12 +1,15 @@
 //! The organism as an MCP server over HTTP: its tools, its calls and its tasks, and what it refuses.
 
-use std::io::Write as _;
-
+use rmcp::model::{
+    CallToolResult, CreateTaskResult, DiscoverResult, GetTaskResult, InitializeResult, ListToolsResult,
+};
 use serde_json::json;
 
-use super::host::{ALICE, BOB, ModelHost, STATELESS, TOKENS, error, guest, house, messages, result, running};
+use super::host::{
+    ALICE, BOB, ModelHost, STATELESS, TOKENS, error, guest, house, is_read_as, messages, result, running,
+};
 use crate::log_records::read_all;
-use crate::program::{PATIENCE, Running, ask_as, connect, head, run_file, systole};
+use crate::program::{PATIENCE, Running, ask_as, run_file, systole};
 
 #[test]
 fn g3_the_tools_are_the_elements_that_a_client_may_send() {
@@ -24,6 +27,7 @@ fn g3_the_tools_are_the_elements_that_a_client_may_send() {
     assert_eq!(names(&guest(folder.path())), ["say", "ask"], "what is closed is no tool");
     assert_eq!(names(ALICE), ["say"], "what alice may not address is no tool for her");
     let listed = result(&ModelHost::guest(folder.path()).states("tools/list", &json!({})));
+    is_read_as::<ListToolsResult>(&listed);
     let [say, ask] = [&listed["tools"][0], &listed["tools"][1]];
     for (element, schema) in [("say", &say["inputSchema"]), ("said", &say["outputSchema"])] {
         let drawn = systole(
@@ -47,6 +51,8 @@ fn g3_a_call_in_either_revision_is_a_message_of_the_client() {
     let began = result(&host.asks("initialize", &json!({"protocolVersion": "2025-06-18"})));
     assert_eq!(began["protocolVersion"], "2025-11-25");
     let found = result(&host.states("server/discover", &json!({})));
+    is_read_as::<DiscoverResult>(&found);
+    is_read_as::<InitializeResult>(&began);
     assert_eq!(found["supportedVersions"], json!([STATELESS, "2025-11-25"]));
     assert!(found["capabilities"]["extensions"]["io.modelcontextprotocol/tasks"].is_object());
 
@@ -142,9 +148,12 @@ fn g3_a_held_call_becomes_a_task_that_only_its_client_sees_and_a_person_approves
     assert_eq!(seen[0]["params"]["progressToken"], "p1");
     assert!(seen[0]["params"]["message"].as_str().unwrap().contains("waits for a1"), "{seen:?}");
     let task = result(&answer);
+    is_read_as::<CreateTaskResult>(&task);
     assert_eq!((&task["resultType"], &task["status"]), (&json!("task"), &json!("working")), "{task}");
     let id = task["taskId"].as_str().unwrap();
-    assert!(host.task(id)["statusMessage"].as_str().unwrap().contains("waits for a1"));
+    let task = host.task(id);
+    is_read_as::<GetTaskResult>(&task);
+    assert!(task["statusMessage"].as_str().unwrap().contains("waits for a1"));
 
     let bob = ModelHost::new(folder.path(), BOB);
     let other = id.replace(".1.", ".2.");
@@ -171,6 +180,8 @@ fn g3_a_held_call_becomes_a_task_that_only_its_client_sees_and_a_person_approves
 
     assert_eq!(systole(folder.path(), &["approve", "a1"]).code, Some(0));
     let done = host.task_when(id, "completed");
+    is_read_as::<GetTaskResult>(&done);
+    is_read_as::<CallToolResult>(&done["result"]);
     assert_eq!(done["result"]["structuredContent"], json!({"text": "go"}), "{done}");
     organism.interrupt();
 }
@@ -210,90 +221,6 @@ fn g3_a_task_outlives_a_killed_organism() {
     let done = host.task_when(id, "completed");
     // Whether the attempt that was killed did its work is not known; this listener is not tried again.
     assert!(done["result"]["isError"].is_boolean(), "{done}");
-    organism.interrupt();
-}
-
-#[test]
-fn g3_a_client_cancels_its_task() {
-    let folder = house();
-    let organism = running(folder.path());
-    let host = ModelHost::guest(folder.path()).with_tasks();
-    let task = result(&host.states("tools/call", &json!({"name": "ask", "arguments": {"text": "x"}})));
-    let id = json!({"taskId": task["taskId"]});
-    assert_eq!(result(&host.states("tasks/cancel", &id))["resultType"], "complete");
-    assert_eq!(result(&host.states("tasks/get", &id))["status"], "cancelled");
-    assert_eq!(
-        result(&host.states("tasks/cancel", &id))["resultType"],
-        "complete",
-        "a second time changes nothing"
-    );
-    organism.interrupt();
-}
-
-/// Begins a call and returns its connection, which has answered so far with the head of a stream.
-fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::TcpStream {
-    use std::io::Read as _;
-    let bearer = format!("Bearer {}", guest(folder));
-    let mut params = json!({"name": "ask", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}});
-    let mut headers = vec![
-        ("Authorization", bearer.as_str()),
-        ("Content-Type", "application/json"),
-        ("Accept", "application/json, text/event-stream"),
-        ("Mcp-Session-Id", session),
-    ];
-    if revision == STATELESS {
-        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
-        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
-        headers.extend([
-            ("Mcp-Protocol-Version", STATELESS),
-            ("Mcp-Method", "tools/call"),
-            ("Mcp-Name", "ask"),
-        ]);
-    }
-    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string();
-    let mut stream = connect(&run_file(folder));
-    stream.write_all(head("POST", "/mcp", &headers, &body.len().to_string()).as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
-    let mut seen = String::new();
-    let mut piece = [0; 512];
-    while !seen.contains("waits for a") {
-        let read = stream.read(&mut piece).unwrap();
-        assert!(read > 0, "{seen}");
-        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
-    }
-    stream
-}
-
-#[test]
-fn g3_a_call_is_cancelled_as_its_revision_says() {
-    let folder = house();
-    let organism = running(folder.path());
-    let waiting = || systole(folder.path(), &["log", "--json"]).kinds();
-    let until_cancelled = |count: usize| {
-        let end = tokio::time::Instant::now() + PATIENCE;
-        while waiting().iter().filter(|kind| *kind == "terminal/thread.cancelled").count() < count {
-            assert!(tokio::time::Instant::now() < end, "it is not cancelled: {:?}", waiting());
-        }
-    };
-    let host = ModelHost::guest(folder.path());
-    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
-        .to_string();
-    // In 2025-11-25 a closed stream means nothing, and a message of the same session cancels.
-    let kept = begun(folder.path(), "s1", "2025-11-25");
-    let call =
-        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "say"}}).to_string();
-    let reused = host.raw("POST", &call, &[("Mcp-Session-Id", "s1")]);
-    assert!(error(&reused).2.contains("still being answered"), "{reused:?}");
-    assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s2")]).status, 202);
-    assert_eq!(host.raw("POST", &cancel, &[]).status, 202);
-    drop(begun(folder.path(), "s3", "2025-11-25"));
-    assert!(!waiting().iter().any(|kind| kind.starts_with("terminal/")), "{:?}", waiting());
-    assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s1")]).status, 202);
-    until_cancelled(1);
-    drop(kept);
-    // In 2026-07-28 a closed stream cancels.
-    drop(begun(folder.path(), "s4", STATELESS));
-    until_cancelled(2);
     organism.interrupt();
 }
 
