@@ -3,6 +3,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
+use std::time::Duration;
 
 use systole_kit::schema::nearest;
 use tokio::sync::oneshot;
@@ -18,10 +19,15 @@ use crate::cli::signals::Signals;
 use crate::config::{OrganismFile, TokenSource};
 use crate::console::http::{self, HttpDoor};
 use crate::console::mcp_client::McpClient;
+use crate::edges::log::sqlite;
 use crate::runtime::keyring::Keyring;
 use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
 use crate::runtime::running::Organism;
 use systole_core::types::ids::Name;
+
+/// How often to look for a door, and the pause between looks.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Serves until stdin ends, or a signal comes.
 pub(super) fn run(place: &Place, client: Option<&Name>) -> CommandExit {
@@ -39,23 +45,12 @@ async fn whole(screen: Screen, place: &Place, client: Option<&Name>) -> Result<C
         None => None,
     };
     let own = source.as_ref().map(|source| token_of(screen, source)).transpose()?;
-    let (door, served) = match RunFile::of(&log) {
-        Some(run) => {
-            place.set_nothing(screen, &run)?;
-            let door = door_of(&run, own.as_ref(), &session).ok_or_else(|| no_guest(screen))?;
-            (door, None)
+    let (run, served) = Box::pin(found_or_started(screen, place, &log, source.as_slice())).await?;
+    let Some(door) = door_of(&run, own.as_ref(), &session) else {
+        if let Some(served) = served {
+            served.stop(screen).await;
         }
-        None => {
-            let served = Box::pin(Served::start(screen, place, source.as_slice())).await?;
-            let door = door_of(&served.run, own.as_ref(), &session);
-            match door {
-                Some(door) => (door, Some(served)),
-                None => {
-                    served.stop(screen).await;
-                    return Err(no_guest(screen));
-                }
-            }
-        }
+        return Err(no_guest(screen));
     };
     let find: DoorFinder = Box::new(move || door_of(&RunFile::of(&log)?, own.as_ref(), &session));
     let (done, is_done) = oneshot::channel();
@@ -73,6 +68,40 @@ async fn whole(screen: Screen, place: &Place, client: Option<&Name>) -> Result<C
         failed = served.stop(screen) => Ok(failed.unwrap_or(exit)),
         _ = signals.next() => Err(CommandExit::Stopped),
     }
+}
+
+/// The organism that runs on the log, or one that is started here.
+async fn found_or_started(
+    screen: Screen,
+    place: &Place,
+    log: &Path,
+    sources: &[TokenSource],
+) -> Result<(RunFile, Option<Served>), CommandExit> {
+    let mut found = reached(log).await;
+    if found.is_none() {
+        match Box::pin(Served::start(screen, place, sources)).await {
+            Ok(served) => return Ok((served.run.clone(), Some(served))),
+            // Another host may have started one at the same moment.
+            Err(CommandExit::Unavailable) => found = reached(log).await,
+            Err(exit) => return Err(exit),
+        }
+    }
+    let run = found.ok_or(CommandExit::Unavailable)?;
+    place.set_nothing(screen, &run)?;
+    Ok((run, None))
+}
+
+/// The organism that runs on the log. If a process has the log and no door yet, it is waited for.
+async fn reached(log: &Path) -> Option<RunFile> {
+    for _ in 0..LOOKS {
+        let run = RunFile::of(log);
+        // A lock that cannot be read is reported by the start.
+        if run.is_some() || !matches!(sqlite::holder(log), Ok(Some(_))) {
+            return run;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    None
 }
 
 /// The door of a running organism, with the client's token or that of the client `mcp`.
@@ -164,6 +193,6 @@ impl Served {
 async fn unposted(screen: Screen, log: &Path, error: &std::io::Error, organism: Organism) -> CommandExit {
     let path = RunFile::path(log);
     let exit = hindered::unwritten(screen, &path, "what says that an organism runs", error);
-    organism.stop(std::time::Duration::ZERO).await;
+    organism.stop(Duration::ZERO).await;
     exit
 }

@@ -33,8 +33,10 @@ async def main(mode, *how):
             error = str(raised)
         # A call that waits delays no other.
         waiting = asyncio.create_task(client.call_tool("ask", {"text": "x"}, progress_callback=progress))
-        while not heard:
+        for _ in range(1000):
             await client.call_tool("say", {"text": "meanwhile"})
+            if heard:
+                break
         waiting.cancel()
         print(json.dumps({
             "version": client.protocol_version,

@@ -219,6 +219,16 @@ fn g3_a_host_speaks_as_the_client_that_it_names() {
 }
 
 #[test]
+fn g3_hosts_that_start_at_once_share_one_organism() {
+    let folder = house();
+    let mut hosts = [0, 1, 2].map(|_| StdioHost::start(folder.path(), &[], &[]));
+    for host in &mut hosts {
+        assert_eq!(host.asks(1, "ping", &json!({}))["result"], json!({}));
+    }
+    assert!(hosts.into_iter().all(|host| host.end() == Some(0)));
+}
+
+#[test]
 fn g3_an_organism_that_a_host_started_ends_with_it() {
     let folder = house();
     let mut host = StdioHost::start(folder.path(), &[], &[]);
@@ -226,8 +236,9 @@ fn g3_an_organism_that_a_host_started_ends_with_it() {
     host.stderr.read_line(&mut line).unwrap();
     assert!(line.contains("as long as its host does"), "{line}");
     assert_eq!(host.asks(1, "ping", &json!({}))["result"], json!({}));
-    let second = StdioHost::start(folder.path(), &[], &[]);
-    assert_eq!(second.end(), Some(0), "a second host goes through the first one's organism");
+    let mut second = StdioHost::start(folder.path(), &[], &[]);
+    assert_eq!(second.asks(1, "ping", &json!({}))["result"], json!({}), "through the first one's organism");
+    assert_eq!(second.end(), Some(0));
     assert_eq!(host.end(), Some(0));
     assert!(RunFile::of(&folder.path().join("hello.db")).is_none(), "no organism runs any more");
 }
