@@ -1,16 +1,15 @@
 //! Hosts of other makers call the organism: the MCP client for Python and the MCP Inspector, over stdio and HTTP.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::Receiver;
+use std::process::{ChildStdin, Command, Stdio};
 
 use serde_json::{Value, json};
 use systole::runtime::runfile::RunFile;
 
 use super::host::{ALICE, guest, house, running};
 use super::house::{ToolHouse, prepared};
-use crate::program::{PATIENCE, Running, lines, run_file, systole, systole_with};
+use crate::program::{Running, run_file, systole, systole_with};
 
 const SYSTOLE: &str = env!("CARGO_BIN_EXE_systole");
 
@@ -95,10 +94,8 @@ fn g3_an_organism_uses_another_one_as_its_mcp_server() {
 
 /// `systole mcp` with a host that writes lines.
 struct StdioHost {
-    child: Child,
     stdin: Option<ChildStdin>,
-    stdout: Receiver<String>,
-    stderr: BufReader<std::process::ChildStderr>,
+    running: Running,
 }
 
 impl StdioHost {
@@ -107,17 +104,15 @@ impl StdioHost {
         command.arg("mcp").args(arguments).current_dir(folder).envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let stdout = lines(child.stdout.take().unwrap());
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        StdioHost { stdin: child.stdin.take(), stdout, stderr, child }
+        StdioHost { stdin: child.stdin.take(), running: Running::of(child) }
     }
 
     fn write(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
-    fn reads(&self) -> Value {
-        let line = self.stdout.recv_timeout(PATIENCE).unwrap();
+    fn reads(&mut self) -> Value {
+        let line = self.running.shows("");
         serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
     }
 
@@ -129,7 +124,7 @@ impl StdioHost {
     /// Closes stdin, and waits for the end.
     fn end(mut self) -> Option<i32> {
         drop(self.stdin.take());
-        self.child.wait().unwrap().code()
+        self.running.end().code
     }
 }
 
@@ -232,9 +227,7 @@ fn g3_hosts_that_start_at_once_share_one_organism() {
 fn g3_an_organism_that_a_host_started_ends_with_it() {
     let folder = house();
     let mut host = StdioHost::start(folder.path(), &[], &[]);
-    let mut line = String::new();
-    host.stderr.read_line(&mut line).unwrap();
-    assert!(line.contains("as long as its host does"), "{line}");
+    host.running.says("as long as its host does");
     assert_eq!(host.asks(1, "ping", &json!({}))["result"], json!({}));
     let mut second = StdioHost::start(folder.path(), &[], &[]);
     assert_eq!(second.asks(1, "ping", &json!({}))["result"], json!({}), "through the first one's organism");
