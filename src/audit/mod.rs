@@ -16,6 +16,7 @@ pub mod full;
 pub mod glance;
 mod goal;
 pub mod graph;
+pub mod held;
 pub mod kinship;
 pub mod layout;
 pub mod narrate;

@@ -1,14 +1,39 @@
-//! `systole mcp`: MCP servers as listeners.
+//! `systole mcp`: the organism as an MCP server on stdin and stdout, and MCP servers as listeners.
 
 mod pin;
+mod pipe;
+mod serve;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 
 use super::exit::CommandExit;
+use super::place::Place;
+use systole_core::types::ids::Name;
+
+/// Serves the organism to a host of models, over stdin and stdout.
+///
+/// The host starts this command. Goes through the organism that runs on the log; if none runs, one is started in
+/// this process until stdin ends. The host speaks as the client `mcp`, which has no roles.
+#[derive(Args, Debug)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:
+  systole mcp
+  systole mcp -f /srv/hello/organism.yaml --client desk"
+)]
+pub(super) struct Mcp {
+    #[command(flatten)]
+    place: Place,
+    /// Speak as this client of the organism's file
+    #[arg(long, value_name = "NAME", value_parser = Name::parse)]
+    client: Option<Name>,
+    #[command(subcommand)]
+    what: Option<McpCommand>,
+}
 
 /// What is wanted of MCP servers.
 #[derive(Subcommand, Debug)]
-pub(super) enum Mcp {
+enum McpCommand {
     /// Ask a server for its tools, show what changed, and pin them
     #[command(after_help = "Examples:
   systole mcp pin files
@@ -18,8 +43,9 @@ pub(super) enum Mcp {
 
 impl Mcp {
     pub(super) fn run(self) -> CommandExit {
-        match self {
-            Mcp::Pin(pin) => pin.run(),
+        match self.what {
+            Some(McpCommand::Pin(pin)) => pin.run(),
+            None => serve::run(&self.place, self.client.as_ref()),
         }
     }
 }

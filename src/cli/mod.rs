@@ -164,8 +164,7 @@ enum Command {
     /// Explain a workflow, or make one from an Agentfile
     #[command(subcommand)]
     Workflow(workflow::Workflow),
-    /// Pin the tools of MCP servers
-    #[command(subcommand)]
+    /// Serve the organism over MCP, or pin MCP servers
     Mcp(mcp::Mcp),
     /// Say who may do what at the broker, or write its configuration
     Permissions(permissions::Permissions),

@@ -133,7 +133,8 @@ impl Run {
         }
         let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
         let credential = Credential::draw().map_err(machine("the random bytes of a credential"))?;
-        let keyring = keyring(screen, &file, credential.clone())?;
+        let keyring = keyring(screen, &file, credential.clone())?.with_mcp(&file.composition);
+        let (keyring, guest) = keyring.map_err(machine("the random bytes of a credential"))?;
         if self.accept_loss.is_some() && file.log_kept.is_some() {
             return Err(no_log_in_a_file(screen, "the log is in NATS: systole copy makes its copy again"));
         }
@@ -171,7 +172,7 @@ impl Run {
                 RunFile::at(DEFAULT_LISTEN).map_or_else(|| "another program".to_owned(), |run| run.who());
             screen.say(format!("{DEFAULT_LISTEN} is in use by {who}, so this organism takes a free port"));
         }
-        let run_file = self.run_file(address, credential, &organism);
+        let run_file = run_file(&self.place, address, (credential, guest), &organism);
         let door = HttpDoor::open(bound, organism.front().clone(), keyring);
         let wire = WireDoor::open(organism.front()).await;
         let posted = match run_file.post(&log) {
@@ -191,12 +192,18 @@ impl Run {
         say_started(screen, &organism, address, &log);
         Ok(watch(screen, Running { organism, door, wire, posted }, signals).await)
     }
+}
 
-    fn run_file(&self, address: SocketAddr, token: Credential, organism: &Organism) -> RunFile {
-        let file = std::path::absolute(self.place.file()).unwrap_or_else(|_| self.place.file().to_owned());
-        let organism = organism.front().composition().organism.to_string();
-        RunFile { pid: std::process::id(), address, token, organism, file }
-    }
+/// The run file of an organism in this process. The credentials are those of the operator and of the client `mcp`.
+pub(super) fn run_file(
+    place: &Place,
+    address: SocketAddr,
+    (token, mcp): (Credential, Option<Credential>),
+    organism: &Organism,
+) -> RunFile {
+    let file = std::path::absolute(place.file()).unwrap_or_else(|_| place.file().to_owned());
+    let organism = organism.front().composition().organism.to_string();
+    RunFile { pid: std::process::id(), address, token, mcp, organism, file }
 }
 
 /// Reports that a host of listeners does not run in the background: it has no door that shows when it is ready.

@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::events::{Events, Follower, ProgressFollower};
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::inbound;
+use super::mcp::{self, open_calls::OpenCalls};
 use super::request_refusals::{plain, refused, stopping};
 use super::strangers::{Doorway, Visitor};
 use super::{api_types, steering, waiting};
@@ -95,6 +96,7 @@ impl HttpDoor {
             bodies: Semaphore::new(BODIES),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
+            open_calls: OpenCalls::default(),
         });
         let router = Router::new()
             .route("/v1/messages", post(inbound::messages))
@@ -109,6 +111,7 @@ impl HttpDoor {
             .route("/v1/threads/{thread}/end", post(end))
             .route("/v1/status", get(status))
             .route("/v1/workers", get(workers))
+            .route("/mcp", post(mcp::post).fallback(mcp::only_post))
             .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
             .layer(middleware::from_fn_with_state(state.clone(), guard))
             .with_state(state.clone());

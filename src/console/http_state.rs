@@ -7,6 +7,7 @@ use axum::extract::rejection::QueryRejection;
 use tokio::sync::Semaphore;
 
 use super::failed_logins::FailedLogins;
+use super::mcp::open_calls::OpenCalls;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
 use systole_core::types::ids::Name;
@@ -18,6 +19,7 @@ pub(super) struct HttpState {
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,
+    pub(super) open_calls: OpenCalls,
 }
 
 /// The client of a request's credential.

@@ -55,12 +55,7 @@ pub(super) async fn messages(
     };
     let document = match read(&state, &headers, body).await {
         Ok(document) => document,
-        Err(Unread::TooLarge(refused)) => return too_large(&state.front, client, key, *refused).await,
-        Err(Unread::Broken(words)) => return plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
-        Err(Unread::TooSlow) => {
-            let words = format!("the body did not come within {BODY_MS} ms");
-            return plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words);
-        }
+        Err(unread) => return unread_response(&state.front, client, key, unread).await,
     };
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask(message).await {
@@ -92,14 +87,35 @@ pub(super) fn key_of(chosen: Option<String>) -> Result<Key, String> {
     Key::parse(&chosen).map_err(|malformed| malformed.to_string())
 }
 
-enum Unread {
+/// Why a body was not read.
+pub(super) enum Unread {
+    /// It is larger than the limit.
     TooLarge(Box<Refused>),
+    /// It is incomplete.
     Broken(String),
+    /// It came too slowly.
     TooSlow,
 }
 
+/// The response to a request whose body was not read. If the body is too large, this is recorded under the key.
+pub(super) async fn unread_response(
+    front: &OrganismHandle,
+    client: Name,
+    key: Key,
+    unread: Unread,
+) -> Response {
+    match unread {
+        Unread::TooLarge(refused) => too_large(front, client, key, *refused).await,
+        Unread::Broken(words) => plain(StatusCode::BAD_REQUEST, Code::Malformed, words),
+        Unread::TooSlow => {
+            let words = format!("the body did not come within {BODY_MS} ms");
+            plain(StatusCode::REQUEST_TIMEOUT, Code::IngressUnavailable, words)
+        }
+    }
+}
+
 /// Reads the body up to the limit.
-async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
+pub(super) async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
     let limit = state.front.composition().message_bytes;
     let announced =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());

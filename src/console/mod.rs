@@ -12,6 +12,8 @@ mod failed_logins;
 pub mod http;
 mod http_state;
 mod inbound;
+mod mcp;
+pub mod mcp_client;
 mod request_refusals;
 mod steering;
 mod strangers;

@@ -35,6 +35,8 @@ pub enum TaskKind {
     Tail,
     /// Brings the log to one client of the door: ends with the client or with the pump.
     Events,
+    /// Waits for the end of a call of a client that speaks MCP: ends with the call, its client or the pump.
+    Call,
     /// Tends one listener: ends when its carrier is stopped.
     Listener(Name),
     /// Carries one delivery to a listener: ends with its answer, or when it is called back.
@@ -54,6 +56,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Message(name) => write!(f, "a message of {name}"),
             TaskKind::Tail => f.write_str("the reader of the log's end"),
             TaskKind::Events => f.write_str("a stream of events"),
+            TaskKind::Call => f.write_str("the wait for a call over MCP"),
             TaskKind::Listener(name) => write!(f, "the task of listener {name}"),
             TaskKind::Delivery(name) => write!(f, "a delivery to {name}"),
             TaskKind::Report(name) => write!(f, "a report on {name}"),

@@ -7,6 +7,7 @@
 use super::runfile::Credential;
 use crate::config::{Diagnostic, FileMistakes, TokenSource};
 use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 
 /// Shortest token. A shorter one can be guessed over the network while an organism runs.
@@ -21,6 +22,18 @@ impl Keyring {
     /// A keyring with only the operator's credential.
     pub fn of_operator(credential: Credential) -> Keyring {
         Keyring(vec![(Name::operator(), credential)])
+    }
+
+    /// Adds the client `mcp` for hosts of models, with a drawn credential. It has no roles. If the organism's file gives
+    /// that name to a client or a listener, nothing is added.
+    pub fn with_mcp(mut self, organism: &Composition) -> std::io::Result<(Keyring, Option<Credential>)> {
+        let name = Name::mcp();
+        if organism.clients.contains_key(&name) || organism.listeners.contains_key(&name) {
+            return Ok((self, None));
+        }
+        let credential = Credential::draw()?;
+        self.0.push((name, credential.clone()));
+        Ok((self, Some(credential)))
     }
 
     /// Adds the clients' tokens. Each variable without a token, or with an unsuitable one, is reported

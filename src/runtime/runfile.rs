@@ -74,6 +74,9 @@ pub struct RunFile {
     pub address: SocketAddr,
     /// The credential of client `operator`.
     pub token: Credential,
+    /// The credential of client `mcp`, unless the organism's file uses that name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<Credential>,
     /// The organism's name.
     #[serde(default)]
     pub organism: String,
@@ -154,7 +157,7 @@ mod tests {
     fn run_file(pid: u32) -> RunFile {
         let token = Credential("0123456789abcdef0123456789abcdef".into());
         let (organism, file) = ("hello".to_owned(), "/hello/organism.yaml".into());
-        RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token, organism, file }
+        RunFile { pid, address: ([127, 0, 0, 1], 7474).into(), token, mcp: None, organism, file }
     }
 
     /// Locks a log as an organism does.

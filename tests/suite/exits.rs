@@ -19,7 +19,7 @@ const ASK: &str = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">one</ask>"
 /// A command line, its exit code, and its output.
 type Row = (&'static [&'static str], i32, &'static str);
 
-const ROWS: [Row; 37] = [
+const ROWS: [Row; 38] = [
     // A listener.
     (&["ask", "Hi", "--to", "nobody"], 2, "error: nothing in the organism's file is called nobody\n  try: "),
     (
@@ -41,6 +41,8 @@ const ROWS: [Row; 37] = [
         2,
         "error: greeter is a listener of the organism's file already\n  try: ",
     ),
+    // A client.
+    (&["mcp", "--client", "nobody"], 2, "error: --client: no client with a token is called nobody\n  try: "),
     // A thread.
     (&["send", "ask", "Hi", "--thread", "sess-ffffffff"], 2, "error: "),
     (&["ask", "Hi", "--thread", "sess-ffffffff"], 2, "error: "),

@@ -247,6 +247,8 @@ pub(crate) fn run_file(folder: &Path) -> RunFile {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) json: serde_json::Value,
+    /// As it came.
+    pub(crate) body: String,
     head: String,
 }
 
@@ -304,7 +306,7 @@ pub(crate) fn answer(mut stream: std::net::TcpStream) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
     let json = serde_json::from_str(body).unwrap_or(serde_json::Value::Null);
-    Answer { status, json, head: head.to_owned() }
+    Answer { status, json, body: body.to_owned(), head: head.to_owned() }
 }
 
 /// Requests events that a client may not see. A stream would not end, so only its first line is read.

@@ -1,7 +1,11 @@
 //! Tools of MCP servers as elements of an organism.
 
+mod cancelling;
 mod grammar;
+mod host;
+mod hosts;
 mod house;
 mod listeners;
 mod mapping;
 mod samples;
+mod serving;

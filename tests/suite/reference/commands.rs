@@ -37,7 +37,8 @@ fn commands() -> BTreeMap<String, Options> {
         for sub in &below {
             found.insert(format!("{name} {sub}"), options(&help(&[&name, sub])));
         }
-        if below.is_empty() {
+        // A command may also do something without the commands below it.
+        if below.is_empty() || page.contains(&format!("systole {name} [OPTIONS]\n")) {
             found.insert(name, options(&page));
         }
     }

@@ -143,6 +143,11 @@ impl Name {
         Name("operator".into())
     }
 
+    /// The client of hosts that speak MCP and have no client of their own. It has no roles.
+    pub fn mcp() -> Name {
+        Name("mcp".into())
+    }
+
     /// The person who decides a request, before it is known who that is.
     pub fn person() -> Name {
         Name("person".into())

@@ -1,0 +1,148 @@
+//! The pipe between a host of models and the door for MCP: a line of stdin is a message, and so is a line of stdout.
+//!
+//! A message is passed on as soon as the door has begun to answer the one before it, so a long call delays nothing. It
+//! understands no message; it only answers for the door if nothing answers there.
+
+use std::io::{self, BufRead, Read as _};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli::screen::Screen;
+use crate::console::mcp_client::{DoorAnswer, McpClient};
+use crate::edges::system::told;
+use systole_core::types::limits;
+
+/// Longest line. The door refuses a shorter one that is too long for its organism in its own words.
+const LINE: u64 = 2 * limits::MESSAGE_BYTES as u64;
+/// How long answers may take after stdin has ended.
+const GRACE: Duration = Duration::from_secs(5);
+/// The code of an error that is not the message's.
+const INTERNAL: i64 = -32603;
+const REQUEST: i64 = -32600;
+
+/// Finds the door anew, as an organism that was started again has another.
+pub(super) type DoorFinder = Box<dyn Fn() -> Option<McpClient> + Send>;
+
+/// Passes messages on until stdin ends, and waits for the answers that are still open.
+pub(super) fn pass_on(screen: Screen, mut door: McpClient, find: &DoorFinder) {
+    // Nothing is ever sent: the channel tells when the last answer is written.
+    let (open, ended) = sync_channel::<()>(0);
+    let mut input = io::stdin().lock();
+    loop {
+        match next_line(&mut input) {
+            Ok(Some(HostLine::Message(line))) => {
+                if !line.trim().is_empty() {
+                    one(screen, &mut door, find, &line, &open);
+                }
+            }
+            Ok(Some(HostLine::TooLong)) => {
+                say(screen, &Value::Null, REQUEST, &format!("a message has {LINE} bytes at most"));
+            }
+            Ok(Some(HostLine::NotText)) => say(screen, &Value::Null, REQUEST, "a message is UTF-8"),
+            Ok(None) => break,
+            Err(error) => {
+                screen.say(format!("error: stdin: {}", told(&error)));
+                break;
+            }
+        }
+    }
+    drop(open);
+    if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+        screen.say("stdin has ended; answers that are still open are not waited for");
+    }
+}
+
+/// A line of the host.
+enum HostLine {
+    Message(String),
+    TooLong,
+    NotText,
+}
+
+/// The next line; `None` at the end. Of one that is too long, only its end is looked for.
+fn next_line(input: &mut impl BufRead) -> io::Result<Option<HostLine>> {
+    let mut line = Vec::new();
+    if input.by_ref().take(LINE).read_until(b'\n', &mut line)? == 0 {
+        return Ok(None);
+    }
+    if line.len() as u64 == LINE && !line.ends_with(b"\n") {
+        input.skip_until(b'\n')?;
+        return Ok(Some(HostLine::TooLong));
+    }
+    Ok(Some(String::from_utf8(line).map_or(HostLine::NotText, HostLine::Message)))
+}
+
+/// Passes one message on. Its answer is written by a thread of its own.
+fn one(screen: Screen, door: &mut McpClient, find: &DoorFinder, line: &str, open: &SyncSender<()>) {
+    let mut answered = door.post(line);
+    if let Err(fault) = &answered
+        && let Some(found) = find()
+    {
+        *door = found;
+        // The message may only go out again if no organism had it.
+        if fault.is_unsent {
+            answered = door.post(line);
+        }
+    }
+    match answered {
+        Ok(DoorAnswer::Nothing) => {}
+        Ok(DoorAnswer::Whole(message)) => screen.document(format!("{}\n", message.trim_end()).as_bytes()),
+        Ok(DoorAnswer::Refused(words)) => refuse(screen, line, REQUEST, &words),
+        Ok(DoorAnswer::Stream(messages)) => {
+            let (line, open) = (line.to_owned(), open.clone());
+            std::thread::spawn(move || {
+                for message in messages {
+                    match message {
+                        Ok(message) => screen.document(format!("{message}\n").as_bytes()),
+                        Err(words) => refuse(screen, &line, INTERNAL, &gone(&words)),
+                    }
+                }
+                drop(open);
+            });
+        }
+        Err(fault) => refuse(screen, line, INTERNAL, &gone(&fault.words)),
+    }
+}
+
+fn gone(words: &str) -> String {
+    format!(
+        "the organism has stopped: {words}; start it again with systole run, and call again with the same key"
+    )
+}
+
+/// Answers a request in the door's place. A notification has no answer, so only a person hears of it.
+fn refuse(screen: Screen, line: &str, code: i64, words: &str) {
+    let message: Value = serde_json::from_str(line).unwrap_or_default();
+    match message.get("id") {
+        Some(id) => say(screen, id, code, words),
+        None => screen.say(format!("a notification was not taken: {words}")),
+    }
+}
+
+fn say(screen: Screen, id: &Value, code: i64, words: &str) {
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": words}});
+    screen.document(format!("{error}\n").as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_too_long_costs_no_memory_and_no_later_line() {
+        let most = usize::try_from(LINE).unwrap();
+        let text = [b"a\n".as_slice(), &vec![b'x'; most + 9], b"\n\xff\nb"].concat();
+        let mut input = io::BufReader::new(text.as_slice());
+        let mut seen = Vec::new();
+        while let Some(line) = next_line(&mut input).unwrap() {
+            seen.push(match line {
+                HostLine::Message(line) => line,
+                HostLine::TooLong => "long".to_owned(),
+                HostLine::NotText => "bytes".to_owned(),
+            });
+        }
+        assert_eq!(seen, ["a\n", "long", "bytes", "b"]);
+    }
+}

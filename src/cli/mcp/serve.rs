@@ -1,0 +1,198 @@
+//! `systole mcp` without a subcommand: finds the organism that runs on the log, or starts one, and passes the messages
+//! of the host to its door. An organism that is started here also posts its run file, so that a person can approve.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use systole_kit::schema::nearest;
+use tokio::sync::oneshot;
+
+use super::pipe::{self, DoorFinder};
+use crate::cli::exit::CommandExit;
+use crate::cli::here;
+use crate::cli::hindered;
+use crate::cli::place::Place;
+use crate::cli::run::run_file;
+use crate::cli::screen::Screen;
+use crate::cli::signals::Signals;
+use crate::config::{OrganismFile, TokenSource};
+use crate::console::http::{self, HttpDoor};
+use crate::console::mcp_client::McpClient;
+use crate::edges::log::sqlite;
+use crate::runtime::keyring::Keyring;
+use crate::runtime::runfile::{Credential, PostedRunFile, RunFile, random_hex};
+use crate::runtime::running::Organism;
+use systole_core::types::ids::Name;
+
+/// How often to look for a door, and the pause between looks.
+const LOOKS: u32 = 100;
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Serves until stdin ends, or a signal comes.
+pub(super) fn run(place: &Place, client: Option<&Name>) -> CommandExit {
+    let screen = place.screen();
+    here::with_runtime(screen, async { whole(screen, place, client).await.unwrap_or_else(|exit| exit) })
+}
+
+async fn whole(screen: Screen, place: &Place, client: Option<&Name>) -> Result<CommandExit, CommandExit> {
+    let mut signals = Signals::of_server(screen)?;
+    let log = place.log(screen)?;
+    let session =
+        random_hex().map_err(|error| hindered::machine(screen, "the random bytes of a session", &error))?;
+    let source = match client {
+        Some(name) => Some(source_of(screen, &place.organism(screen)?, name)?),
+        None => None,
+    };
+    let own = source.as_ref().map(|source| token_of(screen, source)).transpose()?;
+    let (run, served) = Box::pin(found_or_started(screen, place, &log, source.as_slice())).await?;
+    let Some(door) = door_of(&run, own.as_ref(), &session) else {
+        if let Some(served) = served {
+            served.stop(screen).await;
+        }
+        return Err(no_guest(screen));
+    };
+    let find: DoorFinder = Box::new(move || door_of(&RunFile::of(&log)?, own.as_ref(), &session));
+    let (done, is_done) = oneshot::channel();
+    std::thread::spawn(move || {
+        pipe::pass_on(screen, door, &find);
+        // A signal may have ended the wait.
+        let _waits = done.send(());
+    });
+    let exit = tokio::select! {
+        _ = is_done => CommandExit::Done,
+        exit = signals.next() => exit,
+    };
+    let Some(served) = served else { return Ok(exit) };
+    tokio::select! {
+        failed = served.stop(screen) => Ok(failed.unwrap_or(exit)),
+        _ = signals.next() => Err(CommandExit::Stopped),
+    }
+}
+
+/// The organism that runs on the log, or one that is started here.
+async fn found_or_started(
+    screen: Screen,
+    place: &Place,
+    log: &Path,
+    sources: &[TokenSource],
+) -> Result<(RunFile, Option<Served>), CommandExit> {
+    let mut found = reached(log).await;
+    if found.is_none() {
+        match Box::pin(Served::start(screen, place, sources)).await {
+            Ok(served) => return Ok((served.run.clone(), Some(served))),
+            // Another host may have started one at the same moment.
+            Err(CommandExit::Unavailable) => found = reached(log).await,
+            Err(exit) => return Err(exit),
+        }
+    }
+    let run = found.ok_or(CommandExit::Unavailable)?;
+    place.set_nothing(screen, &run)?;
+    Ok((run, None))
+}
+
+/// The organism that runs on the log. If a process has the log and no door yet, it is waited for.
+async fn reached(log: &Path) -> Option<RunFile> {
+    for _ in 0..LOOKS {
+        let run = RunFile::of(log);
+        // A lock that cannot be read is reported by the start.
+        if run.is_some() || !matches!(sqlite::holder(log), Ok(Some(_))) {
+            return run;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    None
+}
+
+/// The door of a running organism, with the client's token or that of the client `mcp`.
+fn door_of(run: &RunFile, own: Option<&Credential>, session: &str) -> Option<McpClient> {
+    let token = own.or(run.mcp.as_ref())?;
+    Some(McpClient::of(run.address, token, session.to_owned()))
+}
+
+/// Where the token of a client is.
+fn source_of(screen: Screen, file: &OrganismFile, name: &Name) -> Result<TokenSource, CommandExit> {
+    if let Some(source) = file.tokens.iter().find(|source| source.client == *name) {
+        return Ok(source.clone());
+    }
+    let known = || file.tokens.iter().map(|source| source.client.as_str());
+    let exit = screen.fail(CommandExit::Usage, format!("--client: no client with a token is called {name}"));
+    let near = nearest(name.as_str(), known()).map(str::to_owned);
+    let fix = near
+        .unwrap_or_else(|| format!("clients: {{{name}: {{token_env: VARIABLE}}}} in the organism's file"));
+    screen.say(format!("  try: {fix}"));
+    Err(exit)
+}
+
+fn token_of(screen: Screen, source: &TokenSource) -> Result<Credential, CommandExit> {
+    let token = std::env::var(&source.variable).unwrap_or_default();
+    if !token.is_empty() {
+        return Ok(Credential::given(token));
+    }
+    let words = format!("{} is not set, and holds the token of client {}", source.variable, source.client);
+    let exit = screen.fail(CommandExit::Configuration, words);
+    screen.say("  try: set it where the host starts this command, under `env`");
+    Err(exit)
+}
+
+/// Reports that there is no client `mcp`.
+fn no_guest(screen: Screen) -> CommandExit {
+    let words =
+        "the organism lets no client `mcp` in: its file gives that name to another, or an older version runs";
+    let exit = screen.fail(CommandExit::Configuration, words);
+    screen.say("  try: --client NAME, a client of the file");
+    exit
+}
+
+/// An organism that this command started, with a door on this machine.
+struct Served {
+    organism: Organism,
+    door: HttpDoor,
+    posted: PostedRunFile,
+    run: RunFile,
+}
+
+impl Served {
+    async fn start(screen: Screen, place: &Place, sources: &[TokenSource]) -> Result<Served, CommandExit> {
+        let machine = |what| move |error: std::io::Error| hindered::machine(screen, what, &error);
+        let file = place.organism(screen)?;
+        let operator = Credential::draw().map_err(machine("the random bytes of a credential"))?;
+        let keyring = Keyring::of_operator(operator.clone());
+        let keyring = keyring.with_clients(sources, |name| std::env::var(name).ok()).map_err(|refused| {
+            screen.say_drawn(refused.to_string().trim_end());
+            CommandExit::Configuration
+        })?;
+        let drawn = keyring.with_mcp(&file.composition);
+        let (keyring, guest) = drawn.map_err(machine("the random bytes of a credential"))?;
+        let log = file.log.clone();
+        // Other machines are for `systole run`: this organism ends with its host.
+        let bound = http::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await;
+        let bound = bound.map_err(|unopened| screen.fail(CommandExit::Unavailable, unopened))?;
+        let address = bound.local_addr().map_err(machine("the address that is listened on"))?;
+        let organism = Box::pin(here::start(screen, place, file)).await?;
+        let run = run_file(place, address, (operator, guest), &organism);
+        let posted = match run.post(&log) {
+            Ok(posted) => posted,
+            Err(error) => return Err(unposted(screen, &log, &error, organism).await),
+        };
+        let door = HttpDoor::open(bound, organism.front().clone(), keyring);
+        screen.say(format!("{} runs as process {}, as long as its host does", run.organism, run.pid));
+        Ok(Served { organism, door, posted, run })
+    }
+
+    /// Stops the organism. Returns the exit if it did not end as it should.
+    async fn stop(self, screen: Screen) -> Option<CommandExit> {
+        let Served { organism, door, posted, .. } = self;
+        drop(posted);
+        // A client that still reads sees the end of its connection.
+        drop(door.close().await);
+        here::ended(screen, &organism.stop(here::GRACE).await)
+    }
+}
+
+async fn unposted(screen: Screen, log: &Path, error: &std::io::Error, organism: Organism) -> CommandExit {
+    let path = RunFile::path(log);
+    let exit = hindered::unwritten(screen, &path, "what says that an organism runs", error);
+    organism.stop(Duration::ZERO).await;
+    exit
+}

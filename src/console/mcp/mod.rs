@@ -1,0 +1,264 @@
+//! The door for hosts of models: `POST /mcp` speaks the Model Context Protocol, in two revisions. The tools are the
+//! elements that the client may send, and a call is a message like any other.
+//!
+//! It keeps nothing but the calls that wait: who calls is said by the credential, and everything else by the log. No
+//! message here decides a request for a person.
+
+mod call;
+mod following;
+pub(super) mod open_calls;
+mod origin;
+mod results;
+mod revision;
+mod rpc;
+mod tasks;
+mod tools;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use futures_core::Stream;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use super::http_state::{Caller, HttpState};
+use super::inbound::{self, Unread};
+use crate::runtime::runfile::random_hex;
+use call::BegunCall;
+use following::OpenCall;
+use open_calls::CallName;
+use revision::{HANDSHAKE, McpRevision, STATELESS, TASKS};
+use rpc::{RpcFault, RpcMessage, RpcParams};
+use systole_core::types::ids::Name;
+
+/// The header with the session of a client. It only tells apart requests with the same id.
+const SESSION: &str = "mcp-session-id";
+
+/// Refuses every method but POST: this server sends nothing by itself, and has no session to end.
+pub(super) async fn only_post() -> Response {
+    let words = "send messages to /mcp with POST; there is no stream to GET and no session to DELETE";
+    let fault = RpcFault::request(words).with_status(StatusCode::METHOD_NOT_ALLOWED);
+    ([(header::ALLOW, "POST")], fault.response(None)).into_response()
+}
+
+/// Takes one message, and answers it.
+pub(super) async fn post(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    headers: HeaderMap,
+    body: Body,
+) -> Response {
+    if let Some(words) = origin::refused(&headers) {
+        return RpcFault::request(words).with_status(StatusCode::FORBIDDEN).response(None);
+    }
+    let streams = match form(&headers) {
+        Ok(streams) => streams,
+        Err((status, words)) => return RpcFault::request(words).with_status(status).response(None),
+    };
+    let bytes = match inbound::read(&state, &headers, body).await {
+        Ok(bytes) => bytes,
+        Err(unread) => return unread_response(&state, client, unread).await,
+    };
+    let message = match rpc::read(&bytes) {
+        Ok(message) => message,
+        Err((id, fault)) => return fault.response(id.as_ref()),
+    };
+    let revision = match revision::of(&headers, &message) {
+        Ok(revision) => revision,
+        Err(fault) => return fault.response(message.id.as_ref()),
+    };
+    let session = headers.get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
+    let Some(id) = message.id.clone() else {
+        notified(&state, client, session, &message);
+        return StatusCode::ACCEPTED.into_response();
+    };
+    let request = McpRequest { state, client, revision, session, id, streams };
+    let id = request.id.clone();
+    request.answer(message).await.unwrap_or_else(|fault| fault.response(Some(&id)))
+}
+
+/// Whether the client takes a stream. It must take JSON, and send it.
+fn form(headers: &HeaderMap) -> Result<bool, (StatusCode, &'static str)> {
+    let has = |name: header::HeaderName, kinds: &[&str]| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        let mut kinds_sent =
+            values.flat_map(|value| value.split(',')).map(|kind| kind.split(';').next().unwrap_or("").trim());
+        kinds_sent.any(|sent| kinds.iter().any(|kind| kind.eq_ignore_ascii_case(sent)))
+    };
+    if !has(header::CONTENT_TYPE, &["application/json"]) {
+        return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "send JSON, with Content-Type: application/json"));
+    }
+    if !has(header::ACCEPT, &["application/json", "application/*", "*/*"]) {
+        return Err((
+            StatusCode::NOT_ACCEPTABLE,
+            "send the header Accept: application/json, text/event-stream",
+        ));
+    }
+    Ok(has(header::ACCEPT, &["text/event-stream", "text/*", "*/*"]))
+}
+
+async fn unread_response(state: &HttpState, client: Name, unread: Unread) -> Response {
+    match inbound::key_of(None) {
+        Ok(key) => inbound::unread_response(&state.front, client, key, unread).await,
+        Err(words) => RpcFault::unavailable(words).response(None),
+    }
+}
+
+/// Acts on a notification. Only a cancelled request means anything here.
+fn notified(state: &HttpState, client: Name, session: Option<String>, message: &RpcMessage) {
+    if message.method == "notifications/cancelled"
+        && let (Some(session), Some(id)) = (session, &message.params.request_id)
+    {
+        state.open_calls.cancel(&CallName { client, session, id: id.to_string() });
+    }
+}
+
+/// A request, and who sent it.
+struct McpRequest {
+    state: Arc<HttpState>,
+    client: Name,
+    revision: McpRevision,
+    session: Option<String>,
+    id: Value,
+    streams: bool,
+}
+
+impl McpRequest {
+    async fn answer(self, message: RpcMessage) -> Result<Response, RpcFault> {
+        let stateless = self.revision == McpRevision::Stateless;
+        let result = match message.method.as_str() {
+            "initialize" => return self.initialize(),
+            "server/discover" if stateless => self.discover(),
+            "ping" => self.revision.complete(json!({})),
+            "tools/list" => self.list(&message.params).await?,
+            "tools/call" => return self.call(message).await,
+            "tasks/get" | "tasks/cancel" | "tasks/update" if stateless => {
+                let Some(task) = &message.params.task_id else {
+                    return Err(RpcFault::params("params.taskId is missing"));
+                };
+                let (front, client) = (&self.state.front, &self.client);
+                match message.method.as_str() {
+                    "tasks/get" => tasks::get(front, client, task).await?,
+                    "tasks/cancel" => tasks::cancel(front, client, task).await?,
+                    _ => tasks::update(front, client, task).await?,
+                }
+            }
+            other => return Err(self.unknown(other)),
+        };
+        Ok(Json(rpc::result(&self.id, &result)).into_response())
+    }
+
+    fn unknown(&self, method: &str) -> RpcFault {
+        let shown: String = method.chars().take(80).collect();
+        let known = match self.revision {
+            McpRevision::Handshake => "initialize, ping, tools/list, tools/call",
+            McpRevision::Stateless => {
+                "server/discover, tools/list, tools/call, tasks/get, tasks/cancel, whose result is in tasks/get"
+            }
+        };
+        let fault = RpcFault::method(format!("there is no method {shown:?} here; there are {known}"));
+        match self.revision {
+            McpRevision::Handshake => fault,
+            McpRevision::Stateless => fault.with_status(StatusCode::NOT_FOUND),
+        }
+    }
+
+    fn server(&self) -> Value {
+        json!({"name": self.state.front.composition().organism.as_str(), "title": "Systole", "version": env!("CARGO_PKG_VERSION")})
+    }
+
+    fn instructions() -> &'static str {
+        "Each tool sends a message to a listener of this organism. A result with isError says what to fix. \
+         A call that waits for a1 waits for a person, who approves it elsewhere."
+    }
+
+    fn initialize(&self) -> Result<Response, RpcFault> {
+        let result = json!({
+            "protocolVersion": HANDSHAKE,
+            "capabilities": {"tools": {}},
+            "serverInfo": self.server(),
+            "instructions": McpRequest::instructions(),
+        });
+        let session = match &self.session {
+            Some(session) => session.clone(),
+            None => random_hex().map_err(|error| RpcFault::unavailable(error.to_string()))?,
+        };
+        Ok(([(SESSION, session)], Json(rpc::result(&self.id, &result))).into_response())
+    }
+
+    fn discover(&self) -> Value {
+        self.revision.listed(json!({
+            "supportedVersions": [STATELESS, HANDSHAKE],
+            "capabilities": {"tools": {}, "extensions": {TASKS: {}}},
+            "instructions": McpRequest::instructions(),
+            "_meta": {"io.modelcontextprotocol/serverInfo": self.server()},
+        }))
+    }
+
+    async fn list(&self, params: &RpcParams) -> Result<Value, RpcFault> {
+        if params.cursor.is_some() {
+            return Err(RpcFault::params("there is no such page: the first one has every tool"));
+        }
+        let (organism, client) = (self.state.front.composition().clone(), self.client.clone());
+        // Many schemas take longer than a task may block.
+        let listed = tokio::task::spawn_blocking(move || tools::listed(&organism, &client)).await;
+        let listed = listed.map_err(|error| RpcFault::unavailable(error.to_string()))?;
+        Ok(self.revision.listed(json!({"tools": listed})))
+    }
+
+    async fn call(self, message: RpcMessage) -> Result<Response, RpcFault> {
+        let name = self.session.map(|session| CallName {
+            client: self.client.clone(),
+            session,
+            id: self.id.to_string(),
+        });
+        let seat = self.state.open_calls.enter(name)?;
+        let receipt = match call::begin(&self.state.front, &self.client, &message.params).await? {
+            BegunCall::Open(receipt) => receipt,
+            BegunCall::Refused(result) => {
+                let result = self.revision.complete(result);
+                return Ok(Json(rpc::result(&self.id, &result)).into_response());
+            }
+        };
+        let call = OpenCall {
+            front: self.state.front.clone(),
+            client: self.client,
+            revision: self.revision,
+            id: self.id,
+            receipt,
+            progress: message.params.meta.get("progressToken").cloned(),
+            takes_tasks: self.revision.takes_tasks(&message),
+        };
+        let mut messages = call.follow(seat);
+        if self.streams {
+            return Ok(Sse::new(RpcEvents(messages)).keep_alive(KeepAlive::default()).into_response());
+        }
+        let mut last = None;
+        while let Some(message) = messages.recv().await {
+            last = Some(message);
+        }
+        // Without a message the client cancelled the call, and expects no answer.
+        Ok(last.map_or_else(|| StatusCode::ACCEPTED.into_response(), |last| Json(last).into_response()))
+    }
+}
+
+/// The messages of a call as events.
+struct RpcEvents(mpsc::Receiver<Value>);
+
+impl Stream for RpcEvents {
+    type Item = Result<Event, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0
+            .poll_recv(cx)
+            .map(|message| message.map(|message| Ok(Event::default().data(message.to_string()))))
+    }
+}

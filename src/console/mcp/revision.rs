@@ -1,0 +1,185 @@
+//! The two revisions of MCP, and the headers with which a request names its revision. 2025-11-25 begins with a
+//! handshake; in 2026-07-28 every request says everything itself, and its headers repeat the body.
+
+use axum::http::HeaderMap;
+use serde_json::{Value, json};
+
+use super::rpc::{RpcFault, RpcMessage};
+
+/// The revision with a handshake.
+pub(super) const HANDSHAKE: &str = "2025-11-25";
+/// The revision without one.
+pub(super) const STATELESS: &str = "2026-07-28";
+/// The extension by which a long call becomes a task.
+pub(super) const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+const HEADER_MISMATCH: i64 = -32020;
+const UNSUPPORTED: i64 = -32022;
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// A revision of the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum McpRevision {
+    /// 2025-11-25.
+    Handshake,
+    /// 2026-07-28.
+    Stateless,
+}
+
+/// The revision of a message.
+pub(super) fn of(headers: &HeaderMap, message: &RpcMessage) -> Result<McpRevision, RpcFault> {
+    if message.method == "initialize" {
+        return Ok(McpRevision::Handshake);
+    }
+    let shown = header(headers, "mcp-protocol-version")?;
+    let said = message.params.meta.get(VERSION_KEY).and_then(Value::as_str);
+    let named = match (said, shown) {
+        (None, None) if message.method == "server/discover" => STATELESS,
+        (None, None) => return Ok(McpRevision::Handshake),
+        (Some(named), _) | (None, Some(named)) => named,
+    };
+    match named {
+        HANDSHAKE => return Ok(McpRevision::Handshake),
+        STATELESS => {}
+        other => {
+            let words = format!("MCP {other} is not spoken here: use {STATELESS} or {HANDSHAKE}");
+            let data = json!({"supported": [STATELESS, HANDSHAKE], "requested": other});
+            return Err(RpcFault::of_mcp(UNSUPPORTED, words, Some(data)));
+        }
+    }
+    // A notification may say less, because it has no answer.
+    if message.id.is_some() {
+        is_complete(message)?;
+        repeats(headers, message, shown, said)?;
+    }
+    Ok(McpRevision::Stateless)
+}
+
+/// What a request of this revision says about itself.
+fn is_complete(message: &RpcMessage) -> Result<(), RpcFault> {
+    let meta = &message.params.meta;
+    let has_version = meta.get(VERSION_KEY).is_some_and(Value::is_string);
+    let has_capabilities = meta.get(CAPABILITIES_KEY).is_some_and(Value::is_object);
+    let missing: Vec<&str> = [(VERSION_KEY, has_version), (CAPABILITIES_KEY, has_capabilities)]
+        .iter()
+        .filter_map(|(key, is_there)| (!is_there).then_some(*key))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let words = format!("_meta of a request in MCP {STATELESS} has these keys too: {}", missing.join(", "));
+    Err(RpcFault::params(words).with_status(axum::http::StatusCode::BAD_REQUEST))
+}
+
+/// The headers say the same as the body.
+fn repeats(
+    headers: &HeaderMap,
+    message: &RpcMessage,
+    shown: Option<&str>,
+    said: Option<&str>,
+) -> Result<(), RpcFault> {
+    let name = match message.method.as_str() {
+        "tools/call" => message.params.name.as_deref(),
+        "tasks/get" | "tasks/update" | "tasks/cancel" => message.params.task_id.as_deref(),
+        _ => None,
+    };
+    let method = header(headers, "mcp-method")?;
+    let shown_name = header(headers, "mcp-name")?;
+    for (field, shown, said) in [
+        ("MCP-Protocol-Version", shown, said),
+        ("Mcp-Method", method, Some(message.method.as_str())),
+        ("Mcp-Name", shown_name, name),
+    ] {
+        // A name that a header cannot carry is encoded, and no name here needs that.
+        let is_encoded = shown.is_some_and(|shown| shown.starts_with("=?base64?"));
+        if said.is_some() && shown != said && !is_encoded {
+            let shown = shown.map_or_else(|| "is missing".to_owned(), |shown| format!("is {shown:?}"));
+            let words =
+                format!("the header {field} {shown}, and the body says {:?}", said.unwrap_or_default());
+            return Err(RpcFault::of_mcp(HEADER_MISMATCH, words, None));
+        }
+    }
+    Ok(())
+}
+
+/// A header, once and readable.
+fn header<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h str>, RpcFault> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next().map(|value| value.to_str()).transpose();
+    match (first, values.next()) {
+        (Ok(first), None) => Ok(first),
+        _ => Err(RpcFault::of_mcp(HEADER_MISMATCH, format!("the header {name} comes once, in ASCII"), None)),
+    }
+}
+
+impl McpRevision {
+    /// Whether a client of this revision takes a task for an answer.
+    pub(super) fn takes_tasks(self, message: &RpcMessage) -> bool {
+        let extensions = message.params.meta.get(CAPABILITIES_KEY).and_then(|it| it.get("extensions"));
+        self == McpRevision::Stateless && extensions.is_some_and(|it| it.get(TASKS).is_some())
+    }
+
+    /// A result as this revision has it.
+    pub(super) fn complete(self, mut result: Value) -> Value {
+        if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
+            fields.entry("resultType").or_insert_with(|| json!("complete"));
+        }
+        result
+    }
+
+    /// A list that this revision lets a client keep. It is the client's own, and old at once.
+    pub(super) fn listed(self, mut result: Value) -> Value {
+        if let (McpRevision::Stateless, Some(fields)) = (self, result.as_object_mut()) {
+            fields.insert("ttlMs".to_owned(), json!(0));
+            fields.insert("cacheScope".to_owned(), json!("private"));
+        }
+        self.complete(result)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::mcp::rpc;
+
+    fn message(method: &str, params: &Value) -> RpcMessage {
+        let text = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
+        rpc::read(text.as_bytes()).unwrap_or_else(|(_, fault)| panic!("{fault:?}"))
+    }
+
+    fn headers(fields: &[(&'static str, &str)]) -> HeaderMap {
+        fields.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
+    }
+
+    fn told(fields: &[(&'static str, &str)], method: &str, params: &Value) -> String {
+        match of(&headers(fields), &message(method, params)) {
+            Ok(revision) => format!("{revision:?}"),
+            Err(fault) => fault.message(None)["error"].to_string(),
+        }
+    }
+
+    #[test]
+    fn a_request_names_its_revision_in_its_body_and_its_headers() {
+        let meta = json!({VERSION_KEY: STATELESS, CAPABILITIES_KEY: {}});
+        let call = json!({"name": "say", "_meta": meta});
+        let all = [("mcp-protocol-version", STATELESS), ("mcp-method", "tools/call"), ("mcp-name", "say")];
+        assert_eq!(told(&all, "tools/call", &call), "Stateless");
+        assert_eq!(told(&[], "tools/list", &json!({})), "Handshake");
+        assert_eq!(told(&[("mcp-protocol-version", HANDSHAKE)], "tools/list", &json!({})), "Handshake");
+        assert_eq!(told(&all, "initialize", &call), "Handshake", "only the older revision has a handshake");
+        for (fields, params, words) in [
+            (&all[..2], &call, "Mcp-Name is missing"),
+            (&[all[0], ("mcp-method", "ping"), all[2]], &call, "Mcp-Method is \\\"ping\\\""),
+            (&[all[0], all[1], ("mcp-name", "other")], &call, "and the body says \\\"say\\\""),
+            (&[("mcp-protocol-version", HANDSHAKE), all[1], all[2]], &call, "MCP-Protocol-Version is"),
+            (&[("mcp-protocol-version", "2024-11-05")], &json!({}), "-32022"),
+            (&all, &json!({"name": "say"}), "clientCapabilities"),
+            (&[all[0], all[0]], &call, "comes once"),
+        ] {
+            let found = told(fields, "tools/call", params);
+            assert!(found.contains(words), "wanted {words}: {found}");
+        }
+        assert!(told(&[], "server/discover", &json!({})).contains("protocolVersion"));
+    }
+}

@@ -1,0 +1,238 @@
+//! JSON-RPC as MCP uses it: one message in, one answer out. It reads hostile bytes, keeps the arguments of a call as
+//! they are written, and says what is wrong with everything that it does not take.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+/// The message is not JSON.
+const PARSE: i64 = -32700;
+/// It is JSON, but not a message that can be taken.
+const REQUEST: i64 = -32600;
+/// There is no such method.
+const METHOD: i64 = -32601;
+/// The parameters do not fit the method.
+const PARAMS: i64 = -32602;
+/// The organism cannot answer now.
+const INTERNAL: i64 = -32603;
+
+/// Longest id of a request, as JSON. It is kept while its call waits.
+const ID_BYTES: usize = 256;
+
+/// A message of a client.
+pub(super) struct RpcMessage {
+    /// The id of a request. A notification has none.
+    pub(super) id: Option<Value>,
+    /// The method.
+    pub(super) method: String,
+    /// The parameters.
+    pub(super) params: RpcParams,
+}
+
+/// The parameters that any method here knows.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RpcParams {
+    /// The tool.
+    pub(super) name: Option<String>,
+    /// Its arguments, as written: no digit of a number is lost.
+    pub(super) arguments: Option<Box<RawValue>>,
+    /// The task.
+    pub(super) task_id: Option<String>,
+    /// The page of a list.
+    pub(super) cursor: Option<String>,
+    /// The request that is cancelled.
+    pub(super) request_id: Option<Value>,
+    /// What the client says beside them.
+    #[serde(rename = "_meta", default)]
+    pub(super) meta: Map<String, Value>,
+}
+
+/// Why a message has no result.
+#[derive(Debug)]
+pub(super) struct RpcFault {
+    status: StatusCode,
+    code: i64,
+    message: String,
+    data: Option<Value>,
+}
+
+impl RpcFault {
+    fn new(status: StatusCode, code: i64, message: impl Into<String>) -> RpcFault {
+        RpcFault { status, code, message: message.into(), data: None }
+    }
+
+    /// The message cannot be taken.
+    pub(super) fn request(message: impl Into<String>) -> RpcFault {
+        RpcFault::new(StatusCode::BAD_REQUEST, REQUEST, message)
+    }
+
+    /// The parameters do not fit.
+    pub(super) fn params(message: impl Into<String>) -> RpcFault {
+        RpcFault::new(StatusCode::OK, PARAMS, message)
+    }
+
+    /// There is no such method.
+    pub(super) fn method(message: impl Into<String>) -> RpcFault {
+        RpcFault::new(StatusCode::OK, METHOD, message)
+    }
+
+    /// The organism cannot answer now.
+    pub(super) fn unavailable(message: impl Into<String>) -> RpcFault {
+        RpcFault::new(StatusCode::SERVICE_UNAVAILABLE, INTERNAL, message)
+    }
+
+    /// The same with a code that only MCP has.
+    pub(super) fn of_mcp(code: i64, message: impl Into<String>, data: Option<Value>) -> RpcFault {
+        RpcFault { data, ..RpcFault::new(StatusCode::BAD_REQUEST, code, message) }
+    }
+
+    /// The same with another status.
+    pub(super) fn with_status(self, status: StatusCode) -> RpcFault {
+        RpcFault { status, ..self }
+    }
+
+    /// The answer to a request with this id; null if it is not known.
+    pub(super) fn message(&self, id: Option<&Value>) -> Value {
+        let mut error = json!({"code": self.code, "message": self.message});
+        if let (Some(error), Some(data)) = (error.as_object_mut(), &self.data) {
+            error.insert("data".to_owned(), data.clone());
+        }
+        json!({"jsonrpc": "2.0", "id": id, "error": error})
+    }
+
+    /// The same as a response of the door.
+    pub(super) fn response(&self, id: Option<&Value>) -> Response {
+        (self.status, Json(self.message(id))).into_response()
+    }
+}
+
+/// The answer to a request.
+pub(super) fn result(id: &Value, result: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": result})
+}
+
+/// The message as it is written. A missing id and a null id are different.
+#[derive(Deserialize)]
+struct Written {
+    jsonrpc: Option<Value>,
+    #[serde(default)]
+    id: Wanted,
+    method: Option<Value>,
+    params: Option<Box<RawValue>>,
+}
+
+/// An id, if there is one.
+#[derive(Default)]
+struct Wanted(Option<Value>);
+
+impl<'de> Deserialize<'de> for Wanted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Wanted, D::Error> {
+        Value::deserialize(deserializer).map(|id| Wanted(Some(id)))
+    }
+}
+
+/// Reads a message. The fault comes with the id of the request, if that could be read.
+pub(super) fn read(bytes: &[u8]) -> Result<RpcMessage, (Option<Value>, RpcFault)> {
+    let bare = |fault| (None, fault);
+    match bytes.trim_ascii_start().first() {
+        Some(b'{') => {}
+        Some(b'[') => {
+            let words = "a batch is not taken: send each message by itself";
+            return Err(bare(RpcFault::request(words)));
+        }
+        _ => return Err(bare(unread("it is no JSON object"))),
+    }
+    let written: Written = serde_json::from_slice(bytes).map_err(|error| bare(unread(&error.to_string())))?;
+    let Written { jsonrpc, id: Wanted(id), method, params } = written;
+    if let Some(id) = id.as_ref().filter(|id| !is_id(id)) {
+        let shown: String = id.to_string().chars().take(80).collect();
+        let words = format!(
+            "the id of a request is a text or a whole number of at most {ID_BYTES} bytes, not {shown}"
+        );
+        return Err(bare(RpcFault::request(words)));
+    }
+    let told = |fault| (id.clone(), fault);
+    if jsonrpc.as_ref().and_then(Value::as_str) != Some("2.0") {
+        return Err(told(RpcFault::request("jsonrpc is not \"2.0\"")));
+    }
+    let Some(method) = method.as_ref().and_then(Value::as_str) else {
+        return Err(told(RpcFault::request(
+            "a method is missing: this server sends no requests that need an answer",
+        )));
+    };
+    let params = match params.as_ref().map(|raw| raw.get()) {
+        None | Some("null") => RpcParams::default(),
+        Some(raw) => serde_json::from_str(raw).map_err(|error| {
+            told(
+                RpcFault::params(format!("params of {method}: {error}")).with_status(StatusCode::BAD_REQUEST),
+            )
+        })?,
+    };
+    Ok(RpcMessage { id, method: method.to_owned(), params })
+}
+
+fn unread(why: &str) -> RpcFault {
+    RpcFault::new(StatusCode::BAD_REQUEST, PARSE, format!("the message cannot be read: {why}"))
+}
+
+/// Whether a value can be an id, or the token of progress.
+pub(super) fn is_id(id: &Value) -> bool {
+    match id {
+        Value::String(text) => text.len() <= ID_BYTES,
+        Value::Number(number) => number.is_i64() || number.is_u64(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> (Option<Value>, i64, String) {
+        let Err((id, fault)) = read(text.as_bytes()) else { panic!("{text} is taken") };
+        (id, fault.code, fault.message)
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_a_reason() {
+        for (text, code, words) in [
+            ("", PARSE, "no JSON object"),
+            ("7", PARSE, "no JSON object"),
+            ("{\"jsonrpc\": ", PARSE, "EOF"),
+            ("{\"jsonrpc\": \"2.0\"} x", PARSE, "trailing"),
+            (" [{\"jsonrpc\": \"2.0\"}]", REQUEST, "a batch is not taken"),
+            ("{\"jsonrpc\": \"1.0\", \"method\": \"ping\"}", REQUEST, "jsonrpc is not"),
+            ("{\"method\": \"ping\"}", REQUEST, "jsonrpc is not"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": null, \"method\": \"ping\"}", REQUEST, "the id of a request"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1.5, \"method\": \"ping\"}", REQUEST, "the id of a request"),
+            ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"result\": {}}", REQUEST, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"method\": 7}", REQUEST, "a method is missing"),
+            ("{\"jsonrpc\": \"2.0\", \"method\": \"ping\", \"params\": [1]}", PARAMS, "params of ping"),
+        ] {
+            let (_, found, message) = fault(text);
+            assert_eq!(found, code, "{text}: {message}");
+            assert!(message.contains(words), "{text}: {message}");
+        }
+        assert_eq!(fault("{\"jsonrpc\": \"1.0\", \"id\": \"a\"}").0, Some(json!("a")), "the id is told back");
+        let long = format!("{{\"jsonrpc\": \"2.0\", \"id\": \"{}\", \"method\": \"ping\"}}", "a".repeat(300));
+        assert!(fault(&long).2.contains("256 bytes"));
+        let deep = format!(
+            "{{\"jsonrpc\": \"2.0\", \"method\": \"m\", \"params\": {{\"_meta\": {}",
+            "{\"a\":".repeat(9000)
+        );
+        assert_eq!(fault(&deep).1, PARSE);
+    }
+
+    #[test]
+    fn a_message_keeps_the_digits_of_its_arguments() {
+        let text = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+            "params": {"name": "add", "arguments": {"n": 123456789012345678901234567890}}}"#;
+        let Ok(message) = read(text.as_bytes()) else { panic!("it is refused") };
+        assert_eq!((message.id, message.params.name.as_deref()), (Some(json!(7)), Some("add")));
+        assert!(message.params.arguments.unwrap().get().contains("123456789012345678901234567890"));
+    }
+}

@@ -1,0 +1,155 @@
+//! The HTTP client with which `systole mcp` passes messages of a host on to the door for MCP. It blocks, follows no
+//! proxy, reads only the few fields of a message that its headers repeat, and never shows the credential.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::Response;
+use ureq::{Agent, Body, BodyReader};
+
+use crate::runtime::runfile::Credential;
+
+/// How long the organism may take to begin its answer. A call begins to be answered when it is on disk.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long a connection to our own machine may take.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Largest answer that is not a stream. Streams are as long as their calls.
+const BYTES: u64 = 64 << 20;
+
+/// The door for MCP of an organism on this machine.
+pub struct McpClient {
+    agent: Agent,
+    url: String,
+    authorization: String,
+    session: String,
+}
+
+/// What the door sends back.
+pub enum DoorAnswer {
+    /// Nothing: the message was a notification.
+    Nothing,
+    /// One message.
+    Whole(String),
+    /// Messages as they come.
+    Stream(AnswerStream),
+    /// The door refused the request, in words.
+    Refused(String),
+}
+
+/// Why the door answers nothing.
+#[derive(Debug)]
+pub struct NoDoorAnswer {
+    /// Whether nothing listens at the address, so that no organism had the message.
+    pub is_unsent: bool,
+    /// The operating system's error.
+    pub words: String,
+}
+
+impl NoDoorAnswer {
+    fn of(error: ureq::Error) -> NoDoorAnswer {
+        let is_unsent = match &error {
+            ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::ConnectionRefused,
+            other => matches!(other, ureq::Error::ConnectionFailed),
+        };
+        NoDoorAnswer { is_unsent, words: error.to_string() }
+    }
+}
+
+impl McpClient {
+    /// The client of a door. The session tells its requests apart from those of other programs.
+    pub fn of(address: SocketAddr, token: &Credential, session: String) -> McpClient {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(ANSWER))
+            .build();
+        McpClient {
+            agent: Agent::new_with_config(config),
+            url: format!("http://{address}/mcp"),
+            authorization: format!("Bearer {}", token.secret()),
+            session,
+        }
+    }
+
+    /// Passes a message on.
+    pub fn post(&self, message: &str) -> Result<DoorAnswer, NoDoorAnswer> {
+        let mut request = self
+            .agent
+            .post(&self.url)
+            .header("authorization", &self.authorization)
+            .header("accept", "application/json, text/event-stream")
+            .header("mcp-session-id", &self.session)
+            .header("expect", "100-continue")
+            .content_type("application/json");
+        for (name, value) in repeated(message) {
+            request = request.header(name, value);
+        }
+        let response = request.send(message).map_err(NoDoorAnswer::of)?;
+        answer(response).map_err(NoDoorAnswer::of)
+    }
+}
+
+/// The headers that repeat what the message says.
+fn repeated(message: &str) -> Vec<(&'static str, String)> {
+    // A message that is not JSON is refused by the door, in its words.
+    let message: Value = serde_json::from_str(message).unwrap_or_default();
+    let said = |path: &str| message.pointer(path).and_then(Value::as_str);
+    let version = said("/params/_meta/io.modelcontextprotocol~1protocolVersion");
+    let name = said("/params/taskId").or_else(|| said("/params/name"));
+    let fields = [("mcp-protocol-version", version), ("mcp-method", said("/method")), ("mcp-name", name)];
+    let shown = |text: &str| match text.bytes().all(|b| b.is_ascii_graphic()) && text.len() <= 1024 {
+        true => text.to_owned(),
+        false => "=?base64?".to_owned(),
+    };
+    // Without a version the message is of the older revision, which has no such headers.
+    let fields = fields.into_iter().filter(|_| version.is_some());
+    fields.filter_map(|(name, value)| Some((name, shown(value?)))).collect()
+}
+
+fn answer(mut response: Response<Body>) -> Result<DoorAnswer, ureq::Error> {
+    let kind = response.headers().get("content-type").and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if kind.starts_with("text/event-stream") {
+        return Ok(DoorAnswer::Stream(AnswerStream(BufReader::new(response.into_body().into_reader()))));
+    }
+    let status = response.status();
+    let mut text = String::new();
+    response.body_mut().as_reader().take(BYTES).read_to_string(&mut text).map_err(ureq::Error::from)?;
+    if text.is_empty() && status.is_success() {
+        return Ok(DoorAnswer::Nothing);
+    }
+    let value: Value = serde_json::from_str(&text).unwrap_or_default();
+    if value.get("jsonrpc").is_some() {
+        return Ok(DoorAnswer::Whole(text));
+    }
+    let words = value
+        .get("message")
+        .and_then(Value::as_str)
+        .map_or_else(|| format!("the door answered {status}"), str::to_owned);
+    Ok(DoorAnswer::Refused(words))
+}
+
+/// The messages of a stream.
+pub struct AnswerStream(BufReader<BodyReader<'static>>);
+
+impl Iterator for AnswerStream {
+    type Item = Result<String, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            match self.0.read_line(&mut line) {
+                Ok(0) => return None,
+                Ok(_) => {}
+                Err(error) => return Some(Err(error.to_string())),
+            }
+            if let Some(message) = line.strip_prefix("data:") {
+                return Some(Ok(message.trim().to_owned()));
+            }
+        }
+    }
+}

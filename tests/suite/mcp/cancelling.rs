@@ -1,0 +1,91 @@
+//! How a host of models cancels a call of the organism, in each revision.
+
+use std::io::{Read as _, Write as _};
+
+use serde_json::json;
+
+use super::host::{ModelHost, STATELESS, error, guest, house, result, running};
+use crate::program::{PATIENCE, connect, head, run_file, systole};
+
+#[test]
+fn g3_a_client_cancels_its_task() {
+    let folder = house();
+    let organism = running(folder.path());
+    let host = ModelHost::guest(folder.path()).with_tasks();
+    let task = result(&host.states("tools/call", &json!({"name": "ask", "arguments": {"text": "x"}})));
+    let id = json!({"taskId": task["taskId"]});
+    assert_eq!(result(&host.states("tasks/cancel", &id))["resultType"], "complete");
+    assert_eq!(result(&host.states("tasks/get", &id))["status"], "cancelled");
+    assert_eq!(
+        result(&host.states("tasks/cancel", &id))["resultType"],
+        "complete",
+        "a second time changes nothing"
+    );
+    organism.interrupt();
+}
+
+/// Begins a call and returns its connection, which has answered so far with the head of a stream.
+fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::TcpStream {
+    let bearer = format!("Bearer {}", guest(folder));
+    let mut params = json!({"name": "ask", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}});
+    let mut headers = vec![
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+        ("Mcp-Session-Id", session),
+    ];
+    if revision == STATELESS {
+        params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
+        params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({});
+        headers.extend([
+            ("Mcp-Protocol-Version", STATELESS),
+            ("Mcp-Method", "tools/call"),
+            ("Mcp-Name", "ask"),
+        ]);
+    }
+    let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string();
+    let mut stream = connect(&run_file(folder));
+    stream.write_all(head("POST", "/mcp", &headers, &body.len().to_string()).as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut seen = String::new();
+    let mut piece = [0; 512];
+    while !seen.contains("waits for a") {
+        let read = stream.read(&mut piece).unwrap();
+        assert!(read > 0, "{seen}");
+        seen.push_str(&String::from_utf8_lossy(&piece[..read]));
+    }
+    stream
+}
+
+#[test]
+fn g3_a_call_is_cancelled_as_its_revision_says() {
+    let folder = house();
+    let organism = running(folder.path());
+    let waiting = || systole(folder.path(), &["log", "--json"]).kinds();
+    let until_cancelled = |count: usize| {
+        let end = tokio::time::Instant::now() + PATIENCE;
+        while waiting().iter().filter(|kind| *kind == "terminal/thread.cancelled").count() < count {
+            assert!(tokio::time::Instant::now() < end, "it is not cancelled: {:?}", waiting());
+        }
+    };
+    let host = ModelHost::guest(folder.path());
+    let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}})
+        .to_string();
+    // In 2025-11-25 a closed stream means nothing, and a message of the same session cancels.
+    let kept = begun(folder.path(), "s1", "2025-11-25");
+    let call =
+        json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "say"}}).to_string();
+    let reused = host.raw("POST", &call, &[("Mcp-Session-Id", "s1")]);
+    assert!(error(&reused).2.contains("still being answered"), "{reused:?}");
+    assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s2")]).status, 202);
+    assert_eq!(host.raw("POST", &cancel, &[]).status, 202);
+    drop(begun(folder.path(), "s3", "2025-11-25"));
+    assert!(!waiting().iter().any(|kind| kind.starts_with("terminal/")), "{:?}", waiting());
+    assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s1")]).status, 202);
+    until_cancelled(1);
+    drop(kept);
+    // In 2026-07-28 a closed stream cancels.
+    drop(begun(folder.path(), "s4", STATELESS));
+    until_cancelled(2);
+    organism.interrupt();
+}
