@@ -212,10 +212,16 @@ impl FolderRoot {
         }
     }
 
-    /// The path from the root of something open, without links.
+    /// The path from the root of something open, without links. `None` if it is not there any more: the kernel then
+    /// says a path that is no name of it.
     fn below(&self, open: &OwnedFd) -> Option<String> {
         let real = real_path(open)?;
-        Some(real.strip_prefix(self.real.as_deref()?).ok()?.to_str()?.to_owned())
+        let below = real.strip_prefix(self.real.as_deref()?).ok()?.to_str()?;
+        let named = if below.is_empty() { "." } else { below };
+        let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let there = fstat(self.resolve(named, flags, ResolveFlags::NO_SYMLINKS).ok()?).ok()?;
+        let own = fstat(open).ok()?;
+        ((there.st_dev, there.st_ino) == (own.st_dev, own.st_ino)).then(|| below.to_owned())
     }
 
     /// Where a file really is, or would be if it is not there yet: its path from the root without links. Links of
@@ -228,10 +234,18 @@ impl FolderRoot {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let mut at = path.as_str();
         let mut missing: Vec<&str> = Vec::new();
+        let mut tries = 0;
         loop {
             match self.resolve(at, flags, ResolveFlags::empty()) {
                 Ok(found) => {
-                    let real = self.below(&found).ok_or_else(|| denied(named))?;
+                    let Some(real) = self.below(&found) else {
+                        tries += 1;
+                        if tries < TRIES {
+                            continue;
+                        }
+                        let message = format!("'{named}' is replaced while it is looked at");
+                        return Err(PathFault::new(PathFaultKind::Missing, message));
+                    };
                     let whole =
                         missing.iter().rev().fold(real, |above, name| crate::walk::joined(&above, name));
                     return if self.denies(&whole) { Err(denied(named)) } else { Ok(whole) };

@@ -186,13 +186,15 @@ fn g2_the_files_that_a_command_changed_are_listed() {
 
 #[test]
 fn g2_a_folder_that_is_none_is_refused() {
-    let room = Room::new(&[("a.txt", "a\n"), (".git/x", "")]);
+    let room = Room::new(&[("a.txt", "a\n"), (".git/x", ""), ("private/x", "")]);
+    std::os::unix::fs::symlink("private", room.path("public")).unwrap();
     for (folder, code) in [
         ("a.txt", "workspace.bad-folder"),
         ("none", "workspace.bad-folder"),
         ("..", "workspace.outside-root"),
         ("/", "workspace.outside-root"),
         (".git", "workspace.denied"),
+        ("public", "workspace.denied"),
     ] {
         room.refused(&format!("<c:shell exec_dir=\"{folder}\">pwd</c:shell>"), code);
     }

@@ -7,6 +7,15 @@ use rustix::fs::{CWD, Mode, RenameFlags, mkfifoat, renameat_with};
 
 use super::room::{NAME, Room, change_set, write};
 
+/// Ends the other side of a race, also if this side fails.
+struct EndOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 fn create(path: &str) -> String {
     format!("<c:create_file path=\"{path}\">x</c:create_file>")
 }
@@ -126,6 +135,7 @@ fn g2_a_race_of_names_never_leads_outside() {
     symlink("../outside", room.path("out")).unwrap();
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let end = EndOnDrop(&is_over);
         let (one, two) = (room.path("in"), room.path("out"));
         let is_over = &is_over;
         scope.spawn(move || {
@@ -146,7 +156,7 @@ fn g2_a_race_of_names_never_leads_outside() {
                 outcomes.insert(room.say(&asked).outcome());
             }
         }
-        is_over.store(true, Ordering::Relaxed);
+        drop(end);
         assert!(!outcomes.is_empty(), "no attempt got as far as an order");
     });
     assert_eq!(std::fs::read_to_string(room.around.path().join("outside/file")).unwrap(), "v\n");
@@ -159,47 +169,67 @@ fn g2_a_race_of_names_never_leads_outside() {
 
 #[test]
 fn g2_a_file_that_others_write_is_never_lost() {
-    let room = Room::new(&[("a.txt", "v0\n")]);
-    let is_over = AtomicBool::new(false);
-    let (mut done, mut refused) = (0, 0);
-    let written = std::thread::scope(|scope| {
-        let (path, is_over) = (room.path("a.txt"), &is_over);
-        let other = scope.spawn(move || {
-            let mut written = 0_u64;
-            while !is_over.load(Ordering::Relaxed) {
+    let room = Room::new(&[]);
+    let mut random = 987_654_321_u64;
+    let (mut late, mut last_spins) = (0, 2_000_000);
+    for round in 0..200 {
+        write(&room.path("a.txt"), format!("base {round}\n").as_bytes());
+        let call = format!("w{round}");
+        let edit =
+            format!("<p:proposed_file_replace file_path=\"a.txt\">mine {round}</p:proposed_file_replace>");
+        let order = room.ask(&call, change_set(&edit));
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let spins = (random >> 33) % last_spins;
+        let said = std::thread::scope(|scope| {
+            let path = room.path("a.txt");
+            scope.spawn(move || {
+                (0..spins).for_each(|_| std::hint::spin_loop());
                 // As an editor does: beside it, and then in its place.
                 let beside = path.with_extension("new");
-                std::fs::write(&beside, format!("other {written}\n")).unwrap();
+                std::fs::write(&beside, format!("other {round}\n")).unwrap();
                 std::fs::rename(&beside, &path).unwrap();
-                written += 1;
-                for _ in 0..200_000 {
-                    std::hint::spin_loop();
-                }
-            }
-            written
+            });
+            let order = room.delivered(NAME, &call, 1, order.payload.clone());
+            let said = room.workspace.answer(&order, &AtomicBool::new(false), &|_| {});
+            bytes(said)
         });
-        for attempt in 0..100 {
-            let call = format!("w{attempt}");
-            let order = room.ask(
-                &call,
-                change_set(&format!(
-                    "<p:proposed_file_replace file_path=\"a.txt\">mine {attempt}</p:proposed_file_replace>"
-                )),
-            );
+        // The order fits only the base. So the other one's text is the last in any case.
+        assert_eq!(room.read("a.txt"), format!("other {round}\n"), "{said}");
+        assert_eq!(room.files(), ["a.txt"], "nothing is left beside it: {said}");
+        assert!(!said.contains("could not be taken back"), "{said}");
+        late += usize::from(said.contains("changed while the change set was written"));
+        // Other writes come earlier, until some come while the workspace writes.
+        if said.contains("outcome=\"done\"") {
+            last_spins = (last_spins * 9 / 10).max(1_000);
+        } else {
+            last_spins = (last_spins * 10 / 9).min(20_000_000);
+        }
+    }
+    assert!(late > 0, "no write came at the moment in which it matters");
+}
+
+#[test]
+fn g2_an_order_names_the_file_even_if_it_is_replaced_at_that_moment() {
+    let room = Room::new(&[("a.txt", "a\n")]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let end = EndOnDrop(&is_over);
+        let (path, is_over) = (room.path("a.txt"), &is_over);
+        scope.spawn(move || {
+            while !is_over.load(Ordering::Relaxed) {
+                std::fs::write(path.with_extension("new"), "other\n").unwrap();
+                std::fs::rename(path.with_extension("new"), &path).unwrap();
+            }
+        });
+        for round in 0..3_000 {
+            let edit = "<p:proposed_file_replace file_path=\"a.txt\">mine</p:proposed_file_replace>";
+            let order = room.ask(&format!("d{round}"), change_set(edit));
             if order.element() == "apply" {
-                match room.apply(&call, &order).outcome().as_str() {
-                    "done" => done += 1,
-                    _ => refused += 1,
-                }
+                assert_eq!(order.each("edit", "path"), ["a.txt"]);
             }
         }
-        is_over.store(true, Ordering::Relaxed);
-        other.join().unwrap()
+        drop(end);
     });
-    assert!(written > 0 && done + refused > 0);
-    let last = room.read("a.txt");
-    assert!(last.starts_with("other ") || last.starts_with("mine "), "{last}");
-    assert_eq!(room.files(), ["a.txt"], "nothing is left beside it");
 }
 
 #[test]

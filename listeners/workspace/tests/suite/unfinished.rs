@@ -127,3 +127,21 @@ fn g2_a_write_that_fails_halfway_changes_nothing() {
     assert_eq!(room.read("a.txt"), "a\n");
     assert!(!room.path("made").exists());
 }
+
+#[test]
+fn g2_old_changes_are_forgotten_but_never_unsettled_ones() {
+    let room = room();
+    let folder = broken_off(&room);
+    write(&room.path("a.txt"), b"by hand\n");
+    let changes = room.around.path().join("state/changes");
+    let record = std::fs::read_to_string(Path::new(&folder).join("writing.json")).unwrap();
+    let change = Path::new(&folder).file_name().unwrap().to_str().unwrap();
+    for number in 0..1_010 {
+        let other = format!("c{number:012x}");
+        write(&changes.join(&other).join("complete.json"), record.replace(change, &other).as_bytes());
+    }
+    let room = room.reopened();
+    assert_eq!(std::fs::read_dir(&changes).unwrap().count(), 1_000);
+    assert!(Path::new(&folder).exists(), "the one that must be reported is kept");
+    assert!(room.done("<c:shell>true</c:shell>").reason().contains("'a.txt'"));
+}
