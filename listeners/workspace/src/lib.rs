@@ -26,7 +26,6 @@ mod workspace;
 pub use command::pattern::{ShellPatternFault, check_shell_pattern};
 pub use spec::{CommandOrder, CommandStart, OpenFault, PreparedCommand, WorkspaceSpec};
 pub use systole_folder::{DenyFault, check_pattern};
-pub use text::shown::visible;
 pub use workspace::Workspace;
 
 /// The vocabulary of change sets and their results.
