@@ -114,8 +114,10 @@ impl Journal {
                 Ok(()) => break,
                 Err(_) if left > 0 => std::thread::sleep(LOCK_WAIT),
                 Err(error) => {
-                    let held =
-                        format!("another process holds {}: {}", state.display(), io::Error::from(error));
+                    let held = format!(
+                        "another process works in this workspace ({}); stop that organism, or send the request to it",
+                        io::Error::from(error)
+                    );
                     return Err(io::Error::new(io::ErrorKind::WouldBlock, held));
                 }
             }
