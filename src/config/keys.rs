@@ -123,10 +123,15 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.sandbox",
         "none, or {} with `mcp`, `code` and `workspace`",
-        "the sandbox of its program, or of the commands of a workspace: a map, which may be `{}`, or `none`; in a sandbox there is no network, only the system's folders, the program itself and `read` can be read, and only `write`, HOME and TMPDIR written",
+        "the sandbox of its program, or of the commands of a workspace: a map, which may be `{}`, or `none`; in a sandbox there is no network but `net`, only the system's folders, the program itself and `read` can be read, and only `write`, HOME and TMPDIR written",
     ).of(KeyForm::TextOrMap),
     key("listeners.NAME.sandbox.read", "[]", "files and folders that it may read, paths from this file's folder").of(SET),
     key("listeners.NAME.sandbox.write", "[]", "folders in which it may also write, paths from this file's folder").of(SET),
+    key(
+        "listeners.NAME.sandbox.net",
+        "[]",
+        "addresses of the network that it may reach, as `host:port`, through a proxy that HTTPS_PROXY names; needs level full",
+    ).of(SET),
     key("listeners.NAME.sandbox.processes", "64", "most processes at once, 1 to 4096; if there are more, all are ended").of(KeyForm::Count(1, 4096)),
     key("listeners.NAME.sandbox.memory", "2GiB", "most memory of each process, 16MiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("16MiB", 16 << 20), most: ("1024GiB", 1 << 40) })),
     key("listeners.NAME.sandbox.output", "1GiB", "size of the largest file that it may write, 1KiB to 1024GiB").of(KeyForm::Size(MeasureBounds { least: ("1KiB", 1 << 10), most: ("1024GiB", 1 << 40) })),

@@ -44,13 +44,38 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Option<Sa
         single(diagnostics, found, &path)
     };
     let (read, write) = (paths("read"), paths("write"));
-    let mut limits = ProgramSandbox::default();
+    let mut limits = ProgramSandbox { net: net(diagnostics, &section), ..ProgramSandbox::default() };
     limits.processes = section.count(diagnostics, "processes").unwrap_or(limits.processes);
     limits.memory_bytes =
         section.measure(diagnostics, "memory").map_or(limits.memory_bytes, |found| found.value);
     limits.output_bytes =
         section.measure(diagnostics, "output").map_or(limits.output_bytes, |found| found.value);
     Some(SandboxDeclaration { read, write, limits })
+}
+
+/// The addresses of the network: `host:port`, in lower case.
+fn net(diagnostics: &mut Diagnostics, section: &Fields<'_>) -> Vec<String> {
+    let Some((node, path)) = section.get("net") else { return Vec::new() };
+    let found = value::texts(diagnostics, node, &path).unwrap_or_default();
+    let mut addresses = Vec::new();
+    for one in single(diagnostics, found, &path) {
+        if is_address(&one.value) {
+            addresses.push(one.value.to_ascii_lowercase());
+        } else {
+            let message = format!("{path}: `{}` is no address with a port", one.value);
+            diagnostics.report(Code::ConfigValue, one.at, &message, Some("HOST:PORT, as pypi.org:443"));
+        }
+    }
+    addresses
+}
+
+fn is_address(text: &str) -> bool {
+    let Some((host, port)) = text.rsplit_once(':') else { return false };
+    let is_name = |host: &str| {
+        !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte))
+    };
+    let is_host = is_name(host) || text.parse::<std::net::SocketAddr>().is_ok();
+    is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 impl SandboxDeclaration {

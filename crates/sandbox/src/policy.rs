@@ -13,7 +13,7 @@ pub const DEFAULT_MEMORY_BYTES: u64 = 2 << 30;
 /// Default size of the largest file that a process may write, in bytes.
 pub const DEFAULT_OUTPUT_BYTES: u64 = 1 << 30;
 
-/// What a program in a sandbox may do. Everything else is refused: there is no network.
+/// What a program in a sandbox may do. Everything else is refused.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SandboxPolicy {
@@ -27,6 +27,8 @@ pub struct SandboxPolicy {
     pub keep_out: Vec<PathBuf>,
     /// Files that no writable folder may contain, for example the programs of listeners.
     pub protect: Vec<PathBuf>,
+    /// Addresses of the network that it may reach through a proxy, as `host:port`. Only level `full` has the proxy.
+    pub net: Vec<String>,
     /// Most processes at the same time, the program included.
     pub processes: u32,
     /// Most memory that each process may ask for, in bytes.
@@ -47,6 +49,7 @@ impl Default for SandboxPolicy {
             own: None,
             keep_out: Vec::new(),
             protect: Vec::new(),
+            net: Vec::new(),
             processes: DEFAULT_PROCESSES,
             memory_bytes: DEFAULT_MEMORY_BYTES,
             output_bytes: DEFAULT_OUTPUT_BYTES,

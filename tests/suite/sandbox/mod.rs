@@ -2,6 +2,7 @@
 //! kernel; and organisms whose listeners run in one.
 
 mod carrier;
+mod network;
 pub(crate) mod organism;
 mod paths;
 mod processes;

@@ -252,7 +252,7 @@ pub struct ListenerProgram {
     pub sandbox: Option<Box<ProgramSandbox>>,
 }
 
-/// What a program in a sandbox may do. It has no network.
+/// What a program in a sandbox may do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgramSandbox {
     /// Files and folders that it may read, in addition to the system's and its own program.
@@ -263,6 +263,8 @@ pub struct ProgramSandbox {
     pub keep_out: Vec<PathBuf>,
     /// Files that no folder in `write` may contain.
     pub protect: Vec<PathBuf>,
+    /// Addresses of the network that it may reach, as `host:port`.
+    pub net: Vec<String>,
     /// Most processes at the same time.
     pub processes: u32,
     /// Most memory of each process, in bytes.
@@ -283,6 +285,7 @@ impl Default for ProgramSandbox {
             write: Vec::new(),
             keep_out: Vec::new(),
             protect: Vec::new(),
+            net: Vec::new(),
             processes: 64,
             memory_bytes: 2 << 30,
             output_bytes: 1 << 30,

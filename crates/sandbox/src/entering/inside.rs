@@ -19,11 +19,16 @@ use crate::policy::SandboxLevel;
 
 /// Runs the inner process. It returns only if the sandbox could not be entered, or at level `full` when the program
 /// has ended.
-pub(super) fn run(order: &EntryOrder, pipe: Option<&str>, run: Vec<OsString>) -> Result<ExitCode, String> {
+pub(super) fn run(
+    order: &EntryOrder,
+    (pipe, port): (Option<&str>, Option<u16>),
+    run: Vec<OsString>,
+) -> Result<ExitCode, String> {
     set_parent_process_death_signal(Some(Signal::KILL))
         .map_err(|error| cannot("tie its life to the outer process", error))?;
     let pipe = status::taken_over(pipe)?;
-    let ended = entered(order, &run).and_then(|command| match order.level {
+    let port = port.filter(|port| *port > 0);
+    let ended = entered(order, port, &run).and_then(|command| match order.level {
         SandboxLevel::Full => start(order, command),
         SandboxLevel::Landlock => Err(become_program(order, command)),
     });
@@ -33,7 +38,7 @@ pub(super) fn run(order: &EntryOrder, pipe: Option<&str>, run: Vec<OsString>) ->
 }
 
 /// Restricts this process, and returns the program's command.
-fn entered(order: &EntryOrder, run: &[OsString]) -> Result<Command, String> {
+fn entered(order: &EntryOrder, port: Option<u16>, run: &[OsString]) -> Result<Command, String> {
     limits::set(&order.policy)?;
     let places = places::open_all(order)?;
     if order.level == SandboxLevel::Full {
@@ -48,8 +53,8 @@ fn entered(order: &EntryOrder, run: &[OsString]) -> Result<Command, String> {
         command.arg0(name);
     }
     capabilities::drop_all()?;
-    let abi = rules::restrict(order, &places)?;
-    syscalls::forbid(order.level, abi, order.policy.opens_below)?;
+    let abi = rules::restrict(order, port, &places)?;
+    syscalls::forbid(order.level, abi, &order.policy)?;
     SigSet::all().thread_unblock().map_err(|error| cannot("unblock signals", error))?;
     Ok(command)
 }

@@ -1,7 +1,7 @@
 //! The helper: the program `systole`, started with `WORD`, that restricts itself and then is or starts the program.
 //!
-//! Two processes. The one outside stays, waits and mirrors how the program ended; the one inside restricts itself for
-//! good. Neither has a thread, and neither starts the program if a restriction fails: the reason goes to stderr, and
+//! Two processes, and a third one if the policy has addresses of the network: the proxy. The one outside stays, waits and mirrors how the program ended; the one inside restricts itself for
+//! good. Neither of the two has a thread, and neither starts the program if a restriction fails: the reason goes to stderr, and
 //! the exit is `REFUSED`.
 
 mod attempts;
@@ -9,8 +9,10 @@ mod capabilities;
 mod counting;
 mod inside;
 mod limits;
+mod network;
 mod outside;
 mod places;
+mod proxy;
 mod root;
 mod rules;
 mod status;
@@ -29,6 +31,9 @@ pub(crate) use rules::landlock_abi;
 
 /// The argument that makes the program the helper. No help page lists it, because people do not need it.
 pub const WORD: &str = "-sandbox-exec";
+
+/// The argument that makes the helper the proxy of a sandbox.
+const PROXY: &str = "proxy";
 
 /// The exit of a helper that could not enter the sandbox.
 const REFUSED: u8 = 125;
@@ -55,9 +60,10 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
             read(&order).and_then(|parsed| outside::run(&parsed, &order, arguments.collect()))
         }
         (Some("inside"), Some(order)) => {
-            let pipe = text();
-            read(&order).and_then(|order| inside::run(&order, pipe.as_deref(), arguments.collect()))
+            let (pipe, port) = (text(), text().and_then(|port| port.parse().ok()));
+            read(&order).and_then(|order| inside::run(&order, (pipe.as_deref(), port), arguments.collect()))
         }
+        (Some(PROXY), Some(list)) => proxy::run(&list),
         (Some(TRY), Some(order)) => attempts::run(&order),
         _ => Err("it was started without an order".to_owned()),
     };

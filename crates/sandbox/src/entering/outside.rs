@@ -16,7 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{self, Pid, PidfdFlags, Rlimit, WaitOptions, pidfd_open};
 
 use super::status::{self, InnerReport};
-use super::{EntryOrder, WORD, cannot, counting};
+use super::{EntryOrder, WORD, cannot, counting, network};
 use crate::policy::SandboxLevel;
 
 /// Signals that are for the program.
@@ -44,14 +44,27 @@ pub(super) fn run(order: &EntryOrder, text: &str, run: Vec<OsString>) -> Result<
     let starter = process::getppid()
         .and_then(|parent| pidfd_open(parent, PidfdFlags::empty()).ok())
         .ok_or_else(|| "the process that started it is gone".to_owned())?;
+    let net = &order.policy.net;
+    let proxy = if net.is_empty() { None } else { Some(network::start_proxy(net)?) };
     match order.level {
+        SandboxLevel::Landlock if proxy.is_some() => {
+            return Err(
+                "the addresses under sandbox.net need level full, and this machine has level landlock"
+                    .to_owned(),
+            );
+        }
         SandboxLevel::Full => enter_namespaces()?,
         SandboxLevel::Landlock => process::set_child_subreaper(Some(process::getpid()))
             .map_err(|error| cannot("adopt processes", error))?,
     }
     let (pipe, theirs) = status::pipe()?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg(WORD).arg("inside").arg(text).arg(status::number(&theirs)).args(run);
+    let port = proxy.as_ref().map(network::open).transpose()?;
+    command.arg(WORD).arg("inside").arg(text).arg(status::number(&theirs));
+    command.arg(port.unwrap_or_default().to_string()).args(run);
+    if let Some(port) = port {
+        command.envs(network::VARIABLES.map(|name| (name, format!("http://127.0.0.1:{port}"))));
+    }
     let inner = command.spawn().map_err(|error| cannot("start the inner process", error))?;
     drop(theirs);
     let pid = i32::try_from(inner.id()).ok().and_then(Pid::from_raw);

@@ -6,8 +6,8 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, PathBeneath, RestrictSelf, Ruleset,
-    RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
+    ABI, Access as _, AccessFs, AccessNet, BitFlags, LandlockStatus, NetPort, PathBeneath, RestrictSelf,
+    Ruleset, RulesetAttr as _, RulesetCreated, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
 
 use super::places::Place;
@@ -34,7 +34,7 @@ fn abi_of(status: &LandlockStatus) -> Option<i32> {
 }
 
 /// Restricts this process for good. Returns the version of Landlock.
-pub(super) fn restrict(order: &EntryOrder, places: &[Place]) -> Result<i32, String> {
+pub(super) fn restrict(order: &EntryOrder, port: Option<u16>, places: &[Place]) -> Result<i32, String> {
     let told = |error: landlock::RulesetError| format!("cannot make the rules of Landlock: {error}");
     let mut rules = Ruleset::default()
         .handle_access(AccessFs::from_all(NEWEST))
@@ -57,6 +57,10 @@ pub(super) fn restrict(order: &EntryOrder, places: &[Place]) -> Result<i32, Stri
     };
     for path in system {
         rules = with_path(rules, &path, AccessFs::ReadFile | AccessFs::ReadDir)?;
+    }
+    if let Some(port) = port {
+        // Where the kernel knows no such rule, the namespace alone keeps the program from the network.
+        rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp)).map_err(told)?;
     }
     rules = with_path(rules, &order.private, AccessFs::from_all(NEWEST))?;
     let status = rules.restrict_self().map_err(told)?;

@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompFilter, SeccompRule, apply_filter, sock_filter,
 };
 
-use crate::policy::SandboxLevel;
+use crate::policy::{SandboxLevel, SandboxPolicy};
 
 /// Calls that are refused whatever their arguments are.
 const REFUSED: [i64; 54] = [
@@ -115,11 +115,11 @@ const TIOCLINUX: u64 = 0x541c;
 const X32: u32 = 0x4000_0000;
 
 /// Forbids the calls for good, for this process and all that it starts.
-pub(super) fn forbid(level: SandboxLevel, abi: i32, opens_below: bool) -> Result<(), String> {
+pub(super) fn forbid(level: SandboxLevel, abi: i32, policy: &SandboxPolicy) -> Result<(), String> {
     let told = |error: &dyn std::fmt::Display| format!("cannot limit the system calls: {error}");
-    let absent = ABSENT.into_iter().filter(|call| !(opens_below && *call == libc::SYS_openat2));
+    let absent = ABSENT.into_iter().filter(|call| !(policy.opens_below && *call == libc::SYS_openat2));
     let filters = [
-        filter(refused(level, abi).map_err(|error| told(&error))?, libc::EPERM),
+        filter(refused(level, abi, !policy.net.is_empty()).map_err(|error| told(&error))?, libc::EPERM),
         filter(absent.map(|call| (call, Vec::new())).collect(), libc::ENOSYS),
     ];
     apply_filter(&x32_guard()).map_err(|error| told(&error))?;
@@ -149,8 +149,11 @@ fn x32_guard() -> BpfProgram {
     ]
 }
 
-fn refused(level: SandboxLevel, abi: i32) -> Result<Refusals, seccompiler::BackendError> {
+fn refused(level: SandboxLevel, abi: i32, has_net: bool) -> Result<Refusals, seccompiler::BackendError> {
     let mut all: Refusals = REFUSED.map(|call| (call, Vec::new())).into();
+    if has_net {
+        all.insert(libc::SYS_socket, but_tcp()?);
+    }
     if level == SandboxLevel::Landlock {
         all.extend(REFUSED_AT_LANDLOCK.map(|call| (call, Vec::new())));
         // The limits of another process.
@@ -189,6 +192,17 @@ fn refused(level: SandboxLevel, abi: i32) -> Result<Refusals, seccompiler::Backe
 
 /// The number is the same on every architecture; the crate of constants lacks it for some.
 const SYS_FCHMODAT2: i64 = 452;
+
+/// Sockets that are not streams of the internet's protocols.
+fn but_tcp() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
+    let known = [libc::AF_INET, libc::AF_INET6].map(|family| u64::from(family.unsigned_abs()));
+    let stream = u64::from(libc::SOCK_STREAM.unsigned_abs());
+    let mut rules = vec![when(&[(0, Width::Dword, Is::Ne, known[0]), (0, Width::Dword, Is::Ne, known[1])])?];
+    for kind in (0..=KIND).filter(|kind| *kind != stream) {
+        rules.push(when(&[(1, Width::Dword, Is::MaskedEq(KIND), kind)])?);
+    }
+    Ok(rules)
+}
 
 /// Pairs of sockets that are not streams between processes of this machine.
 fn pairs() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {

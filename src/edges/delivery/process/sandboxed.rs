@@ -57,7 +57,16 @@ pub(super) fn level_of(program: &ListenerProgram) -> Option<&'static str> {
 
 /// Why a sandboxed program cannot be started on this machine. `None` if it can, or has no sandbox.
 pub(super) fn missing(program: &ListenerProgram) -> Option<String> {
-    program.sandbox.as_ref().and_then(|_| sandbox_level().err()).map(|why| in_words(&why))
+    let sandbox = program.sandbox.as_ref()?;
+    match sandbox_level() {
+        Err(why) => Some(in_words(&why)),
+        Ok(SandboxLevel::Landlock) if !sandbox.net.is_empty() => Some(
+            "the addresses under sandbox.net need level full, and this machine has level landlock; \
+             systole doctor says why"
+                .to_owned(),
+        ),
+        Ok(_) => None,
+    }
 }
 
 fn in_words(why: &str) -> String {
@@ -72,6 +81,7 @@ pub(super) fn policy(sandbox: &ProgramSandbox) -> SandboxPolicy {
         own: None,
         keep_out: sandbox.keep_out.clone(),
         protect: sandbox.protect.clone(),
+        net: sandbox.net.clone(),
         processes: sandbox.processes,
         memory_bytes: sandbox.memory_bytes,
         output_bytes: sandbox.output_bytes,
