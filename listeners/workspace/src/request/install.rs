@@ -15,7 +15,8 @@ const FILES: [&str; 9] = [".tgz", ".tar", ".gz", ".bz2", ".xz", ".zip", ".whl", 
 /// The command line that installs packages.
 pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, ElementFault> {
     let (program, version, has_scope) = match language {
-        "python" => ("python3 -m pip install", "==", false),
+        // Below the folder, where the next command finds it: a home in a sandbox is gone after the command.
+        "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", "==", false),
         "node" => ("npm install", "@", true),
         "rust" => ("cargo add", "@", false),
         _ => return Err(refused(&format!("'{language}' is no language with packages"))),
@@ -71,7 +72,11 @@ mod tests {
     #[test]
     fn g2_an_installation_names_packages_and_nothing_else() {
         for (language, packages, line) in [
-            ("python", "requests numpy==2.1", "python3 -m pip install requests numpy==2.1"),
+            (
+                "python",
+                "requests numpy==2.1",
+                "python3 -m venv .venv && .venv/bin/python -m pip install requests numpy==2.1",
+            ),
             ("node", "@types/node@22.1.0, left-pad", "npm install @types/node@22.1.0 left-pad"),
             ("rust", "serde@1.0.2+x", "cargo add serde@1.0.2+x"),
         ] {
