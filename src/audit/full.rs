@@ -7,7 +7,6 @@
 use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::columns::width;
 use super::exposed::{self, MarkedCharacters, escape_unusual};
 use super::layout;
 
@@ -181,8 +180,12 @@ fn written(element: &Element, depth: usize, text: &mut String) {
 /// A line in parts that fit, with nothing lost.
 fn broken(line: &str, columns: usize) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), line);
-    while width(rest) > columns {
+    loop {
+        // A beginning is found without reading the rest of a line that may have a megabyte.
         let full = super::columns::beginning(rest, columns);
+        if full.len() == rest.len() {
+            break;
+        }
         let blank = full.rfind(' ').map(|at| at + 1).filter(|at| full.len() - at < NEAR && *at > 0);
         let end = blank.unwrap_or(full.len()).max(1);
         let Some((part, more)) = rest.split_at_checked(end) else { break };
@@ -196,6 +199,7 @@ fn broken(line: &str, columns: usize) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::columns::width;
     use crate::audit::layout::COLUMNS;
 
     #[test]
@@ -226,6 +230,14 @@ mod tests {
         assert_eq!(lines[0], "│ <grant xmlns=\"urn:t\" who=\"\\u{430}dmin\">me\\u{202e}x</grant>");
         assert_eq!(lines[1], "look closely: \\u{430} is a Cyrillic letter that looks like a Latin one");
         assert!(lines[2].contains("changes the direction") && lines[3].contains("comments"), "{lines:#?}");
+    }
+
+    #[test]
+    fn a_line_of_a_megabyte_is_broken_in_one_pass() {
+        // If each part read the rest, this would take minutes.
+        let text = "x ".repeat(500_000);
+        let parts = broken(&text, 40);
+        assert_eq!(parts.len(), 25_000);
     }
 
     #[test]
