@@ -61,6 +61,18 @@ impl HttpAddress {
         Ok(Self { host, port, tls, authority: authority.as_str().to_owned(), path, query })
     }
 
+    /// The host, without the brackets of an IPv6 address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether over TLS.
+    #[must_use]
+    pub fn tls(&self) -> bool {
+        self.tls
+    }
+
     /// The path, without a slash at its end.
     pub fn path(&self) -> &str {
         &self.path

@@ -9,6 +9,7 @@ use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::answer::{self, AnswerPayload};
+use super::comparing::{PinnedTools, Uncompared};
 use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
 use crate::schema::{ToolElement, ToolVocabulary};
 
@@ -16,6 +17,7 @@ use crate::schema::{ToolElement, ToolVocabulary};
 pub(super) struct Work {
     pub(super) connection: McpConnection,
     pub(super) vocabulary: ToolVocabulary,
+    pub(super) pinned: PinnedTools,
 }
 
 impl Work {
@@ -29,6 +31,9 @@ impl Work {
             Ok(found) => found.arguments,
             Err(fault) => return payload(answer::failed("mcp.invalid-arguments", &fault.to_string())),
         };
+        if let Err(end) = self.compared_lately().await {
+            return end;
+        }
         let (heard, mut progress) = mpsc::channel(1);
         let passing = async {
             while let Some(words) = progress.recv().await {
@@ -43,11 +48,26 @@ impl Work {
             Err(ToolCallFault::Refused { number, words }) => {
                 payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
             }
+            Err(ToolCallFault::Unreachable(words)) => failure("mcp.unreachable", words),
             Err(ToolCallFault::Gone(_)) => {
                 // This program ends now, and the pump decides what becomes of the call.
                 std::future::pending().await
             }
             Err(fault @ ToolCallFault::NoResult(_)) => failure("mcp.invalid-answer", fault.to_string()),
+        }
+    }
+
+    /// Compares the tools of a server at an address again if that was long ago: such a server can become another one
+    /// without a word.
+    async fn compared_lately(&self) -> Result<(), ReplyContent> {
+        if !self.connection.is_at_address() {
+            return Ok(());
+        }
+        match self.pinned.compared_lately(&self.connection).await {
+            Ok(()) => Ok(()),
+            Err(Uncompared::Unreachable(words)) => Err(failure("mcp.unreachable", words)),
+            // This program ends now.
+            Err(Uncompared::Changed(_)) => std::future::pending().await,
         }
     }
 
