@@ -39,6 +39,8 @@ const OWN: [&str; 3] = ["tools", "safe", "trust"];
 /// How long a call may take, how many run at once, and what happens after one with an unknown outcome.
 const TIMEOUT_MS: u64 = 60_000;
 const IN_FLIGHT: usize = 16;
+/// Turns of a call: the server may ask a person several times.
+const TURNS: u32 = 10;
 
 /// The path of the pin of a server, from the organism's folder.
 pub fn pin_file(listener: &str) -> String {
@@ -84,6 +86,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
     party.timeout_ms = TIMEOUT_MS;
     party.in_flight = IN_FLIGHT;
+    party.turns = TURNS;
     party.on_unknown = OnUnknown::Fail;
     let tools = own.get("tools").filter(|(node, _)| !is_all(node));
     let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();

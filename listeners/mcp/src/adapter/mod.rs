@@ -7,7 +7,9 @@
 
 mod answer;
 mod asked;
+mod asking;
 mod comparing;
+mod form;
 mod server;
 mod work;
 
@@ -21,6 +23,7 @@ use systole_kit::pipe::{FromPump, answer_at_once};
 
 use crate::pinned;
 use crate::schema::PinFile;
+use asking::WaitingCalls;
 use comparing::{PinnedTools, Uncompared};
 use server::{ServerProcess, StartedServer};
 use work::Work;
@@ -87,7 +90,8 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
             }
         }
     };
-    let work = Work { connection, vocabulary, pinned: PinnedTools::new(pin) };
+    let (pinned, name) = (PinnedTools::new(pin), order.server.clone());
+    let work = Work { name, connection, vocabulary, pinned, waiting: WaitingCalls::default() };
     let served = serve_calls(Arc::new(work), &mut pump, &mut process).await;
     process.end().await;
     served

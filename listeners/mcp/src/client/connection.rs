@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorCode, ErrorData, JsonObject,
-    PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorCode, ErrorData,
+    InputRequiredResult, JsonObject, PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
@@ -100,6 +100,8 @@ pub struct McpConnection {
 pub enum ToolCallEnd {
     /// With a result, which may say that the tool failed.
     Result(Box<CallToolResult>),
+    /// The server asks a person first.
+    InputRequired(Box<InputRequiredResult>),
     /// It was cancelled here.
     Cancelled,
 }
@@ -170,7 +172,8 @@ impl McpConnection {
             Revision::Modern => ClientLifecycleMode::Discover { preferred_versions: modern },
             Revision::Legacy => ClientLifecycleMode::Initialize,
         };
-        let serving = serve_client_with_lifecycle(Hearing::default(), transport, lifecycle);
+        let hearing = Hearing::new(revision == Revision::Modern);
+        let serving = serve_client_with_lifecycle(hearing, transport, lifecycle);
         let what = "the first request";
         let service = match tokio::time::timeout(START, serving).await {
             Err(_) => return Err(NoConnection::Silent { what, after: START }),
@@ -228,6 +231,19 @@ impl McpConnection {
         cancelled: impl Future<Output = ()>,
     ) -> Result<ToolCallEnd, ToolCallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.call_with(params, heard, cancelled).await
+    }
+
+    /// The same with a request that is there already, such as one with answers of a person.
+    ///
+    /// # Errors
+    /// If no result comes.
+    pub async fn call_with(
+        &self,
+        params: CallToolRequestParams,
+        heard: mpsc::Sender<String>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<ToolCallEnd, ToolCallFault> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let asked = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
         let mut handle = asked.await.map_err(|fault| self.uncalled(fault))?;
@@ -235,6 +251,9 @@ impl McpConnection {
         tokio::select! {
             result = &mut handle.rx => match result {
                 Ok(Ok(ServerResult::CallToolResult(result))) => Ok(ToolCallEnd::Result(Box::new(result))),
+                Ok(Ok(ServerResult::InputRequiredResult(asked))) if self.service.service().may_ask => {
+                    Ok(ToolCallEnd::InputRequired(Box::new(asked)))
+                }
                 Ok(Ok(other)) => Err(ToolCallFault::NoResult(kind(&other))),
                 Ok(Err(fault)) => Err(self.uncalled(fault)),
                 Err(_) => Err(self.uncalled(ServiceError::TransportClosed)),
