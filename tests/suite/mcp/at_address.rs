@@ -77,7 +77,9 @@ fn g3_a_server_at_an_address_is_a_listener_and_its_key_is_in_no_record() {
     says(&systole_with(house.path(), &["mcp", "pin"], &[("TICKETS_TOKEN", "wrong")]), 5, &["401", "key_env"]);
     says(&with_key(&house, &["mcp", "pin"]), 0, &["tickets: 2 tools, MCP 2026-07-28", "written: "]);
     says(&with_key(&house, &["mcp", "pin", "--check"]), 0, &["nothing changed"]);
-    says(&house.systole(&["check"]), 0, &["takes echo, count; gives"]);
+    let checked = house.systole(&["check"]);
+    says(&checked, 0, &["tickets  takes count, echo; gives"]);
+    assert!(!checked.stdout.contains("input-form"), "{checked:?}");
     let organism = Running::organism_with(house.path(), &[KEY]);
     says(&with_key(&house, &["send", "--to", "tickets", "echo", "message=a < b"]), 0, &["a &lt; b"]);
     says(&with_key(&house, &["send", "--to", "tickets", "count", "to=1"]), 6, &["waits for a person"]);

@@ -13,7 +13,7 @@ fn codes(text: &str, before: char, kind: &str) -> BTreeSet<String> {
         let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
         // A file such as `mcp.xsd` or `code.md` is no code.
         let is_file = ["xsd", "md", "py", "rs"].contains(&&rest[..end]);
-        let ends = rest[end..].starts_with(['"', '`', ':']);
+        let ends = rest[end..].is_empty() || rest[end..].starts_with(':');
         (end > 0 && ends && !is_file).then(|| format!("{prefix}{}", &rest[..end]))
     };
     parts.filter_map(word).collect()

@@ -4,7 +4,6 @@ use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use rmcp::model::JsonObject;
 use serde_json::json;
@@ -174,11 +173,12 @@ async fn g3_a_server_that_hangs_or_never_ends_is_left_when_the_call_is_cancelled
         let (heard, _progress) = mpsc::channel(1);
         let read = || std::fs::read_to_string(&notes).unwrap_or_default();
         let begun = async {
-            for _ in 0..1_000 {
+            for _ in 0..10_000 {
                 if read().contains("tools/call") {
                     return;
                 }
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                // A question to the server takes long enough to be a pause.
+                connection.tools().await.unwrap();
             }
         };
         let ended = connection.call("work", JsonObject::new(), heard, begun).await;
