@@ -202,10 +202,16 @@ fn dialect(dialect: Dialect) -> &'static str {
     }
 }
 
-/// The requests that a listener takes. What a workspace sends itself is of no interest to others.
-fn taken_from_others(one: &Listener) -> Vec<ElementSchema> {
-    let own = |element: &&ElementSchema| element.name.is(namespaces::WORKSPACE, "apply");
-    one.accepts.iter().filter(|element| !own(element)).cloned().collect()
+/// The requests that a listener takes. What a workspace or the listener of an MCP server sends itself is of no interest
+/// to others.
+fn for_others(all: &[ElementSchema]) -> Vec<ElementSchema> {
+    let own = |element: &&ElementSchema| element.name.is(namespaces::WORKSPACE, "apply") || is_form(element);
+    all.iter().filter(|element| !own(element)).cloned().collect()
+}
+
+/// What the listener of an MCP server asks a person.
+fn is_form(element: &ElementSchema) -> bool {
+    element.name.is(namespaces::MCP, "input-form")
 }
 
 /// A listener in a few words.
@@ -224,16 +230,17 @@ fn words(file: &OrganismFile, one: &Listener) -> String {
         let peers: Vec<&str> = peers.map(|peer| peer.as_str()).collect();
         parts.push(format!("follows goals with {}", peers.join(", ")));
     } else {
-        parts.push(format!("takes {}", local(&taken_from_others(one))));
+        parts.push(format!("takes {}", local(&for_others(&one.accepts))));
     }
     parts.extend(one.folder().map(|(kind, root)| {
         let does = if kind == "code" { "searches" } else { "changes" };
         format!("{does} {}", plain(root))
     }));
     if !one.returns.is_empty() && !is_workflow {
-        parts.push(format!("gives {}", local(&one.returns)));
+        parts.push(format!("gives {}", local(&for_others(&one.returns))));
     }
-    if !is_workflow && one.folder().is_none() && !one.peers.is_empty() {
+    let asks_persons = one.accepts.iter().any(is_form);
+    if !is_workflow && !asks_persons && one.folder().is_none() && !one.peers.is_empty() {
         let peers: Vec<&str> = one.peers.iter().map(|peer| peer.as_str()).collect();
         let turns = format!(" in up to {} turns", one.turns);
         parts.push(format!("calls {}{turns}", peers.join(", ")));

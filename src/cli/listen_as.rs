@@ -16,7 +16,7 @@ use systole_code::{CodeListener, CodeSpec};
 use systole_kit::envelope::Delivered;
 use systole_kit::pipe::{DeliveryLine, FromPump, answer_at_once};
 use systole_kit::reply::ReplyContent;
-use systole_mcp::adapter::{AdapterOrder, pin_of, serve};
+use systole_mcp::adapter::{AdapterOrder, ServerPlace, pin_of, serve};
 
 use super::exit::CommandExit;
 use super::screen::Screen;
@@ -27,8 +27,8 @@ pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let arguments: Vec<String> = arguments.map(|it| it.to_string_lossy().into_owned()).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["mcp", pin, server, "--", run @ ..] => mcp(pin, server, run),
-        ["mcp-pin", "--", run @ ..] => mcp_pin(run),
+        ["mcp", pin, server, place @ ..] => mcp(pin, server, place),
+        ["mcp-pin", place @ ..] => mcp_pin(place),
         ["code", root, rules @ ..] => code(root, rules),
         ["workspace", root, name, state, time_ms, rest @ ..] => {
             workspace::serve([root, name, state, time_ms], rest)
@@ -101,25 +101,41 @@ fn several_at_once<A: Future<Output = ReplyContent> + Send + 'static>(
 }
 
 /// Stands in front of an MCP server.
-fn mcp(pin: &str, server: &str, run: &[&str]) -> ExitCode {
+fn mcp(pin: &str, server: &str, place: &[&str]) -> ExitCode {
+    let place = match server_place(place) {
+        Ok(place) => place,
+        Err(words) => return fail(&words),
+    };
     match std::fs::read(pin) {
-        Ok(text) => {
-            let run = run.iter().map(|word| (*word).to_owned()).collect();
-            serve(&AdapterOrder { server: server.to_owned(), pin: text, run })
-        }
+        Ok(text) => serve(&AdapterOrder { server: server.to_owned(), pin: text, place }),
         Err(error) => fail(&format!("config.unpinned: {pin}: {}", told(&error))),
     }
 }
 
 /// Asks an MCP server for its tools, and prints the pin.
-fn mcp_pin(run: &[&str]) -> ExitCode {
-    let run: Vec<String> = run.iter().map(|word| (*word).to_owned()).collect();
-    match pin_of(&run) {
+fn mcp_pin(place: &[&str]) -> ExitCode {
+    match server_place(place).and_then(|place| pin_of(&place)) {
         Ok(pin) => {
             Screen::of_process(false).document(pin.text().as_bytes());
             ExitCode::SUCCESS
         }
         Err(words) => fail(&words),
+    }
+}
+
+/// Where an MCP server is.
+fn server_place(words: &[&str]) -> Result<ServerPlace, String> {
+    let address = |url: &str, key| ServerPlace::Address { url: url.to_owned(), key };
+    match words {
+        ["--", run @ ..] => Ok(ServerPlace::Program(run.iter().map(|word| (*word).to_owned()).collect())),
+        ["--at", url] => Ok(address(url, None)),
+        ["--at", url, "--key-env", variable] => match std::env::var(variable) {
+            Ok(key) => Ok(address(url, Some(key))),
+            Err(_) => {
+                Err(format!("the variable {variable}, which key_env names, is not set; set it to the key"))
+            }
+        },
+        other => Err(format!("-listen-as: these words name no MCP server: {}", other.join(" "))),
     }
 }
 

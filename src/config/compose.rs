@@ -283,8 +283,9 @@ fn listener(one: Resolved<'_>, name: Name, open: bool, around: &programs::Surrou
     // An invalid name is reported where it is declared or looked up.
     let mut peers: Vec<Name> = party.peers.iter().filter_map(|p| Name::parse(&p.value).ok()).collect();
     let is_workspace = party.hands.as_ref().is_some_and(|hands| hands.kind == HandsKind::Workspace);
-    if party.workflow.is_some() || is_workspace {
-        // Branches of a workflow are calls to itself. What a workspace does is one too, which a person can hold.
+    if party.workflow.is_some() || is_workspace || party.mcp.is_some() {
+        // Branches of a workflow are calls to itself. What a workspace does is one too, which a person can hold, and so
+        // is what an MCP server asks a person.
         peers.push(name.clone());
     } else {
         let takers = party.task_takers.iter().filter_map(|taker| Name::parse(&taker.value).ok());

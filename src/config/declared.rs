@@ -248,7 +248,7 @@ fn party(diagnostics: &mut Diagnostics, entry: &Entry) -> Option<Party> {
     }
     surroundings(diagnostics, &own, &mut party);
     // What someone else wrote runs in a sandbox unless the file says otherwise.
-    let is_sandboxed = party.mcp.is_some() || party.hands.is_some();
+    let is_sandboxed = party.mcp.as_ref().is_some_and(|mcp| !mcp.is_at_address) || party.hands.is_some();
     party.sandbox = match sandboxes::read(diagnostics, &own) {
         None if is_sandboxed && own.get("sandbox").is_none() => Some(SandboxDeclaration::strictest()),
         declared => declared,

@@ -67,8 +67,13 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.mcp",
         "none",
-        "the program of an MCP server and its arguments, as a list, in place of `run`; it accepts the tools that `systole mcp pin` has pinned",
-    ).of(KeyForm::List),
+        "the program of an MCP server and its arguments, as a list, or its address, as text, in place of `run`; it accepts the tools that `systole mcp pin` has pinned",
+    ).of(KeyForm::Lines),
+    key(
+        "listeners.NAME.key_env",
+        "none",
+        "with `mcp` at an address: the environment variable that holds the key, which is sent as a bearer token; the key itself is in no file",
+    ).of(KeyForm::Name("^[A-Za-z_][A-Za-z0-9_]*$")),
     key("listeners.NAME.tools", "all", "with `mcp`: the tools that are used, by their names at the server, or `all`").of(KeyForm::Lines),
     key("listeners.NAME.safe", "[]", "with `mcp`: tools that need no person; a person approves every call of any other").of(SET),
     key(

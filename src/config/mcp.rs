@@ -1,5 +1,5 @@
-//! A listener that stands in front of an MCP server: the server's program, the tools that are used, and those that need
-//! no person.
+//! A listener that stands in front of an MCP server: the server's program or address, the tools that are used, and those
+//! that need no person.
 //!
 //! Input: the nodes, and the pin of the server. Output: a schema made of the pin, and the elements that the listener
 //! accepts and returns. Nothing here starts a server.
@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use systole_kit::schema::nearest;
+use systole_mcp::client::ServerAddress;
 use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::PinFile;
 
@@ -14,6 +15,7 @@ use super::diagnostics::Diagnostics;
 use super::mcp_tools::McpDeclaration;
 use super::names::{names, one_of};
 use super::party::Party;
+use super::reach;
 use super::schemas::{Collected, Shelf};
 use super::tree::{Node, Value};
 use super::value::{self, At, Fields};
@@ -26,11 +28,19 @@ pub(super) const VOCABULARY: &str = "mcp/";
 pub(super) const PINNED: &str = "pinned/";
 /// Keys that a listener in front of a server does not have: the server and its pin say all this.
 const NOT_BESIDE: [&str; 7] = ["run", "nats", "schema", "accepts", "returns", "mode", "framing"];
+/// Keys that need a program on this machine.
+const OF_A_PROGRAM: [(&str, &str); 3] = [
+    ("sandbox", "needs the network, so it is in no sandbox, and nothing of the server runs here"),
+    ("env", "has no program whose variables could be set; key_env names the variable of its key"),
+    ("pass", "has no program that could get variables; key_env names the variable of its key"),
+];
 /// Keys that only such a listener has.
 const OWN: [&str; 3] = ["tools", "safe", "trust"];
 /// How long a call may take, how many run at once, and what happens after one with an unknown outcome.
 const TIMEOUT_MS: u64 = 60_000;
 const IN_FLIGHT: usize = 16;
+/// Turns of a call: the server may ask a person several times.
+const TURNS: u32 = 10;
 
 /// The path of the pin of a server, from the organism's folder.
 pub fn pin_file(listener: &str) -> String {
@@ -53,6 +63,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
                 diagnostics.report(Code::ConfigValue, other.span, &message, Some("mcp: [PROGRAM, ARGUMENT]"));
             }
         }
+        no_key(diagnostics, own);
         return false;
     };
     for key in NOT_BESIDE {
@@ -62,12 +73,20 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
             diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
         }
     }
-    party.run = program(diagnostics, node, &path);
     let server = party.key.value.clone();
     party.adapter = vec!["mcp".to_owned(), pin_file(&server), server];
+    let is_at_address = matches!(&node.value, Value::Text { .. });
+    let command = if is_at_address {
+        at_address(diagnostics, own, (node, &path), party).into_iter().collect()
+    } else {
+        no_key(diagnostics, own);
+        party.run = program(diagnostics, node, &path);
+        party.run.clone()
+    };
     party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
     party.timeout_ms = TIMEOUT_MS;
     party.in_flight = IN_FLIGHT;
+    party.turns = TURNS;
     party.on_unknown = OnUnknown::Fail;
     let tools = own.get("tools").filter(|(node, _)| !is_all(node));
     let safe = own.get("safe").map(|(node, path)| names(diagnostics, node, &path)).unwrap_or_default();
@@ -76,6 +95,8 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
         .and_then(|(node, path)| value::word(diagnostics, node, &path, &[("none", false), ("hints", true)]));
     party.mcp = Some(McpDeclaration {
         at: node.span,
+        is_at_address,
+        command,
         tools: tools.map(|(node, path)| names(diagnostics, node, &path)),
         safe,
         trusts_hints: trusts_hints.unwrap_or(false),
@@ -83,8 +104,8 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     true
 }
 
-fn is_address(program: &str) -> bool {
-    program.contains("://")
+fn is_address(program: impl AsRef<str>) -> bool {
+    program.as_ref().contains("://")
 }
 
 fn is_all(node: &Node) -> bool {
@@ -94,14 +115,56 @@ fn is_all(node: &Node) -> bool {
 fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String> {
     let words = value::texts(diagnostics, node, path).unwrap_or_default();
     if let Some(address) = words.first().filter(|word| is_address(&word.value)) {
-        let message = format!("{path}: a server at an address is not built yet");
-        let fix = "the server's program and its arguments, [PROGRAM, ARGUMENT]";
-        diagnostics.report(Code::ConfigNotBuilt, address.at, &message, Some(fix));
+        let message = format!("{path}: the address of a server is a text, and not a list");
+        let fix = if words.len() == 1 && !address.value.contains('@') {
+            format!("mcp: {}", address.value)
+        } else {
+            "mcp: https://HOST/PATH".to_owned()
+        };
+        diagnostics.report(Code::ConfigValue, address.at, &message, Some(&fix));
     } else if words.is_empty() {
         let message = format!("{path}: no program is named");
         diagnostics.report(Code::ConfigValue, node.span, &message, Some("[PROGRAM, ARGUMENT]"));
     }
     words.into_iter().map(|word| word.value).collect()
+}
+
+/// Reads the address of a server, and the name of the variable of its key.
+fn at_address(
+    diagnostics: &mut Diagnostics,
+    own: &Fields<'_>,
+    (node, path): (&Node, &str),
+    party: &mut Party,
+) -> Option<String> {
+    for (key, why) in OF_A_PROGRAM {
+        if let Some((other, other_path)) = own.get(key) {
+            let message = format!("{other_path}: a listener of an MCP server at an address {why}");
+            let (fix, second) = (Some("leave it out"), (node.span, "the address"));
+            diagnostics.report_beside(Code::ConfigValue, other.span, &message, fix, second);
+        }
+    }
+    let variable = own.get("key_env").and_then(|(node, path)| reach::key_env(diagnostics, node, &path));
+    let url = reach::url(diagnostics, node, path)?;
+    if let Err(fault) = ServerAddress::parse(&url, None) {
+        let message = format!("{path}: `{url}` cannot be used: {fault}");
+        diagnostics.report(Code::ConfigValue, node.span, &message, Some("https://HOST/PATH"));
+        return None;
+    }
+    party.adapter.extend(["--at".to_owned(), url.clone()]);
+    if let Some(variable) = variable {
+        party.adapter.extend(["--key-env".to_owned(), variable.clone()]);
+        party.pass.push(variable);
+    }
+    Some(url)
+}
+
+/// Refuses a key that is sent nowhere.
+fn no_key(diagnostics: &mut Diagnostics, own: &Fields<'_>) {
+    let Some((node, path)) = own.get("key_env") else { return };
+    // A value of the wrong kind is reported as well.
+    let _read = reach::key_env(diagnostics, node, &path);
+    let message = format!("{path}: only an MCP server at an address gets a key");
+    diagnostics.report(Code::ConfigValue, node.span, &message, Some("mcp: https://HOST/PATH"));
 }
 
 /// Makes the schema of a server from its pin, unless it is stored.
@@ -113,7 +176,9 @@ pub(super) fn collect(
     collected: &mut Collected,
 ) {
     let name = schema_name(&party.key.value);
-    if party.run.first().is_none_or(|program| is_address(program)) {
+    if declared.command.is_empty()
+        || (!declared.is_at_address && declared.command.first().is_some_and(is_address))
+    {
         // This was reported where it is read.
         return collected.miss(&name);
     }
@@ -148,7 +213,7 @@ fn made(
             return None;
         }
     };
-    if pin.command != party.run {
+    if pin.command != declared.command {
         let words = format!("{path}.mcp: another command was pinned: {}", pin.command.join(" "));
         report(Code::ConfigUnpinned, declared.at, &words, &fix);
     }

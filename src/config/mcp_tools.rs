@@ -7,6 +7,10 @@ use super::value::At;
 pub(super) struct McpDeclaration {
     /// The place of the server.
     pub(super) at: Span,
+    /// Whether the server is at an address, and not a program here.
+    pub(super) is_at_address: bool,
+    /// The program of the server and its arguments, or its address. Empty if the file has a mistake there.
+    pub(super) command: Vec<String>,
     /// The tools that are used. `None` for all.
     pub(super) tools: Option<Vec<At<String>>>,
     /// The tools that need no person.

@@ -32,7 +32,7 @@ pub(super) fn reach(party: &Party, around: &Surroundings<'_>) -> Reach {
         if let Some(sandbox) = &mut sandbox {
             allow(sandbox, hands.kind, root);
         }
-    } else if party.run.is_empty() {
+    } else if party.run.is_empty() && party.adapter.is_empty() {
         return Reach::Inline;
     }
     Reach::Process(ListenerProgram {

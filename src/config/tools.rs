@@ -15,6 +15,8 @@ use systole_core::types::composition::ElementSchema;
 
 /// The elements of the vocabulary with which every tool may answer.
 const ANSWERS: [&str; 2] = ["tool-result", "tool-failed"];
+/// What such a listener sends to itself when its server asks a person. It goes back to the call as it is.
+const FORM: &str = "input-form";
 
 /// The elements that a listener in front of a server accepts and returns.
 pub(super) fn of_server(
@@ -37,6 +39,9 @@ pub(super) fn of_server(
         let named = At { at: declared.at, value: answer.to_owned() };
         returns.extend(lookup.of_vocabulary(VOCABULARY, &named));
     }
+    let form = lookup.of_vocabulary(VOCABULARY, &At { at: declared.at, value: FORM.to_owned() });
+    accepts.extend(form.clone());
+    returns.extend(form);
     (accepts, returns)
 }
 

@@ -32,3 +32,5 @@ pub const XSI: &str = "http://www.w3.org/2001/XMLSchema-instance";
 pub const XML: &str = "http://www.w3.org/XML/1998/namespace";
 /// The fixed namespace of the prefix `xmlns`; no other prefix may have it.
 pub const XMLNS: &str = "http://www.w3.org/2000/xmlns/";
+/// The namespace of the answers of MCP servers that have no type of their own, and of what servers ask a person.
+pub const MCP: &str = "https://xml-pipeline.org/ns/mcp/v1";

@@ -136,9 +136,11 @@ impl Contracts {
     }
 }
 
-/// Whether an element is made by a program: by the agent itself, of what its model wrote, or by the workspace.
+/// Whether an element is made by a program: by the agent itself, of what its model wrote, by the workspace, or by the
+/// listener of an MCP server, which asks a person and never a model.
 fn is_made(element: &QName) -> bool {
     [CHANGE_SET, "apply"].into_iter().any(|made| element.is(namespaces::WORKSPACE, made))
+        || element.is(namespaces::MCP, "input-form")
 }
 
 impl Known {

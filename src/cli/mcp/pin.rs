@@ -90,7 +90,10 @@ impl Pin {
         };
         let pin = asked(organism, server).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{}: {words}", server.name.as_str()));
-            screen.say(format!("  try: make `{}` run in {}", server.program.command(), directory.display()));
+            screen.say(match server.program.run.is_empty() {
+                true => "  try: the address in a browser or with curl, and look at key_env".to_owned(),
+                false => format!("  try: make `{}` run in {}", server.program.command(), directory.display()),
+            });
             exit
         })?;
         let made = vocabulary(server.name.as_str(), &pin, BTreeSet::new());
@@ -119,7 +122,10 @@ impl Pin {
 
 /// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.
 fn asked(organism: &Name, server: &McpServer) -> Result<PinFile, String> {
-    let asking = ListenerProgram { adapter: vec!["mcp-pin".to_owned()], ..server.program.clone() };
+    // The words behind the pin and the name say where a server is that is no program.
+    let place = server.program.adapter.iter().skip(3).cloned();
+    let adapter = ["mcp-pin".to_owned()].into_iter().chain(place).collect();
+    let asking = ListenerProgram { adapter, ..server.program.clone() };
     let around: InheritedVariables = std::env::vars_os().collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| told(&error))?;

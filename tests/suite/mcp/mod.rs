@@ -1,5 +1,7 @@
 //! Tools of MCP servers as elements of an organism.
 
+mod asking;
+mod at_address;
 mod cancelling;
 mod grammar;
 mod host;

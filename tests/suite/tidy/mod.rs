@@ -5,6 +5,7 @@ mod circles;
 mod imports;
 mod language;
 mod links;
+mod listener_codes;
 mod modules;
 mod names;
 mod pages;

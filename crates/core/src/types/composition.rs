@@ -300,6 +300,8 @@ impl ListenerProgram {
     #[must_use]
     pub fn command(&self) -> String {
         match self.adapter.as_slice() {
+            // A server at an address has no program here.
+            [_, _, _, word, address, ..] if self.run.is_empty() && word == "--at" => address.clone(),
             [kind, root, ..] if self.run.is_empty() => format!("{kind} {root}"),
             _ => self.run.join(" "),
         }
@@ -373,7 +375,7 @@ impl Listener {
         match &self.reach {
             Reach::Process(ListenerProgram { run, adapter, .. }) if run.is_empty() => {
                 match adapter.as_slice() {
-                    [kind, root, ..] => Some((kind, root)),
+                    [kind, root, ..] if kind == "code" || kind == "workspace" => Some((kind, root)),
                     _ => None,
                 }
             }

@@ -3,9 +3,9 @@
 
 use hyper::header::{HeaderName, HeaderValue};
 
-use super::http::Proxies;
 use super::key::ModelKey;
 use crate::spec;
+use systole_http::Proxies;
 
 /// A model's values from the environment.
 #[derive(Clone, Default)]

@@ -11,7 +11,6 @@ use tokio::time::Instant;
 use super::access::AdapterFault;
 use super::asked_provider::AskedProvider;
 use super::form::{self, Close, Form, Reading, Step, Wrong};
-use super::http::{Address, Client, Event, Events, Incomings, LineFault, Next, Unanswered};
 use super::key::ModelKey;
 use super::limits::HttpLimits;
 use super::partial_answer::PartialAnswer;
@@ -21,6 +20,9 @@ use super::{
     ModelRequest, ProviderRow, params,
 };
 use crate::spec;
+use systole_http::{
+    BodyPart, EventReader, HttpAddress, HttpAnswer, HttpClient, LineFault, StreamEvent, Unanswered, web_roots,
+};
 
 /// A provider for one model of the file.
 pub struct Adapter {
@@ -29,8 +31,8 @@ pub struct Adapter {
 
 struct Inner {
     form: &'static dyn Form,
-    client: Client,
-    to: Address,
+    client: HttpClient,
+    to: HttpAddress,
     headers: HeaderMap,
     asked: AskedProvider,
     limits: HttpLimits,
@@ -56,10 +58,10 @@ impl Adapter {
         };
         let to = form::address(form, model).map_err(AdapterFault::because)?;
         reserved(form, model, &model.params).map_err(AdapterFault::because)?;
-        let roots = roots.unwrap_or_else(|| RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() });
+        let roots = roots.unwrap_or_else(web_roots);
         let via = proxies.to(&to).map_err(AdapterFault::because)?;
         secrets.extend(via.as_ref().and_then(|proxy| proxy.secret.clone()).and_then(ModelKey::telling));
-        let client = Client::new(roots, via)
+        let client = HttpClient::new(roots, via)
             .map_err(|fault| AdapterFault::because(format!("no TLS on this machine: {fault}")))?;
         let mut headers = form.headers(key.as_ref());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -148,12 +150,12 @@ impl Inner {
     /// read. In the second case, the connection is closed with the rest unread.
     async fn read(
         &self,
-        mut answer: Incomings,
+        mut answer: HttpAnswer,
         begun: Instant,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
-        let mut events = Events::new(self.form.framing(), self.limits.line);
+        let mut events = EventReader::new(self.form.framing(), self.limits.line);
         let (mut until, mut silent) = (begun + self.limits.first, true);
         loop {
             // If bytes always arrive, the timeout would never fire by itself.
@@ -161,7 +163,7 @@ impl Inner {
                 return Err(self.late(partial));
             }
             let close = match answer.next(until).await {
-                Next::Bytes(bytes) => {
+                BodyPart::Bytes(bytes) => {
                     silent &= bytes.is_empty();
                     events.feed(&bytes);
                     while let Some(event) = events.next().map_err(|fault| self.line(fault, partial))? {
@@ -178,10 +180,10 @@ impl Inner {
                     }
                     continue;
                 }
-                Next::End => Close::Measured,
-                Next::Closed => Close::Unmeasured,
-                Next::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
-                Next::TooLate => return Err(self.late(partial)),
+                BodyPart::End => Close::Measured,
+                BodyPart::Closed => Close::Unmeasured,
+                BodyPart::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
+                BodyPart::TooLate => return Err(self.late(partial)),
             };
             if silent {
                 let whole = close == Close::Measured;
@@ -195,7 +197,7 @@ impl Inner {
     /// Reads a body that is JSON as a whole: an answer that was not streamed, or a list of its events.
     async fn whole(
         &self,
-        mut answer: Incomings,
+        mut answer: HttpAnswer,
         begun: Instant,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
@@ -205,10 +207,10 @@ impl Inner {
         let (mut body, mut until) = (Vec::new(), begun + self.limits.first);
         loop {
             match answer.next(until).await {
-                Next::Bytes(bytes) => body.extend_from_slice(&bytes),
-                Next::End | Next::Closed => break,
-                Next::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
-                Next::TooLate => return Err(self.late(partial)),
+                BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
+                BodyPart::End | BodyPart::Closed => break,
+                BodyPart::Cut => return Err(self.broken(partial, "broke off before the end of its answer")),
+                BodyPart::TooLate => return Err(self.late(partial)),
             }
             if body.len() > most {
                 return Err(partial.too_large());
@@ -235,7 +237,7 @@ impl Inner {
     fn close(
         &self,
         close: Close,
-        events: &mut Events,
+        events: &mut EventReader,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
     ) -> Result<(), ModelFault> {
@@ -261,7 +263,7 @@ impl Inner {
 
     fn take(
         &self,
-        event: &Event,
+        event: &StreamEvent,
         reading: &mut dyn Reading,
         partial: &mut PartialAnswer,
     ) -> Result<Step, ModelFault> {

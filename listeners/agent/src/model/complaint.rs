@@ -4,8 +4,8 @@
 use serde_json::Value;
 
 use super::asked_provider::AskedProvider;
-use super::http::seconds_ms;
 use super::{ModelFault, ModelFaultKind};
+use systole_http::seconds_ms;
 
 /// The most characters of an excerpt.
 const EXCERPT: usize = 300;

@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::complaint::Complaint;
 use super::halves::Halved;
-use super::http::{Address, Event, Framing};
 use super::key::ModelKey;
 use super::partial_answer::PartialAnswer;
 use super::{ModelFault, ModelFaultKind, ModelRequest};
 use crate::spec;
+use systole_http::{HttpAddress, StreamEvent, StreamFraming};
 
 /// The effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub(super) enum Close {
 /// How answers of one form are read, event by event.
 pub(super) trait Reading: Send {
     /// Reads one event into the answer.
-    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
+    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong>;
 
     /// Whether an answer with a stop reason is complete although its end sign is missing.
     fn is_whole(&self, close: Close) -> bool;
@@ -74,7 +74,7 @@ pub(super) trait Form: Send + Sync {
     fn body(&self, model: &spec::ModelSpec, request: &ModelRequest) -> Result<Map<String, Value>, String>;
 
     /// How its answers are cut into events.
-    fn framing(&self) -> Framing;
+    fn framing(&self) -> StreamFraming;
 
     /// A reader for one answer.
     fn reading(&self) -> Box<dyn Reading>;
@@ -82,27 +82,27 @@ pub(super) trait Form: Send + Sync {
 
 /// Reads the JSON of an event.
 pub(super) fn json<'e, T: serde::Deserialize<'e>>(
-    event: &'e Event,
+    event: &'e StreamEvent,
     partial: &PartialAnswer,
 ) -> Result<T, Wrong> {
     serde_json::from_str(&event.text).map_err(|fault| unread(&fault, &event.text, partial))
 }
 
 /// The events in a body of JSON: the value itself, the items of a list, or several values in a row.
-pub(super) fn events(text: &str, partial: &PartialAnswer) -> Result<Vec<Event>, Wrong> {
+pub(super) fn events(text: &str, partial: &PartialAnswer) -> Result<Vec<StreamEvent>, Wrong> {
     let mut events = Vec::new();
     for value in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let value = value.map_err(|fault| unread(&fault, text, partial))?.get();
         match serde_json::from_str::<Vec<&RawValue>>(value) {
-            Ok(list) => events.extend(list.into_iter().map(|one| Event::of(one.get()))),
-            Err(_) => events.push(Event::of(value)),
+            Ok(list) => events.extend(list.into_iter().map(|one| StreamEvent::of(one.get()))),
+            Err(_) => events.push(StreamEvent::of(value)),
         }
     }
     Ok(events)
 }
 
 /// Whether the text of an event is complete.
-pub(super) fn is_complete(event: &Event) -> bool {
+pub(super) fn is_complete(event: &StreamEvent) -> bool {
     event.text.trim() == "[DONE]" || serde_json::from_str::<serde::de::IgnoredAny>(&event.text).is_ok()
 }
 
@@ -126,7 +126,7 @@ pub(super) fn arguments(raw: Option<&RawValue>) -> Halved {
 }
 
 /// The error in an event, if there is one.
-pub(super) fn complaint(event: &Event) -> Option<Wrong> {
+pub(super) fn complaint(event: &StreamEvent) -> Option<Wrong> {
     // A quick search comes first: most events are not errors, and are not parsed twice.
     if !event.text.contains("\"error\"") {
         return None;
@@ -136,9 +136,9 @@ pub(super) fn complaint(event: &Event) -> Option<Wrong> {
 }
 
 /// The address of a model.
-pub(super) fn address(form: &dyn Form, model: &spec::ModelSpec) -> Result<Address, String> {
+pub(super) fn address(form: &dyn Form, model: &spec::ModelSpec) -> Result<HttpAddress, String> {
     let url = model.url.as_deref().unwrap_or(form.home());
-    let base = Address::parse(url).map_err(|why| {
+    let base = HttpAddress::parse(url).map_err(|why| {
         // The text before an `@` may be a password.
         let shown = url.rsplit_once('@').map_or(url, |(_, host)| host);
         format!("models.{}.url is {shown}, and {why}: write it as https://host/path", model.name)

@@ -25,7 +25,6 @@ mod enough;
 mod form;
 mod gemini;
 mod halves;
-mod http;
 mod ids;
 mod key;
 mod ledger;

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::asked_provider::AskedProvider;
 use super::complaint::Complaint;
-use super::http::{Framing, Incomings, Next, retry_after_ms};
 use super::limits::HttpLimits;
 use super::{ModelFault, ModelFaultKind};
+use systole_http::{BodyPart, HttpAnswer, StreamFraming, retry_after_ms};
 
 /// How the body of a good answer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ const FIELDS: [&[u8]; 5] = [b"data:", b"event:", b"retry:", b"id:", b":"];
 /// Accepts a possible answer and decides how to read it. The beginning of the body counts, not the stated type:
 /// servers state many different types. Any other answer is a fault.
 pub(super) async fn refuse(
-    answer: &mut Incomings,
+    answer: &mut HttpAnswer,
     asked: &AskedProvider,
-    framing: Framing,
+    framing: StreamFraming,
     limits: &HttpLimits,
     until: Instant,
 ) -> Result<Shape, ModelFault> {
@@ -43,11 +43,11 @@ pub(super) async fn refuse(
         let begin = begin.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&begin).trim_ascii_start();
         let is_json = begin.starts_with(b"{") || begin.starts_with(b"[");
         match framing {
-            Framing::Events if is_json => return Ok(Shape::Whole),
-            Framing::Events if FIELDS.iter().any(|field| begin.starts_with(field)) => {
+            StreamFraming::Events if is_json => return Ok(Shape::Whole),
+            StreamFraming::Events if FIELDS.iter().any(|field| begin.starts_with(field)) => {
                 return Ok(Shape::Stream);
             }
-            Framing::Lines if is_json && !is_typed => return Ok(Shape::Whole),
+            StreamFraming::Lines if is_json && !is_typed => return Ok(Shape::Whole),
             // Reading on shows why nothing came.
             _ if is_typed || begin.is_empty() => return Ok(Shape::Stream),
             _ => {}
@@ -58,9 +58,9 @@ pub(super) async fn refuse(
 
 /// The fault for an answer that does not match the form.
 async fn unfit(
-    answer: &mut Incomings,
+    answer: &mut HttpAnswer,
     asked: &AskedProvider,
-    framing: Framing,
+    framing: StreamFraming,
     limits: &HttpLimits,
     (stated, packed): (&str, &str),
 ) -> ModelFault {
@@ -87,7 +87,7 @@ async fn unfit(
 }
 
 /// The fault for complete JSON without an answer.
-pub(super) fn empty(asked: &AskedProvider, answer: &Incomings, body: &str) -> ModelFault {
+pub(super) fn empty(asked: &AskedProvider, answer: &HttpAnswer, body: &str) -> ModelFault {
     let stated = stated(answer, CONTENT_TYPE);
     let with = if stated.is_empty() {
         "JSON that holds no answer".to_owned()
@@ -104,24 +104,24 @@ fn strange(asked: &AskedProvider, status: u16, with: &str, complaint: &Complaint
 }
 
 /// Types of content that a stream has.
-pub(super) const fn types_of(framing: Framing) -> &'static [&'static str] {
+pub(super) const fn types_of(framing: StreamFraming) -> &'static [&'static str] {
     match framing {
-        Framing::Events => &["text/event-stream"],
-        Framing::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],
+        StreamFraming::Events => &["text/event-stream"],
+        StreamFraming::Lines => &["application/x-ndjson", "application/json-lines", "application/jsonl"],
     }
 }
 
 /// The value of a header before its parameters, in lowercase. Empty if it is missing.
-fn stated(answer: &Incomings, name: HeaderName) -> String {
+fn stated(answer: &HttpAnswer, name: HeaderName) -> String {
     let value = answer.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     value.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
 }
 
 /// The beginning of a body, limited by the size of errors and by time.
-async fn beginning(answer: &mut Incomings, limits: &HttpLimits) -> Vec<u8> {
+async fn beginning(answer: &mut HttpAnswer, limits: &HttpLimits) -> Vec<u8> {
     let (mut body, until) = (Vec::new(), Instant::now() + limits.idle.min(limits.first));
     while body.len() < limits.error_body {
-        let Next::Bytes(bytes) = answer.next(until).await else { break };
+        let BodyPart::Bytes(bytes) = answer.next(until).await else { break };
         let room = limits.error_body - body.len();
         body.extend_from_slice(bytes.get(..room.min(bytes.len())).unwrap_or_default());
     }

@@ -3,17 +3,21 @@
 //! A result with an output schema becomes the typed element of its tool. Any other becomes text. A tool that says that
 //! it failed has answered: its words are for the caller, who can repair the call.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use sha2::{Digest as _, Sha256};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
 use crate::schema::ToolVocabulary;
 
-/// The namespace of answers that have no type of their own.
-pub const MCP: &str = "https://xml-pipeline.org/ns/mcp/v1";
+pub use systole_kit::namespaces::MCP;
 
 /// The most text of one answer, in bytes.
 const TEXT_BYTES: usize = 256 * 1024;
+/// The longest media type that is shown.
+const TYPE_CHARS: usize = 200;
 /// The most blocks of one answer.
 const BLOCKS: usize = 32;
 
@@ -87,15 +91,18 @@ fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool
         ContentBlock::Text(text) => bounded(inside, &text.text, room),
         ContentBlock::Resource(resource) => match &resource.resource {
             ResourceContents::TextResourceContents { text, .. } => bounded(inside, text, room),
-            _ => other(inside, "resource", "binary"),
+            ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
+                other(inside, "resource", mime_type.as_deref().unwrap_or("binary"), Some(blob))
+            }
+            _ => other(inside, "resource", "unknown", None),
         },
         ContentBlock::ResourceLink(link) => {
             inside.open("link").attr("uri", &link.uri).attr("name", &link.name).empty();
             false
         }
-        ContentBlock::Image(image) => other(inside, "image", &image.mime_type),
-        ContentBlock::Audio(audio) => other(inside, "audio", &audio.mime_type),
-        _ => other(inside, "content", "unknown"),
+        ContentBlock::Image(image) => other(inside, "image", &image.mime_type, Some(&image.data)),
+        ContentBlock::Audio(audio) => other(inside, "audio", &audio.mime_type, Some(&audio.data)),
+        _ => other(inside, "content", "unknown", None),
     }
 }
 
@@ -107,8 +114,17 @@ fn bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
     kept.len() < text.len()
 }
 
-/// Content that no payload can hold.
-fn other(inside: &mut XmlWriter, kind: &str, media_type: &str) -> bool {
-    inside.open("other").attr("kind", kind).attr("type", media_type).empty();
+/// Content that no payload can hold: its kind, and which bytes it has.
+fn other(inside: &mut XmlWriter, kind: &str, media_type: &str, data: Option<&str>) -> bool {
+    let media_type: String = media_type.chars().take(TYPE_CHARS).collect();
+    let bytes = data.and_then(|data| BASE64_STANDARD.decode(data).ok());
+    let size = bytes.as_ref().map(|bytes| bytes.len().to_string());
+    let hash = bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes)));
+    let tag = inside.open("other").attr("kind", kind).attr("type", &media_type);
+    tag.attr_if("bytes", size.as_deref()).attr_if("sha256", hash.as_deref()).empty();
     false
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

@@ -1,7 +1,7 @@
 //! Asks a server once for its tools, to pin them.
 
-use super::server::{ServerProcess, StartedServer};
-use crate::client::{McpConnection, Revision};
+use super::server::{ServerPlace, StartedServer};
+use crate::client::Revision;
 use crate::pinned;
 use crate::schema::PinFile;
 
@@ -9,25 +9,26 @@ use crate::schema::PinFile;
 ///
 /// # Errors
 /// Why the server has no list of tools.
-pub fn pin_of(run: &[String]) -> Result<PinFile, String> {
+pub fn pin_of(place: &ServerPlace) -> Result<PinFile, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     runtime.block_on(async {
         // Each revision in a process of its own, the newer one first.
-        match asked_in(Revision::Modern, run).await {
+        match asked_in(Revision::Modern, place).await {
             Ok(pin) => Ok(pin),
-            Err(_) => asked_in(Revision::Legacy, run).await,
+            Err(_) => asked_in(Revision::Legacy, place).await,
         }
     })
 }
 
-async fn asked_in(revision: Revision, run: &[String]) -> Result<PinFile, String> {
-    let StartedServer { mut process, stdin, stdout } = ServerProcess::start(run)?;
+async fn asked_in(revision: Revision, place: &ServerPlace) -> Result<PinFile, String> {
+    let StartedServer { mut process, reached } = StartedServer::start(place)?;
     let asked = async {
-        let connection =
-            McpConnection::over(stdout, stdin, revision).await.map_err(|fault| fault.to_string())?;
-        let tools = connection.tools().await.map_err(|fault| fault.to_string())?;
-        Ok(PinFile::new(run.to_vec(), revision.word(), pinned::definitions(&tools)))
+        let connection = reached.connect(revision).await.map_err(|fault| fault.to_string())?;
+        let tools = connection.tools().await.map_err(|fault| fault.to_string());
+        connection.close().await;
+        let tools = tools?;
+        Ok(PinFile::new(place.command(), revision.word(), pinned::definitions(&tools)))
     };
     let pin = tokio::select! {
         pin = asked => pin,

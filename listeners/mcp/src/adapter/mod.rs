@@ -7,6 +7,9 @@
 
 mod answer;
 mod asked;
+mod asking;
+mod comparing;
+mod form;
 mod server;
 mod work;
 
@@ -18,14 +21,16 @@ use std::sync::Arc;
 
 use systole_kit::pipe::{FromPump, answer_at_once};
 
-use crate::client::McpConnection;
 use crate::pinned;
-use crate::schema::{ListDifference, PinFile, ToolVocabulary};
+use crate::schema::PinFile;
+use asking::WaitingCalls;
+use comparing::{PinnedTools, Uncompared};
 use server::{ServerProcess, StartedServer};
 use work::Work;
 
 pub use answer::MCP;
 pub use asked::pin_of;
+pub use server::ServerPlace;
 
 /// A server to stand in front of.
 pub struct AdapterOrder {
@@ -33,8 +38,8 @@ pub struct AdapterOrder {
     pub server: String,
     /// The text of its pin.
     pub pin: Vec<u8>,
-    /// The program of the server, and its arguments.
-    pub run: Vec<String>,
+    /// Where the server is.
+    pub place: ServerPlace,
 }
 
 /// Serves the pump on stdin and stdout until one of the two sides ends.
@@ -68,9 +73,9 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
     let revision = pinned::revision(&pin)
         .ok_or_else(|| format!("config.unpinned: its revision is {}, which is not known", pin.revision))?;
     let mut pump = FromPump::new(tokio::io::stdin());
-    let StartedServer { mut process, stdin, stdout } = ServerProcess::start(&order.run)?;
+    let StartedServer { mut process, reached } = StartedServer::start(&order.place)?;
     let connection = {
-        let mut connecting = pin!(McpConnection::over(stdout, stdin, revision));
+        let mut connecting = pin!(reached.connect(revision));
         loop {
             tokio::select! {
                 connected = &mut connecting => {
@@ -85,25 +90,25 @@ async fn whole(order: &AdapterOrder) -> Result<(), String> {
             }
         }
     };
-    let served = serve_calls(connection, (&pin, vocabulary), &mut pump, &mut process).await;
+    let (pinned, name) = (PinnedTools::new(pin), order.server.clone());
+    let work = Work { name, connection, vocabulary, pinned, waiting: WaitingCalls::default() };
+    let served = serve_calls(Arc::new(work), &mut pump, &mut process).await;
     process.end().await;
     served
 }
 
 /// Serves until the pump is gone or the server cannot be used any more.
 async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
-    connection: McpConnection,
-    (pin, vocabulary): (&PinFile, ToolVocabulary),
+    work: Arc<Work>,
     pump: &mut FromPump<R>,
     process: &mut ServerProcess,
 ) -> Result<(), String> {
-    compared(&connection, pin).await?;
-    let work = Arc::new(Work { connection, vocabulary });
+    compared(&work).await?;
     let serving = answer_at_once(pump, tokio::io::stdout(), |asked, line| work.clone().call(asked, line));
     let comparing = async {
         loop {
             work.connection.changed().await;
-            if let Err(words) = compared(&work.connection, pin).await {
+            if let Err(words) = compared(&work).await {
                 return words;
             }
         }
@@ -115,15 +120,14 @@ async fn serve_calls<R: tokio::io::AsyncRead + Unpin>(
             Err(format!("the MCP server cannot be used: {}", work.connection.end()))
         }
         words = comparing => Err(words),
+        words = work.pinned.changed() => Err(words),
     }
 }
 
 /// Compares the server's tools with the pinned ones.
-async fn compared(connection: &McpConnection, pin: &PinFile) -> Result<(), String> {
-    let tools = connection.tools().await.map_err(|fault| format!("mcp.unreachable: {fault}"))?;
-    let difference = ListDifference::between(&pin.tools, &pinned::definitions(&tools));
-    if difference.is_empty() {
-        return Ok(());
-    }
-    Err(format!("mcp.changed: the server's tools are not those that were pinned\n{difference}"))
+async fn compared(work: &Work) -> Result<(), String> {
+    work.pinned.compared(&work.connection).await.map_err(|fault| match fault {
+        Uncompared::Unreachable(words) => format!("mcp.unreachable: {words}"),
+        Uncompared::Changed(words) => words,
+    })
 }

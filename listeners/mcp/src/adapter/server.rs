@@ -1,43 +1,97 @@
-//! The server's process. It is in the process group of this program, so it ends with it.
+//! The way to a server: its process, or its address. A process is in the process group of this program, so it ends with
+//! it.
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
+use crate::client::{McpConnection, NoConnection, Revision, ServerAddress};
+
 /// How long a server may take to end after its stdin was closed.
 const LAST: Duration = Duration::from_secs(2);
 
-/// A running server.
-pub(crate) struct ServerProcess {
-    child: Child,
+/// Where a server is.
+pub enum ServerPlace {
+    /// It is a program, with its arguments.
+    Program(Vec<String>),
+    /// It is at an address.
+    Address {
+        /// The address.
+        url: String,
+        /// The key for it.
+        key: Option<String>,
+    },
 }
 
-/// A running server, and its streams.
+impl ServerPlace {
+    /// Its words in a pin.
+    pub(crate) fn command(&self) -> Vec<String> {
+        match self {
+            ServerPlace::Program(run) => run.clone(),
+            ServerPlace::Address { url, .. } => vec![url.clone()],
+        }
+    }
+}
+
+/// The process of a server, if it has one here.
+pub(crate) struct ServerProcess {
+    child: Option<Child>,
+}
+
+/// A server that can be connected to.
 pub(crate) struct StartedServer {
     pub(crate) process: ServerProcess,
-    pub(crate) stdin: ChildStdin,
-    pub(crate) stdout: ChildStdout,
+    pub(crate) reached: ReachedServer,
 }
 
-impl ServerProcess {
-    /// Starts a server. Its stderr is ours, whose last words the pump keeps.
-    pub(crate) fn start(run: &[String]) -> Result<StartedServer, String> {
+/// The way to a server.
+pub(crate) enum ReachedServer {
+    Streams(ChildStdout, ChildStdin),
+    Address(ServerAddress),
+}
+
+impl ReachedServer {
+    pub(crate) async fn connect(self, revision: Revision) -> Result<McpConnection, NoConnection> {
+        match self {
+            ReachedServer::Streams(stdout, stdin) => McpConnection::over(stdout, stdin, revision).await,
+            ReachedServer::Address(address) => McpConnection::to(address, revision).await,
+        }
+    }
+}
+
+impl StartedServer {
+    /// Starts a server that is a program. Its stderr is ours, whose last words the pump keeps. Nothing is sent to an
+    /// address yet.
+    pub(crate) fn start(place: &ServerPlace) -> Result<StartedServer, String> {
+        let run = match place {
+            ServerPlace::Program(run) => run,
+            ServerPlace::Address { url, key } => {
+                let address = ServerAddress::parse(url, key.as_deref());
+                let address = address.map_err(|fault| format!("mcp.unreachable: {url}: {fault}"))?;
+                let process = ServerProcess { child: None };
+                return Ok(StartedServer { process, reached: ReachedServer::Address(address) });
+            }
+        };
         let (program, arguments) = run.split_first().ok_or("no server is named")?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| format!("cannot start {program}: {error}"))?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(stdin), Some(stdout)) => {
-                Ok(StartedServer { process: ServerProcess { child }, stdin, stdout })
+                let process = ServerProcess { child: Some(child) };
+                Ok(StartedServer { process, reached: ReachedServer::Streams(stdout, stdin) })
             }
             _ => Err(format!("cannot start {program}: the system gave no pipes")),
         }
     }
+}
 
-    /// Waits for its end, and says how it ended.
+impl ServerProcess {
+    /// Waits for its end, and says how it ended. A server at an address has no end here.
     pub(crate) async fn ended(&mut self) -> String {
-        match self.child.wait().await {
+        let Some(child) = &mut self.child else { return std::future::pending().await };
+        match child.wait().await {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
         }
@@ -45,9 +99,10 @@ impl ServerProcess {
 
     /// Ends it. Its stdin must be closed already.
     pub(crate) async fn end(mut self) {
-        if tokio::time::timeout(LAST, self.child.wait()).await.is_err() {
+        let Some(mut child) = self.child.take() else { return };
+        if tokio::time::timeout(LAST, child.wait()).await.is_err() {
             // It is gone, or it goes with the whole group.
-            let _gone = self.child.kill().await;
+            let _gone = child.kill().await;
         }
     }
 }

@@ -2,47 +2,66 @@
 
 use std::sync::Arc;
 
-use rmcp::model::CallToolResult;
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use systole_kit::answers::Answers;
 use systole_kit::envelope::Delivered;
 use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::answer::{self, AnswerPayload};
+use super::asking::{self, Decided, WaitingCalls};
+use super::comparing::{PinnedTools, Uncompared};
 use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
-use crate::schema::{ToolElement, ToolVocabulary};
+use crate::schema::ToolVocabulary;
 
 /// What all deliveries share.
 pub(super) struct Work {
+    /// The name of this listener.
+    pub(super) name: String,
     pub(super) connection: McpConnection,
     pub(super) vocabulary: ToolVocabulary,
+    pub(super) pinned: PinnedTools,
+    pub(super) waiting: WaitingCalls,
 }
 
 impl Work {
     /// Answers a delivery.
     pub(super) async fn call(self: Arc<Self>, asked: Delivered, line: DeliveryLine) -> ReplyContent {
-        let element = &*asked.payload.name().local;
-        let Some(tool) = self.vocabulary.tool(element) else {
-            return failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>"));
+        if let Some(approved) = asking::approved(&asked, &self.name) {
+            return approved;
+        }
+        let params = match Answers::read(&asked.payload) {
+            Ok(answers) => match self.waiting.decided(&asked, &self.name, &answers) {
+                Decided::Call(params) => *params,
+                Decided::Say(said) => return said,
+            },
+            Err(_) => match self.requested(&asked) {
+                Ok(params) => params,
+                Err(said) => return said,
+            },
         };
-        let arguments = match self.vocabulary.arguments(asked.payload.bytes()) {
-            Ok(found) => found.arguments,
-            Err(fault) => return payload(answer::failed("mcp.invalid-arguments", &fault.to_string())),
-        };
+        if let Err(end) = self.compared_lately().await {
+            return end;
+        }
         let (heard, mut progress) = mpsc::channel(1);
         let passing = async {
             while let Some(words) = progress.recv().await {
                 line.progress(words).await;
             }
         };
-        let calling = self.connection.call(&tool.tool, arguments, heard, line.cancelled());
+        let calling = self.connection.call_with(params.clone(), heard, line.cancelled());
         let (ended, ()) = tokio::join!(calling, passing);
         match ended {
-            Ok(ToolCallEnd::Result(result)) => self.answer(&line, tool, &result).await,
+            Ok(ToolCallEnd::Result(result)) => self.answer(&line, &params.name, &result).await,
+            Ok(ToolCallEnd::InputRequired(required)) => {
+                self.waiting.ask(&asked, &self.name, &params, *required)
+            }
             Ok(ToolCallEnd::Cancelled) => failure("mcp.cancelled", "the call was cancelled".to_owned()),
             Err(ToolCallFault::Refused { number, words }) => {
                 payload(answer::failed("mcp.refused", &format!("{words} ({number})")))
             }
+            Err(ToolCallFault::Unreachable(words)) => failure("mcp.unreachable", words),
             Err(ToolCallFault::Gone(_)) => {
                 // This program ends now, and the pump decides what becomes of the call.
                 std::future::pending().await
@@ -51,12 +70,39 @@ impl Work {
         }
     }
 
-    async fn answer(&self, line: &DeliveryLine, tool: &ToolElement, result: &CallToolResult) -> ReplyContent {
-        let typed = tool.answer.as_ref().map(|_| (&self.vocabulary, &*tool.tool));
+    /// The call that a payload stands for.
+    fn requested(&self, asked: &Delivered) -> Result<CallToolRequestParams, ReplyContent> {
+        let element = &*asked.payload.name().local;
+        let Some(tool) = self.vocabulary.tool(element) else {
+            return Err(failure("mcp.unknown-tool", format!("no pinned tool takes <{element}>")));
+        };
+        match self.vocabulary.arguments(asked.payload.bytes()) {
+            Ok(found) => Ok(CallToolRequestParams::new(tool.tool.clone()).with_arguments(found.arguments)),
+            Err(fault) => Err(payload(answer::failed("mcp.invalid-arguments", &fault.to_string()))),
+        }
+    }
+
+    /// Compares the tools of a server at an address again if that was long ago: such a server can become another one
+    /// without a word.
+    async fn compared_lately(&self) -> Result<(), ReplyContent> {
+        if !self.connection.is_at_address() {
+            return Ok(());
+        }
+        match self.pinned.compared_lately(&self.connection).await {
+            Ok(()) => Ok(()),
+            Err(Uncompared::Unreachable(words)) => Err(failure("mcp.unreachable", words)),
+            // This program ends now.
+            Err(Uncompared::Changed(_)) => std::future::pending().await,
+        }
+    }
+
+    async fn answer(&self, line: &DeliveryLine, tool: &str, result: &CallToolResult) -> ReplyContent {
+        let is_typed = self.vocabulary.tools.iter().any(|one| one.tool == tool && one.answer.is_some());
+        let typed = is_typed.then_some((&self.vocabulary, tool));
         match answer::answer(result, typed) {
             Ok(AnswerPayload { payload: answered, left_out }) => {
                 if let Some(left_out) = left_out {
-                    let words = format!("the answer of {} is not whole; left out: {left_out}", tool.tool);
+                    let words = format!("the answer of {tool} is not whole; left out: {left_out}");
                     line.notice("mcp.cut", words).await;
                 }
                 payload(answered)

@@ -5,23 +5,31 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorData, JsonObject,
-    PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
+    CallToolRequest, CallToolRequestParams, CallToolResult, ClientRequest, ErrorCode, ErrorData,
+    InputRequiredResult, JsonObject, PaginatedRequestParams, ProtocolVersion, ServerResult, Tool,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, PeerRequestOptions, RunningService, ServiceError,
     serve_client_with_lifecycle,
 };
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use rmcp::transport::{DynamicTransportError, IntoTransport, StreamableHttpClientTransport};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{SetOnce, mpsc};
 
 use super::hearing::Hearing;
-use super::wire::{ServerLines, WireEnd};
+use super::http::{BROKEN_STREAM, BoundedHttp, ServerAddress};
+use super::wire::{LINE_BYTES, ServerLines, WireEnd};
 
 /// How long a server may take until it has answered the first request.
 const START: Duration = Duration::from_secs(60);
 /// How long it may take for one page of its tools.
 const LIST: Duration = Duration::from_secs(60);
+/// The longest pause before a broken stream of what a server says unasked is asked for again.
+const AGAIN: Duration = Duration::from_secs(60);
+/// How long the end of a connection may take.
+const CLOSE: Duration = Duration::from_secs(2);
 /// The most pages of tools, and the most tools in all of them.
 const PAGES: usize = 16;
 /// The most tools of a server.
@@ -63,6 +71,9 @@ pub enum NoConnection {
     /// Nothing more comes.
     #[error("{0}")]
     Ended(WireEnd),
+    /// There is no answer from its address.
+    #[error("{0}")]
+    Unreachable(String),
     /// It answers with something else.
     #[error("the server does not answer {what} as MCP says: {words}")]
     NoMcp {
@@ -80,6 +91,8 @@ pub enum NoConnection {
 pub struct McpConnection {
     service: RunningService<RoleClient, Hearing>,
     end: Arc<SetOnce<WireEnd>>,
+    /// Whether each request has a connection of its own, so that a call that fails says nothing about others.
+    is_at_address: bool,
 }
 
 /// How a call ended.
@@ -87,6 +100,8 @@ pub struct McpConnection {
 pub enum ToolCallEnd {
     /// With a result, which may say that the tool failed.
     Result(Box<CallToolResult>),
+    /// The server asks a person first.
+    InputRequired(Box<InputRequiredResult>),
     /// It was cancelled here.
     Cancelled,
 }
@@ -105,6 +120,9 @@ pub enum ToolCallFault {
     /// The server is gone. Whether it has done the work is not known.
     #[error("the server is gone: {0}")]
     Gone(WireEnd),
+    /// No answer came from its address. Whether it has done the work is not known.
+    #[error("{0}")]
+    Unreachable(String),
     /// The result is none that a call of a tool may have.
     #[error("the server answered the call with something else than a result: {0}")]
     NoResult(String),
@@ -123,19 +141,52 @@ impl McpConnection {
     {
         let end = Arc::new(SetOnce::new());
         let lines = ServerLines::new(input, output, end.clone());
+        McpConnection::begun(lines, revision, end, false).await
+    }
+
+    /// Connects to a server at an address.
+    ///
+    /// # Errors
+    /// If the server does not answer in time, or not as the protocol says.
+    pub async fn to(address: ServerAddress, revision: Revision) -> Result<McpConnection, NoConnection> {
+        let client = BoundedHttp::new(address).map_err(NoConnection::Unreachable)?;
+        let mut settings = StreamableHttpClientTransportConfig::default().max_sse_event_size(LINE_BYTES);
+        let mut again = ExponentialBackoff::default();
+        again.max_delay = Some(AGAIN);
+        settings.retry_config = Arc::new(again);
+        let transport = StreamableHttpClientTransport::with_client(client, settings);
+        McpConnection::begun(transport, revision, Arc::new(SetOnce::new()), true).await
+    }
+
+    async fn begun<T: IntoTransport<RoleClient, E, A>, E, A>(
+        transport: T,
+        revision: Revision,
+        end: Arc<SetOnce<WireEnd>>,
+        is_at_address: bool,
+    ) -> Result<McpConnection, NoConnection>
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
         let modern = vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match revision {
             Revision::Modern => ClientLifecycleMode::Discover { preferred_versions: modern },
             Revision::Legacy => ClientLifecycleMode::Initialize,
         };
-        let serving = serve_client_with_lifecycle(Hearing::default(), lines, lifecycle);
+        let hearing = Hearing::new(revision == Revision::Modern);
+        let serving = serve_client_with_lifecycle(hearing, transport, lifecycle);
         let what = "the first request";
         let service = match tokio::time::timeout(START, serving).await {
             Err(_) => return Err(NoConnection::Silent { what, after: START }),
             Ok(Err(fault)) => return Err(unconnected(what, &fault, &end)),
             Ok(Ok(service)) => service,
         };
-        Ok(McpConnection { service, end })
+        Ok(McpConnection { service, end, is_at_address })
+    }
+
+    /// Whether the server is at an address.
+    #[must_use]
+    pub fn is_at_address(&self) -> bool {
+        self.is_at_address
     }
 
     /// The tools of the server, in its order.
@@ -180,6 +231,19 @@ impl McpConnection {
         cancelled: impl Future<Output = ()>,
     ) -> Result<ToolCallEnd, ToolCallFault> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        self.call_with(params, heard, cancelled).await
+    }
+
+    /// The same with a request that is there already, such as one with answers of a person.
+    ///
+    /// # Errors
+    /// If no result comes.
+    pub async fn call_with(
+        &self,
+        params: CallToolRequestParams,
+        heard: mpsc::Sender<String>,
+        cancelled: impl Future<Output = ()>,
+    ) -> Result<ToolCallEnd, ToolCallFault> {
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let asked = self.service.peer().send_request_with_option(request, PeerRequestOptions::no_options());
         let mut handle = asked.await.map_err(|fault| self.uncalled(fault))?;
@@ -187,9 +251,12 @@ impl McpConnection {
         tokio::select! {
             result = &mut handle.rx => match result {
                 Ok(Ok(ServerResult::CallToolResult(result))) => Ok(ToolCallEnd::Result(Box::new(result))),
+                Ok(Ok(ServerResult::InputRequiredResult(asked))) if self.service.service().may_ask => {
+                    Ok(ToolCallEnd::InputRequired(Box::new(asked)))
+                }
                 Ok(Ok(other)) => Err(ToolCallFault::NoResult(kind(&other))),
                 Ok(Err(fault)) => Err(self.uncalled(fault)),
-                Err(_) => Err(ToolCallFault::Gone(self.end())),
+                Err(_) => Err(self.uncalled(ServiceError::TransportClosed)),
             },
             () = cancelled => {
                 // If the connection is over, so is the call.
@@ -209,6 +276,12 @@ impl McpConnection {
         self.end.wait().await;
     }
 
+    /// Ends the connection, and at an address the session, if the server answers soon.
+    pub async fn close(mut self) {
+        // What is open at a server that does not answer ends with its own limits.
+        let _late = self.service.close_with_timeout(CLOSE).await;
+    }
+
     /// Why nothing more comes.
     #[must_use]
     pub fn end(&self) -> WireEnd {
@@ -217,6 +290,9 @@ impl McpConnection {
 
     fn unlisted(&self, what: &'static str, fault: &ServiceError) -> NoConnection {
         match fault {
+            ServiceError::TransportSend(fault) if self.is_at_address => {
+                NoConnection::Unreachable(plain_words(fault))
+            }
             ServiceError::TransportClosed | ServiceError::TransportSend(_) => NoConnection::Ended(self.end()),
             other => NoConnection::NoMcp { what, words: other.to_string() },
         }
@@ -224,20 +300,41 @@ impl McpConnection {
 
     fn uncalled(&self, fault: ServiceError) -> ToolCallFault {
         match fault {
+            ServiceError::McpError(ErrorData { code: ErrorCode(BROKEN_STREAM), message, .. }) => {
+                ToolCallFault::Unreachable(message.into_owned())
+            }
+            ServiceError::TransportSend(fault) if self.is_at_address => {
+                ToolCallFault::Unreachable(plain_words(&fault))
+            }
             ServiceError::McpError(ErrorData { code, message, .. }) => {
                 ToolCallFault::Refused { number: code.0, words: message.into_owned() }
             }
-            ServiceError::TransportClosed | ServiceError::TransportSend(_) => ToolCallFault::Gone(self.end()),
+            ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
+                if self.is_at_address {
+                    // The first reason counts.
+                    let _earlier = self.end.set(WireEnd::Lost);
+                }
+                ToolCallFault::Gone(self.end())
+            }
             other => ToolCallFault::NoResult(other.to_string()),
         }
     }
 }
 
 fn unconnected(what: &'static str, fault: &ClientInitializeError, end: &SetOnce<WireEnd>) -> NoConnection {
-    match end.get() {
-        Some(end) => NoConnection::Ended(end.clone()),
-        None => NoConnection::NoMcp { what, words: fault.to_string() },
+    match (end.get(), fault) {
+        (Some(end), _) => NoConnection::Ended(end.clone()),
+        (None, ClientInitializeError::TransportError { error, .. }) => {
+            NoConnection::Unreachable(plain_words(error))
+        }
+        (None, _) => NoConnection::NoMcp { what, words: fault.to_string() },
     }
+}
+
+/// The innermost words of a fault: the library puts its own before them.
+fn plain_words(fault: &DynamicTransportError) -> String {
+    let words = fault.error.to_string();
+    words.strip_prefix("Client error: ").unwrap_or(&words).to_owned()
 }
 
 /// The name of a result that no call of a tool may have.

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientResult, ErrorCode, ErrorData, Implementation, InitializeRequestParams, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion, ServerNotification, ServerRequest,
+    ClientResult, ElicitationCapability, ErrorCode, ErrorData, FormElicitationCapability, Implementation,
+    InitializeRequestParams, ProgressNotificationParam, ProgressToken, ProtocolVersion, ServerNotification,
+    ServerRequest, UrlElicitationCapability,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient, Service};
 use tokio::sync::{Notify, mpsc};
@@ -22,6 +23,8 @@ const PROGRESS_PAUSE: Duration = Duration::from_millis(250);
 pub(super) struct Hearing {
     calls: Arc<Mutex<HashMap<ProgressToken, ProgressRoute>>>,
     pub(super) changed: Arc<Notify>,
+    /// Whether the server may ask a person in the middle of a call.
+    pub(super) may_ask: bool,
 }
 
 /// Where the progress of a call goes.
@@ -43,6 +46,10 @@ impl Drop for Heeded {
 }
 
 impl Hearing {
+    pub(super) fn new(may_ask: bool) -> Hearing {
+        Hearing { may_ask, ..Hearing::default() }
+    }
+
     /// Passes progress of this call on. A sign that finds no room is left out.
     pub(super) fn heed(&self, token: ProgressToken, to: mpsc::Sender<String>) -> Heeded {
         self.routes().insert(token.clone(), ProgressRoute { to, last: None });
@@ -97,6 +104,12 @@ impl Service<RoleClient> for Hearing {
         let mut info = InitializeRequestParams::default();
         info.protocol_version = ProtocolVersion::V_2025_11_25;
         info.client_info = Implementation::new("systole", env!("CARGO_PKG_VERSION"));
+        if self.may_ask {
+            let mut elicitation = ElicitationCapability::default();
+            elicitation.form = Some(FormElicitationCapability::default());
+            elicitation.url = Some(UrlElicitationCapability::default());
+            info.capabilities.elicitation = Some(elicitation);
+        }
         info
     }
 }

@@ -5,7 +5,9 @@
 
 mod connection;
 mod hearing;
+mod http;
 mod wire;
 
 pub use connection::{McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault};
+pub use http::{AddressFault, ServerAddress};
 pub use wire::WireEnd;

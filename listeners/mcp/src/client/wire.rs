@@ -22,7 +22,7 @@ pub(super) const LINE_BYTES: usize = 4 << 20;
 /// How many lines without a result may come in one second. Any more wait in the pipe.
 const LINES_PER_SECOND: u32 = 200;
 /// How many lines that are no messages are skipped, because many servers print a greeting.
-const STRAY_LINES: u32 = 100;
+pub(super) const STRAY_LINES: u32 = 100;
 /// How much of a stray line is shown.
 const SHOWN_BYTES: usize = 200;
 
@@ -32,6 +32,9 @@ pub enum WireEnd {
     /// Its output ended.
     #[error("it closed its output")]
     Closed,
+    /// The library gave the connection to an address up.
+    #[error("the connection to its address is over")]
+    Lost,
     /// Reading failed.
     #[error("its output cannot be read: {0}")]
     Broken(String),
@@ -56,7 +59,7 @@ pub(super) struct ServerLines<R, W> {
 impl<R: AsyncRead, W: AsyncWrite> ServerLines<R, W> {
     /// The transport over these streams. `end` is set when nothing more will come.
     pub(super) fn new(input: R, output: W, end: Arc<SetOnce<WireEnd>>) -> Self {
-        let pace = LinePace { window: Instant::now(), lines: 0 };
+        let pace = LinePace::new();
         let output = Arc::new(Mutex::new(output));
         Self { input: BufReader::new(input), line: Vec::new(), output, pace, stray: 0, end }
     }
@@ -152,7 +155,7 @@ async fn next_line<R: AsyncRead + Unpin>(
 }
 
 /// A line as far as it was understood.
-enum Heard {
+pub(super) enum Heard {
     /// The answer to a request of ours. It is never held up.
     Result(Box<RxJsonRpcMessage<RoleClient>>),
     /// A notification or a request of the server.
@@ -171,7 +174,7 @@ struct MessageHead<'l> {
     id: Option<&'l RawValue>,
 }
 
-fn understood(line: &[u8]) -> Heard {
+pub(super) fn understood(line: &[u8]) -> Heard {
     if line.trim_ascii().is_empty() {
         return Heard::Unwanted;
     }
@@ -194,27 +197,31 @@ fn understood(line: &[u8]) -> Heard {
     }
 }
 
-fn shown(line: &[u8]) -> String {
+pub(super) fn shown(line: &[u8]) -> String {
     let end = line.len().min(SHOWN_BYTES);
     String::from_utf8_lossy(line.get(..end).unwrap_or_default()).escape_debug().to_string()
 }
 
 /// How fast a server may talk unasked.
-struct LinePace {
+pub(super) struct LinePace {
     window: Instant,
     lines: u32,
 }
 
 impl LinePace {
-    fn count(&mut self) {
+    pub(super) fn new() -> LinePace {
+        LinePace { window: Instant::now(), lines: 0 }
+    }
+
+    pub(super) fn count(&mut self) {
         if self.window.elapsed() >= Duration::from_secs(1) {
-            *self = LinePace { window: Instant::now(), lines: 0 };
+            *self = LinePace::new();
         }
         self.lines += 1;
     }
 
     /// Waits for the next second if this one is used up.
-    async fn pause(&self) {
+    pub(super) async fn pause(&self) {
         if self.lines >= LINES_PER_SECOND {
             tokio::time::sleep_until(self.window + Duration::from_secs(1)).await;
         }

@@ -57,6 +57,11 @@ impl Judge {
     }
 }
 
+/// The first breach of one value.
+pub(crate) fn judge_once(schema: &Value, value: &Value) -> Result<Option<SchemaBreach>, String> {
+    Judge::of(schema).map(|judge| judge.breach(value))
+}
+
 /// The beginning of a text of any origin, with every hidden character shown.
 pub(super) fn shortened(text: &str) -> String {
     let mut shown = visible(text).replace('\n', " ");

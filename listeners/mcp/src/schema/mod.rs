@@ -50,6 +50,7 @@ mod write_values;
 pub use canonical::hash_of_tools;
 pub use difference::ListDifference;
 pub use judge::SchemaBreach;
+pub(crate) use judge::judge_once;
 pub use making::{ToolElement, VocabularyOptions};
 pub use pin::{PIN_FORMAT, PinFault, PinFile, PinnedPackage};
 pub use remark::{MappingRemark, RemarkKind, ToolSide};

@@ -22,7 +22,7 @@ async fn work(how: &str) -> (Result<String, ToolCallFault>, Vec<String>) {
     let (ended, all) = tokio::join!(calling, listening);
     let text = ended.map(|end| match end {
         ToolCallEnd::Result(result) => result.content.first().unwrap().as_text().unwrap().text.clone(),
-        ToolCallEnd::Cancelled => panic!("no one cancelled it"),
+        other => panic!("{other:?}"),
     });
     (text, all)
 }

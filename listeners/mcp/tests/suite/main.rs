@@ -2,6 +2,7 @@
 //! differences. `tests/suite/mcp` of the root crate holds the tests with libxml2 and with a whole organism.
 #![cfg(test)]
 
+mod at_address;
 #[path = "../../../../tests/suite/golden.rs"]
 mod golden;
 mod hostile;

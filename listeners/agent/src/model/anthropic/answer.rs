@@ -11,10 +11,10 @@ use serde_json::value::RawValue;
 use super::NAME;
 use crate::model::form::{Close, Reading, Step, Wrong, complaint, json, value};
 use crate::model::halves::{Half, Halved};
-use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
 use crate::model::{ModelFault, ModelFaultKind, StopReason};
+use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
 struct Kind<'e> {
@@ -143,7 +143,7 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
@@ -214,7 +214,7 @@ impl Answering {
     }
 
     fn begin(&mut self, block: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
-        let event = Event::of(block);
+        let event = StreamEvent::of(block);
         let Kind { kind } = json(&event, partial)?;
         match kind.as_ref() {
             "text" => {

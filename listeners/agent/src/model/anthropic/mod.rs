@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 
 use super::ModelRequest;
 use super::form::{Form, Reading};
-use super::http::Framing;
 use super::key::ModelKey;
 use crate::spec;
+use systole_http::StreamFraming;
 
 pub(super) use request::object;
 
@@ -48,8 +48,8 @@ impl Form for Anthropic {
         Ok(request::body(model, request))
     }
 
-    fn framing(&self) -> Framing {
-        Framing::Events
+    fn framing(&self) -> StreamFraming {
+        StreamFraming::Events
     }
 
     fn reading(&self) -> Box<dyn Reading> {

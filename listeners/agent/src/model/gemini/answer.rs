@@ -13,10 +13,10 @@ use serde_json::value::RawValue;
 use super::NAME;
 use crate::model::form::{Close, Reading, Step, Wrong, arguments, complaint, json, value};
 use crate::model::halves::Halved;
-use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::PartialAnswer;
 use crate::model::{ModelFault, ModelFaultKind, StopReason};
+use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -99,7 +99,7 @@ struct Used {
 pub(super) struct Answering;
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if let Some(wrong) = complaint(event) {
             return Err(wrong);
         }
@@ -149,7 +149,7 @@ impl Used {
 }
 
 fn part(raw: &str, partial: &mut PartialAnswer) -> Result<(), Wrong> {
-    let event = Event::of(raw);
+    let event = StreamEvent::of(raw);
     let part: Part<'_> = json(&event, partial)?;
     if let Some(function) = part.function_call {
         if let Some(signature) = part.thought_signature {

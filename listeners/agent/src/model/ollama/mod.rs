@@ -9,9 +9,9 @@ use serde_json::{Map, Value};
 
 use super::ModelRequest;
 use super::form::{Form, Reading};
-use super::http::Framing;
 use super::key::ModelKey;
 use crate::spec;
+use systole_http::StreamFraming;
 
 /// The provider that its kept reasoning names.
 const NAME: &str = "ollama";
@@ -40,8 +40,8 @@ impl Form for Ollama {
         request::body(model, request)
     }
 
-    fn framing(&self) -> Framing {
-        Framing::Lines
+    fn framing(&self) -> StreamFraming {
+        StreamFraming::Lines
     }
 
     fn reading(&self) -> Box<dyn Reading> {

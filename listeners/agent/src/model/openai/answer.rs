@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use super::NAME;
 use crate::model::form::{Close, Reading, Step, Wrong, complaint, json};
 use crate::model::halves::Halved;
-use crate::model::http::Event;
 use crate::model::lenient::{Count, Lenient};
 use crate::model::partial_answer::{PartialAnswer, Slot};
 use crate::model::{ModelFaultKind, StopReason};
+use systole_http::StreamEvent;
 
 #[derive(Deserialize)]
 struct Chunk<'e> {
@@ -93,7 +93,7 @@ pub(super) struct Answering {
 }
 
 impl Reading for Answering {
-    fn take(&mut self, event: &Event, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
+    fn take(&mut self, event: &StreamEvent, partial: &mut PartialAnswer) -> Result<Step, Wrong> {
         if event.text.trim() == "[DONE]" {
             return Ok(Step::End);
         }

@@ -13,7 +13,7 @@ use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::address::Address;
+use super::address::HttpAddress;
 use super::proxy::Proxy;
 
 /// A stream of bytes both ways.
@@ -22,7 +22,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::model) enum NoConnection {
+pub enum ConnectFault {
     /// The name is unknown.
     #[error("no address is known by that name ({0})")]
     Unknown(io::Error),
@@ -67,10 +67,10 @@ impl Connector {
 
     pub(super) async fn open(
         &self,
-        to: &Address,
+        to: &HttpAddress,
         via: Option<&Proxy>,
         within: Duration,
-    ) -> Result<Box<dyn Stream>, NoConnection> {
+    ) -> Result<Box<dyn Stream>, ConnectFault> {
         let opening = async {
             let stream = match via {
                 None => tcp(to, within).await?,
@@ -79,18 +79,18 @@ impl Connector {
             if !to.tls {
                 return Ok(Box::new(stream) as Box<dyn Stream>);
             }
-            let wrong = |fault| NoConnection::Tls(io::Error::new(io::ErrorKind::InvalidInput, fault));
+            let wrong = |fault| ConnectFault::Tls(io::Error::new(io::ErrorKind::InvalidInput, fault));
             let name = ServerName::try_from(to.host.clone()).map_err(wrong)?;
             let tls = TlsConnector::from(self.tls.clone()).connect(name, stream).await;
-            Ok(Box::new(tls.map_err(NoConnection::Tls)?) as Box<dyn Stream>)
+            Ok(Box::new(tls.map_err(ConnectFault::Tls)?) as Box<dyn Stream>)
         };
-        timeout(within, opening).await.unwrap_or(Err(NoConnection::TooLate(within)))
+        timeout(within, opening).await.unwrap_or(Err(ConnectFault::TooLate(within)))
     }
 }
 
 /// A connection to the proxy, and for TLS through it to the address itself. Without TLS the proxy reads the request.
-async fn through(proxy: &Proxy, to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
-    let none = |why| NoConnection::Proxy { at: proxy.at.shown(), variable: proxy.variable, why };
+async fn through(proxy: &Proxy, to: &HttpAddress, within: Duration) -> Result<TcpStream, ConnectFault> {
+    let none = |why| ConnectFault::Proxy { at: proxy.at.shown(), variable: proxy.variable, why };
     let mut stream = tcp(&proxy.at, within).await.map_err(|why| none(why.to_string()))?;
     if to.tls {
         proxy.tunnel(&mut stream, to).await.map_err(none)?;
@@ -100,19 +100,19 @@ async fn through(proxy: &Proxy, to: &Address, within: Duration) -> Result<TcpStr
 
 /// Each address of the name gets an equal part of the time, so that one that does not answer leaves time for the
 /// others.
-async fn tcp(to: &Address, within: Duration) -> Result<TcpStream, NoConnection> {
-    let found = lookup_host((to.host.as_str(), to.port)).await.map_err(NoConnection::Unknown)?;
+async fn tcp(to: &HttpAddress, within: Duration) -> Result<TcpStream, ConnectFault> {
+    let found = lookup_host((to.host.as_str(), to.port)).await.map_err(ConnectFault::Unknown)?;
     let addresses: Vec<SocketAddr> = found.collect();
     let each = within / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
-    let mut last = NoConnection::Unknown(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
+    let mut last = ConnectFault::Unknown(io::Error::new(io::ErrorKind::NotFound, "the name has no address"));
     for address in addresses {
         match timeout(each, TcpStream::connect(address)).await {
             Ok(Ok(stream)) => {
-                stream.set_nodelay(true).map_err(NoConnection::Refused)?;
+                stream.set_nodelay(true).map_err(ConnectFault::Refused)?;
                 return Ok(stream);
             }
-            Ok(Err(fault)) => last = NoConnection::Refused(fault),
-            Err(_) => last = NoConnection::TooLate(each),
+            Ok(Err(fault)) => last = ConnectFault::Refused(fault),
+            Err(_) => last = ConnectFault::TooLate(each),
         }
     }
     Err(last)

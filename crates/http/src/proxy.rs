@@ -6,14 +6,14 @@ use std::net::IpAddr;
 use hyper::header::HeaderValue;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-use super::address::Address;
+use super::address::HttpAddress;
 
 /// The most bytes of a proxy's answer to CONNECT.
 const HEAD_BYTES: usize = 8 << 10;
 
 /// The environment's proxy settings.
 #[derive(Clone, Default)]
-pub(in crate::model) struct Proxies {
+pub struct Proxies {
     https: Option<String>,
     http: Option<String>,
     no: String,
@@ -21,19 +21,19 @@ pub(in crate::model) struct Proxies {
 
 /// A proxy.
 #[derive(Clone)]
-pub(in crate::model) struct Proxy {
-    pub(super) at: Address,
+pub struct Proxy {
+    pub(super) at: HttpAddress,
     /// The variable that names it.
     pub(super) variable: &'static str,
     /// The value of `Proxy-Authorization`.
     pub(super) authorization: Option<HeaderValue>,
     /// The text before the `@`, which is never shown.
-    pub(in crate::model) secret: Option<String>,
+    pub secret: Option<String>,
 }
 
 impl Proxies {
     /// Reads the variables. Lowercase names take precedence, as in other programs.
-    pub(in crate::model) fn of(read: &dyn Fn(&str) -> Option<String>) -> Self {
+    pub fn of(read: &dyn Fn(&str) -> Option<String>) -> Self {
         let variable = |name: &str| {
             let found = [name.to_ascii_lowercase().as_str(), name].into_iter().find_map(read);
             found.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty())
@@ -46,7 +46,7 @@ impl Proxies {
     }
 
     /// The proxy for requests to that address. `None` if they go there directly.
-    pub(in crate::model) fn to(&self, to: &Address) -> Result<Option<Proxy>, String> {
+    pub fn to(&self, to: &HttpAddress) -> Result<Option<Proxy>, String> {
         let (variable, named) =
             if to.tls { ("HTTPS_PROXY", &self.https) } else { ("HTTP_PROXY", &self.http) };
         match named {
@@ -67,7 +67,8 @@ fn proxy(variable: &'static str, named: &str) -> Result<Proxy, String> {
         Some((secret, host)) => (Some(unescaped(secret)), host),
         None => (None, rest),
     };
-    let at = Address::parse(&format!("http://{host}")).map_err(|_| wrong("is not the address of a proxy"))?;
+    let at =
+        HttpAddress::parse(&format!("http://{host}")).map_err(|_| wrong("is not the address of a proxy"))?;
     let authorization = match &secret {
         Some(secret) => {
             let value = HeaderValue::from_str(&format!("Basic {}", base64(secret.as_bytes())));
@@ -85,7 +86,7 @@ impl Proxy {
     pub(super) async fn tunnel<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: &mut S,
-        to: &Address,
+        to: &HttpAddress,
     ) -> Result<(), String> {
         let host = to.shown();
         let mut asked = format!("CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n").into_bytes();
@@ -124,7 +125,7 @@ fn is_here(host: &str) -> bool {
 
 /// Whether NO_PROXY names the host: `*`, a name with everything below it, an address, or a network such as
 /// `10.0.0.0/8`, each possibly with a port.
-fn excepted(no: &str, to: &Address) -> bool {
+fn excepted(no: &str, to: &HttpAddress) -> bool {
     let host = to.host.to_ascii_lowercase();
     let ip = host.parse::<IpAddr>().ok();
     let entries = no.split([',', ' ', '\t']).map(str::trim).filter(|entry| !entry.is_empty());
@@ -200,7 +201,7 @@ mod tests {
     }
 
     fn way(given: &[(&str, &str)], url: &str) -> Option<String> {
-        let to = Address::parse(url).expect("an address");
+        let to = HttpAddress::parse(url).expect("an address");
         proxies(given)
             .to(&to)
             .expect("a proxy")
@@ -244,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_name_and_a_password_are_sent_and_never_shown() {
-        let to = Address::parse("http://x.example").expect("an address");
+        let to = HttpAddress::parse("http://x.example").expect("an address");
         let found =
             proxies(&[("HTTP_PROXY", "http://me:p%40ss@p:1")]).to(&to).ok().flatten().expect("a proxy");
         assert_eq!(found.secret.as_deref(), Some("me:p@ss"));

@@ -3,7 +3,7 @@
 
 /// What ends a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) enum Ending {
+pub(crate) enum Ending {
     /// CR, LF or both, as in server-sent events.
     Any,
     /// LF, with or without a CR before it, as in lines of JSON.
@@ -12,7 +12,7 @@ pub(in crate::model) enum Ending {
 
 /// Why a stream has no further line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) enum LineFault {
+pub enum LineFault {
     /// A line is longer than allowed.
     TooLong,
     /// A line is not UTF-8.
@@ -21,7 +21,7 @@ pub(in crate::model) enum LineFault {
 
 /// The reader.
 #[derive(Debug)]
-pub(in crate::model) struct Lines {
+pub(crate) struct Lines {
     ending: Ending,
     most: usize,
     held: Vec<u8>,
@@ -36,19 +36,19 @@ pub(in crate::model) struct Lines {
 }
 
 impl Lines {
-    pub(in crate::model) fn new(ending: Ending, most: usize) -> Self {
+    pub(crate) fn new(ending: Ending, most: usize) -> Self {
         Self { ending, most, held: Vec::new(), given: 0, looked: 0, after_cr: false, begun: false }
     }
 
     /// Takes the next bytes. Read all lines before feeding more.
-    pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
         self.held.drain(..self.given);
         self.given = 0;
         self.held.extend_from_slice(bytes);
     }
 
     /// The next whole line, without its end.
-    pub(in crate::model) fn next(&mut self) -> Result<Option<String>, LineFault> {
+    pub(crate) fn next(&mut self) -> Result<Option<String>, LineFault> {
         if self.after_cr && self.held.get(self.given) == Some(&b'\n') {
             self.given += 1;
             self.after_cr = false;
@@ -73,7 +73,7 @@ impl Lines {
     }
 
     /// The text after the last line end. `None` if there is none.
-    pub(in crate::model) fn left(&mut self) -> Result<Option<String>, LineFault> {
+    pub(crate) fn left(&mut self) -> Result<Option<String>, LineFault> {
         let rest = self.held.get(self.given..).unwrap_or_default();
         if rest.is_empty() {
             return Ok(None);

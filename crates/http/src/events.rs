@@ -5,7 +5,7 @@ use super::lines::{Ending, LineFault, Lines};
 
 /// How a stream is cut into events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::model) enum Framing {
+pub enum StreamFraming {
     /// Server-sent events.
     Events,
     /// Lines of JSON.
@@ -14,47 +14,49 @@ pub(in crate::model) enum Framing {
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(in crate::model) struct Event {
+pub struct StreamEvent {
     /// Its name. Empty if it has none.
-    pub(in crate::model) name: String,
+    pub name: String,
     /// Its text.
-    pub(in crate::model) text: String,
+    pub text: String,
 }
 
-impl Event {
+impl StreamEvent {
     /// An event without a name.
-    pub(in crate::model) fn of(text: &str) -> Self {
+    pub fn of(text: &str) -> Self {
         Self { name: String::new(), text: text.to_owned() }
     }
 }
 
 /// The reader.
 #[derive(Debug)]
-pub(in crate::model) struct Events {
-    framing: Framing,
+pub struct EventReader {
+    framing: StreamFraming,
     lines: Lines,
     most: usize,
-    open: Event,
+    open: StreamEvent,
     /// Whether the open event has any text, even an empty one.
     says: bool,
 }
 
-impl Events {
-    pub(in crate::model) fn new(framing: Framing, most: usize) -> Self {
+impl EventReader {
+    /// A reader of texts of up to `most` bytes.
+    #[must_use]
+    pub fn new(framing: StreamFraming, most: usize) -> Self {
         let ending = match framing {
-            Framing::Events => Ending::Any,
-            Framing::Lines => Ending::LineFeed,
+            StreamFraming::Events => Ending::Any,
+            StreamFraming::Lines => Ending::LineFeed,
         };
-        Self { framing, lines: Lines::new(ending, most), most, open: Event::default(), says: false }
+        Self { framing, lines: Lines::new(ending, most), most, open: StreamEvent::default(), says: false }
     }
 
     /// Takes the next bytes. Read all events before feeding more.
-    pub(in crate::model) fn feed(&mut self, bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         self.lines.feed(bytes);
     }
 
     /// The next whole event.
-    pub(in crate::model) fn next(&mut self) -> Result<Option<Event>, LineFault> {
+    pub fn next(&mut self) -> Result<Option<StreamEvent>, LineFault> {
         while let Some(line) = self.lines.next()? {
             if let Some(event) = self.line(&line)? {
                 return Ok(Some(event));
@@ -64,7 +66,7 @@ impl Events {
     }
 
     /// The text at the end of a complete body that is not closed like an event.
-    pub(in crate::model) fn left(&mut self) -> Result<Option<Event>, LineFault> {
+    pub fn left(&mut self) -> Result<Option<StreamEvent>, LineFault> {
         if let Some(line) = self.lines.left()?
             && let Some(event) = self.line(&line)?
         {
@@ -73,10 +75,10 @@ impl Events {
         Ok(self.close())
     }
 
-    fn line(&mut self, line: &str) -> Result<Option<Event>, LineFault> {
-        if self.framing == Framing::Lines {
+    fn line(&mut self, line: &str) -> Result<Option<StreamEvent>, LineFault> {
+        if self.framing == StreamFraming::Lines {
             let text = line.trim();
-            return Ok((!text.is_empty()).then(|| Event { name: String::new(), text: text.to_owned() }));
+            return Ok((!text.is_empty()).then(|| StreamEvent { name: String::new(), text: text.to_owned() }));
         }
         if line.is_empty() {
             return Ok(self.close());
@@ -102,7 +104,7 @@ impl Events {
     }
 
     /// An event without text is ignored.
-    fn close(&mut self) -> Option<Event> {
+    fn close(&mut self) -> Option<StreamEvent> {
         let event = std::mem::take(&mut self.open);
         std::mem::take(&mut self.says).then_some(event)
     }
@@ -112,8 +114,8 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read(framing: Framing, pieces: [&[u8]; 2]) -> Vec<(String, String)> {
-        let (mut events, mut found) = (Events::new(framing, 100), Vec::new());
+    fn read(framing: StreamFraming, pieces: [&[u8]; 2]) -> Vec<(String, String)> {
+        let (mut events, mut found) = (EventReader::new(framing, 100), Vec::new());
         for piece in pieces {
             events.feed(piece);
             while let Some(event) = events.next().expect("short lines") {
@@ -135,14 +137,14 @@ mod tests {
         let lines = b"{\"a\": 1}\r\n\n {\"b\":\r2} \n{";
         let whole_lines = [("", "{\"a\": 1}"), ("", "{\"b\":\r2}"), ("", "{")];
         for at in 0..=text.len() {
-            let found = read(Framing::Events, [&text[..at], &text[at..]]);
+            let found = read(StreamFraming::Events, [&text[..at], &text[at..]]);
             assert!(
                 found.iter().map(|(name, text)| (name.as_str(), text.as_str())).eq(whole),
                 "{at}: {found:?}"
             );
         }
         for at in 0..=lines.len() {
-            let found = read(Framing::Lines, [&lines[..at], &lines[at..]]);
+            let found = read(StreamFraming::Lines, [&lines[..at], &lines[at..]]);
             let found = found.iter().map(|(name, text)| (name.trim_start_matches("left "), text.as_str()));
             assert!(found.eq(whole_lines), "{at}");
         }
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn an_event_of_many_lines_has_the_limit_of_one() {
-        let mut events = Events::new(Framing::Events, 10);
+        let mut events = EventReader::new(StreamFraming::Events, 10);
         events.feed(b"data: 12345\ndata: 12345\n\n");
         assert_eq!(events.next(), Err(LineFault::TooLong));
     }

@@ -6,7 +6,7 @@ use hyper::http::uri::Scheme;
 
 /// An address for requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::model) struct Address {
+pub struct HttpAddress {
     /// The host, without the brackets of an IPv6 address.
     pub(super) host: String,
     /// The port.
@@ -21,9 +21,9 @@ pub(in crate::model) struct Address {
     query: Option<String>,
 }
 
-impl Address {
+impl HttpAddress {
     /// Reads the base address of a provider: a scheme, a host, perhaps a port and a path.
-    pub(in crate::model) fn parse(url: &str) -> Result<Self, &'static str> {
+    pub fn parse(url: &str) -> Result<Self, &'static str> {
         if !url.contains("://") {
             return Err("it has no scheme");
         }
@@ -61,13 +61,25 @@ impl Address {
         Ok(Self { host, port, tls, authority: authority.as_str().to_owned(), path, query })
     }
 
+    /// The host, without the brackets of an IPv6 address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether over TLS.
+    #[must_use]
+    pub fn tls(&self) -> bool {
+        self.tls
+    }
+
     /// The path, without a slash at its end.
-    pub(in crate::model) fn path(&self) -> &str {
+    pub fn path(&self) -> &str {
         &self.path
     }
 
     /// The same host with that path. The path may have a query in addition to the common one.
-    pub(in crate::model) fn at(&self, path: &str) -> Self {
+    pub fn at(&self, path: &str) -> Self {
         let path = match &self.query {
             None => path.to_owned(),
             Some(query) if path.contains('?') => format!("{path}&{query}"),
@@ -77,7 +89,7 @@ impl Address {
     }
 
     /// Its form in messages.
-    pub(in crate::model) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         format!("{host}:{}", self.port)
     }
@@ -89,7 +101,7 @@ mod tests {
 
     #[test]
     fn addresses_are_read_and_what_is_none_is_told() {
-        let read = |url: &str| Address::parse(url).map(|at| (at.shown(), at.tls, at.path));
+        let read = |url: &str| HttpAddress::parse(url).map(|at| (at.shown(), at.tls, at.path));
         let fine = |at: &str, tls, path: &str| Ok((at.to_owned(), tls, path.to_owned()));
         assert_eq!(read("http://127.0.0.1:8080/v1"), fine("127.0.0.1:8080", false, "/v1"));
         assert_eq!(read("https://api.openai.com/v1/"), fine("api.openai.com:443", true, "/v1"));
@@ -101,10 +113,10 @@ mod tests {
 
     #[test]
     fn a_query_stands_behind_every_path() {
-        let base = Address::parse("https://a.example/openai/?api-version=1&x=%20").expect("an address");
+        let base = HttpAddress::parse("https://a.example/openai/?api-version=1&x=%20").expect("an address");
         assert_eq!((base.path(), base.shown().as_str()), ("/openai", "a.example:443"));
         assert_eq!(base.at("/openai/chat").path, "/openai/chat?api-version=1&x=%20");
         assert_eq!(base.at("/b?alt=sse").path, "/b?alt=sse&api-version=1&x=%20");
-        assert_eq!(Address::parse("https://a/?").expect("an address").at("/b").path, "/b");
+        assert_eq!(HttpAddress::parse("https://a/?").expect("an address").at("/b").path, "/b");
     }
 }

@@ -7,7 +7,7 @@ use hyper::header::{DATE, HeaderMap, RETRY_AFTER};
 
 /// Milliseconds to wait, from the head of an answer: in seconds, as a date, or in milliseconds in a separate
 /// header. A value that is not understood is ignored.
-pub(in crate::model) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
+pub fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
     let said = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     if let Some(ms) = said("retry-after-ms").and_then(|ms| ms.parse::<u64>().ok()) {
         return Some(ms);
@@ -23,7 +23,7 @@ pub(in crate::model) fn retry_after_ms(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Reads seconds, possibly with decimals. A fraction of a millisecond counts as a whole one.
-pub(in crate::model) fn seconds_ms(text: &str) -> Option<u64> {
+pub fn seconds_ms(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(whole) || !is_number(part) {

@@ -21,27 +21,28 @@ use http_body_util::Full;
 use hyper::body::{Body, Incoming};
 use hyper::client::conn::http1;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, TRANSFER_ENCODING};
+use hyper::http::uri::InvalidUri;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
 use tokio::time::{Instant, timeout_at};
 
-pub(super) use address::Address;
-pub(super) use connect::NoConnection;
+pub use address::HttpAddress;
+pub use connect::ConnectFault;
 use connect::{Connector, Stream};
-pub(super) use events::{Event, Events, Framing};
-pub(super) use lines::LineFault;
-pub(super) use patience::{retry_after_ms, seconds_ms};
-pub(super) use proxy::{Proxies, Proxy};
+pub use events::{EventReader, StreamEvent, StreamFraming};
+pub use lines::LineFault;
+pub use patience::{retry_after_ms, seconds_ms};
+pub use proxy::{Proxies, Proxy};
 
 /// The most bytes of the head of an answer, and of one read.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// Why a request has no answer at all.
 #[derive(Debug)]
-pub(super) enum Unanswered {
+pub enum Unanswered {
     /// There is no connection, so it was not sent.
-    NoConnection(NoConnection),
+    NoConnection(ConnectFault),
     /// The connection ended before it was sent.
     NotSent(hyper::Error),
     /// It was sent, but no valid head of an answer came.
@@ -54,26 +55,34 @@ pub(super) enum Unanswered {
 
 /// Sends requests.
 #[derive(Clone)]
-pub(super) struct Client {
+pub struct HttpClient {
     connector: Connector,
     via: Option<Proxy>,
+}
+
+/// The roots of certificates that the web trusts.
+#[must_use]
+pub fn web_roots() -> RootCertStore {
+    RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() }
 }
 
 type Driving = Pin<Box<http1::Connection<TokioIo<Box<dyn Stream>>, Full<Bytes>>>>;
 
 /// An incoming answer.
-pub(super) struct Incomings {
-    pub(super) status: u16,
-    pub(super) headers: HeaderMap,
+pub struct HttpAnswer {
+    /// Its status.
+    pub status: u16,
+    /// Its headers.
+    pub headers: HeaderMap,
     body: Incoming,
     driving: Option<Driving>,
     /// Parts that were already looked at and are still to be read.
-    held: VecDeque<Next>,
+    held: VecDeque<BodyPart>,
 }
 
 /// The next part of a body.
 #[derive(Debug)]
-pub(super) enum Next {
+pub enum BodyPart {
     /// Bytes.
     Bytes(Bytes),
     /// The end, as the head announced it.
@@ -86,21 +95,42 @@ pub(super) enum Next {
     TooLate,
 }
 
-impl Client {
+impl HttpClient {
     /// A client that trusts these roots and uses that proxy.
-    pub(super) fn new(roots: RootCertStore, via: Option<Proxy>) -> Result<Self, rustls::Error> {
+    pub fn new(roots: RootCertStore, via: Option<Proxy>) -> Result<Self, rustls::Error> {
         Ok(Self { connector: Connector::new(roots)?, via })
     }
 
-    /// Sends `body` and waits for the head of the answer, until `first` has passed.
-    pub(super) async fn post(
+    /// Posts `body` and waits for the head of the answer, until `first` has passed.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn post(
         &self,
-        to: &Address,
+        to: &HttpAddress,
         headers: HeaderMap,
         body: Vec<u8>,
         connect: Duration,
         first: Duration,
-    ) -> Result<Incomings, Unanswered> {
+    ) -> Result<HttpAnswer, Unanswered> {
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = Method::POST;
+        *request.headers_mut() = headers;
+        self.send(to, request, connect, first).await
+    }
+
+    /// Sends a request, whose address and host are set here, and waits for the head of the answer, until `first` has
+    /// passed.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn send(
+        &self,
+        to: &HttpAddress,
+        mut request: Request<Full<Bytes>>,
+        connect: Duration,
+        first: Duration,
+    ) -> Result<HttpAnswer, Unanswered> {
         let via = self.via.as_ref();
         let stream = self.connector.open(to, via, connect).await.map_err(Unanswered::NoConnection)?;
         let host =
@@ -111,12 +141,7 @@ impl Client {
             Some(_) => format!("http://{}{}", to.authority, to.path),
             None => to.path.clone(),
         };
-        let mut request = Request::builder()
-            .method(Method::POST)
-            .uri(uri)
-            .body(Full::new(Bytes::from(body)))
-            .map_err(Unanswered::Unwritable)?;
-        *request.headers_mut() = headers;
+        *request.uri_mut() = uri.parse().map_err(|fault: InvalidUri| Unanswered::Unwritable(fault.into()))?;
         request.headers_mut().insert(HOST, host);
         if let Some(value) = read_on_the_way.and_then(|proxy| proxy.authorization.clone()) {
             request.headers_mut().insert(PROXY_AUTHORIZATION, value);
@@ -138,7 +163,7 @@ impl Client {
             Ok(Err(fault)) => Err(Unanswered::NoHead(fault)),
             Ok(Ok(answer)) => {
                 let (head, body) = answer.into_parts();
-                Ok(Incomings {
+                Ok(HttpAnswer {
                     status: head.status.as_u16(),
                     headers: head.headers,
                     body,
@@ -159,9 +184,9 @@ fn drive(driving: &mut Option<Driving>, cx: &mut Context<'_>) {
     }
 }
 
-impl Incomings {
+impl HttpAnswer {
     /// Whether the head gives the length of the body, so that its end differs from a cut.
-    pub(super) fn is_measured(&self) -> bool {
+    pub fn is_measured(&self) -> bool {
         let chunked = |value: &HeaderValue| value.as_bytes().to_ascii_lowercase().ends_with(b"chunked");
         self.headers.get_all(TRANSFER_ENCODING).iter().any(chunked)
             || self.headers.contains_key(CONTENT_LENGTH)
@@ -169,11 +194,11 @@ impl Incomings {
 
     /// The beginning of the body without leading whitespace: at least `least` bytes, unless the body ends earlier.
     /// All of it can still be read.
-    pub(super) async fn begins(&mut self, least: usize, until: Instant) -> Vec<u8> {
+    pub async fn begins(&mut self, least: usize, until: Instant) -> Vec<u8> {
         let (mut begin, mut blank) = (Vec::new(), false);
         while begin.len() < least && Instant::now() < until {
             match self.next(until).await {
-                Next::Bytes(bytes) => {
+                BodyPart::Bytes(bytes) => {
                     let more: &[u8] = if begin.is_empty() { bytes.trim_ascii_start() } else { &bytes };
                     blank |= more.is_empty() && !bytes.is_empty();
                     begin.extend_from_slice(more);
@@ -187,13 +212,13 @@ impl Incomings {
         // A body of whitespace is not an empty one.
         let whole = if begin.is_empty() && blank { b"\n".to_vec() } else { begin.clone() };
         if !whole.is_empty() {
-            self.held.push_front(Next::Bytes(whole.into()));
+            self.held.push_front(BodyPart::Bytes(whole.into()));
         }
         begin
     }
 
     /// The next part. Waits until `until`.
-    pub(super) async fn next(&mut self, until: Instant) -> Next {
+    pub async fn next(&mut self, until: Instant) -> BodyPart {
         if let Some(held) = self.held.pop_front() {
             return held;
         }
@@ -203,17 +228,19 @@ impl Incomings {
             loop {
                 match Pin::new(&mut self.body).poll_frame(cx) {
                     Poll::Pending => return Poll::Pending,
-                    Poll::Ready(None) => return Poll::Ready(if measured { Next::End } else { Next::Closed }),
-                    Poll::Ready(Some(Err(_))) => return Poll::Ready(Next::Cut),
+                    Poll::Ready(None) => {
+                        return Poll::Ready(if measured { BodyPart::End } else { BodyPart::Closed });
+                    }
+                    Poll::Ready(Some(Err(_))) => return Poll::Ready(BodyPart::Cut),
                     // Trailers hold nothing that is needed.
                     Poll::Ready(Some(Ok(frame))) => {
                         if let Ok(bytes) = frame.into_data() {
-                            return Poll::Ready(Next::Bytes(bytes));
+                            return Poll::Ready(BodyPart::Bytes(bytes));
                         }
                     }
                 }
             }
         });
-        timeout_at(until, frame).await.unwrap_or(Next::TooLate)
+        timeout_at(until, frame).await.unwrap_or(BodyPart::TooLate)
     }
 }

@@ -1,0 +1,154 @@
+//! What a server asks of a person in the middle of a call.
+//!
+//! The listener sends itself a form, which waits for a person. What comes back are values; what they answer is kept
+//! here, by thread and call. A process that was started again keeps nothing, and says so.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use rmcp::model::{CallToolRequestParams, InputRequiredResult, JsonObject};
+use systole_kit::Payload;
+use systole_kit::answers::Answers;
+use systole_kit::envelope::Delivered;
+use systole_kit::reply::{Item, ReplyContent};
+
+use super::answer::{self, MCP};
+use super::form::{self, GivenValues, InputQuestions};
+
+/// The most calls that wait for a person.
+const WAITING: usize = 256;
+
+/// A call that waits for a person.
+#[derive(Clone)]
+struct WaitingCall {
+    thread: String,
+    call: String,
+    tool: String,
+    arguments: JsonObject,
+    questions: InputQuestions,
+    /// What the server wants back as it was.
+    state: Option<String>,
+}
+
+/// The calls that wait for a person.
+#[derive(Default)]
+pub(super) struct WaitingCalls(Mutex<VecDeque<WaitingCall>>);
+
+/// What to do after a person has decided.
+pub(super) enum Decided {
+    /// Call the tool again with the answers.
+    Call(Box<CallToolRequestParams>),
+    /// Say this to the pump.
+    Say(ReplyContent),
+}
+
+impl WaitingCalls {
+    /// Asks a person what the server asks. `own` is the name of this listener.
+    pub(super) fn ask(
+        &self,
+        asked: &Delivered,
+        own: &str,
+        call: &CallToolRequestParams,
+        required: InputRequiredResult,
+    ) -> ReplyContent {
+        let questions = match form::questions(&required.input_requests.unwrap_or_default()) {
+            Ok(questions) if questions.is_empty() => {
+                return refused("the server wants to be called again later, and asks nothing");
+            }
+            Ok(questions) => questions,
+            Err(why) => return refused(&why),
+        };
+        let waiting = WaitingCall {
+            thread: asked.thread.clone(),
+            call: asked.stamp.call.clone(),
+            tool: call.name.to_string(),
+            arguments: call.arguments.clone().unwrap_or_default(),
+            questions,
+            state: required.request_state,
+        };
+        self.send(waiting, own, None, "")
+    }
+
+    fn send(
+        &self,
+        waiting: WaitingCall,
+        own: &str,
+        given: Option<&GivenValues>,
+        problem: &str,
+    ) -> ReplyContent {
+        let payload = form::form(&waiting.tool, &waiting.questions, given, problem);
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|other| !other.is_of(&waiting.thread, &waiting.call));
+        if all.len() == WAITING {
+            all.pop_front();
+        }
+        all.push_back(waiting);
+        ReplyContent::Items(vec![Item { to: Some(own.to_owned()), ..Item::plain(payload) }])
+    }
+
+    fn take(&self, asked: &Delivered) -> Option<WaitingCall> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = all.iter().position(|waiting| waiting.is_of(&asked.thread, &asked.stamp.call))?;
+        all.remove(at)
+    }
+
+    /// What a person decided about a form, as the next turn of its call.
+    pub(super) fn decided(&self, asked: &Delivered, own: &str, answers: &Answers) -> Decided {
+        let Some(waiting) = self.take(asked) else {
+            let words = "the listener was started again since the server asked a person, so the server's question is \
+                         over; send the call again";
+            return Decided::Say(failure("mcp.input-lost", words.to_owned()));
+        };
+        let answer = answers.items.first().and_then(|item| item.payload.as_ref());
+        if let Some(given) = answer.and_then(form::given) {
+            return match form::accepted(&waiting.questions, &given) {
+                Ok(answers) => Decided::Call(waiting.with(answers)),
+                Err(problem) => Decided::Say(self.send(waiting, own, Some(&given), &problem)),
+            };
+        }
+        let code = answer.and_then(|answer| answer.attribute("code")).unwrap_or_default();
+        let action = if code == "approval.rejected" { "decline" } else { "cancel" };
+        let answers = form::without(&waiting.questions, action);
+        Decided::Call(waiting.with(answers))
+    }
+}
+
+impl WaitingCall {
+    fn is_of(&self, thread: &str, call: &str) -> bool {
+        self.thread == thread && self.call == call
+    }
+
+    fn with(
+        self,
+        answers: std::collections::BTreeMap<String, serde_json::Value>,
+    ) -> Box<CallToolRequestParams> {
+        let params = CallToolRequestParams::new(self.tool).with_arguments(self.arguments);
+        let params = params.with_input_responses(answers);
+        Box::new(match self.state {
+            Some(state) => params.with_request_state(state),
+            None => params,
+        })
+    }
+}
+
+/// A form that comes to this listener, approved by a person: it goes back as it is, to the call that asked.
+pub(super) fn approved(asked: &Delivered, own: &str) -> Option<ReplyContent> {
+    let name = asked.payload.name();
+    if &*name.ns != MCP || &*name.local != "input-form" {
+        return None;
+    }
+    let payload: Payload = if asked.from == own {
+        asked.payload.clone()
+    } else {
+        answer::failed("mcp.refused", "only the listener itself sends <input-form>")
+    };
+    Some(ReplyContent::Items(vec![Item::plain(payload)]))
+}
+
+fn refused(why: &str) -> ReplyContent {
+    ReplyContent::Items(vec![Item::plain(answer::failed("mcp.input-refused", why))])
+}
+
+fn failure(code: &str, words: String) -> ReplyContent {
+    ReplyContent::Failure { code: code.to_owned(), retry: false, words }
+}

@@ -1,0 +1,235 @@
+//! One request of the protocol's library, and what its answer means.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use http_body_util::Full;
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use hyper::{Method, Request};
+use rmcp::model::{ClientJsonRpcMessage, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+};
+use sse_stream::{Error as SseError, Sse};
+use systole_http::{BodyPart, HttpAnswer, HttpClient, Unanswered, web_roots};
+use tokio::time::Instant;
+
+use super::address::ServerAddress;
+use super::stream::{ServerEvents, events};
+use crate::client::wire::{LINE_BYTES, shown};
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(15);
+/// How long a server may take for the head of an answer. A call ends earlier, by the timeout of its listener.
+const HEAD: Duration = Duration::from_secs(24 * 3600);
+/// How long the body of an answer that is an error may take, and how many bytes of it are read.
+const ERROR_BODY: Duration = Duration::from_secs(10);
+const ERROR_BYTES: usize = 64 << 10;
+/// How long a whole answer may take once it has begun.
+const BODY: Duration = Duration::from_secs(60);
+
+const EVENTS: &str = "text/event-stream";
+const JSON: &str = "application/json";
+const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+
+/// A request without a usable answer, in words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(in crate::client) struct HttpFault(String);
+
+type Fault = StreamableHttpError<HttpFault>;
+
+/// The client through which every byte comes.
+#[derive(Clone)]
+pub(in crate::client) struct BoundedHttp {
+    client: HttpClient,
+    at: Arc<ServerAddress>,
+}
+
+impl BoundedHttp {
+    /// A client for this server.
+    ///
+    /// # Errors
+    /// If this machine has no TLS.
+    pub(in crate::client) fn new(at: ServerAddress) -> Result<BoundedHttp, String> {
+        let client = HttpClient::new(web_roots(), None).map_err(|fault| format!("no TLS: {fault}"))?;
+        Ok(BoundedHttp { client, at: Arc::new(at) })
+    }
+
+    fn fault(&self, words: &str) -> Fault {
+        Fault::Client(HttpFault(format!("{}: {}", self.at.to.shown(), self.at.blotted(words))))
+    }
+
+    /// Sends a request, and refuses what no server may answer.
+    async fn sent(
+        &self,
+        method: Method,
+        session: Option<&str>,
+        further: HashMap<HeaderName, HeaderValue>,
+        body: Vec<u8>,
+    ) -> Result<HttpAnswer, Fault> {
+        let accept = if method == Method::GET { EVENTS } else { "application/json, text/event-stream" };
+        let mut request = Request::new(Full::new(Bytes::from(body)));
+        *request.method_mut() = method;
+        let headers = request.headers_mut();
+        headers.extend(further);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(JSON));
+        headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        if let Some(session) = session {
+            let session = HeaderValue::from_str(session);
+            headers.insert(SESSION, session.map_err(|_| self.fault("its session id is no header"))?);
+        }
+        if let Some(key) = &self.at.key {
+            headers.insert(AUTHORIZATION, key.sent.clone());
+        }
+        let answer = self.client.send(&self.at.to, request, CONNECT, HEAD).await.map_err(|fault| {
+            self.fault(&match fault {
+                Unanswered::NoConnection(why) => format!("no connection: {why}"),
+                Unanswered::NotSent(why) => format!("the connection ended: {why}"),
+                Unanswered::NoHead(why) => format!("the request was sent, and no answer came: {why}"),
+                Unanswered::TooLate => "the request was sent, and no answer came in time".to_owned(),
+                Unanswered::Unwritable(why) => format!("the request cannot be written: {why}"),
+            })
+        })?;
+        match answer.status {
+            300..=399 => {
+                let to = answer.headers.get(LOCATION).map(|to| shown(to.as_bytes())).unwrap_or_default();
+                let words = format!("it redirects to {to:?}, which is not followed; write that address");
+                Err(self.fault(&words))
+            }
+            401 => Err(self.fault("it answers 401: the key is missing or wrong; key_env names its variable")),
+            403 => Err(self.fault("it answers 403: the key does not allow this")),
+            404 if session.is_some() => Err(Fault::SessionExpired),
+            _ => Ok(answer),
+        }
+    }
+
+    /// The message of an answer that is an error, or the fault that it is.
+    async fn unsuccessful(
+        &self,
+        mut answer: HttpAnswer,
+        id: Option<&RequestId>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let status = answer.status;
+        let body = self.whole(&mut answer, ERROR_BYTES, ERROR_BODY).await?;
+        if let (Some(id), Ok(ServerJsonRpcMessage::Error(error))) = (id, serde_json::from_slice(&body)) {
+            // Some servers cannot name the request that they refuse.
+            let error = ServerJsonRpcMessage::error(error.error, Some(id.clone()));
+            return Ok(StreamableHttpPostResponse::Json(error, None));
+        }
+        Err(self.fault(&format!("it answers {status}: {}", shown(&body))))
+    }
+
+    async fn whole(&self, answer: &mut HttpAnswer, most: usize, within: Duration) -> Result<Vec<u8>, Fault> {
+        let until = Instant::now() + within;
+        let mut body = Vec::new();
+        loop {
+            match answer.next(until).await {
+                BodyPart::Bytes(bytes) if body.len() + bytes.len() > most => {
+                    return Err(self.fault(&format!("its answer has more than {most} bytes")));
+                }
+                BodyPart::Bytes(bytes) => body.extend_from_slice(&bytes),
+                BodyPart::End | BodyPart::Closed => return Ok(body),
+                BodyPart::Cut => return Err(self.fault("its answer broke off")),
+                BodyPart::TooLate => return Err(self.fault("its answer did not come to an end")),
+            }
+        }
+    }
+
+    async fn understood(
+        &self,
+        mut answer: HttpAnswer,
+        id: Option<RequestId>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        if matches!(answer.status, 202 | 204) {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        if !(200..300).contains(&answer.status) {
+            return self.unsuccessful(answer, id.as_ref()).await;
+        }
+        let is_empty = answer.headers.get(CONTENT_LENGTH).is_some_and(|length| length == "0");
+        if id.is_none() && is_empty {
+            return Ok(StreamableHttpPostResponse::Accepted);
+        }
+        let header = |name| answer.headers.get(name).and_then(|value: &HeaderValue| value.to_str().ok());
+        let session = header(SESSION).map(str::to_owned);
+        let kind = header(CONTENT_TYPE).unwrap_or_default().to_ascii_lowercase();
+        match kind.split(';').next().unwrap_or_default().trim() {
+            EVENTS => {
+                let stream = events(ServerEvents::new(answer, id));
+                Ok(StreamableHttpPostResponse::Sse(stream, session))
+            }
+            JSON => {
+                let body = self.whole(&mut answer, LINE_BYTES, BODY).await?;
+                match serde_json::from_slice(&body) {
+                    Ok(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
+                    Err(_) if id.is_none() => Ok(StreamableHttpPostResponse::Accepted),
+                    Err(why) => {
+                        Err(self.fault(&format!("its answer is no MCP message ({why}): {}", shown(&body))))
+                    }
+                }
+            }
+            other => Err(self.fault(&format!(
+                "its answer is neither JSON nor events, but {:?}; is this the address of an MCP server?",
+                shown(other.as_bytes())
+            ))),
+        }
+    }
+}
+
+impl StreamableHttpClient for BoundedHttp {
+    type Error = HttpFault;
+
+    async fn post_message(
+        &self,
+        _uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        _key: Option<String>,
+        further: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Fault> {
+        let id = match &message {
+            ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        let body = serde_json::to_vec(&message)?;
+        let answer = self.sent(Method::POST, session.as_deref(), further, body).await?;
+        self.understood(answer, id).await
+    }
+
+    async fn delete_session(
+        &self,
+        _uri: Arc<str>,
+        session: Arc<str>,
+        _key: Option<String>,
+        further: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Fault> {
+        self.sent(Method::DELETE, Some(&session), further, Vec::new()).await.map(drop)
+    }
+
+    /// The stream of what the server says unasked. A stream that broke off is not resumed, so that no event is asked for
+    /// again.
+    async fn get_stream(
+        &self,
+        _uri: Arc<str>,
+        session: Option<Arc<str>>,
+        _last_event: Option<String>,
+        _key: Option<String>,
+        further: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
+        let answer = self.sent(Method::GET, session.as_deref(), further, Vec::new()).await?;
+        let kind = answer.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes().to_ascii_lowercase());
+        if answer.status == 200 && kind.is_some_and(|kind| kind.starts_with(EVENTS.as_bytes())) {
+            return Ok(events(ServerEvents::new(answer, None)));
+        }
+        if answer.status >= 500 {
+            let words = format!("it answers {} to the request for its events", answer.status);
+            return Err(Fault::UnexpectedServerResponse(Cow::Owned(words)));
+        }
+        Err(Fault::ServerDoesNotSupportSse)
+    }
+}
