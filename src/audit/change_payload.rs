@@ -7,7 +7,8 @@ use systole_core::types::ids::Digest;
 use systole_kit::gate::{Gate, GateStep};
 use systole_kit::{DocumentLimits, namespaces};
 
-use super::columns::plain;
+use super::columns::wrapped;
+use super::exposed::{MarkedCharacters, escape_unusual};
 use super::full;
 
 /// Digits of a hash that are enough to name it.
@@ -72,67 +73,102 @@ impl ChangeElement {
 /// something unknown in it.
 pub(super) fn order_lines(body: &[u8], indent: usize) -> Option<Vec<String>> {
     let root = ChangeElement::read(body).filter(|root| root.local == "apply")?;
-    let blanks = " ".repeat(indent);
-    let mut lines = vec![match root.attribute("summary") {
-        Some(summary) => format!("{blanks}change {}: {}", plain(root.attribute("change")?), plain(summary)),
-        None => format!("{blanks}change {}", plain(root.attribute("change")?)),
-    }];
+    let mut order = OrderLines { indent, lines: Vec::new(), marked: MarkedCharacters::new() };
+    let change = order.quoted(root.attribute("change")?);
+    let summary = root.attribute("summary").map(|summary| order.quoted(summary));
+    order.head(&format!("change {change}{}", summary.map(|words| format!(": {words}")).unwrap_or_default()));
     for child in &root.children {
         match child.local.as_str() {
-            "edit" => edit(child, indent, &mut lines)?,
+            "edit" => order.edit(child)?,
             "command" => {
-                let folder = plain(child.attribute("folder")?);
-                let session = child.attribute("session");
-                let session = session.map(|name| format!(" in session {}", plain(name))).unwrap_or_default();
+                let folder = order.quoted(child.attribute("folder")?);
+                let session = child.attribute("session").map(|name| order.quoted(name));
+                let session = session.map(|name| format!(" in session {name}")).unwrap_or_default();
                 let does = if child.attribute("kind")? == "install" { "installs" } else { "runs" };
-                lines.push(format!("{blanks}{does} in {folder}{session}:"));
-                lines.extend(full::text_lines(&child.text, indent));
+                order.head(&format!("{does} in {folder}{session}:"));
+                order.lines.extend(full::text_lines(&child.text, indent));
             }
             _ => return None,
         }
     }
-    Some(lines)
+    order.lines.extend(full::look_closely(&order.marked, indent));
+    Some(order.lines)
 }
 
-fn edit(edit: &ChangeElement, indent: usize, lines: &mut Vec<String>) -> Option<()> {
-    let blanks = " ".repeat(indent);
-    let (kind, path) = (edit.attribute("kind")?, plain(edit.attribute("path")?));
-    let mut head = format!("{blanks}{kind}s {path}");
-    for (name, lead) in [("before", "from"), ("after", "to")] {
-        if let Some(hash) = edit.attribute(name) {
-            head.push_str(&format!(", {lead} {}", plain(hash.get(..DIGITS).unwrap_or(hash))));
-        }
-    }
-    if edit.attribute("executable") == Some("true") {
-        head.push_str(", executable");
-    }
-    if let Some(repaired) = edit.attribute("repaired") {
-        head.push_str(&format!("; {}", plain(repaired)));
-    }
-    lines.push(head);
-    for piece in edit.children.iter() {
-        if piece.local != "piece" {
-            return None;
-        }
-        lines.push(format!("{blanks}at line {}:", plain(piece.attribute("line")?)));
-        let mut text = String::new();
-        for part in &piece.children {
-            let sign = match part.local.as_str() {
-                "was" => '-',
-                "now" => '+',
-                _ => return None,
-            };
-            for line in part.text.split_inclusive('\n') {
-                let whole = line.strip_suffix('\n');
-                text.push_str(&format!("{sign}{}\n", whole.unwrap_or(line)));
-                if whole.is_none() {
-                    text.push_str("\\ no line break at the end\n");
-                }
+/// Lines that say what will happen. Values stand in quotes, and their own lines begin with a bar.
+struct OrderLines {
+    indent: usize,
+    lines: Vec<String>,
+    marked: MarkedCharacters,
+}
+
+impl OrderLines {
+    /// A value in quotes, in which nothing is hidden, and nothing looks like the start of a line of content.
+    fn quoted(&mut self, value: &str) -> String {
+        let mut shown = String::from("\"");
+        for character in escape_unusual(value, &mut self.marked).chars() {
+            match character {
+                '"' => shown.push_str("\\\""),
+                '\n' | '\u{2502}' | '\u{250a}' | '\u{2800}' => shown.extend(character.escape_unicode()),
+                other => shown.push(other),
             }
         }
-        lines.extend(full::text_lines(text.trim_end_matches('\n'), indent));
+        shown.push('"');
+        shown
     }
-    Some(())
+
+    fn head(&mut self, words: &str) {
+        let blanks = " ".repeat(self.indent);
+        self.lines.extend(wrapped(&blanks, self.indent + 2, words));
+    }
+
+    fn edit(&mut self, edit: &ChangeElement) -> Option<()> {
+        let path = self.quoted(edit.attribute("path")?);
+        let mut head = format!("{}s {path}", edit.attribute("kind")?);
+        for (name, lead) in [("before", "from"), ("after", "to")] {
+            if let Some(hash) = edit.hash(name) {
+                let hash = hash.to_string();
+                head.push_str(&format!(", {lead} {}", hash.get(..DIGITS).unwrap_or(&hash)));
+            }
+        }
+        if edit.attribute("executable") == Some("true") {
+            head.push_str(", executable");
+        }
+        if let Some(repaired) = edit.attribute("repaired") {
+            head.push_str(&format!("; repaired: {}", self.quoted(repaired)));
+        }
+        self.head(&head);
+        for piece in &edit.children {
+            if piece.local != "piece" {
+                return None;
+            }
+            let line: u64 = piece.attribute("line")?.parse().ok()?;
+            self.head(&format!("at line {line}:"));
+            let text = changed_lines(piece)?;
+            self.lines.extend(full::text_lines(text.trim_end_matches('\n'), self.indent));
+        }
+        Some(())
+    }
+}
+
+/// The lines of a piece, each with its sign.
+fn changed_lines(piece: &ChangeElement) -> Option<String> {
+    let mut text = String::new();
+    for part in &piece.children {
+        let sign = match part.local.as_str() {
+            "was" => '-',
+            "now" => '+',
+            _ => return None,
+        };
+        for line in part.text.split_inclusive('\n') {
+            let whole = line.strip_suffix('\n');
+            text.push_str(&format!("{sign}{}\n", whole.unwrap_or(line)));
+            if whole.is_none() {
+                text.push_str("\\ no line break at the end\n");
+            }
+        }
+    }
+    Some(text)
 }
 
 #[cfg(test)]
@@ -142,24 +178,26 @@ mod tests {
     #[test]
     fn g2_an_order_is_shown_as_lines_with_everything_that_will_happen() {
         let body = "<apply xmlns='https://xml-pipeline.org/ns/workspace/v1' change='c1' summary='Fix it' elements='a b' is_dangerous='true'>\
-            <edit of='1' path='a.py' kind='change' before='0011223344556677' after='8899aabbccddeeff' repaired='whitespace'>\
+            <edit of='1' path='p\u{430}y.py, from 0  │ +ok' kind='change' before='BEFORE' after='AFTER' repaired='whitespace'>\
             <piece line='2'><was>if a &lt; b:\n</was><now>if a > b:</now></piece></edit>\
             <command of='2' folder='.' session='s' kind='shell'>rm -r x\u{202e}\nhash 00</command></apply>";
+        let body = body.replace("BEFORE", &"00".repeat(32)).replace("AFTER", &"99".repeat(32));
         let lines = order_lines(body.as_bytes(), 2).unwrap();
-        assert_eq!(
-            lines[..7],
-            [
-                "  change c1: Fix it",
-                "  changes a.py, from 001122334455, to 8899aabbccdd; whitespace",
-                "  at line 2:",
-                "  │ -if a < b:",
-                "  │ +if a > b:",
-                "  │ \\ no line break at the end",
-                "  runs in . in session s:",
-            ]
-        );
-        assert_eq!(lines[7..9], ["  │ rm -r x\\u{202e}", "  │ hash 00"], "{lines:#?}");
-        assert!(lines[9].contains("changes the direction"), "{lines:#?}");
+        let wanted = [
+            "  change \"c1\": \"Fix it\"",
+            "  changes \"p\\u{430}y.py, from 0  \\u{2502} +ok\", from 000000000000, to 999999999999; repaired:",
+            "    \"whitespace\"",
+            "  at line 2:",
+            "  │ -if a < b:",
+            "  │ +if a > b:",
+            "  │ \\ no line break at the end",
+            "  runs in \".\" in session \"s\":",
+            "  │ rm -r x\\u{202e}",
+            "  │ hash 00",
+        ];
+        assert_eq!(lines[..10], wanted, "{lines:#?}");
+        assert!(lines[10].contains("changes the direction"), "{lines:#?}");
+        assert!(lines[11].contains("looks like a Latin one"), "{lines:#?}");
         assert!(order_lines(b"<a xmlns='urn:x'/>", 2).is_none());
         let odd = body.replace("<command", "<other").replace("</command", "</other");
         assert!(order_lines(odd.as_bytes(), 2).is_none(), "what is not known is shown as it is");

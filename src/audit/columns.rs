@@ -115,6 +115,8 @@ pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<
     let mut line = cut(lead, columns - columns / 4);
     // Blanks between words are kept, except at a line break.
     let mut gap = usize::from(!lead.is_empty() && !lead.ends_with(' ') && !text.starts_with(' '));
+    // The width of the line so far: where there is no limit, a line may have a megabyte.
+    let mut used = width(&line);
     for word in text.split(' ') {
         if word.is_empty() {
             gap += 1;
@@ -122,19 +124,27 @@ pub fn wrapped_in(columns: usize, lead: &str, indent: usize, text: &str) -> Vec<
         }
         let mut rest = word;
         // A word that fits on no line gains nothing from its own line.
-        let fits_alone = indent + width(rest) <= columns;
-        if gap > 0 && fits_alone && width(&line) + gap + width(rest) > columns {
+        let wide = width(rest);
+        let fits_alone = indent + wide <= columns;
+        if gap > 0 && fits_alone && used + gap + wide > columns {
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
-            gap = 0;
+            (gap, used) = (0, indent);
         }
-        line.push_str(&" ".repeat(gap.min(columns.saturating_sub(width(&line)))));
-        while width(&line) + width(rest) > columns {
-            let part = beginning(rest, columns.saturating_sub(width(&line)));
+        let blanks = gap.min(columns.saturating_sub(used));
+        line.push_str(&" ".repeat(blanks));
+        used += blanks;
+        loop {
+            let part = beginning(rest, columns.saturating_sub(used));
+            if part.len() == rest.len() {
+                break;
+            }
             line.push_str(part);
             rest = rest.get(part.len()..).unwrap_or_default();
             lines.push(std::mem::replace(&mut line, " ".repeat(indent)));
+            used = indent;
         }
         line.push_str(rest);
+        used += width(rest);
         gap = 1;
     }
     lines.push(line);

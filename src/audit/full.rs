@@ -44,7 +44,8 @@ pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
     lines
 }
 
-fn look_closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
+/// Notes about characters that were marked.
+pub(super) fn look_closely(marked: &MarkedCharacters, indent: usize) -> Vec<String> {
     let blanks = " ".repeat(indent);
     exposed::told(marked).iter().map(|told| format!("{blanks}look closely: {told}")).collect()
 }

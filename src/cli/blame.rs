@@ -42,6 +42,9 @@ impl BlameLine {
             let words = format!("{} names no line", self.spot);
             return Err(usage(words, "FILE:LINE, as project/sums.py:3"));
         };
+        if !std::fs::metadata(file).map_or(true, |found| found.is_file()) {
+            return Err(usage(format!("{file} is no file"), "a file of a workspace, and a line"));
+        }
         let bytes = std::fs::read(file).map_err(|error| {
             usage(format!("{file} cannot be read: {}", told(&error)), "a file of a workspace, and a line")
         })?;

@@ -6,6 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
@@ -74,6 +75,9 @@ impl<R: AsyncRead + Unpin> FromPump<R> {
         }
     }
 }
+
+/// How long work may go on after the organism is gone. The pump ends a program five seconds after its stdin.
+const LAST: Duration = Duration::from_secs(4);
 
 /// What the work on one delivery can say and learn meanwhile.
 #[derive(Clone, Debug)]
@@ -163,7 +167,7 @@ where
                     }
                 }
                 Some(PumpDocument::Answer(_) | PumpDocument::Receipt(_)) => {}
-                None => return Ok(()),
+                None => break,
             },
             Some(word) = to_say.recv() => {
                 if let ListenerDocument::Reply { delivery, .. } = &word {
@@ -174,6 +178,15 @@ where
             Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
         }
     }
+    // The organism is gone. What still works is told so, and has a moment to end what it started.
+    for cancel in open.values() {
+        cancel.send_replace(true);
+    }
+    let ending = async { while work.join_next().await.is_some() {} };
+    let draining = async { while to_say.recv().await.is_some() {} };
+    drop(said);
+    let _in_time = tokio::time::timeout(LAST, async { tokio::join!(ending, draining) }).await;
+    Ok(())
 }
 
 /// Writes a document for the pump.

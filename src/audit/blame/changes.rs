@@ -35,6 +35,8 @@ pub(crate) struct ChangeSet {
     /// Its files: those it edited, then those that its commands changed.
     pub(crate) files: Vec<(String, FileEdit)>,
     pub(crate) approval: Option<ChangeApproval>,
+    /// Whether the log has no result of it.
+    pub(crate) is_open: bool,
 }
 
 /// A person's decision.
@@ -57,7 +59,7 @@ pub(crate) fn changes(reader: &dyn LogReader, workspace: &Name) -> Result<Vec<Ch
         from = *last;
         page.iter().for_each(|(_, record)| found.take(record, workspace));
     }
-    Ok(found.happened)
+    Ok(found.all())
 }
 
 #[derive(Default)]
@@ -76,8 +78,8 @@ impl Found {
     fn take(&mut self, record: &Record, workspace: &Name) {
         let h = &record.header;
         match h.kind {
-            RecordKind::Message if h.from == *workspace && h.to.as_ref() == Some(workspace) => {
-                self.message(record);
+            RecordKind::Message if h.from == *workspace || h.to.as_ref() == Some(workspace) => {
+                self.message(record, workspace);
             }
             RecordKind::Approval => self.approval(record),
             _ => {}
@@ -101,37 +103,60 @@ impl Found {
         }
     }
 
-    fn message(&mut self, record: &Record) {
+    fn message(&mut self, record: &Record, workspace: &Name) {
         let Some(root) = ChangeElement::read(&record.body) else { return };
+        let is_own = record.header.from == *workspace;
         match root.local.as_str() {
             "apply" => {
                 let Some(change) = proposed(record, &root) else { return };
-                self.hashes.insert(change.change.clone(), Digest::of(&record.body));
-                self.proposed.insert(change.change.clone(), change);
+                let replaced = self.proposed.get(&change.change);
+                if is_own {
+                    self.hashes.insert(change.change.clone(), Digest::of(&record.body));
+                    self.proposed.insert(change.change.clone(), change);
+                } else if let Some(whole) = replaced.filter(|one| is_same_call(one, &change)) {
+                    // A person put this in the place of what waited.
+                    let whole = ChangeSet { workspace: whole.workspace.clone(), ..change };
+                    self.proposed.insert(whole.change.clone(), whole);
+                }
             }
-            "change-result" => self.result(&root),
+            "change-result" if is_own => self.result(&root),
             _ => {}
         }
     }
 
     fn result(&mut self, root: &ChangeElement) {
         // The same result goes on to the caller, with another receiver. Only the first one counts.
-        if root.attribute("outcome") == Some("refused") {
-            return;
-        }
-        let Some(change) = root.attribute("change").and_then(|change| self.proposed.remove(change)) else {
-            return;
-        };
+        let change = root.attribute("change").and_then(|change| self.proposed.remove(change));
+        let Some(change) = change.filter(|_| root.attribute("outcome") != Some("refused")) else { return };
         let changed = root.children.iter().filter(|child| child.local == "changed");
         let by_commands = changed.filter_map(|child| {
             let edit = FileEdit { before: child.hash("before"), after: child.hash("after"), pieces: None };
             Some((child.attribute("path")?.to_owned(), edit))
         });
-        let hash = self.hashes.get(&change.change);
-        let approval = hash.and_then(|hash| self.decided.get(hash)).cloned();
         let files = change.files.iter().cloned().chain(by_commands).collect();
+        let approval = self.approval_of(&change);
         self.happened.push(ChangeSet { files, approval, ..change });
     }
+
+    fn approval_of(&self, change: &ChangeSet) -> Option<ChangeApproval> {
+        self.hashes.get(&change.change).and_then(|hash| self.decided.get(hash)).cloned()
+    }
+
+    /// What happened, and what has no result: its edits may stand all the same.
+    fn all(mut self) -> Vec<ChangeSet> {
+        let open: Vec<ChangeSet> = self
+            .proposed
+            .values()
+            .map(|change| ChangeSet { approval: self.approval_of(change), is_open: true, ..change.clone() })
+            .collect();
+        self.happened.extend(open);
+        self.happened.sort_by_key(|change| change.time);
+        self.happened
+    }
+}
+
+fn is_same_call(one: &ChangeSet, other: &ChangeSet) -> bool {
+    one.call.is_some() && (&one.thread, &one.call) == (&other.thread, &other.call)
 }
 
 fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
@@ -159,6 +184,7 @@ fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
         call: h.call.clone(),
         files: files.collect(),
         approval: None,
+        is_open: false,
     })
 }
 

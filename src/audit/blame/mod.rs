@@ -71,15 +71,18 @@ struct AskedBy {
 /// Finds out who wrote a line.
 pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, LogFault> {
     let all = changes(reader, asked.workspace)?;
-    let mut edits: Vec<FileEdit> = Vec::new();
-    let mut sets: Vec<&ChangeSet> = Vec::new();
-    for set in &all {
-        for (path, edit) in set.files.iter().filter(|(path, _)| path == asked.path) {
-            debug_assert_eq!(path, asked.path);
-            edits.push(edit.clone());
-            sets.push(set);
-        }
-    }
+    let of_file = all.iter().flat_map(|set| {
+        set.files.iter().filter(|(path, _)| path == asked.path).map(move |(_, edit)| (set, edit))
+    });
+    let of_file: Vec<(&ChangeSet, &FileEdit)> = of_file.collect();
+    // A change set without a result counts if the file has what it wrote, now or before a later edit.
+    let stands = |at: usize, edit: &FileEdit| {
+        let later = of_file.iter().skip(at + 1).map(|(_, later)| later.before);
+        later.chain([Some(asked.hash)]).any(|hash| hash == edit.after)
+    };
+    let counted = of_file.iter().enumerate().filter(|(at, (set, edit))| !set.is_open || stands(*at, edit));
+    let (sets, edits): (Vec<&ChangeSet>, Vec<FileEdit>) =
+        counted.map(|(_, (set, edit))| (*set, (*edit).clone())).unzip();
     let written = |number: usize| -> Result<Option<Box<WrittenBy>>, LogFault> {
         let (Some(set), Some(edit)) = (sets.get(number), edits.get(number)) else { return Ok(None) };
         let asked = asked_by(reader, set)?;
@@ -206,13 +209,18 @@ impl WrittenBy {
             }
             None => "  approval  none was needed".to_owned(),
         });
+        if self.change.is_open {
+            lines.push(
+                "  the log has no result of it: its commands have not ended, or did not end".to_owned(),
+            );
+        }
         lines
     }
 
     fn as_json(&self) -> Value {
         let ChangeSet { change, summary, thread, seq, time, approval, .. } = &self.change;
         json!({
-            "change": change, "summary": summary, "by_command": self.by_command,
+            "change": change, "summary": summary, "has_result": !self.change.is_open, "by_command": self.by_command,
             "record": format!("{thread}@{seq}"), "time": time.to_string(),
             "asked_by": self.asked.as_ref().map(|asked| json!({
                 "listener": asked.by.as_str(), "record": format!("{thread}@{}", asked.seq),

@@ -11,6 +11,7 @@ use super::rpc::RpcFault;
 use systole_core::rules::introspection::model_of;
 use systole_core::types::composition::{Composition, ElementSchema, Listener, SchemaId};
 use systole_core::types::ids::Name;
+use systole_kit::namespaces;
 
 /// Longest name of a tool, and longest description, in bytes. Hosts refuse longer names.
 const NAME_BYTES: usize = 64;
@@ -30,7 +31,9 @@ pub(super) struct OpenTool<'c> {
 pub(super) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenTool<'c>> {
     let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
     let open = organism.listeners.values().filter(is_open);
-    let all: Vec<_> = open.flat_map(|one| one.accepts.iter().map(move |taken| (one, taken))).collect();
+    let all: Vec<_> = open
+        .flat_map(|one| one.accepts.iter().filter(|taken| !is_own(taken)).map(move |taken| (one, taken)))
+        .collect();
     let mut taken_names = BTreeSet::new();
     let mut tools = Vec::with_capacity(all.len());
     for (listener, taken) in &all {
@@ -42,6 +45,11 @@ pub(super) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenT
         tools.push(OpenTool { name: free(&wanted, &mut taken_names), listener, taken });
     }
     tools
+}
+
+/// Whether an element is one that a listener sends to itself alone.
+fn is_own(taken: &ElementSchema) -> bool {
+    taken.name.is(namespaces::WORKSPACE, "apply") || taken.name.is(systole_mcp::adapter::MCP, "input-form")
 }
 
 /// A name in the letters that hosts and models take, and that no other tool has.

@@ -90,7 +90,7 @@ fn g2_one_process_holds_the_journal() {
     let spec = super::room::spec(room.around.path());
     let second =
         systole_workspace::Workspace::open(spec.clone(), std::sync::Arc::new(super::room::PlainStart));
-    assert!(second.unwrap_err().to_string().contains("another process holds"));
+    assert!(second.unwrap_err().to_string().contains("another process works in this workspace"));
     let inside = systole_workspace::WorkspaceSpec { state: spec.root.join("state"), ..spec.clone() };
     let second = systole_workspace::Workspace::open(inside, std::sync::Arc::new(super::room::PlainStart));
     assert!(second.unwrap_err().to_string().contains("keep the state elsewhere"));
