@@ -56,7 +56,7 @@ impl EventReader {
     }
 
     /// The next whole event.
-    pub fn next(&mut self) -> Result<Option<StreamEvent>, LineFault> {
+    pub fn next_event(&mut self) -> Result<Option<StreamEvent>, LineFault> {
         while let Some(line) = self.lines.next()? {
             if let Some(event) = self.line(&line)? {
                 return Ok(Some(event));
@@ -118,7 +118,7 @@ mod tests {
         let (mut events, mut found) = (EventReader::new(framing, 100), Vec::new());
         for piece in pieces {
             events.feed(piece);
-            while let Some(event) = events.next().expect("short lines") {
+            while let Some(event) = events.next_event().expect("short lines") {
                 found.push((event.name, event.text));
             }
         }
@@ -154,6 +154,6 @@ mod tests {
     fn an_event_of_many_lines_has_the_limit_of_one() {
         let mut events = EventReader::new(StreamFraming::Events, 10);
         events.feed(b"data: 12345\ndata: 12345\n\n");
-        assert_eq!(events.next(), Err(LineFault::TooLong));
+        assert_eq!(events.next_event(), Err(LineFault::TooLong));
     }
 }

@@ -166,7 +166,7 @@ impl Inner {
                 BodyPart::Bytes(bytes) => {
                     silent &= bytes.is_empty();
                     events.feed(&bytes);
-                    while let Some(event) = events.next().map_err(|fault| self.line(fault, partial))? {
+                    while let Some(event) = events.next_event().map_err(|fault| self.line(fault, partial))? {
                         let step = self.take(&event, reading, partial)?;
                         if partial.is_enough() {
                             partial.cut();

@@ -53,7 +53,7 @@ impl ServerEvents {
 
     async fn heard(&mut self) -> Result<Option<String>, String> {
         loop {
-            let event = self.reader.next().map_err(unreadable)?;
+            let event = self.reader.next_event().map_err(unreadable)?;
             let Some(event) = event else {
                 match self.answer.next(Instant::now() + SILENCE).await {
                     BodyPart::Bytes(bytes) => {
