@@ -185,8 +185,8 @@ mod tests {
         let lines = order_lines(body.as_bytes(), 2).unwrap();
         let wanted = [
             "  change \"c1\": \"Fix it\"",
-            "  changes \"p\\u{430}y.py, from 0  \\u{2502} +ok\", from 000000000000, to 999999999999; repaired:",
-            "    \"whitespace\"",
+            "  changes \"p\\u{430}y.py, from 0  \\u{2502} +ok\", from 000000000000, to",
+            "    999999999999; repaired: \"whitespace\"",
             "  at line 2:",
             "  │ -if a < b:",
             "  │ +if a > b:",

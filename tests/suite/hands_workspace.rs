@@ -142,8 +142,8 @@ fn g2_a_session_keeps_its_folder_and_its_variables_in_the_sandbox() {
     assert!(!elsewhere.stdout.contains("/work/sub"), "another thread has another session: {elsewhere:?}");
 }
 
-#[test]
-fn g2_a_death_while_a_command_runs_is_reported_and_the_edits_stand() {
+/// An organism that is in the middle of a change set: its edit is written, and its command runs.
+fn in_the_middle() -> (TempDir, Running) {
     let folder = organism(", shell: [\"bash long.sh\"]");
     fs::write(folder.path().join("work/long.sh"), "touch begun; sleep 60; touch ended").unwrap();
     let set = "<change-set xmlns=\"https://xml-pipeline.org/ns/workspace/v1\">\
@@ -151,16 +151,77 @@ fn g2_a_death_while_a_command_runs_is_reported_and_the_edits_stand() {
         <shell xmlns=\"https://xml-pipeline.org/ns/commands/v1\">bash long.sh</shell></change-set>";
     fs::write(folder.path().join("set.xml"), set).unwrap();
     let running = Running::organism(folder.path());
-    let sent =
-        systole(folder.path(), &["send", "--to", "hands", "--file", "set.xml", "--key", "k", "--no-wait"]);
+    let sent = send(&folder, &["--file", "set.xml", "--key", "k", "--no-wait"]);
     assert_eq!(sent.code, Some(0), "{sent:?}");
     until(|| folder.path().join("work/begun").exists());
+    (folder, running)
+}
+
+/// The listeners of ours that a process has started.
+fn listeners_of(parent: u32) -> Vec<rustix::process::Pid> {
+    let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
+        let status = fs::read_to_string(entry.path().join("stat")).ok()?;
+        let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+        let above: u32 = status.rsplit(") ").next()?.split(' ').nth(1)?.parse().ok()?;
+        let pid = entry.file_name().to_str()?.parse().ok().and_then(rustix::process::Pid::from_raw);
+        pid.filter(|_| above == parent && line.contains("-listen-as"))
+    });
+    all.collect()
+}
+
+#[test]
+fn g2_a_command_ends_with_its_organism_and_the_edits_stand() {
+    let (folder, running) = in_the_middle();
     running.signal(Signal::KILL);
     running.end();
-    let after = systole(folder.path(), &["send", "--to", "hands", "--file", "set.xml", "--key", "k"]);
+    let after = send(&folder, &["--file", "set.xml", "--key", "k"]);
+    assert!(after.stdout.contains("outcome=\"failed\"") && after.stdout.contains("cancelled"), "{after:?}");
+    assert_eq!(read(&folder, "work/a.txt"), "one\n2\nthree\n");
+    assert!(!folder.path().join("work/ended").exists());
+}
+
+#[test]
+fn g2_a_death_while_a_command_runs_is_reported_and_the_edits_stand() {
+    let (folder, running) = in_the_middle();
+    let listeners = listeners_of(running.pid());
+    assert!(!listeners.is_empty());
+    // Both at once, so that the workspace learns nothing.
+    running.signal(Signal::STOP);
+    for listener in listeners {
+        rustix::process::kill_process(listener, Signal::KILL).unwrap();
+    }
+    running.signal(Signal::KILL);
+    running.end();
+    // Its edit stands, and who wrote it is known although there is no result.
+    let blame = systole(folder.path(), &["blame", "work/a.txt:2"]);
+    assert!(blame.stdout.contains("written") && blame.stdout.contains("no result of it"), "{blame:?}");
+    let after = send(&folder, &["--file", "set.xml", "--key", "k"]);
     assert!(after.stdout.contains("outcome=\"unknown\""), "{after:?}");
     assert_eq!(read(&folder, "work/a.txt"), "one\n2\nthree\n");
     assert!(!folder.path().join("work/ended").exists());
+    let blame = systole(folder.path(), &["blame", "work/a.txt:2"]);
+    assert!(blame.stdout.contains("written"), "{blame:?}");
+}
+
+#[test]
+fn g8_what_a_person_put_in_the_place_of_a_change_is_blamed_with_its_approval() {
+    let folder = organism(", ask: [\"*.txt\"]");
+    let edit = [&EDIT[..], &["--key", "one"]].concat();
+    assert_eq!(send(&folder, &edit).code, Some(6));
+    let waiting: serde_json::Value =
+        serde_json::from_str(&systole(folder.path(), &["approve", "--json"]).stdout).unwrap();
+    let apply = waiting["approvals"][0]["payload"].as_str().unwrap().to_owned();
+    let after = systole_core::types::ids::Digest::of(b"one\n2!\nthree\n").to_string();
+    let (head, rest) = apply.split_once("after=\"").unwrap();
+    let amended = format!("{head}after=\"{after}{}", &rest[64..]).replace("<now>2", "<now>2!");
+    fs::write(folder.path().join("amended.xml"), amended).unwrap();
+    let ran = systole(folder.path(), &["amend", "a1", "--file", "amended.xml"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let done = send(&folder, &edit);
+    assert!(done.stdout.contains("outcome=\"done\""), "{done:?}");
+    assert_eq!(read(&folder, "work/a.txt"), "one\n2!\nthree\n");
+    let blame = systole(folder.path(), &["blame", "work/a.txt:2"]);
+    assert!(blame.stdout.contains("written") && blame.stdout.contains("amended"), "{blame:?}");
 }
 
 #[test]
