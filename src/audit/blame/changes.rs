@@ -78,9 +78,9 @@ impl Found {
     fn take(&mut self, record: &Record, workspace: &Name) {
         let h = &record.header;
         match h.kind {
-            RecordKind::Message if h.from == *workspace || h.to.as_ref() == Some(workspace) => {
-                self.message(record, workspace);
-            }
+            RecordKind::Message if h.from == *workspace => self.message(record),
+
+            RecordKind::Approval if h.to.as_ref() == Some(workspace) => self.amendment(record),
             RecordKind::Approval => self.approval(record),
             _ => {}
         }
@@ -103,23 +103,26 @@ impl Found {
         }
     }
 
-    fn message(&mut self, record: &Record, workspace: &Name) {
+    /// What a person put in the place of an order that waited.
+    fn amendment(&mut self, record: &Record) {
+        let root = ChangeElement::read(&record.body).filter(|root| root.local == "apply");
+        let Some(change) = root.and_then(|root| proposed(record, &root)) else { return };
+        let Some(first) = self.proposed.get_mut(&change.change) else { return };
+        let caller = change.call.as_ref().and_then(CallPath::caller).map(|(caller, ..)| caller);
+        if first.thread == change.thread && caller.is_some() && first.call == caller {
+            *first = ChangeSet { workspace: first.workspace.clone(), call: caller, ..change };
+        }
+    }
+
+    fn message(&mut self, record: &Record) {
         let Some(root) = ChangeElement::read(&record.body) else { return };
-        let is_own = record.header.from == *workspace;
         match root.local.as_str() {
             "apply" => {
                 let Some(change) = proposed(record, &root) else { return };
-                let replaced = self.proposed.get(&change.change);
-                if is_own {
-                    self.hashes.insert(change.change.clone(), Digest::of(&record.body));
-                    self.proposed.insert(change.change.clone(), change);
-                } else if let Some(whole) = replaced.filter(|one| is_same_call(one, &change)) {
-                    // A person put this in the place of what waited.
-                    let whole = ChangeSet { workspace: whole.workspace.clone(), ..change };
-                    self.proposed.insert(whole.change.clone(), whole);
-                }
+                self.hashes.insert(change.change.clone(), Digest::of(&record.body));
+                self.proposed.insert(change.change.clone(), change);
             }
-            "change-result" if is_own => self.result(&root),
+            "change-result" => self.result(&root),
             _ => {}
         }
     }
@@ -153,10 +156,6 @@ impl Found {
         self.happened.sort_by_key(|change| change.time);
         self.happened
     }
-}
-
-fn is_same_call(one: &ChangeSet, other: &ChangeSet) -> bool {
-    one.call.is_some() && (&one.thread, &one.call) == (&other.thread, &other.call)
 }
 
 fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
