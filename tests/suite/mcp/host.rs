@@ -1,5 +1,6 @@
 //! An organism that hosts of models call over HTTP: what a request says in each revision, and what comes back.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use serde::{Serialize, de::DeserializeOwned};
@@ -8,7 +9,7 @@ use systole::runtime::runfile::RunFile;
 use tokio::time::Instant;
 
 use crate::organism::{ECHO_XSD, folder};
-use crate::program::{Answer, PATIENCE, Running, ask_as, run_file};
+use crate::program::{Answer, PATIENCE, Running, answer, ask_as, connect, head, run_file};
 
 pub(super) const ALICE: &str = "alice-token-0123456789";
 pub(super) const BOB: &str = "bob-token-0123456789";
@@ -115,6 +116,19 @@ impl ModelHost {
         // A header without a value is left out.
         let headers: Vec<_> = all.chain(own()).filter(|(_, value)| !value.is_empty()).collect();
         ask_as(&self.run, method, "/mcp", &headers, body)
+    }
+
+    /// A request that only says how long its body would be: it must be answered before a byte of it comes.
+    pub(super) fn announces(&self, length: usize) -> Answer {
+        let bearer = format!("Bearer {}", self.token);
+        let headers = [
+            ("Authorization", bearer.as_str()),
+            ("Content-Type", "application/json"),
+            ("Accept", "application/json, text/event-stream"),
+        ];
+        let mut stream = connect(&self.run);
+        stream.write_all(head("POST", "/mcp", &headers, &length.to_string()).as_bytes()).unwrap();
+        answer(stream)
     }
 
     /// A request of 2025-11-25.
