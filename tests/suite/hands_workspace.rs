@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::organism::folder;
-use crate::program::{Ran, Running, systole};
+use crate::program::{Ran, Running, systole, systole_with_stdin};
 
 /// A workspace that is open to the outside.
 fn organism(keys: &str) -> TempDir {
@@ -98,6 +98,17 @@ fn g2_an_apply_of_anybody_else_is_refused() {
     let through = systole(folder.path(), &["send", "--to", "other", "ask", "x"]);
     assert!(through.stdout.contains("refused</answer>"), "{through:?}");
     assert!(!folder.path().join("work/forged").exists());
+}
+
+#[test]
+fn g2_what_a_workspace_sends_itself_is_no_tool_of_a_host() {
+    let folder = organism("");
+    let asked = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/list\"}\n";
+    let listed = systole_with_stdin(folder.path(), &["mcp"], asked);
+    let tools: serde_json::Value = serde_json::from_str(listed.stdout.lines().next().unwrap()).unwrap();
+    let tools = tools["result"]["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"change-set") && !names.contains(&"apply"), "{names:?}");
 }
 
 #[test]
