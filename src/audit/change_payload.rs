@@ -64,6 +64,11 @@ impl ChangeElement {
         self.attributes.iter().find(|(local, _)| local == name).map(|(_, value)| value.as_str())
     }
 
+    /// Nothing if it has another attribute than these: what is not known is shown as it is.
+    fn has_only(&self, known: &[&str]) -> Option<()> {
+        self.attributes.iter().all(|(name, _)| known.contains(&name.as_str())).then_some(())
+    }
+
     pub(super) fn hash(&self, name: &str) -> Option<Digest> {
         Digest::parse(self.attribute(name)?).ok()
     }
@@ -73,6 +78,7 @@ impl ChangeElement {
 /// something unknown in it.
 pub(super) fn order_lines(body: &[u8], indent: usize) -> Option<Vec<String>> {
     let root = ChangeElement::read(body).filter(|root| root.local == "apply")?;
+    root.has_only(&["xmlns", "change", "summary", "elements", "is_dangerous"])?;
     let mut order = OrderLines { indent, lines: Vec::new(), marked: MarkedCharacters::new() };
     let change = order.quoted(root.attribute("change")?);
     let summary = root.attribute("summary").map(|summary| order.quoted(summary));
@@ -81,8 +87,13 @@ pub(super) fn order_lines(body: &[u8], indent: usize) -> Option<Vec<String>> {
         match child.local.as_str() {
             "edit" => order.edit(child)?,
             "command" => {
+                child.has_only(&["of", "folder", "session", "variables", "kind"])?;
                 let folder = order.quoted(child.attribute("folder")?);
                 let session = child.attribute("session").map(|name| order.quoted(name));
+                if let Some(variables) = child.attribute("variables") {
+                    order.head(&format!("session {} keeps:", session.as_deref()?));
+                    order.lines.extend(full::text_lines(variables.trim_end_matches('\n'), indent));
+                }
                 let session = session.map(|name| format!(" in session {name}")).unwrap_or_default();
                 let does = if child.attribute("kind")? == "install" { "installs" } else { "runs" };
                 order.head(&format!("{does} in {folder}{session}:"));
@@ -123,6 +134,7 @@ impl OrderLines {
     }
 
     fn edit(&mut self, edit: &ChangeElement) -> Option<()> {
+        edit.has_only(&["of", "path", "kind", "before", "after", "executable", "repaired"])?;
         let path = self.quoted(edit.attribute("path")?);
         let mut head = format!("{}s {path}", edit.attribute("kind")?);
         for (name, lead) in [("before", "from"), ("after", "to")] {
@@ -142,6 +154,7 @@ impl OrderLines {
             if piece.local != "piece" {
                 return None;
             }
+            piece.has_only(&["line"])?;
             let line: u64 = piece.attribute("line")?.parse().ok()?;
             self.head(&format!("at line {line}:"));
             let text = changed_lines(piece)?;
@@ -180,7 +193,7 @@ mod tests {
         let body = "<apply xmlns='https://xml-pipeline.org/ns/workspace/v1' change='c1' summary='Fix it' elements='a b' is_dangerous='true'>\
             <edit of='1' path='p\u{430}y.py, from 0  │ +ok' kind='change' before='BEFORE' after='AFTER' repaired='whitespace'>\
             <piece line='2'><was>if a &lt; b:\n</was><now>if a > b:</now></piece></edit>\
-            <command of='2' folder='.' session='s' kind='shell'>rm -r x\u{202e}\nhash 00</command></apply>";
+            <command of='2' folder='.' session='s' variables='export A=1&#10;export PATH=/x&#10;' kind='shell'>rm -r x\u{202e}\nhash 00</command></apply>";
         let body = body.replace("BEFORE", &"00".repeat(32)).replace("AFTER", &"99".repeat(32));
         let lines = order_lines(body.as_bytes(), 2).unwrap();
         let wanted = [
@@ -191,15 +204,20 @@ mod tests {
             "  │ -if a < b:",
             "  │ +if a > b:",
             "  │ \\ no line break at the end",
+            "  session \"s\" keeps:",
+            "  │ export A=1",
+            "  │ export PATH=/x",
             "  runs in \".\" in session \"s\":",
             "  │ rm -r x\\u{202e}",
             "  │ hash 00",
         ];
-        assert_eq!(lines[..10], wanted, "{lines:#?}");
-        assert!(lines[10].contains("changes the direction"), "{lines:#?}");
-        assert!(lines[11].contains("looks like a Latin one"), "{lines:#?}");
+        assert_eq!(lines[..13], wanted, "{lines:#?}");
+        assert!(lines[13].contains("changes the direction"), "{lines:#?}");
+        assert!(lines[14].contains("looks like a Latin one"), "{lines:#?}");
         assert!(order_lines(b"<a xmlns='urn:x'/>", 2).is_none());
         let odd = body.replace("<command", "<other").replace("</command", "</other");
         assert!(order_lines(odd.as_bytes(), 2).is_none(), "what is not known is shown as it is");
+        let odd = body.replace("kind='shell'", "kind='shell' as='root'");
+        assert!(order_lines(odd.as_bytes(), 2).is_none(), "nor is an attribute left out");
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! An order comes in; its result goes out and is kept, so that the same order is never carried out twice.
 
+use std::collections::BTreeSet;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tokio::time::Instant;
 
 use crate::command::run::{CommandBound, CommandEnd, HowEnded, run};
 use crate::command::scan::FolderScan;
-use crate::command::session::words;
+use crate::command::session::{OpenSession, words};
 use crate::disk::journal::{ChangeRecord, Stage};
 use crate::disk::writing::{record, write_all};
 use crate::fault::ElementFault;
@@ -33,9 +34,15 @@ impl Workspace {
         progress: &dyn Fn(&str),
     ) -> Result<Payload, String> {
         let told = |error: std::io::Error| format!("the journal cannot be used: {error}");
-        let Some(_turn) = self.gate.enter(is_cancelled) else {
+        let deadline = Instant::now() + Duration::from_millis(self.spec.time_ms);
+        let bound = CommandBound { deadline, is_cancelled, progress };
+        let Some(_turn) = self.gate.enter(is_cancelled, deadline) else {
+            let why = match is_cancelled.load(Ordering::Relaxed) {
+                true => "cancelled before it began",
+                false => "another change set worked all the time that this one had; send it again",
+            };
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
-            return self.result_payload(&outcome.because("cancelled before it began"));
+            return self.result_payload(&outcome.because(why));
         };
         let found = self.journal.find(&order.change).map_err(told)?;
         let is_other = |record: &ChangeRecord| record.order != order.hash();
@@ -49,12 +56,12 @@ impl Workspace {
                 .map_err(|fault| format!("the journal is damaged: {fault}"));
         }
         let outcome = match found {
-            None | Some((Stage::RolledBack, _)) => self.begun(order, thread, is_cancelled, progress),
+            None | Some((Stage::RolledBack, _)) => self.begun(order, thread, &bound),
             // An earlier attempt wrote the edits and began no command.
             Some((Stage::Complete | Stage::Closing, _))
                 if self.journal.begun(&order.change).map_err(told)?.is_none() =>
             {
-                self.commanded(order, thread, None, is_cancelled, progress)
+                self.commanded(order, thread, None, &bound)
             }
             Some(_) => {
                 let known = self.known(&order.change, "an earlier attempt was broken off").map_err(told)?;
@@ -69,13 +76,7 @@ impl Workspace {
         Ok(payload)
     }
 
-    fn begun(
-        &self,
-        order: &ApplyOrder,
-        thread: &str,
-        is_cancelled: &AtomicBool,
-        progress: &dyn Fn(&str),
-    ) -> ChangeOutcome {
+    fn begun(&self, order: &ApplyOrder, thread: &str, bound: &CommandBound<'_>) -> ChangeOutcome {
         let refused = |of: Option<usize>, fault: &ElementFault| {
             let mut outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
             outcome.reason = Some(fault.message.clone());
@@ -92,13 +93,16 @@ impl Workspace {
             let outcome = ChangeOutcome::new(&order.change, Outcome::Refused);
             return outcome.because("the order needs an approval now, and had none; send the request again");
         }
+        if let Some(reason) = self.other_variables(order, thread) {
+            return ChangeOutcome::new(&order.change, Outcome::Refused).because(reason);
+        }
         let changes = match changes(&self.root, &order.edits) {
             Ok(changes) => changes,
             Err((of, fault)) => return refused(Some(of), &fault),
         };
         let record = record(&self.root, order, &changes);
         match write_all(&self.root, &self.journal, &record, &changes) {
-            Ok(note) => self.commanded(order, thread, note, is_cancelled, progress),
+            Ok(note) => self.commanded(order, thread, note, bound),
             Err(fault) => {
                 // What was left is in the journal, if anything was.
                 let is_left = matches!(self.journal.find(&order.change), Ok(Some((Stage::Left, _))) | Err(_));
@@ -116,13 +120,12 @@ impl Workspace {
         order: &ApplyOrder,
         thread: &str,
         note: Option<String>,
-        is_cancelled: &AtomicBool,
-        progress: &dyn Fn(&str),
+        bound: &CommandBound<'_>,
     ) -> ChangeOutcome {
         let mut outcome = ChangeOutcome::new(&order.change, Outcome::Done);
         outcome.reason = note;
         outcome.results = edit_results(order);
-        let mut scan = (!order.commands.is_empty()).then(|| self.look(is_cancelled));
+        let mut scan = (!order.commands.is_empty()).then(|| self.look(bound.is_cancelled));
         for command in &order.commands {
             let Some(name) = command.of.checked_sub(1).and_then(|at| order.elements.get(at)) else {
                 continue;
@@ -130,12 +133,12 @@ impl Workspace {
             if outcome.outcome != Outcome::Done {
                 break;
             }
-            progress(&format!("runs the command of element {}", command.of));
-            let mut result = match self.ran(order, command, thread, is_cancelled, progress) {
+            (bound.progress)(&format!("runs the command of element {}", command.of));
+            let mut result = match self.ran(order, command, thread, bound) {
                 Ok(end) => result_of(name, &end),
                 Err(reason) => ElementResult::new(name, Outcome::Failed, reason),
             };
-            let later = self.look(is_cancelled);
+            let later = self.look(bound.is_cancelled);
             if let Some(earlier) = scan.replace(later.clone()) {
                 note_changes(&mut outcome, &mut result, &earlier, &later, command.of);
             }
@@ -154,14 +157,18 @@ impl Workspace {
         order: &ApplyOrder,
         command: &OrderedCommand,
         thread: &str,
-        is_cancelled: &AtomicBool,
-        progress: &dyn Fn(&str),
+        bound: &CommandBound<'_>,
     ) -> Result<CommandEnd, String> {
-        if is_cancelled.load(Ordering::Relaxed) {
+        if bound.is_cancelled.load(Ordering::Relaxed) {
             return Err("cancelled before it began".to_owned());
         }
-        let session = command.session.as_ref().map(|name| self.sessions.make(thread, name)).transpose();
-        let session = session.map_err(|error| format!("its session cannot be kept: {error}"))?;
+        if Instant::now() >= bound.deadline {
+            return Err("the time of the change set was over before it began".to_owned());
+        }
+        let session = match &command.session {
+            Some(name) => Some(self.session(order, command, thread, name)?),
+            None => None,
+        };
         let at = if command.folder == SESSION_FOLDER {
             let name = command.session.as_deref().unwrap_or_default();
             self.sessions.is_in(&self.root, &self.root_path, thread, name).unwrap_or_else(|| ".".to_owned())
@@ -173,15 +180,49 @@ impl Workspace {
             return Err(format!("its folder '{at}' is not there any more, or is a link"));
         }
         let folder = if at == "." { self.root_path.clone() } else { self.root_path.join(&at) };
-        let words = words(&command.text, session.as_deref());
-        let started = CommandOrder { words: &words, folder: &folder, session: session.as_deref() };
+        let words = words(&command.text, session.as_ref());
+        let own = session.as_ref().map(|session| session.folder.as_path());
+        let started = CommandOrder { words: &words, folder: &folder, session: own };
         let PreparedCommand { command: process, kept } = self.start.command(&started)?;
         let noted = self.journal.begin_command(&order.change, command.of);
         noted.map_err(|error| format!("the journal cannot be written: {error}"))?;
-        let bound = CommandBound { time: Duration::from_millis(self.spec.time_ms), is_cancelled, progress };
-        let ended = run(process, &bound).map_err(|error| format!("it cannot be run: {error}"));
+        let ended = run(process, bound).map_err(|error| format!("it cannot be run: {error}"));
         drop(kept);
         ended
+    }
+
+    /// Why an order cannot be carried out as it was shown: a session keeps other variables by now.
+    fn other_variables(&self, order: &ApplyOrder, thread: &str) -> Option<String> {
+        let mut seen = BTreeSet::new();
+        let first = order.commands.iter().filter_map(|command| Some((command.session.as_ref()?, command)));
+        let mut first = first.filter(|(name, _)| seen.insert((*name).clone()));
+        let other = first.find(|(name, command)| {
+            let kept = self.sessions.variables(thread, name);
+            kept.as_deref() != Ok(command.variables.as_deref().unwrap_or_default())
+        });
+        other.map(|(name, _)| {
+            format!("the session '{name}' keeps other variables than the order shows; send the request again")
+        })
+    }
+
+    /// The session of a command. It begins with the variables that the order shows, or with those that an earlier
+    /// command of the same order left.
+    fn session(
+        &self,
+        order: &ApplyOrder,
+        command: &OrderedCommand,
+        thread: &str,
+        name: &str,
+    ) -> Result<OpenSession, String> {
+        let folder = self.sessions.make(thread, name);
+        let folder = folder.map_err(|error| format!("its session cannot be kept: {error}"))?;
+        let first = order.commands.iter().find(|one| one.session.as_deref() == Some(name));
+        let is_followed = first.is_some_and(|first| first.of != command.of);
+        let variables = match is_followed {
+            true => self.sessions.variables(thread, name).map_err(str::to_owned)?,
+            false => command.variables.clone().unwrap_or_default(),
+        };
+        Ok(OpenSession { folder, variables })
     }
 
     fn look(&self, is_cancelled: &AtomicBool) -> FolderScan {

@@ -39,6 +39,8 @@ pub(crate) const BAD_PATCH: &str = "workspace.bad-patch";
 pub(crate) const UNCHANGED: &str = "workspace.unchanged";
 /// The folder of a command cannot be used.
 pub(crate) const BAD_FOLDER: &str = "workspace.bad-folder";
+/// What a session keeps cannot be shown.
+pub(crate) const BAD_SESSION: &str = "workspace.bad-session";
 /// A package has no plain name.
 pub(crate) const BAD_PACKAGE: &str = "workspace.bad-package";
 /// There is no such change set, or it cannot be taken back.

@@ -36,8 +36,10 @@ pub(crate) const CHANGED: usize = 500;
 pub(crate) const CHANGED_BYTES: usize = 32 << 10;
 /// Most bytes of all texts of a result, as they are written.
 pub(crate) const RESULT_BYTES: usize = 500 << 10;
-/// Largest saved state of a session.
+/// Most that is read of what a session keeps.
 pub(crate) const SESSION_BYTES: usize = 256 << 10;
+/// Most bytes of the variables of a session: a person reads them.
+pub(crate) const VARIABLES_BYTES: usize = 8 << 10;
 /// Most threads whose sessions are kept.
 pub(crate) const SESSION_THREADS: usize = 200;
 /// Most change sets that are kept for an undo.

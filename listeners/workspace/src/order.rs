@@ -47,6 +47,9 @@ pub(crate) struct OrderedCommand {
     /// From the root, or [`SESSION_FOLDER`].
     pub(crate) folder: String,
     pub(crate) session: Option<String>,
+    /// The lines that set the variables of its session, if that keeps any. A command that follows another one of the
+    /// session in its set has those which that one leaves.
+    pub(crate) variables: Option<String>,
     pub(crate) is_install: bool,
 }
 
@@ -117,14 +120,16 @@ impl OrderedCommand {
     fn write(&self, inside: &mut XmlWriter) {
         let kind = if self.is_install { "install" } else { "shell" };
         let tag = inside.open("command").attr("of", &self.of.to_string()).attr("folder", &self.folder);
-        tag.attr_if("session", self.session.as_deref()).attr("kind", kind).text(&self.text);
+        let tag = tag.attr_if("session", self.session.as_deref());
+        tag.attr_if("variables", self.variables.as_deref()).attr("kind", kind).text(&self.text);
     }
 
     fn read(gate: &mut Gate<'_>) -> Option<OrderedCommand> {
         let (of, folder) = (number(gate, "of")?, attribute(gate, "folder")?);
         let (session, kind) = (attribute(gate, "session"), attribute(gate, "kind")?);
+        let variables = attribute(gate, "variables");
         let text = gate.text_inside().ok()?;
-        Some(OrderedCommand { of, text, folder, session, is_install: kind == "install" })
+        Some(OrderedCommand { of, text, folder, session, variables, is_install: kind == "install" })
     }
 }
 

@@ -76,8 +76,8 @@ impl Workspace {
     pub(crate) fn needs_approval(&self, order: &ApplyOrder, thread: &str) -> bool {
         let is_plain = |command: &OrderedCommand| {
             // What a session keeps can make a plain word mean something else.
-            let is_free =
-                command.session.as_ref().is_none_or(|name| !self.sessions.has_variables(thread, name));
+            let kept = command.session.as_ref().map(|name| self.sessions.variables(thread, name));
+            let is_free = kept.is_none_or(|kept| kept.is_ok_and(|kept| kept.is_empty()));
             !command.is_install && is_free && is_listed(&command.text, &self.spec.shell)
         };
         order.edits.iter().any(|edit| self.ask.has(&edit.path)) || !order.commands.iter().all(is_plain)
@@ -101,11 +101,19 @@ impl Workspace {
                 .unwrap_or_else(|| ".".to_owned()),
             (None, None) => ".".to_owned(),
         };
+        let variables = match &asked.session {
+            Some(name) if !is_followed => {
+                let kept = self.sessions.variables(thread, name);
+                kept.map_err(|why| ElementFault::new(fault::BAD_SESSION, why))?
+            }
+            _ => String::new(),
+        };
         Ok(OrderedCommand {
             of,
             text: asked.text.clone(),
             folder,
             session: asked.session.clone(),
+            variables: (!variables.is_empty()).then_some(variables),
             is_install: asked.is_install,
         })
     }

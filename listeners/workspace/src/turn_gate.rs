@@ -1,10 +1,12 @@
 //! One change set at a time: who comes while another one works waits for it.
 //!
-//! It decides no order. A waiting one gives up when its answer is no longer wanted.
+//! It decides no order. A waiting one gives up when its answer is no longer wanted, or its time is over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 /// How often a waiting one looks whether it is still wanted.
 const LOOK: Duration = Duration::from_millis(50);
@@ -19,11 +21,11 @@ pub(crate) struct TurnGate {
 pub(crate) struct HeldTurn<'g>(&'g TurnGate);
 
 impl TurnGate {
-    /// Waits for the turn. `None` if it is no longer wanted.
-    pub(crate) fn enter(&self, is_cancelled: &AtomicBool) -> Option<HeldTurn<'_>> {
+    /// Waits for the turn. `None` if it is no longer wanted, or did not come in time.
+    pub(crate) fn enter(&self, is_cancelled: &AtomicBool, deadline: Instant) -> Option<HeldTurn<'_>> {
         let mut is_taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
         while *is_taken {
-            if is_cancelled.load(Ordering::Relaxed) {
+            if is_cancelled.load(Ordering::Relaxed) || Instant::now() >= deadline {
                 return None;
             }
             let waited = self.free.wait_timeout(is_taken, LOOK);

@@ -35,7 +35,8 @@ pub(crate) enum HowEnded {
 
 /// What ends a command early, and who sees that it still runs.
 pub(crate) struct CommandBound<'b> {
-    pub(crate) time: Duration,
+    /// The end of the time of the whole change set.
+    pub(crate) deadline: Instant,
     pub(crate) is_cancelled: &'b AtomicBool,
     pub(crate) progress: &'b dyn Fn(&str),
 }
@@ -123,7 +124,7 @@ fn watch(
         }
         if bound.is_cancelled.load(Ordering::Relaxed) {
             early = Some(HowEnded::Cancelled);
-        } else if ran >= bound.time {
+        } else if Instant::now() >= bound.deadline {
             early = Some(HowEnded::TimedOut);
         }
         if early.is_some() {

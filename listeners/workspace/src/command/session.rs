@@ -10,34 +10,48 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use systole_folder::FolderRoot;
+use systole_kit::characters;
 
 use crate::hash::sha256;
 use crate::limits;
 
-/// The script around a command of a session. Its arguments are the folder of the session and the command.
+/// The script around a command of a session. Its arguments are the folder of the session, the variables that the order
+/// says, and the command.
 ///
-/// The variables are kept only if they differ from those of a fresh shell, and the folder always.
-const SESSION: &str = r#"__systole_s=$1; __systole_c=$2; set --
+/// Only variables that differ from those of a fresh shell are kept, one in each line, and the folder always.
+const SESSION: &str = r#"__systole_s=$1; __systole_v=$2; __systole_c=$3; set --
 export -n PWD OLDPWD SHLVL
-__systole_b=$(export -p)
-[ -f "$__systole_s/variables" ] && . "$__systole_s/variables"
+declare -A __systole_b
+for __systole_n in $(compgen -e); do __systole_b[$__systole_n]=${!__systole_n}; done
+eval "$__systole_v"
 __systole_end() {
-  local now; now=$(export -p)
-  if [ "$now" = "$__systole_b" ]; then rm -f "$__systole_s/variables"; else printf '%s\n' "$now" >"$__systole_s/variables"; fi
+  local IFS=$' \t\n' n
+  for n in $(compgen -e); do
+    case $n in PWD|OLDPWD|SHLVL|_) continue;; esac
+    [ "${__systole_b[$n]+x}" ] && [ "${__systole_b[$n]}" = "${!n}" ] && continue
+    printf 'export %s=%q\n' "$n" "${!n}"
+  done >"$__systole_s/variables"
   pwd -P >"$__systole_s/folder"
 }
 trap __systole_end EXIT
 eval "$__systole_c""#;
 
+/// A session in which a command runs: its folder, and the variables that it begins with.
+pub(crate) struct OpenSession {
+    pub(crate) folder: PathBuf,
+    pub(crate) variables: String,
+}
+
 /// The words of the process that runs a command.
-pub(crate) fn words(command: &str, session: Option<&Path>) -> Vec<String> {
+pub(crate) fn words(command: &str, session: Option<&OpenSession>) -> Vec<String> {
     let bash = ["bash", "--noprofile", "--norc", "-c"].map(str::to_owned);
     let mut words = bash.to_vec();
     match session {
         None => words.push(command.to_owned()),
-        Some(session) => {
-            let session = session.display().to_string();
-            words.extend([SESSION.to_owned(), "bash".to_owned(), session, command.to_owned()]);
+        Some(OpenSession { folder, variables }) => {
+            let folder = folder.display().to_string();
+            let arguments = [SESSION.to_owned(), "bash".to_owned(), folder, variables.clone()];
+            words.extend(arguments.into_iter().chain([command.to_owned()]));
         }
     }
     words
@@ -74,16 +88,29 @@ impl Sessions {
         thread: &str,
         name: &str,
     ) -> Option<String> {
-        let kept = small_file(&self.folder(thread, name), "folder")?;
+        let kept = small_file(&self.folder(thread, name), "folder").ok()??;
         let kept = String::from_utf8(kept).ok()?;
         let below = Path::new(kept.trim_end_matches('\n')).strip_prefix(root_path).ok()?.to_str()?.to_owned();
         let below = if below.is_empty() { ".".to_owned() } else { below };
         root.folder(&below).is_ok().then_some(below)
     }
 
-    /// Whether a session keeps variables, so that a plain command may do something else in it.
-    pub(crate) fn has_variables(&self, thread: &str, name: &str) -> bool {
-        fs::symlink_metadata(self.folder(thread, name).join("variables")).is_ok()
+    /// The variables that a session keeps, as the lines that set them. A command wrote them, so they are shown to
+    /// whoever approves the next one.
+    ///
+    /// # Errors
+    /// If they cannot be shown.
+    pub(crate) fn variables(&self, thread: &str, name: &str) -> Result<String, &'static str> {
+        let kept = match small_file(&self.folder(thread, name), "variables") {
+            Ok(kept) => kept.unwrap_or_default(),
+            Err(_) => return Err("its session keeps variables that cannot be read; use another session"),
+        };
+        if kept.len() > limits::VARIABLES_BYTES {
+            return Err("its session keeps more variables than can be shown; use another session");
+        }
+        let text = String::from_utf8(kept).ok();
+        let text = text.filter(|text| text.chars().all(characters::is_legal));
+        text.ok_or("its session keeps variables that cannot be shown; use another session")
     }
 
     /// Forgets the sessions of all but the latest threads.
@@ -103,16 +130,23 @@ impl Sessions {
     }
 }
 
-/// Reads a small regular file that commands could write.
-fn small_file(folder: &Path, name: &str) -> Option<Vec<u8>> {
+/// Reads a small regular file that commands could write; `None` if there is none.
+fn small_file(folder: &Path, name: &str) -> io::Result<Option<Vec<u8>>> {
     use std::io::Read as _;
-    let folder = fs::File::open(folder).ok()?;
+    let is_missing = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    let folder = match fs::File::open(folder) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        folder => folder?,
+    };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let file = openat(&folder, name, flags, Mode::empty()).ok()?;
-    if FileType::from_raw_mode(fstat(&file).ok()?.st_mode) != FileType::RegularFile {
-        return None;
+    let file = match openat(&folder, name, flags, Mode::empty()).map_err(io::Error::from) {
+        Err(error) if is_missing(&error) => return Ok(None),
+        file => file?,
+    };
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::from(io::ErrorKind::InvalidData));
     }
     let mut bytes = Vec::new();
-    fs::File::from(file).take(limits::SESSION_BYTES as u64).read_to_end(&mut bytes).ok()?;
-    Some(bytes)
+    fs::File::from(file).take(limits::SESSION_BYTES as u64).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }

@@ -123,6 +123,17 @@ fn g2_a_cancel_ends_the_command_and_stops_the_rest() {
 }
 
 #[test]
+fn g2_all_commands_of_a_set_share_its_time() {
+    // Each command alone is well within it.
+    let room = Room::limited(6_000);
+    let said = room.set("<c:shell>echo one; sleep 2</c:shell><c:shell>echo two; sleep 5</c:shell>");
+    let results = said.results();
+    assert_eq!((results[0].1.as_str(), results[0].3.as_str()), ("done", "one\n"), "{}", said.text());
+    assert_eq!(results[1].2, "time limit", "{}", said.text());
+    assert!(results[1].3.starts_with("two\n"), "its output is not lost: {}", said.text());
+}
+
+#[test]
 fn g2_a_session_keeps_its_folder_and_its_variables() {
     let room = Room::new(&[("sub/deep/a.txt", "a\n")]);
     room.in_session("one", "cd sub; export WORD='two words'; plain=1; f() { :; }; set -- x");
@@ -156,6 +167,36 @@ fn g2_a_session_with_variables_makes_a_listed_command_ask() {
     let said = room.apply("early", &early);
     assert_eq!(said.outcome(), "refused", "{}", said.text());
     assert!(said.reason().contains("needs an approval now"), "{}", said.reason());
+}
+
+#[test]
+fn g2_an_order_shows_what_its_session_keeps_and_runs_with_nothing_else() {
+    let room = Room::new(&[]);
+    room.in_session("s", "export PATH=/evil:$PATH TRICK=$'two\\nlines'");
+    let order = room.ask("shown", change_set("<c:shell id=\"s\">printf '%s' \"$TRICK\"</c:shell>"));
+    let shown = order.each("command", "variables").remove(0);
+    assert!(
+        shown.starts_with("export PATH=/evil:") && shown.ends_with("export TRICK=$'two\\nlines'\n"),
+        "{shown}"
+    );
+    assert_eq!(room.apply("shown", &order).results()[0].3, "two\nlines");
+    // What the session keeps by now was not shown, and nothing runs, not even the edit.
+    let set = "<c:create_file path=\"a\">x</c:create_file><c:shell id=\"s\">touch ran</c:shell>";
+    let early = room.ask("early", change_set(set));
+    room.in_session("s", "export TRICK=other");
+    let said = room.apply("early", &early);
+    assert_eq!((said.outcome(), room.files()), ("refused".to_owned(), Vec::new()), "{}", said.text());
+    assert!(said.reason().contains("keeps other variables"), "{}", said.reason());
+    // A command writes the folder of its session. What is no text, or too long, is not believed.
+    for (number, writes) in ["printf '\\377'", "head -c 9000 /dev/zero | tr '\\0' x"].into_iter().enumerate()
+    {
+        let id = format!("w{number}");
+        room.in_session(&id, &format!("trap - EXIT; {writes} >\"$__systole_s/variables\""));
+        let said =
+            room.ask(&format!("bad{number}"), change_set(&format!("<c:shell id=\"{id}\">true</c:shell>")));
+        assert_eq!(said.results()[0].1, "refused", "{}", said.text());
+        assert!(said.text().contains("workspace.bad-session"), "{}", said.text());
+    }
 }
 
 #[test]
