@@ -53,6 +53,7 @@ impl OpenCall {
     /// Waits in a task of its own. The messages for the client come out; the last one is the answer.
     pub(super) fn follow(self, mut seat: CallSeat) -> mpsc::Receiver<Value> {
         let (to_client, messages) = mpsc::channel(AHEAD);
+        seat.waits_for(&self.receipt.thread);
         let work = async move {
             let cancelled = seat.cancelled.take();
             let is_cancelled = async {
@@ -66,13 +67,14 @@ impl OpenCall {
                 () = is_cancelled => WaitEnd::Cancelled,
                 () = to_client.closed() => WaitEnd::Left,
             };
-            drop(seat);
+            let is_last = seat.leave();
             match end {
                 // A client that went away loses nothing: the log has the answer.
                 WaitEnd::Told(last) => drop(to_client.send(last).await),
                 WaitEnd::Cancelled => self.cancel().await,
-                // In this revision a closed stream is how a client cancels.
-                WaitEnd::Left if self.revision == McpRevision::Stateless => self.cancel().await,
+                // In this revision a closed stream is how a client cancels. Another of its connections may have joined
+                // the call.
+                WaitEnd::Left if self.revision == McpRevision::Stateless && is_last => self.cancel().await,
                 WaitEnd::Left => {}
             }
         };

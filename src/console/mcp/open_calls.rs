@@ -20,18 +20,24 @@ pub(super) struct CallName {
     pub(super) id: String,
 }
 
-/// The calls that can be cancelled. One that is cancelled keeps its name until it has ended.
-type NamedCalls = HashMap<CallName, Option<oneshot::Sender<()>>>;
+/// What is known of the waiting calls.
+#[derive(Default)]
+struct WaitingCalls {
+    /// The calls that can be cancelled. One that is cancelled keeps its name until it has ended.
+    named: HashMap<CallName, Option<oneshot::Sender<()>>>,
+    /// How many wait for each thread: several requests with one key are one call.
+    threads: HashMap<String, usize>,
+}
 
 /// The waiting calls.
 pub(in crate::console) struct OpenCalls {
     seats: Arc<Semaphore>,
-    named: Arc<Mutex<NamedCalls>>,
+    waiting: Arc<Mutex<WaitingCalls>>,
 }
 
 impl Default for OpenCalls {
     fn default() -> OpenCalls {
-        OpenCalls { seats: Arc::new(Semaphore::new(CALLS)), named: Arc::default() }
+        OpenCalls { seats: Arc::new(Semaphore::new(CALLS)), waiting: Arc::default() }
     }
 }
 
@@ -40,7 +46,8 @@ pub(super) struct CallSeat {
     /// Tells that the client cancels the call. Without a session it cannot.
     pub(super) cancelled: Option<oneshot::Receiver<()>>,
     name: Option<CallName>,
-    named: Arc<Mutex<NamedCalls>>,
+    thread: Option<String>,
+    waiting: Arc<Mutex<WaitingCalls>>,
     _seat: OwnedSemaphorePermit,
 }
 
@@ -55,30 +62,57 @@ impl OpenCalls {
         let mut cancelled = None;
         if let Some(name) = &name {
             let (cancel, is_cancelled) = oneshot::channel();
-            let mut named = lock(&self.named);
-            if named.contains_key(name) {
+            let mut waiting = lock(&self.waiting);
+            if waiting.named.contains_key(name) {
                 let words =
                     format!("a request with the id {} is still being answered: use a new id", name.id);
                 return Err(RpcFault::request(words));
             }
-            named.insert(name.clone(), Some(cancel));
+            waiting.named.insert(name.clone(), Some(cancel));
             cancelled = Some(is_cancelled);
         }
-        Ok(CallSeat { cancelled, name, named: self.named.clone(), _seat: seat })
+        Ok(CallSeat { cancelled, name, thread: None, waiting: self.waiting.clone(), _seat: seat })
     }
 
     /// Cancels a call. One that has ended is none.
     pub(super) fn cancel(&self, name: &CallName) {
-        let waiting = lock(&self.named).get_mut(name).and_then(Option::take);
+        let waiting = lock(&self.waiting).named.get_mut(name).and_then(Option::take);
         // A call that ended just now has nothing to cancel.
         let _told = waiting.map(|cancel| cancel.send(()));
     }
 }
 
+impl CallSeat {
+    /// Says which thread the call is in.
+    pub(super) fn waits_for(&mut self, thread: &str) {
+        *lock(&self.waiting).threads.entry(thread.to_owned()).or_default() += 1;
+        self.thread = Some(thread.to_owned());
+    }
+
+    /// Ends the wait. Returns whether no one else waits for the thread.
+    pub(super) fn leave(mut self) -> bool {
+        self.gives_up()
+    }
+
+    fn gives_up(&mut self) -> bool {
+        let Some(thread) = self.thread.take() else { return true };
+        let mut waiting = lock(&self.waiting);
+        let left = waiting.threads.get_mut(&thread).map_or(0, |count| {
+            *count -= 1;
+            *count
+        });
+        if left == 0 {
+            waiting.threads.remove(&thread);
+        }
+        left == 0
+    }
+}
+
 impl Drop for CallSeat {
     fn drop(&mut self) {
+        self.gives_up();
         if let Some(name) = &self.name {
-            lock(&self.named).remove(name);
+            lock(&self.waiting).named.remove(name);
         }
     }
 }

@@ -26,8 +26,9 @@ fn g3_a_client_cancels_its_task() {
 
 /// Begins a call and returns its connection, which has answered so far with the head of a stream.
 fn begun(folder: &std::path::Path, session: &str, revision: &str) -> std::net::TcpStream {
+    let meta = json!({"progressToken": 1, "systole/key": session.trim_end_matches("-again")});
     let bearer = format!("Bearer {}", guest(folder));
-    let mut params = json!({"name": "ask", "arguments": {"text": "x"}, "_meta": {"progressToken": 1}});
+    let mut params = json!({"name": "ask", "arguments": {"text": "x"}, "_meta": meta});
     let mut headers = vec![
         ("Authorization", bearer.as_str()),
         ("Content-Type", "application/json"),
@@ -84,8 +85,20 @@ fn g3_a_call_is_cancelled_as_its_revision_says() {
     assert_eq!(host.raw("POST", &cancel, &[("Mcp-Session-Id", "s1")]).status, 202);
     until_cancelled(1);
     drop(kept);
-    // In 2026-07-28 a closed stream cancels.
-    drop(begun(folder.path(), "s4", STATELESS));
+    // In 2026-07-28 a closed stream cancels, unless another connection has joined the call by its key.
+    let mut joined = begun(folder.path(), "s4-again", STATELESS);
+    let first = begun(folder.path(), "s4", STATELESS);
+    drop(first);
+    drop(begun(folder.path(), "s5", STATELESS));
     until_cancelled(2);
+    let open = systole(folder.path(), &["approve", "--json"]).stdout;
+    let approval = open.split("\"id\":\"").last().and_then(|rest| rest.split('"').next()).unwrap();
+    assert_eq!(systole(folder.path(), &["approve", approval]).code, Some(0), "{open}");
+    let mut answered = String::new();
+    joined.read_to_string(&mut answered).unwrap();
+    assert!(
+        answered.contains("\"resultType\":\"complete\"") && !answered.contains("cancelled"),
+        "{answered}"
+    );
     organism.interrupt();
 }

@@ -96,7 +96,7 @@ impl Sessions {
     }
 
     /// The variables that a session keeps, as the lines that set them. A command wrote them, so they are shown to
-    /// whoever approves the next one.
+    /// the person who approves the next one.
     ///
     /// # Errors
     /// If they cannot be shown.
