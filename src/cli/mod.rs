@@ -6,6 +6,7 @@ mod as_of;
 mod ask;
 mod awaited;
 mod blame;
+mod blob;
 mod bounds;
 mod cancel;
 mod cast;
@@ -128,6 +129,8 @@ enum Command {
     Trail(trail::Trail),
     /// Say who wrote a line of a workspace's file
     Blame(blame::BlameLine),
+    /// Print bytes that the log keeps under their hash
+    Blob(blob::KeptBlob),
     /// Show the model requests, their tokens and their cost
     Cost(cost::Cost),
     /// Approve payloads that wait for a person, or list what waits
@@ -261,6 +264,7 @@ impl Command {
             Command::Context(context) => context.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),
+            Command::Blob(blob) => blob.run(),
             Command::Cost(cost) => cost.run(),
             Command::Approve(approve) => approve.run(),
             Command::Reject(reject) => reject.run(),

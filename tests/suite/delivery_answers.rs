@@ -100,7 +100,7 @@ async fn a_rust_listener_is_told_the_hash_of_what_it_put() {
     stage
         .expect(
             "said <reply",
-            "ab; the answer of the pump cannot be read: the payload does not say that a text is kept",
+            "ab; the answer of the pump cannot be read: the payload does not say that bytes are kept",
         )
         .await;
 }

@@ -400,7 +400,7 @@ async fn d2_a_workers_reply_that_is_too_large_ends_its_turn_with_the_reason() {
         let much = "x".repeat(2 << 20);
         match turn.request().text().as_str() {
             "a notice" => turn.notice("own.word", &much),
-            _ => drop(turn.ask(PumpQuestion::PutBlob { text: much })),
+            _ => drop(turn.ask(PumpQuestion::PutBlob { bytes: much.into() })),
         }
         answer("this is not heard")
     });

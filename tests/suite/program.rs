@@ -43,7 +43,7 @@ impl Ran {
     }
 }
 
-fn command(folder: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     // Tests that nohup starts ignore SIGHUP, and a program would inherit that.
     let mut command = Command::new("/usr/bin/env");
     command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_systole")]);

@@ -6,7 +6,7 @@
 mod kept;
 mod viewed;
 
-pub use kept::{BytePage, ByteSource, StoredText};
+pub use kept::{BytePage, ByteSource, StoredBlob};
 pub use viewed::{MessageSpot, ModelWords, ViewEntry, ViewedMessage, ViewedPage};
 
 use crate::gate::{Gate, Tag};
@@ -51,10 +51,10 @@ pub enum PumpQuestion {
         /// The first byte wanted, from 0.
         from: u64,
     },
-    /// A text to store under its hash.
+    /// Bytes to store under their hash.
     PutBlob {
-        /// The text.
-        text: String,
+        /// The bytes.
+        bytes: Vec<u8>,
     },
     /// The journal of this turn's earlier attempts.
     Journal {
@@ -91,7 +91,7 @@ impl PumpQuestion {
                 since(start.attr("name", name).attr_if("element", element.as_deref()), *from);
             }
             Self::Blob { hash, from } => since(start.attr("hash", hash), *from),
-            Self::PutBlob { text } => start.text(text),
+            Self::PutBlob { bytes } => kept::write_bytes(start, bytes),
             Self::Configuration { path, from } => since(start.attr("path", path), *from),
             Self::Journal { from } => since(start, *from),
         }
@@ -132,7 +132,7 @@ impl PumpQuestion {
                 path: super::required::attribute(gate, tag, "path")?,
                 from: start(gate, tag)?,
             },
-            "put-blob" if is_own => return Ok(Self::PutBlob { text: gate.text_inside()? }),
+            "put-blob" if is_own => return Ok(Self::PutBlob { bytes: kept::read_bytes(gate, tag)? }),
             "journal" if is_own => Self::Journal { from: start(gate, tag)? },
             other => {
                 let message = format!("<{other}> is not a question to the pump");

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::ask::{BytePage, PumpQuestion, StoredText, ViewedPage};
+use crate::ask::{BytePage, PumpQuestion, StoredBlob, ViewedPage};
 use crate::journal::{EarlierEntries, JournalEntry};
 use crate::told::PumpAnswer;
 use crate::{Fault, Payload, Place, codes};
@@ -102,14 +102,14 @@ impl dyn Line + '_ {
         self.tell(Remark::Progress { words: words.to_owned() }).await
     }
 
-    /// Stores a text and returns its hash once the text is on disk: SHA-256 in 64 lowercase hex digits. Use it to
-    /// store a prompt before the entry that names it.
+    /// Stores bytes and returns their hash once they are on disk: SHA-256 in 64 lowercase hex digits. Use it to store a
+    /// prompt before the entry that names it.
     ///
     /// # Errors
-    /// If the pump refuses the text or does not answer.
-    pub async fn put_blob(&self, text: impl Into<String>) -> Result<String, NotTaken> {
-        let answer = self.ask(PumpQuestion::PutBlob { text: text.into() }).await?;
-        Ok(read(answer.as_ref(), StoredText::read)?.hash)
+    /// If the pump refuses the bytes or does not answer.
+    pub async fn put_blob(&self, bytes: impl Into<Vec<u8>>) -> Result<String, NotTaken> {
+        let answer = self.ask(PumpQuestion::PutBlob { bytes: bytes.into() }).await?;
+        Ok(read(answer.as_ref(), StoredBlob::read)?.hash)
     }
 
     /// The listener's own view from the given message on, joined into one piece.

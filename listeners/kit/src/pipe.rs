@@ -6,17 +6,20 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 
-use crate::DocumentLimits;
+use crate::ask::{PumpQuestion, StoredBlob};
 use crate::envelope::Delivered;
 use crate::framing::{LineSplitter, line_form};
 use crate::reply::{ListenerDocument, ReplyContent};
-use crate::told::PumpDocument;
+use crate::told::{PumpAnswer, PumpDocument};
+use crate::{DocumentLimits, Payload};
 
 /// Bytes per read: the usual size of a pipe.
 const PORTION: usize = 64 * 1024;
@@ -83,8 +86,22 @@ const LAST: Duration = Duration::from_secs(4);
 #[derive(Clone, Debug)]
 pub struct DeliveryLine {
     delivery: String,
-    said: mpsc::Sender<ListenerDocument>,
+    said: mpsc::Sender<ListenerWord>,
+    asked: Arc<AtomicU64>,
     cancelled: watch::Receiver<bool>,
+}
+
+/// A document for the pump, and who waits for its answer.
+#[derive(Debug)]
+struct ListenerWord {
+    document: ListenerDocument,
+    waits: Option<(u64, oneshot::Sender<PumpAnswer>)>,
+}
+
+/// A delivery that has no reply yet.
+struct OpenDelivery {
+    cancel: watch::Sender<bool>,
+    waits: HashMap<u64, oneshot::Sender<PumpAnswer>>,
 }
 
 impl DeliveryLine {
@@ -102,9 +119,36 @@ impl DeliveryLine {
     /// Reports what is being done, from a thread that does not wait. Words that have no room are left out: progress is
     /// only for people who watch.
     pub fn try_progress(&self, words: &str) {
-        let word = ListenerDocument::Progress { delivery: self.delivery.clone(), words: words.to_owned() };
+        let document =
+            ListenerDocument::Progress { delivery: self.delivery.clone(), words: words.to_owned() };
         // No room, or the pump is gone.
-        let _left_out = self.said.try_send(word);
+        let _left_out = self.said.try_send(ListenerWord { document, waits: None });
+    }
+
+    /// Stores bytes and returns their hash once they are on disk: SHA-256 in 64 lowercase hex digits.
+    ///
+    /// # Errors
+    /// If the pump refuses the bytes or is gone; in words.
+    pub async fn put_blob(&self, bytes: Vec<u8>) -> Result<String, String> {
+        let stored = self.ask(PumpQuestion::PutBlob { bytes }).await?;
+        stored
+            .and_then(|stored| StoredBlob::read(&stored).ok())
+            .map(|stored| stored.hash)
+            .ok_or_else(unanswered)
+    }
+
+    /// Asks the pump, and waits for its answer.
+    async fn ask(&self, question: PumpQuestion) -> Result<Option<Payload>, String> {
+        let id = self.asked.fetch_add(1, Ordering::Relaxed);
+        let (answer, answered) = oneshot::channel();
+        let document = ListenerDocument::Ask { delivery: self.delivery.clone(), id, question: Ok(question) };
+        let word = ListenerWord { document, waits: Some((id, answer)) };
+        self.said.send(word).await.map_err(|_| unanswered())?;
+        let answer = answered.await.map_err(|_| unanswered())?;
+        match answer.refusal() {
+            Some((code, message)) => Err(format!("{code}: {message}")),
+            None => Ok(answer.payload),
+        }
     }
 
     /// Ends when the answer is no longer wanted.
@@ -122,10 +166,14 @@ impl DeliveryLine {
         *self.cancelled.borrow()
     }
 
-    async fn say(&self, word: ListenerDocument) {
+    async fn say(&self, document: ListenerDocument) {
         // If nothing takes it, this program is about to end.
-        let _ended = self.said.send(word).await;
+        let _ended = self.said.send(ListenerWord { document, waits: None }).await;
     }
+}
+
+fn unanswered() -> String {
+    "the pump did not answer".to_owned()
 }
 
 /// Answers every delivery with what `answer` returns, until the input ends. A delivery that is cancelled is answered as
@@ -143,8 +191,8 @@ where
     W: AsyncWrite + Unpin,
     A: Future<Output = ReplyContent> + Send + 'static,
 {
-    let (said, mut to_say) = mpsc::channel::<ListenerDocument>(WAITING);
-    let mut open: HashMap<String, watch::Sender<bool>> = HashMap::new();
+    let (said, mut to_say) = mpsc::channel::<ListenerWord>(WAITING);
+    let mut open: HashMap<String, OpenDelivery> = HashMap::new();
     let mut work: JoinSet<()> = JoinSet::new();
     loop {
         tokio::select! {
@@ -152,35 +200,50 @@ where
                 Some(PumpDocument::Delivery(asked)) => {
                     let delivery = asked.stamp.delivery.clone();
                     let (cancel, cancelled) = watch::channel(false);
-                    open.insert(delivery.clone(), cancel);
-                    let line = DeliveryLine { delivery: delivery.clone(), said: said.clone(), cancelled };
+                    open.insert(delivery.clone(), OpenDelivery { cancel, waits: HashMap::new() });
+                    let (said_of_line, asked_of_line) = (said.clone(), Arc::default());
+                    let line = DeliveryLine { delivery: delivery.clone(), said: said_of_line, asked: asked_of_line, cancelled };
                     let (answering, said) = (answer(*asked, line), said.clone());
                     work.spawn(async move {
-                        let reply = ListenerDocument::Reply { delivery, said: answering.await };
+                        let document = ListenerDocument::Reply { delivery, said: answering.await };
                         // If nothing takes it, this program is about to end.
-                        let _ended = said.send(reply).await;
+                        let _ended = said.send(ListenerWord { document, waits: None }).await;
                     });
                 }
                 Some(PumpDocument::Cancel { delivery }) => {
-                    if let Some(cancel) = open.get(&delivery) {
-                        cancel.send_replace(true);
+                    if let Some(one) = open.get(&delivery) {
+                        one.cancel.send_replace(true);
                     }
                 }
-                Some(PumpDocument::Answer(_) | PumpDocument::Receipt(_)) => {}
+                Some(PumpDocument::Answer(answer)) => {
+                    let one = open.get_mut(&answer.delivery);
+                    if let Some(waits) = one.and_then(|one| one.waits.remove(&answer.id)) {
+                        // The work may have ended meanwhile.
+                        let _ended = waits.send(answer);
+                    }
+                }
+                Some(PumpDocument::Receipt(_)) => {}
                 None => break,
             },
             Some(word) = to_say.recv() => {
-                if let ListenerDocument::Reply { delivery, .. } = &word {
-                    open.remove(delivery);
+                let ListenerWord { document, waits } = word;
+                match &document {
+                    ListenerDocument::Reply { delivery, .. } => drop(open.remove(delivery)),
+                    ListenerDocument::Ask { delivery, .. } => {
+                        if let (Some(one), Some((id, answer))) = (open.get_mut(delivery), waits) {
+                            one.waits.insert(id, answer);
+                        }
+                    }
+                    _ => {}
                 }
-                say(&mut output, &word).await?;
+                say(&mut output, &document).await?;
             }
             Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
         }
     }
-    // The organism is gone. What still works is told so, and has a moment to end what it started.
-    for cancel in open.values() {
-        cancel.send_replace(true);
+    // The organism is gone. Work that goes on is cancelled, and has a moment to end what it started.
+    for one in open.into_values() {
+        one.cancel.send_replace(true);
     }
     let ending = async { while work.join_next().await.is_some() {} };
     let draining = async { while to_say.recv().await.is_some() {} };
@@ -190,8 +253,8 @@ where
 }
 
 /// Writes a document for the pump.
-async fn say<W: AsyncWrite + Unpin>(output: &mut W, word: &ListenerDocument) -> io::Result<()> {
-    let document = word.document().map_err(unreadable)?;
+async fn say<W: AsyncWrite + Unpin>(output: &mut W, document: &ListenerDocument) -> io::Result<()> {
+    let document = document.document().map_err(unreadable)?;
     let mut line = line_form(&document).map_err(unreadable)?.into_owned();
     line.push(b'\n');
     output.write_all(&line).await?;

@@ -16,7 +16,7 @@ use crate::pump::unknown::asking;
 use crate::pump::{final_, note};
 
 fn asks(id: u64) -> JudgedContent {
-    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { text: String::new() }) }
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { bytes: Vec::new() }) }
 }
 
 /// The agent is out with its first turn.

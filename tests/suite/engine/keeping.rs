@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use systole_kit::ask::{PumpQuestion, StoredText};
+use systole_kit::ask::{PumpQuestion, StoredBlob};
 use systole_kit::journal::{JournalEntry, ModelStarted};
 
 use super::*;
@@ -13,7 +13,7 @@ use crate::pump::{call, final_};
 const PROMPT: &str = "You are <terse>.\r\nSay so & nothing else.\u{1f600}";
 
 fn puts(id: u64, text: &str) -> JudgedContent {
-    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { text: text.into() }) }
+    JudgedContent::Ask { id, question: Ok(PumpQuestion::PutBlob { bytes: text.into() }) }
 }
 
 fn reads(id: u64, text: &str) -> JudgedContent {
@@ -57,13 +57,13 @@ fn a_text_is_on_disk_before_its_hash_is_told_and_lies_once() {
     rig.says("1 t1 a1", puts(2, PROMPT));
     rig.says("1 t1 a1", puts(3, ""));
     rig.settle();
-    let told: Vec<StoredText> = rig
+    let told: Vec<StoredBlob> = rig
         .answers_given()
         .iter()
-        .map(|it| StoredText::read(it.payload.as_ref().unwrap()).unwrap())
+        .map(|it| StoredBlob::read(it.payload.as_ref().unwrap()).unwrap())
         .collect();
     let put =
-        |text: &str| StoredText { hash: Digest::of(text.as_bytes()).to_string(), total: text.len() as u64 };
+        |text: &str| StoredBlob { hash: Digest::of(text.as_bytes()).to_string(), total: text.len() as u64 };
     assert_eq!(told, [put(PROMPT), put(PROMPT), put("")]);
     assert_eq!(rig.records().len(), records, "nothing is recorded of it");
 }

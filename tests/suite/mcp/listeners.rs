@@ -1,7 +1,8 @@
 //! MCP servers as listeners of an organism: real ones, and one that does what no server should.
 
 use super::house::{ToolHouse, npm, prepared, python, python_path};
-use crate::program::{Ran, Running};
+use crate::program::{Ran, Running, command};
+use systole_core::types::ids::Digest;
 
 fn says(ran: &Ran, code: i32, wanted: &[&str]) {
     assert_eq!(ran.code, Some(code), "{ran:?}");
@@ -149,6 +150,24 @@ fn g3_a_poisoned_answer_is_bounded_and_is_only_text() {
     says(&flooded, 0, &["<text>done</text>"]);
     // Thinned out: not one in ten of a thousand signs of progress reaches the terminal.
     assert!(flooded.stderr.matches("yyyy").count() < 100 * 5_000 / 4, "{}", flooded.stderr.len());
+}
+
+#[test]
+fn g3_binary_content_is_kept_and_printed_by_its_hash() {
+    let house = ToolHouse::rogue("draws", "");
+    house.pinned();
+    let drawn = house.systole(&["send", "--to", "rogue", "work"]);
+    let picture: Vec<u8> = (0..11_000).flat_map(|_| 0..=255).collect();
+    let hash = Digest::of(&picture).to_string();
+    let named = format!("<other kind=\"image\" type=\"image/png\" bytes=\"2816000\" sha256=\"{hash}\"/>");
+    says(&drawn, 0, &[&named, "<other kind=\"audio\" type=\"audio/wav\"/>"]);
+    says(&house.systole(&["log"]), 0, &["mcp.cut", "left out: audio audio/wav (it is no base64"]);
+    let printed = command(house.path(), &["blob", &hash]).output().unwrap();
+    assert!(printed.stdout == picture, "{} bytes: {printed:?}", printed.stdout.len());
+    let as_data = house.systole(&["blob", "--json", &hash]).json_lines();
+    assert_eq!(as_data[0]["hex"].as_str().map(str::len), Some(2 * picture.len()));
+    says(&house.systole(&["blob", "abc"]), 2, &["abc is no SHA-256", "64 hex digits"]);
+    says(&house.systole(&["blob", &"0".repeat(64)]), 2, &["keeps nothing under 0000", "systole log"]);
 }
 
 #[test]

@@ -11,3 +11,4 @@ mod listeners;
 mod mapping;
 mod samples;
 mod serving;
+mod shapes;

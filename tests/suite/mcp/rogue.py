@@ -1,4 +1,5 @@
 """An MCP server that behaves as HOW says, or else the file `state/how` beside it, read anew for each request."""
+import base64
 import json
 import os
 import sys
@@ -49,6 +50,12 @@ def work(asked):
         for n in range(1000):
             say({"jsonrpc": "2.0", "method": "notifications/progress",
                  "params": {"progressToken": token, "progress": n, "message": "y" * 5000}})
+    if text == "draws":
+        # Almost as much as a message may have, and a block that is no base64.
+        picture = base64.b64encode(bytes(range(256)) * 11_000).decode()
+        result(asked, {"content": [{"type": "image", "mimeType": "image/png", "data": picture},
+                                   {"type": "audio", "mimeType": "audio/wav", "data": "*"}]})
+        return
     if text == "spies":
         try:
             with open(os.path.join(os.path.dirname(HERE), "secret.txt"), encoding="utf-8") as file:

@@ -7,7 +7,7 @@ use std::fs;
 
 use systole_kit::answers::{self, Answers};
 use systole_kit::ask::{
-    BytePage, ByteSource, MessageSpot, ModelWords, PumpQuestion, StoredText, ViewEntry, ViewedMessage,
+    BytePage, ByteSource, MessageSpot, ModelWords, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage,
     ViewedPage,
 };
 use systole_kit::envelope::{EnvelopeAddress, Stamp, write_envelope};
@@ -77,7 +77,8 @@ fn questions(whole: bool) -> Vec<PumpQuestion> {
         PumpQuestion::Schema { name: text("l"), element, from },
         PumpQuestion::Blob { hash: "ab".repeat(32), from },
         PumpQuestion::Configuration { path: text("listeners.l"), from },
-        PumpQuestion::PutBlob { text: text("words") },
+        PumpQuestion::PutBlob { bytes: b"words".to_vec() },
+        PumpQuestion::PutBlob { bytes: vec![0, 255] },
         PumpQuestion::Journal { from },
     ]
 }
@@ -140,7 +141,7 @@ fn answered() -> Vec<Vec<u8>> {
         payloads.push(kept.payload(ByteSource::Schema("l")));
         payloads.push(kept.payload(ByteSource::Blob("ab")));
         payloads.push(kept.payload(ByteSource::Configuration("listeners.l")));
-        payloads.push(StoredText { hash: "ab".repeat(32), total: 9 }.payload());
+        payloads.push(StoredBlob { hash: "ab".repeat(32), total: 9 }.payload());
         let recalled = |entry| EarlierEntry { attempt: 1, id: 1, entry };
         payloads.push(EarlierEntries { entries: entries(whole).map(recalled).to_vec(), next }.payload());
         let spots = [

@@ -129,7 +129,7 @@ pub(super) fn asked(
         Ok(PumpQuestion::Schema { name, element, from }) => {
             showing::schema(d, turn, &name, element.as_deref(), from).map_err(unkept)
         }
-        Ok(PumpQuestion::PutBlob { text }) => Ok(showing::put(d, &text)),
+        Ok(PumpQuestion::PutBlob { bytes }) => Ok(showing::put(d, bytes)),
         Ok(PumpQuestion::Configuration { path, from }) => {
             showing::configuration(d, turn, &path, from).map_err(unkept)
         }

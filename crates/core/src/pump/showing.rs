@@ -1,10 +1,10 @@
 //! Answering questions that need no look into the log: the schemas of a listener and its peers, its section of the
-//! organism's file, and texts that it has kept. An answered question leaves no record. Questions for the view of a
+//! organism's file, and bytes that it has kept. An answered question leaves no record. Questions for the view of a
 //! call, and for documents that the view names, are answered where a recall is.
 
 use std::sync::Arc;
 
-use systole_wire::ask::{BytePage, ByteSource, StoredText};
+use systole_wire::ask::{BytePage, ByteSource, StoredBlob};
 
 use super::decision_builder::DecisionBuilder;
 use super::turn::Turn;
@@ -15,11 +15,12 @@ use crate::types::ids::Name;
 use crate::types::limits;
 use crate::types::refusal::Refusal;
 
-/// Keeps a text, and answers with its hash. No record or view names the text yet, so no one can ask for it. The text
-/// is on disk before this answer goes out; a record that names it, such as a journal entry, comes later.
-pub(super) fn put(d: &mut DecisionBuilder<'_>, text: &str) -> Arc<[u8]> {
-    let hash = d.keep(&Arc::from(text.as_bytes())).to_string();
-    StoredText { hash, total: text.len() as u64 }.payload().bytes().clone()
+/// Keeps bytes, and answers with their hash. No record or view names them yet, so no one can ask for them. They are on
+/// disk before this answer goes out; a record that names them, such as a journal entry, comes later.
+pub(super) fn put(d: &mut DecisionBuilder<'_>, bytes: Vec<u8>) -> Arc<[u8]> {
+    let total = bytes.len() as u64;
+    let hash = d.keep(&Arc::from(bytes)).to_string();
+    StoredBlob { hash, total }.payload().bytes().clone()
 }
 
 /// The listeners whose schemas a listener may see. It may be its own peer.

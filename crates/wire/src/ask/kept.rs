@@ -1,12 +1,13 @@
-//! Stored bytes as answers carry them: `<schema/>`, `<blob/>` and `<configuration/>` in an `<ask>`. If XML can carry
-//! the bytes as text, they are text, otherwise hex digits. Also the answer that confirms stored bytes.
+//! Stored bytes as questions and answers carry them: `<schema/>`, `<blob/>`, `<put-blob/>` and `<configuration/>` in an
+//! `<ask>`. If XML can carry the bytes as text, they are text, otherwise hex digits. Also the answer that confirms
+//! stored bytes.
 //!
 //! This module does not decide who may read the bytes. Bytes come in and a payload goes out, or the other way round.
 
-use crate::gate::{Gate, GateStep};
+use crate::gate::{Gate, GateStep, Tag};
 use crate::journal::{count, needed};
 use crate::place::Fault;
-use crate::writer::XmlWriter;
+use crate::writer::{StartTag, XmlWriter};
 use crate::{DocumentLimits, Payload, QName, characters, codes, namespaces};
 
 /// A page of some bytes.
@@ -57,17 +58,11 @@ impl BytePage {
             ByteSource::Blob(hash) => ("blob", "hash", hash),
             ByteSource::Configuration(path) => ("configuration", "path", path),
         };
-        let text = std::str::from_utf8(&self.bytes).ok();
-        let text = text.filter(|text| text.chars().all(characters::is_legal));
         let next = self.next.map(|next| next.to_string());
         let mut writer = XmlWriter::with_capacity(256 + self.bytes.len() * 2);
         let start =
             writer.open(name).xmlns(namespaces::LISTENER).attr(attribute, value).number("total", self.total);
-        let start = start.attr_if("next", next.as_deref());
-        match text {
-            Some(text) => start.text(text),
-            None => start.attr("encoding", "hex").text(&hex(&self.bytes)),
-        }
+        write_bytes(start.attr_if("next", next.as_deref()), &self.bytes);
         Payload::composed(writer.finish(), QName::new(namespaces::LISTENER, name))
     }
 
@@ -90,26 +85,48 @@ impl BytePage {
             }
         };
         let (total, next) = (needed(&mut gate, &tag, "total")?, count(&mut gate, &tag, "next")?);
-        let is_hex = gate.attribute("encoding").is_some_and(|encoding| encoding == "hex");
-        let text = gate.text_inside()?;
-        let bytes = if is_hex { unhex(&text) } else { Some(text.into_bytes()) };
-        match bytes {
-            Some(bytes) => Ok(Self { total, next, bytes }),
-            None => Err(gate.fault(codes::INVALID, "these are not hex digits", tag.offset)),
-        }
+        Ok(Self { total, next, bytes: read_bytes(&mut gate, &tag)? })
     }
 }
 
-/// The answer to `<ask><put-blob/></ask>`: the text is on disk.
+/// Ends an element with bytes inside it.
+pub(super) fn write_bytes(start: StartTag<'_, '_>, bytes: &[u8]) {
+    let text = std::str::from_utf8(bytes).ok();
+    match text.filter(|text| text.chars().all(characters::is_legal)) {
+        Some(text) => start.text(text),
+        None => start.attr("encoding", "hex").text(&hex(bytes)),
+    }
+}
+
+/// Reads the bytes inside the element that `gate` has just opened.
+pub(super) fn read_bytes<'d>(gate: &mut Gate<'d>, tag: &Tag<'d>) -> Result<Vec<u8>, Fault> {
+    let is_hex = match gate.attribute("encoding").as_deref() {
+        None => false,
+        Some("hex") => true,
+        Some(other) => {
+            let message = format!("attribute encoding of <{}> names no encoding that is known", tag.local);
+            let fault = gate.fault(codes::INVALID, message, tag.offset);
+            return Err(fault.expected("hex, or no encoding for text").received(other));
+        }
+    };
+    let text = gate.text_inside()?;
+    let bytes = if is_hex { unhex(&text) } else { Some(text.into_bytes()) };
+    bytes.ok_or_else(|| {
+        let message = format!("<{}> does not hold pairs of hex digits", tag.local);
+        gate.fault(codes::INVALID, message, tag.offset)
+    })
+}
+
+/// The answer to `<ask><put-blob/></ask>`: the bytes are on disk.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StoredText {
-    /// The SHA-256 of the text, as 64 lower-case hex digits.
+pub struct StoredBlob {
+    /// The SHA-256 of the bytes, as 64 lower-case hex digits.
     pub hash: String,
-    /// The size of the text in bytes.
+    /// The number of bytes.
     pub total: u64,
 }
 
-impl StoredText {
+impl StoredBlob {
     /// The payload of the answer.
     #[must_use]
     pub fn payload(&self) -> Payload {
@@ -131,7 +148,7 @@ impl StoredText {
                 Ok(Self { hash, total: needed(&mut gate, &tag, "total")? })
             }
             _ => {
-                let fault = gate.fault(codes::INVALID, "the payload does not say that a text is kept", 0);
+                let fault = gate.fault(codes::INVALID, "the payload does not say that bytes are kept", 0);
                 Err(fault.expected("<blob>"))
             }
         }

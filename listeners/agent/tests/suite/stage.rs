@@ -9,7 +9,7 @@ use systole_agent::model::script::{Script, ScriptedModel};
 use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
 use systole_agent::{Agent, spec};
 use systole_kit::answers::{Answer as Item, Answers, write_answers};
-use systole_kit::ask::{MessageSpot, PumpQuestion, StoredText, ViewEntry, ViewedMessage, ViewedPage};
+use systole_kit::ask::{MessageSpot, PumpQuestion, StoredBlob, ViewEntry, ViewedMessage, ViewedPage};
 use systole_kit::envelope::{Delivered, Stamp};
 use systole_kit::journal::{JournalEntry, ModelCallOutcome};
 use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
@@ -322,13 +322,14 @@ impl Line for Kept {
                 id = heard.journal.len() as u64;
                 None
             }
-            LineRequest::Ask(PumpQuestion::PutBlob { text }) => {
+            LineRequest::Ask(PumpQuestion::PutBlob { bytes }) => {
+                let text = String::from_utf8(bytes).expect("agents keep texts");
                 let hash: String =
                     Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
                 let total = text.len() as u64;
                 heard.put.push(text.clone());
                 heard.documents.insert(hash.clone(), text);
-                Some(StoredText { hash, total }.payload())
+                Some(StoredBlob { hash, total }.payload())
             }
             LineRequest::Ask(PumpQuestion::View { from_seq, .. }) => {
                 heard.asked.push(from_seq);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use systole_kit::ask::{
-    BytePage, ByteSource, MessageSpot, ModelWords, StoredText, ViewEntry, ViewedMessage, ViewedPage,
+    BytePage, ByteSource, MessageSpot, ModelWords, StoredBlob, ViewEntry, ViewedMessage, ViewedPage,
 };
 use systole_kit::{DocumentLimits, Payload};
 
@@ -107,17 +107,17 @@ fn bytes_are_shown_as_text_where_they_are_text() {
 
 #[test]
 fn that_a_text_is_kept_is_said_without_it() {
-    let put = StoredText { hash: "ab".repeat(32), total: 9 };
+    let put = StoredBlob { hash: "ab".repeat(32), total: 9 };
     let written = put.payload();
     let told = format!("<blob xmlns=\"urn:systole:listener:v1\" hash=\"{}\" total=\"9\"/>", put.hash);
     assert_eq!(String::from_utf8_lossy(written.bytes()), told);
-    assert_eq!(StoredText::read(&written), Ok(put));
+    assert_eq!(StoredBlob::read(&written), Ok(put));
     for (document, words) in [
         ("<schema xmlns='urn:systole:listener:v1' hash='a' total='1'/>", "does not say"),
         ("<blob xmlns='urn:systole:listener:v1' total='1'/>", "no attribute hash"),
         ("<blob xmlns='urn:systole:listener:v1' hash='a'/>", "no attribute total"),
     ] {
-        let fault = StoredText::read(&payload(document)).expect_err(document);
+        let fault = StoredBlob::read(&payload(document)).expect_err(document);
         assert!(fault.to_string().contains(words), "{document}: {fault}");
     }
 }

@@ -96,7 +96,8 @@ fn every_question_is_read() {
             PumpQuestion::Schema { name: "search".into(), element: Some("find".into()), from: 9 },
         ),
         ("<blob hash='ab' from='7'/>", PumpQuestion::Blob { hash: "ab".into(), from: 7 }),
-        ("<put-blob> a &lt; b\n</put-blob>", PumpQuestion::PutBlob { text: " a < b\n".into() }),
+        ("<put-blob> a &lt; b\n</put-blob>", PumpQuestion::PutBlob { bytes: b" a < b\n".to_vec() }),
+        ("<put-blob encoding='hex'>00fF1a</put-blob>", PumpQuestion::PutBlob { bytes: vec![0, 255, 26] }),
         ("<journal/>", PumpQuestion::Journal { from: 0 }),
         (" <journal from='64'/> ", PumpQuestion::Journal { from: 64 }),
     ] {
@@ -165,6 +166,12 @@ fn a_fault_comes_with_the_number_that_waits_for_an_answer() {
         (ask("<journal>all</journal>"), "<journal> has text, and must have none"),
         (ask("<schema/>"), "<schema> has no attribute name"),
         (ask("<view from-seq='first'/>"), "attribute from-seq of <view> is not a whole number"),
+        (ask("<put-blob encoding='hex'>0</put-blob>"), "<put-blob> does not hold pairs of hex digits"),
+        (ask("<put-blob encoding='hex'>0g</put-blob>"), "<put-blob> does not hold pairs of hex digits"),
+        (
+            ask("<put-blob encoding='base64'>AA==</put-blob>"),
+            "attribute encoding of <put-blob> names no encoding that is known",
+        ),
         (ask("<view words='yes'/>"), "attribute words of <view> is neither true nor false"),
         (ask("stray"), "text is where only elements are allowed"),
     ] {
@@ -362,7 +369,7 @@ fn an_answer_that_cannot_be_read_is_not_taken_for_an_empty_one() {
         unreadable(now(line.past()).map(|past| past.entries.len().to_string())),
         "the answer is empty"
     );
-    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload does not say that a text is kept");
+    assert_eq!(unreadable(now(line.put_blob("x"))), "the payload does not say that bytes are kept");
 }
 
 fn money() -> impl Strategy<Value = Option<Money>> {
@@ -407,7 +414,8 @@ pub(crate) fn question() -> impl Strategy<Value = PumpQuestion> {
         ("[a-z.]{1,9}", proptest::option::of("[a-z&\"-]{0,4}"), any::<u64>())
             .prop_map(|(name, element, from)| PumpQuestion::Schema { name, element, from }),
         ("[0-9a-f]{1,64}", any::<u64>()).prop_map(|(hash, from)| PumpQuestion::Blob { hash, from }),
-        crate::reply::words().prop_map(|text| PumpQuestion::PutBlob { text }),
+        crate::reply::words().prop_map(|words| PumpQuestion::PutBlob { bytes: words.into() }),
+        prop::collection::vec(any::<u8>(), 0..50).prop_map(|bytes| PumpQuestion::PutBlob { bytes }),
         any::<u64>().prop_map(|from| PumpQuestion::Journal { from }),
     ]
 }
@@ -416,7 +424,7 @@ pub(crate) fn question() -> impl Strategy<Value = PumpQuestion> {
 fn a_text_that_is_put_may_be_as_large_as_a_reply() {
     let limits = DocumentLimits { message_bytes: 4_000, reply_bytes: 8_000, ..DocumentLimits::default() };
     let document = |length| {
-        let question = Ok(PumpQuestion::PutBlob { text: "x".repeat(length) });
+        let question = Ok(PumpQuestion::PutBlob { bytes: vec![b'x'; length] });
         ListenerDocument::Ask { delivery: "d".into(), id: 9, question }.document().expect("written")
     };
     let room = 8_000 - document(0).len();

@@ -3,10 +3,11 @@
 //! A result with an output schema becomes the typed element of its tool. Any other becomes text. A tool that says that
 //! it failed has answered: its words are for the caller, who can repair the call.
 
+use std::collections::HashMap;
+
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
-use sha2::{Digest as _, Sha256};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
 
@@ -20,6 +21,8 @@ const TEXT_BYTES: usize = 256 * 1024;
 const TYPE_CHARS: usize = 200;
 /// The most blocks of one answer.
 const BLOCKS: usize = 32;
+/// The media type of content whose kind is not known.
+const UNKNOWN: &str = "unknown";
 
 /// An answer, and what was left out of it.
 pub(super) struct AnswerPayload {
@@ -30,16 +33,34 @@ pub(super) struct AnswerPayload {
 /// Why an answer cannot be passed on.
 pub(super) struct UnfitAnswer(pub(super) String);
 
+/// Content that no payload can hold.
+pub(super) struct BinaryContent<'b> {
+    kind: &'static str,
+    media_type: &'b str,
+    /// The bytes, or why there are none.
+    pub(super) bytes: Result<Vec<u8>, String>,
+}
+
+/// The hashes of binary contents that the log keeps, by the place of their block.
+pub(super) type KeptHashes = HashMap<usize, String>;
+
+/// The binary contents of a result that are passed on, by the place of their block.
+pub(super) fn binary(result: &CallToolResult) -> impl Iterator<Item = (usize, BinaryContent<'_>)> {
+    let shown = result.content.iter().take(BLOCKS).enumerate();
+    shown.filter_map(|(place, block)| Some((place, BinaryContent::of(block)?)))
+}
+
 /// The payload of a result. `typed` is the tool, if its answer has a type, and the vocabulary that has it.
 pub(super) fn answer(
     result: &CallToolResult,
     typed: Option<(&ToolVocabulary, &str)>,
+    kept: &KeptHashes,
 ) -> Result<AnswerPayload, UnfitAnswer> {
     if result.is_error == Some(true) {
-        return Ok(said("tool-failed", Some(FAILED), &result.content));
+        return Ok(said("tool-failed", Some(FAILED), &result.content, kept));
     }
     let Some((vocabulary, tool)) = typed else {
-        return Ok(said("tool-result", None, &result.content));
+        return Ok(said("tool-result", None, &result.content, kept));
     };
     let Some(value) = &result.structured_content else {
         let words = format!("{tool} has an output schema, and answered without structured content");
@@ -63,15 +84,23 @@ pub(super) fn failed(code: &str, words: &str) -> Payload {
     })
 }
 
-fn said(element: &'static str, code: Option<&str>, content: &[ContentBlock]) -> AnswerPayload {
+fn said(
+    element: &'static str,
+    code: Option<&str>,
+    content: &[ContentBlock],
+    kept: &KeptHashes,
+) -> AnswerPayload {
     let mut room = TEXT_BYTES;
     let mut cut = false;
     let payload = Payload::write(MCP, element, |inside| {
         if let Some(code) = code {
             inside.open("code").text(code);
         }
-        for block in content.iter().take(BLOCKS) {
-            cut |= shown(inside, block, &mut room);
+        for (place, block) in content.iter().take(BLOCKS).enumerate() {
+            cut |= match BinaryContent::of(block) {
+                Some(content) => content.write(inside, kept.get(&place)),
+                None => shown(inside, block, &mut room),
+            };
         }
     });
     let mut left_out = Vec::new();
@@ -91,18 +120,52 @@ fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool
         ContentBlock::Text(text) => bounded(inside, &text.text, room),
         ContentBlock::Resource(resource) => match &resource.resource {
             ResourceContents::TextResourceContents { text, .. } => bounded(inside, text, room),
-            ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
-                other(inside, "resource", mime_type.as_deref().unwrap_or("binary"), Some(blob))
-            }
-            _ => other(inside, "resource", "unknown", None),
+            _ => false,
         },
         ContentBlock::ResourceLink(link) => {
             inside.open("link").attr("uri", &link.uri).attr("name", &link.name).empty();
             false
         }
-        ContentBlock::Image(image) => other(inside, "image", &image.mime_type, Some(&image.data)),
-        ContentBlock::Audio(audio) => other(inside, "audio", &audio.mime_type, Some(&audio.data)),
-        _ => other(inside, "content", "unknown", None),
+        _ => false,
+    }
+}
+
+impl BinaryContent<'_> {
+    /// A block's content, unless it is text or a link.
+    fn of(block: &ContentBlock) -> Option<BinaryContent<'_>> {
+        let (kind, media_type, data) = match block {
+            ContentBlock::Text(_) | ContentBlock::ResourceLink(_) => return None,
+            ContentBlock::Image(image) => ("image", &*image.mime_type, Some(&image.data)),
+            ContentBlock::Audio(audio) => ("audio", &*audio.mime_type, Some(&audio.data)),
+            ContentBlock::Resource(resource) => match &resource.resource {
+                ResourceContents::TextResourceContents { .. } => return None,
+                ResourceContents::BlobResourceContents { blob, mime_type, .. } => {
+                    ("resource", mime_type.as_deref().unwrap_or("binary"), Some(blob))
+                }
+                _ => ("resource", UNKNOWN, None),
+            },
+            _ => ("content", UNKNOWN, None),
+        };
+        let decoded =
+            |data| BASE64_STANDARD.decode(data).map_err(|fault| format!("it is no base64: {fault}"));
+        let bytes = data.map_or_else(|| Err("its kind is not known".to_owned()), decoded);
+        Some(BinaryContent { kind, media_type, bytes })
+    }
+
+    /// What it is, in words.
+    pub(super) fn named(&self) -> String {
+        format!("{} {}", self.kind, self.shown_type())
+    }
+
+    fn shown_type(&self) -> String {
+        self.media_type.chars().take(TYPE_CHARS).collect()
+    }
+
+    fn write(&self, inside: &mut XmlWriter, hash: Option<&String>) -> bool {
+        let size = self.bytes.as_ref().ok().map(|bytes| bytes.len().to_string());
+        let tag = inside.open("other").attr("kind", self.kind).attr("type", &self.shown_type());
+        tag.attr_if("bytes", size.as_deref()).attr_if("sha256", hash.map(String::as_str)).empty();
+        false
     }
 }
 
@@ -112,19 +175,4 @@ fn bounded(inside: &mut XmlWriter, text: &str, room: &mut usize) -> bool {
     *room -= kept.len();
     inside.open("text").text(kept);
     kept.len() < text.len()
-}
-
-/// Content that no payload can hold: its kind, and which bytes it has.
-fn other(inside: &mut XmlWriter, kind: &str, media_type: &str, data: Option<&str>) -> bool {
-    let media_type: String = media_type.chars().take(TYPE_CHARS).collect();
-    let bytes = data.and_then(|data| BASE64_STANDARD.decode(data).ok());
-    let size = bytes.as_ref().map(|bytes| bytes.len().to_string());
-    let hash = bytes.as_ref().map(|bytes| hex(&Sha256::digest(bytes)));
-    let tag = inside.open("other").attr("kind", kind).attr("type", &media_type);
-    tag.attr_if("bytes", size.as_deref()).attr_if("sha256", hash.as_deref()).empty();
-    false
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }

@@ -9,7 +9,7 @@ use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::mpsc;
 
-use super::answer::{self, AnswerPayload};
+use super::answer::{self, AnswerPayload, KeptHashes};
 use super::asking::{self, Decided, WaitingCalls};
 use super::comparing::{PinnedTools, Uncompared};
 use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
@@ -99,10 +99,18 @@ impl Work {
     async fn answer(&self, line: &DeliveryLine, tool: &str, result: &CallToolResult) -> ReplyContent {
         let is_typed = self.vocabulary.tools.iter().any(|one| one.tool == tool && one.answer.is_some());
         let typed = is_typed.then_some((&self.vocabulary, tool));
-        match answer::answer(result, typed) {
-            Ok(AnswerPayload { payload: answered, left_out }) => {
-                if let Some(left_out) = left_out {
-                    let words = format!("the answer of {tool} is not whole; left out: {left_out}");
+        let (kept, mut left_out) = kept(line, result).await;
+        if typed.is_some() && result.is_error != Some(true) {
+            // The payload of a typed answer has no place for them.
+            let beside = |hash: &String| format!("binary content, kept under {hash}");
+            left_out.extend(kept.values().map(beside));
+        }
+        match answer::answer(result, typed, &kept) {
+            Ok(AnswerPayload { payload: answered, left_out: cut }) => {
+                left_out.extend(cut);
+                if !left_out.is_empty() {
+                    let words =
+                        format!("the answer of {tool} is not whole; left out: {}", left_out.join(", "));
                     line.notice("mcp.cut", words).await;
                 }
                 payload(answered)
@@ -110,6 +118,23 @@ impl Work {
             Err(unfit) => failure("mcp.invalid-answer", unfit.0),
         }
     }
+}
+
+/// Puts the binary contents of a result into the log. Returns their hashes, and what is not kept, in words.
+async fn kept(line: &DeliveryLine, result: &CallToolResult) -> (KeptHashes, Vec<String>) {
+    let (mut hashes, mut left_out) = (KeptHashes::new(), Vec::new());
+    for (place, content) in answer::binary(result) {
+        let named = content.named();
+        let stored = match content.bytes {
+            Ok(bytes) => line.put_blob(bytes).await,
+            Err(why) => Err(why),
+        };
+        match stored {
+            Ok(hash) => drop(hashes.insert(place, hash)),
+            Err(why) => left_out.push(format!("{named} ({why})")),
+        }
+    }
+    (hashes, left_out)
 }
 
 fn payload(payload: systole_kit::Payload) -> ReplyContent {
