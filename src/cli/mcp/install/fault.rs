@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn g9_the_last_words_of_a_package_manager_become_one_line() {
+    fn g9_the_last_words_of_npm_and_pip_become_one_line() {
         for (words, wanted) in [
             (
                 "exited 1 after 1 s; last words on stderr: npm error code E404\nnpm error 404 Not Found - GET http://r/x",

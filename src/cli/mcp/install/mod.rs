@@ -53,24 +53,24 @@ pub(super) struct InstalledServer {
     pub(super) lock: String,
 }
 
-/// The package manager of a kind of package.
-enum PackageManager<'b> {
+/// What installs a kind of package.
+enum PackageInstaller<'b> {
     Npm(Npm<'b>),
     Pip(Pip<'b>),
 }
 
-impl<'b> PackageManager<'b> {
-    fn find(kind: PackageKind, bench: &'b InstallBench<'b>) -> Result<PackageManager<'b>, NotInstalled> {
+impl<'b> PackageInstaller<'b> {
+    fn find(kind: PackageKind, bench: &'b InstallBench<'b>) -> Result<PackageInstaller<'b>, NotInstalled> {
         match kind {
-            PackageKind::Npm => Npm::find(bench).map(PackageManager::Npm),
-            PackageKind::Python => Pip::find(bench).map(PackageManager::Pip),
+            PackageKind::Npm => Npm::find(bench).map(PackageInstaller::Npm),
+            PackageKind::Python => Pip::find(bench).map(PackageInstaller::Pip),
         }
     }
 
     fn resolve(&self, request: &InstallRequest, new: &NewFolder) -> Result<PackageLock, NotInstalled> {
         match self {
-            PackageManager::Npm(npm) => npm.resolve(request, new),
-            PackageManager::Pip(pip) => pip.resolve(request),
+            PackageInstaller::Npm(npm) => npm.resolve(request, new),
+            PackageInstaller::Pip(pip) => pip.resolve(request),
         }
     }
 
@@ -81,8 +81,8 @@ impl<'b> PackageManager<'b> {
         new: &NewFolder,
     ) -> Result<(), NotInstalled> {
         match self {
-            PackageManager::Npm(npm) => npm.install(request, lock, new),
-            PackageManager::Pip(pip) => pip.install(request, lock, new),
+            PackageInstaller::Npm(npm) => npm.install(request, lock, new),
+            PackageInstaller::Pip(pip) => pip.install(request, lock, new),
         }
     }
 }
@@ -120,19 +120,19 @@ impl ServerToInstall<'_> {
         bench.check_sandbox()?;
         let new = NewFolder::make(self.directory, self.name())?;
         bench.folder = &new.path;
-        let manager = PackageManager::find(self.request.kind, &bench)?;
+        let installer = PackageInstaller::find(self.request.kind, &bench)?;
         let lock = match known {
             Some(lock) => lock,
             None => {
                 screen.say(format!("asking the registry for {}", self.request.name));
-                manager.resolve(self.request, &new)?
+                installer.resolve(self.request, &new)?
             }
         };
         if is_here(&lock) {
             return Ok(self.installed(&lock, None));
         }
         screen.say(format!("installing {} {}", self.request.name, lock.version));
-        manager.install(self.request, &lock, &new)?;
+        installer.install(self.request, &lock, &new)?;
         new.finish(&InstallRecord::of(self.request, &lock.packages).text())?;
         Ok(self.installed(&lock, Some(new)))
     }
