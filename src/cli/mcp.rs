@@ -1,8 +1,10 @@
 //! `systole mcp`: the organism as an MCP server on stdin and stdout, and MCP servers as listeners.
 
+mod install;
 mod pin;
 mod pipe;
 mod serve;
+mod shown;
 
 use clap::{Args, Subcommand};
 
@@ -34,9 +36,10 @@ pub(super) struct Mcp {
 /// What is wanted of MCP servers.
 #[derive(Subcommand, Debug)]
 enum McpCommand {
-    /// Ask a server for its tools, show what changed, and pin them
+    /// Install a server, ask it for its tools, show what changed, and pin both
     #[command(after_help = "Examples:
   systole mcp pin files
+  systole mcp pin files --upgrade
   systole mcp pin files --check")]
     Pin(pin::Pin),
 }

@@ -86,6 +86,8 @@ fn parts(declared: &Declared, named: &OrganismPaths<'_>) -> Vec<(String, PathBuf
         // A word of a command line that is a file belongs to the program.
         let files = party.run.iter().map(|word| (word, below(word))).filter(|(_, path)| path.is_file());
         parts.extend(files.map(|(word, path)| (format!("the program {word}"), path)));
+        let installed = party.install_folder();
+        parts.extend(installed.map(|folder| (format!("the installed server {folder}"), below(&folder))));
     }
     parts
 }

@@ -67,7 +67,7 @@ pub const KEYS: &[ConfigKey] = &[
     key(
         "listeners.NAME.mcp",
         "none",
-        "the program of an MCP server and its arguments, as a list, or its address, as text, in place of `run`; it accepts the tools that `systole mcp pin` has pinned",
+        "the program of an MCP server and its arguments, as a list, or its address, as text, in place of `run`; a package after `npx` or `uvx` is installed by `systole mcp pin`; it accepts the tools that this command has pinned",
     ).of(KeyForm::Lines),
     key(
         "listeners.NAME.key_env",

@@ -12,6 +12,7 @@ use systole_mcp::pinned::vocabulary;
 use systole_mcp::schema::PinFile;
 
 use super::diagnostics::Diagnostics;
+use super::installed::{self, install_folder};
 use super::mcp_tools::McpDeclaration;
 use super::names::{names, one_of};
 use super::party::Party;
@@ -76,12 +77,20 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
     let server = party.key.value.clone();
     party.adapter = vec!["mcp".to_owned(), pin_file(&server), server];
     let is_at_address = matches!(&node.value, Value::Text { .. });
+    let mut installs = None;
     let command = if is_at_address {
         at_address(diagnostics, own, (node, &path), party).into_iter().collect()
     } else {
         no_key(diagnostics, own);
-        party.run = program(diagnostics, node, &path);
-        party.run.clone()
+        let words = program(diagnostics, node, &path);
+        let read = installed::read(diagnostics, &words, &path);
+        // Without words nothing more is said about a command that was refused.
+        let command = if read.is_ok() { words } else { Vec::new() };
+        let command: Vec<String> = command.into_iter().map(|word| word.value).collect();
+        installs = read.unwrap_or_default();
+        let folder = install_folder(&party.key.value);
+        party.run = installs.as_ref().map_or_else(|| command.clone(), |request| request.run(&folder));
+        command
     };
     party.schema = Some(At { at: node.span, value: schema_name(&party.key.value) });
     party.timeout_ms = TIMEOUT_MS;
@@ -97,6 +106,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, party: &mut 
         at: node.span,
         is_at_address,
         command,
+        installs,
         tools: tools.map(|(node, path)| names(diagnostics, node, &path)),
         safe,
         trusts_hints: trusts_hints.unwrap_or(false),
@@ -112,7 +122,7 @@ fn is_all(node: &Node) -> bool {
     matches!(&node.value, Value::Text { text, .. } if text == "all")
 }
 
-fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String> {
+fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<At<String>> {
     let words = value::texts(diagnostics, node, path).unwrap_or_default();
     if let Some(address) = words.first().filter(|word| is_address(&word.value)) {
         let message = format!("{path}: the address of a server is a text, and not a list");
@@ -126,7 +136,7 @@ fn program(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Vec<String
         let message = format!("{path}: no program is named");
         diagnostics.report(Code::ConfigValue, node.span, &message, Some("[PROGRAM, ARGUMENT]"));
     }
-    words.into_iter().map(|word| word.value).collect()
+    words
 }
 
 /// Reads the address of a server, and the name of the variable of its key.
@@ -216,6 +226,10 @@ fn made(
     if pin.command != declared.command {
         let words = format!("{path}.mcp: another command was pinned: {}", pin.command.join(" "));
         report(Code::ConfigUnpinned, declared.at, &words, &fix);
+    } else if let Some(request) = &declared.installs
+        && let Some(why) = installed::missing(shelf, server, (request, &pin))
+    {
+        report(Code::ConfigUnpinned, declared.at, &format!("{path}.mcp: {why}"), &fix);
     }
     for (key, named) in [("tools", declared.tools.as_deref()), ("safe", Some(declared.safe.as_slice()))] {
         for one in named.unwrap_or_default() {

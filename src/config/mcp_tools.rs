@@ -1,5 +1,7 @@
 //! What a file says about the tools of an MCP server. Pure data.
 
+use systole_mcp::package::InstallRequest;
+
 use super::tree::Span;
 use super::value::At;
 
@@ -11,6 +13,8 @@ pub(super) struct McpDeclaration {
     pub(super) is_at_address: bool,
     /// The program of the server and its arguments, or its address. Empty if the file has a mistake there.
     pub(super) command: Vec<String>,
+    /// What must be installed before the server can start.
+    pub(super) installs: Option<InstallRequest>,
     /// The tools that are used. `None` for all.
     pub(super) tools: Option<Vec<At<String>>>,
     /// The tools that need no person.

@@ -25,6 +25,7 @@ mod folders;
 mod grown;
 mod hands;
 mod hands_kind;
+mod installed;
 mod key;
 mod keys;
 mod log_kept;
@@ -89,6 +90,7 @@ pub use folder::{
     CODE_XSD, COMMANDS_XSD, CORE_XSD, ENVELOPE_XSD, PROPOSALS_XSD, TALK_XSD, WORKFLOW_XSD, WORKSPACE_XSD,
 };
 pub use grown::grown;
+pub use installed::{RECORD, SERVERS, install_folder, lock_file};
 pub use key::{ConfigKey, KeyForm};
 pub use keys::KEYS;
 pub use log_kept::{Durability, LogKept};

@@ -9,6 +9,7 @@ use systole_agent::spec::{ActionLimit, Dialect, OutputFormat, ThinkingRule};
 use super::approval::{self, Approval};
 use super::diagnostics::Diagnostics;
 use super::hands_kind::HandsDeclaration;
+use super::installed::install_folder;
 use super::mcp_tools::McpDeclaration;
 use super::measure::durations_ms;
 use super::names::single;
@@ -75,6 +76,12 @@ impl Party {
             (None, None) => "listeners",
         };
         value::joined(section, &self.key.value)
+    }
+
+    /// The folder in which its server is installed, from the organism's folder.
+    pub(super) fn install_folder(&self) -> Option<String> {
+        let is_installed = self.mcp.as_ref().is_some_and(|mcp| mcp.installs.is_some());
+        is_installed.then(|| install_folder(&self.key.value))
     }
 
     /// The path of its section in the table of keys.

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+use systole_mcp::package::InstallRequest;
+
 use super::diagnostic::FileMistakes;
 use super::diagnostics::{Diagnostics, Given};
 use super::party::Party;
@@ -18,6 +20,10 @@ pub struct McpServer {
     pub name: Name,
     /// The program of the server, as the organism would start it.
     pub program: ListenerProgram,
+    /// The command line or the address of the file.
+    pub command: Vec<String>,
+    /// What must be installed before it can start.
+    pub installs: Option<InstallRequest>,
 }
 
 /// The servers of a file that may name pins which are not there yet, and the organism's name.
@@ -27,6 +33,9 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
     let mut diagnostics = Diagnostics::new(&file, &text, &[], Given::These(Vec::new()));
     let stretch = diagnostics.file();
     let root = yaml::read(&mut diagnostics, stretch);
+    if root.is_none() && diagnostics.is_clean() {
+        return Err(super::empty(&file));
+    }
     let declared = root.and_then(|root| declared::read(&mut diagnostics, &root));
     let (Some(declared), true) = (declared, diagnostics.is_clean()) else {
         return Err(diagnostics.refused());
@@ -43,7 +52,9 @@ pub fn mcp_servers(path: &Path) -> Result<(Name, Vec<McpServer>), FileMistakes> 
         if let Some(sandbox) = &mut program.sandbox {
             outside.keep_from(sandbox);
         }
-        Some(McpServer { name: party.name.clone()?, program })
+        let declared = party.mcp.as_ref()?;
+        let (command, installs) = (declared.command.clone(), declared.installs.clone());
+        Some(McpServer { name: party.name.clone()?, program, command, installs })
     };
     let servers = declared.parties.iter().filter(|party| party.mcp.is_some());
     Ok((organism, servers.filter_map(server).collect()))

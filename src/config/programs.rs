@@ -26,6 +26,9 @@ pub(super) fn reach(party: &Party, around: &Surroundings<'_>) -> Reach {
     let directory = around.directory;
     let mut adapter = party.adapter.clone();
     let mut sandbox = party.sandbox.as_ref().map(|sandbox| sandbox.resolved(directory));
+    if let (Some(folder), Some(sandbox)) = (party.install_folder(), &mut sandbox) {
+        sandbox.read.push(directory.join(folder));
+    }
     if let Some(hands) = &party.hands {
         adapter = words(party, hands, around.log);
         let root = directory.join(&hands.root.value);

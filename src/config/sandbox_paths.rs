@@ -92,7 +92,8 @@ fn outside(declared: &Declared, schemas: &[Schema], file: &Path, directory: &Pat
         let pin = party.mcp.is_some().then(|| mcp::pin_file(&party.key.value));
         let paths =
             party.run.iter().chain(&pin).map(|word| directory.join(word)).filter(|path| path.is_file());
-        paths.map(|path| (party.key.value.clone(), path)).collect()
+        let installed = party.install_folder().map(|folder| directory.join(folder));
+        paths.chain(installed).map(|path| (party.key.value.clone(), path)).collect()
     };
     OutsidePaths { files, programs: declared.parties.iter().flat_map(of).collect() }
 }

@@ -30,6 +30,7 @@ pub mod line;
 #[cfg(feature = "nats")]
 pub mod nats;
 pub mod open_calls;
+pub mod package_name;
 #[cfg(feature = "pipe")]
 pub mod pipe;
 pub mod stdio;

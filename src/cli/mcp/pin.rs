@@ -1,17 +1,20 @@
-//! `systole mcp pin`: asks a server for its tools, shows what changed since the last pin, and writes the pin.
+//! `systole mcp pin`: installs a server that is a package, asks it for its tools, shows what changed since the last pin,
+//! and writes the pin.
 //!
-//! It starts the server and nothing else, and reads only the listeners of the organism's file: the file is not whole
-//! before its servers are pinned.
+//! It starts the server and what installs it, and reads only the listeners of the organism's file: the file is not
+//! whole before its servers are pinned.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
-use serde_json::{Value, json};
 use systole_kit::schema::nearest;
 use systole_mcp::pinned::vocabulary;
-use systole_mcp::schema::{ListDifference, PinFile, ToolVocabulary};
+use systole_mcp::schema::{ListDifference, PinFile};
 
+use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
+use super::shown::PinToShow;
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::place::{Place, refuse};
@@ -22,9 +25,13 @@ use crate::edges::system::told;
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
-/// Pin the tools of an MCP server.
+/// How long a server may take to list its tools.
+const LONGEST: Duration = Duration::from_secs(180);
+
+/// Install an MCP server, and pin its packages and its tools.
 ///
-/// The server is started and asked for its tools. Their names, descriptions and schemas go to
+/// A server that the file names with npx or uvx is installed into .systole/mcp/NAME beside the organism's file, in a
+/// sandbox and without install scripts: the pinned versions if there are some, else the newest. The server is started and asked for its tools. Their names, descriptions and schemas go to
 /// schemas/mcp/NAME.pin.json beside the organism's file, and from then on the server is used only as long as it
 /// lists exactly these.
 #[derive(Args, Debug)]
@@ -33,9 +40,12 @@ pub(in crate::cli) struct Pin {
     place: Place,
     /// The listener; without a name every listener with `mcp`
     name: Option<String>,
-    /// Write nothing; exit 1 if a server's tools differ from the pinned ones
+    /// Write and install nothing; exit 1 if packages or tools differ from the pinned ones
     #[arg(long)]
     check: bool,
+    /// Install the newest versions that the file allows
+    #[arg(long, conflicts_with = "check")]
+    upgrade: bool,
 }
 
 impl Pin {
@@ -49,7 +59,14 @@ impl Pin {
         let servers = config::mcp_servers(self.place.file());
         let (organism, servers) = servers.map_err(|refused| refuse(screen, &refused))?;
         let mut exit = CommandExit::Done;
-        for server in self.meant(&servers, screen)? {
+        let meant = self.meant(&servers, screen)?;
+        if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
+            let exit = screen
+                .fail(CommandExit::Usage, "nothing is installed for this server, so nothing is upgraded");
+            screen.say("  try: [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
+            return Err(exit);
+        }
+        for server in meant {
             let ended = self.one(&organism, server, screen)?;
             if ended != CommandExit::Done {
                 exit = ended;
@@ -79,123 +96,123 @@ impl Pin {
     }
 
     fn one(&self, organism: &Name, server: &McpServer, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let name = server.name.as_str();
         let directory = self.place.directory();
-        let path = directory.join(config::pin_file(server.name.as_str()));
-        let before = match std::fs::read(&path) {
-            Ok(text) => PinFile::read(&text).ok(),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => {
-                return Err(hindered::unread(screen, CommandExit::Failed, &path, "the pin", &error));
-            }
-        };
-        let pin = asked(organism, server).map_err(|words| {
-            let exit = screen.fail(CommandExit::Unavailable, format!("{}: {words}", server.name.as_str()));
+        let path = directory.join(config::pin_file(name));
+        let before = self.before(&path, screen)?;
+        let installed = self.installed((organism, server), &directory, before.as_ref(), screen)?;
+        let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
+        let pin = asked(organism, server, program).map_err(|words| {
+            let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
             screen.say(match server.program.run.is_empty() {
                 true => "  try: the address in a browser or with curl, and look at key_env".to_owned(),
-                false => format!("  try: make `{}` run in {}", server.program.command(), directory.display()),
+                false => format!("  try: make `{}` run in {}", program.command(), directory.display()),
             });
             exit
         })?;
-        let made = vocabulary(server.name.as_str(), &pin, BTreeSet::new());
-        let made = made.map_err(|fault| {
-            screen.fail(CommandExit::Failed, format!("{}: {fault}", server.name.as_str()))
-        })?;
+        let mut pin = PinFile { command: server.command.clone(), ..pin };
+        if let Some(installed) = &installed {
+            (pin.entry, pin.packages) = (server.program.run.clone(), installed.packages.clone());
+        }
+        let made = vocabulary(name, &pin, BTreeSet::new());
+        let made = made.map_err(|fault| screen.fail(CommandExit::Failed, format!("{name}: {fault}")))?;
         let difference = before.as_ref().map(|before| ListDifference::between(&before.tools, &pin.tools));
         let is_same = before.as_ref() == Some(&pin);
-        if screen.json {
-            screen.value(&as_json(server.name.as_str(), &pin, &made, difference.as_ref()));
-        } else {
-            tell(screen, server.name.as_str(), &pin, &made, difference.as_ref());
-        }
+        let shown = PinToShow {
+            server: name,
+            pin: &pin,
+            made: &made,
+            difference: difference.as_ref(),
+            installed: installed.as_ref(),
+        };
+        shown.show(screen);
         if self.check {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
         }
-        if !is_same {
-            write(&path, &pin.text()).map_err(|error| {
-                screen.fail(CommandExit::Failed, format!("cannot write {}: {}", path.display(), told(&error)))
-            })?;
-            screen.say(format!("written: {}", path.display()));
+        let mut files = Vec::new();
+        if let (Some(installed), Some(request)) = (installed, &server.installs) {
+            if let Some(new) = installed.new {
+                new.into_place().map_err(|fault| refused(screen, name, &fault))?;
+            }
+            files.push((directory.join(config::lock_file(name, request.kind)), installed.lock));
         }
+        files.push((path, pin.text()));
+        write(files, screen)?;
         Ok(if made.refused.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
+
+    /// The pin that is there. One that cannot be read is replaced, and this is said.
+    fn before(&self, path: &Path, screen: Screen) -> Result<Option<PinFile>, CommandExit> {
+        match std::fs::read(path) {
+            Ok(text) => match PinFile::read(&text) {
+                Ok(pin) => Ok(Some(pin)),
+                Err(fault) => {
+                    screen.say(format!("note: {}: {fault}; it counts as none", path.display()));
+                    Ok(None)
+                }
+            },
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(hindered::unread(screen, CommandExit::Failed, path, "the pin", &error)),
+        }
+    }
+
+    /// The server with its packages, if it is one that is installed.
+    fn installed(
+        &self,
+        (organism, server): (&Name, &McpServer),
+        directory: &Path,
+        pin: Option<&PinFile>,
+        screen: Screen,
+    ) -> Result<Option<InstalledServer>, CommandExit> {
+        let Some(request) = &server.installs else { return Ok(None) };
+        let choice = match (self.check, self.upgrade) {
+            (true, _) => PackageChoice::Present,
+            (false, true) => PackageChoice::Newest,
+            (false, false) => PackageChoice::Pinned,
+        };
+        let installed =
+            ServerToInstall { organism, server, request, directory, pin }.prepared(choice, screen);
+        installed.map(Some).map_err(|fault| refused(screen, server.name.as_str(), &fault))
+    }
+}
+
+fn refused(screen: Screen, server: &str, fault: &NotInstalled) -> CommandExit {
+    let exit = screen.fail(fault.exit, format!("listeners.{server}.mcp: {}", fault.words));
+    screen.say(format!("  try: {}", fault.fix.replace("NAME", server)));
+    exit
 }
 
 /// Starts a server in its sandbox, and asks it for its tools. What it says is read as a pin, like any other.
-fn asked(organism: &Name, server: &McpServer) -> Result<PinFile, String> {
+fn asked(organism: &Name, server: &McpServer, program: &ListenerProgram) -> Result<PinFile, String> {
     // The words behind the pin and the name say where a server is that is no program.
-    let place = server.program.adapter.iter().skip(3).cloned();
+    let place = program.adapter.iter().skip(3).cloned();
     let adapter = ["mcp-pin".to_owned()].into_iter().chain(place).collect();
-    let asking = ListenerProgram { adapter, ..server.program.clone() };
+    let asking = ListenerProgram { adapter, ..program.clone() };
     let around: InheritedVariables = std::env::vars_os().collect();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| told(&error))?;
-    let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around))?;
+    let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, LONGEST))?;
     PinFile::read(&output).map_err(|fault| fault.to_string())
 }
 
-/// Writes a file whole or not at all.
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder)?;
+/// Writes files that changed, each whole or not at all. All are on disk before the first takes its place.
+fn write(files: Vec<(PathBuf, String)>, screen: Screen) -> Result<(), CommandExit> {
+    let changed = files
+        .into_iter()
+        .filter(|(path, text)| std::fs::read(path).map_or(true, |there| there != text.as_bytes()));
+    let failed = |path: &Path, error: &std::io::Error| {
+        screen.fail(CommandExit::Failed, format!("cannot write {}: {}", path.display(), told(error)))
+    };
+    let mut ready = Vec::new();
+    for (path, text) in changed {
+        let beside = PathBuf::from(format!("{}.new", path.display()));
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder.and_then(|()| std::fs::write(&beside, text)).map_err(|error| failed(&path, &error))?;
+        ready.push((beside, path));
     }
-    let beside = path.with_extension("json.new");
-    std::fs::write(&beside, text)?;
-    std::fs::rename(&beside, path)
-}
-
-fn tell(
-    screen: Screen,
-    server: &str,
-    pin: &PinFile,
-    made: &ToolVocabulary,
-    difference: Option<&ListDifference>,
-) {
-    let count = made.tools.len();
-    let noun = if count == 1 { "tool" } else { "tools" };
-    screen.show(&format!("{server}: {count} {noun}, MCP {}", pin.revision));
-    for tool in &made.tools {
-        let shown =
-            if tool.tool == tool.element { String::new() } else { format!(" (its name: {})", tool.tool) };
-        let answer = tool.answer.as_ref().map_or("<tool-result>".to_owned(), |answer| format!("<{answer}>"));
-        screen.show(&format!("  <{}>{shown} answers {answer}", tool.element));
+    for (beside, path) in ready {
+        std::fs::rename(&beside, &path).map_err(|error| failed(&path, &error))?;
+        screen.say(format!("written: {}", path.display()));
     }
-    for remark in &made.remarks {
-        screen.show(&format!("  note: {remark}"));
-    }
-    for refused in &made.refused {
-        screen.show(&format!("  refused: tool {}, {}: {}", refused.place, refused.tool, refused.reason));
-    }
-    match difference {
-        None => screen.show("  not pinned before"),
-        Some(difference) if difference.is_empty() => screen.show("  nothing changed"),
-        Some(difference) => {
-            screen.show("  changed:");
-            for line in difference.to_string().lines() {
-                screen.show(&format!("    {line}"));
-            }
-        }
-    }
-}
-
-fn as_json(server: &str, pin: &PinFile, made: &ToolVocabulary, difference: Option<&ListDifference>) -> Value {
-    let tools: Vec<Value> = made
-        .tools
-        .iter()
-        .map(|tool| json!({"tool": tool.tool, "element": tool.element, "answer": tool.answer}))
-        .collect();
-    let refused: Vec<Value> = made
-        .refused
-        .iter()
-        .map(|one| json!({"tool": one.tool, "place": one.place, "reason": one.reason}))
-        .collect();
-    json!({
-        "listener": server,
-        "revision": pin.revision,
-        "hash": pin.hash,
-        "tools": tools,
-        "notes": made.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "refused": refused,
-        "was_pinned": difference.is_some(),
-        "changed": difference.map(|one| one.lines.clone()).unwrap_or_default(),
-    })
+    Ok(())
 }

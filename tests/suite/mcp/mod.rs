@@ -7,6 +7,7 @@ mod grammar;
 mod host;
 mod hosts;
 mod house;
+mod installing;
 mod listeners;
 mod mapping;
 mod samples;

@@ -180,7 +180,7 @@ codes! {
         try "what the diagnostic says of that line of the schema";
     ConfigOverlap "config.overlap" false "one element could be a note, an answer or a call, or is declared in several schemas, so that it is ambiguous"
         try "different elements for an answer, a call and a note";
-    ConfigUnpinned "config.unpinned" false "the tools of an MCP server are not pinned, or something else was pinned than the file names"
+    ConfigUnpinned "config.unpinned" false "an MCP server is not pinned or not installed, or something else is than the file and its pin name"
         try "systole mcp pin NAME, which asks the server for its tools and shows what changed";
     ConfigSource "config.source" false "a stored configuration cannot be read back"
         try "the version that wrote it, or a backup of the log";

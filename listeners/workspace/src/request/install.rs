@@ -3,22 +3,20 @@
 //! A language and a list of packages come in; a command line goes out. A name that a package manager would read as an
 //! option, an address or a file is refused.
 
+use systole_kit::package_name::{PackageName, PackageSpelling};
+
 use crate::fault::{self, ElementFault};
 
 /// Most packages of one installation.
 const PACKAGES: usize = 50;
-/// Longest name of a package with its version.
-const NAME_BYTES: usize = 214;
-/// Endings of names that a package manager reads as a file.
-const FILES: [&str; 9] = [".tgz", ".tar", ".gz", ".bz2", ".xz", ".zip", ".whl", ".egg", ".git"];
 
 /// The command line that installs packages.
 pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, ElementFault> {
-    let (program, version, has_scope) = match language {
+    let (program, spelling) = match language {
         // Below the folder, where the next command finds it: a home in a sandbox is gone after the command.
-        "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", "==", false),
-        "node" => ("npm install", "@", true),
-        "rust" => ("cargo add", "@", false),
+        "python" => ("python3 -m venv .venv && .venv/bin/python -m pip install", PackageSpelling::PIP),
+        "node" => ("npm install", PackageSpelling::NPM),
+        "rust" => ("cargo add", PackageSpelling::CARGO),
         _ => return Err(refused(&format!("'{language}' is no language with packages"))),
     };
     let named: Vec<&str> = packages.split([' ', ',', '\t', '\n']).filter(|name| !name.is_empty()).collect();
@@ -26,7 +24,8 @@ pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, Ele
         return Err(refused(&format!("{} packages are named; 1 to {PACKAGES} are possible", named.len())));
     }
     for name in &named {
-        if !is_package(name, version, has_scope) {
+        if PackageName::read(name, spelling).is_none() {
+            let version = spelling.version;
             let shown: String = name.chars().take(80).collect();
             return Err(refused(&format!(
                 "'{shown}' is no plain name of a package; write NAME or NAME{version}VERSION, without options, \
@@ -39,30 +38,6 @@ pub(crate) fn command_line(language: &str, packages: &str) -> Result<String, Ele
 
 fn refused(message: &str) -> ElementFault {
     ElementFault::new(fault::BAD_PACKAGE, message)
-}
-
-fn is_package(written: &str, version: &str, has_scope: bool) -> bool {
-    let (scope, rest) = match written.strip_prefix('@').filter(|_| has_scope) {
-        Some(scoped) => match scoped.split_once('/') {
-            Some((scope, rest)) => (Some(scope), rest),
-            None => return false,
-        },
-        None => (None, written),
-    };
-    let (name, number) = rest.split_once(version).map_or((rest, None), |(name, number)| (name, Some(number)));
-    let lower = written.to_ascii_lowercase();
-    written.len() <= NAME_BYTES
-        && !FILES.iter().any(|ending| lower.ends_with(ending))
-        && scope.is_none_or(is_word)
-        && is_word(name)
-        && number.is_none_or(is_word)
-}
-
-/// Whether it begins with a letter or a digit, and has nothing but letters, digits and `.`, `_`, `-`, `+`.
-fn is_word(text: &str) -> bool {
-    text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '+'))
-        && !text.contains("..")
 }
 
 #[cfg(test)]

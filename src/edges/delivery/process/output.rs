@@ -15,12 +15,10 @@ use crate::edges::delivery::{CarrierWaits, NoEar};
 use systole_core::types::composition::ListenerProgram;
 use systole_core::types::ids::Name;
 
-/// How long it may take.
-const LONGEST: Duration = Duration::from_secs(180);
 /// The most that it may print.
 const OUTPUT_BYTES: usize = 8 << 20;
 
-/// Runs a program to its end.
+/// Runs a program to its end, for at most `longest`.
 ///
 /// # Errors
 /// Why it cannot be started, or how it ended, with its last words.
@@ -28,6 +26,7 @@ pub async fn output_of(
     program: &ListenerProgram,
     (organism, listener): (&Name, &Name),
     around: &InheritedVariables,
+    longest: Duration,
 ) -> Result<Vec<u8>, String> {
     let badge = Badge { organism: organism.clone(), listener: listener.clone() };
     if let Some(words) = program::missing(program, &badge, around) {
@@ -38,13 +37,13 @@ pub async fn output_of(
     let words = LastWords::heard_by(Arc::new(NoEar));
     let (over, is_over) = watch::channel(false);
     let watching = async {
-        let end = tokio::time::timeout(LONGEST, group.exited()).await;
+        let end = tokio::time::timeout(longest, group.exited()).await;
         let ended = match end {
             Ok(Some(status)) if status.success() => Ok(()),
             Ok(status) => Err(ending(status, group.age_ms(), false)),
             Err(_too_long) => {
                 group.end(Ladder::kill()).await;
-                Err(format!("stopped after {} s, the most that it may take", LONGEST.as_secs()))
+                Err(format!("stopped after {} s, the most that it may take", longest.as_secs()))
             }
         };
         drop(stdin);

@@ -1,0 +1,292 @@
+//! Locks: the file beside a pin from which the same packages are installed on every machine.
+//!
+//! The text of a package manager, or of a stored lock, comes in. The packages and the text that is stored go out. A
+//! stored lock is read strictly: what a package manager would take from elsewhere than the registry is refused.
+
+use serde_json::{Map, Value, json};
+use systole_kit::package_name::{PackageName, PackageSpelling};
+
+use super::request::{InstallRequest, PackageKind};
+use crate::schema::PinnedPackage;
+
+/// Largest lock, in bytes.
+const BYTES: usize = 4 << 20;
+/// Most packages of one server.
+const PACKAGES: usize = 2000;
+/// The first line of a list for pip.
+const HEAD: &str = "# Written by `systole mcp pin`; pip installs from it.";
+
+/// The packages of a server, and the text from which they are installed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PackageLock {
+    /// The text.
+    pub text: String,
+    /// All packages, sorted and without doubles.
+    pub packages: Vec<PinnedPackage>,
+    /// The version of the server's own package.
+    pub version: String,
+    /// Packages that would run a script when they are installed.
+    pub with_scripts: Vec<String>,
+}
+
+/// Why a lock cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LockFault {
+    /// It is too large.
+    #[error("it has {0} bytes, at most 4 MiB are read")]
+    Size(usize),
+    /// It has too many packages.
+    #[error("it has {0} packages, at most 2000 are installed")]
+    Packages(usize),
+    /// It is none of the form that is written.
+    #[error("it is no lock: {0}")]
+    Form(String),
+    /// A package is not from the registry.
+    #[error("{0} does not come from the registry, with a version and a hash of its archive")]
+    Foreign(String),
+    /// The package of the server is not in it.
+    #[error("{0} is not in it")]
+    Missing(String),
+}
+
+impl PackageLock {
+    /// Reads a lock that was stored.
+    ///
+    /// # Errors
+    /// If it is not as it was written.
+    pub fn stored(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+        let lock = match request.kind {
+            PackageKind::Npm => npm(request, text, true),
+            PackageKind::Python => pip(request, text),
+        }?;
+        whole(lock)
+    }
+
+    /// Reads the lock that npm wrote. What names a registry is left out, so that each machine asks its own.
+    ///
+    /// # Errors
+    /// If a package is not from the registry.
+    pub fn of_npm(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+        whole(npm(request, text, false)?)
+    }
+
+    /// Reads pip's report about what it would install.
+    ///
+    /// # Errors
+    /// If a package is not from the index.
+    pub fn of_pip(request: &InstallRequest, report: &[u8]) -> Result<PackageLock, LockFault> {
+        let value: Value =
+            serde_json::from_slice(report).map_err(|error| LockFault::Form(error.to_string()))?;
+        let all = value.get("install").and_then(Value::as_array);
+        let mut lines = vec![HEAD.to_owned()];
+        for one in all.ok_or_else(|| LockFault::Form("there is no list of packages".to_owned()))? {
+            let text = |path: &str| one.pointer(path).and_then(Value::as_str);
+            let name = text("/metadata/name").unwrap_or("a package without a name");
+            let (Some(version), Some(hash)) =
+                (text("/metadata/version"), text("/download_info/archive_info/hashes/sha256"))
+            else {
+                return Err(LockFault::Foreign(name.to_owned()));
+            };
+            lines.push(format!("{}=={version} --hash=sha256:{hash}", normalized(name)));
+        }
+        lines.sort();
+        lines.dedup();
+        let text = format!("{}\n", lines.join("\n"));
+        whole(pip(request, &text)?)
+    }
+}
+
+/// The one spelling of a name of Python's index.
+fn normalized(name: &str) -> String {
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+fn whole(mut lock: PackageLock) -> Result<PackageLock, LockFault> {
+    let by = |one: &PinnedPackage| (one.name.clone(), one.version.clone(), one.integrity.clone());
+    lock.packages.sort_by_key(by);
+    lock.packages.dedup();
+    match lock.packages.len() {
+        count if count > PACKAGES => Err(LockFault::Packages(count)),
+        _ => Ok(lock),
+    }
+}
+
+fn npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<PackageLock, LockFault> {
+    if text.len() > BYTES {
+        return Err(LockFault::Size(text.len()));
+    }
+    let mut value: Value = serde_json::from_str(text).map_err(|error| LockFault::Form(error.to_string()))?;
+    let all = value.get_mut("packages").and_then(Value::as_object_mut);
+    let all =
+        all.ok_or_else(|| LockFault::Form("there are no `packages`; npm 7 or newer writes them".to_owned()))?;
+    let own = all.get(&format!("node_modules/{}", request.name));
+    let version = own.and_then(|own| own.get("version")).and_then(Value::as_str).map(str::to_owned);
+    let version = version.ok_or_else(|| LockFault::Missing(request.name.clone()))?;
+    all.remove("");
+    let (mut packages, mut with_scripts) = (Vec::new(), Vec::new());
+    for (place, entry) in all.iter_mut() {
+        let foreign = || LockFault::Foreign(place.chars().take(200).collect());
+        let fields = entry.as_object_mut().ok_or_else(foreign)?;
+        let found = npm_package(place, fields, is_stored).ok_or_else(foreign)?;
+        if fields.get("hasInstallScript") == Some(&Value::Bool(true)) {
+            with_scripts.push(found.name.clone());
+        }
+        // A bundled package is a part of another archive, whose hash covers it.
+        if fields.get("inBundle") != Some(&Value::Bool(true)) {
+            packages.push(found);
+        }
+    }
+    // The version is exact here, so that no tag or range is asked for again.
+    all.insert(
+        String::new(),
+        json!({"name": "mcp-server", "dependencies": {request.name.as_str(): version}}),
+    );
+    let lock = json!({"name": "mcp-server", "lockfileVersion": 3, "requires": true, "packages": all});
+    let text = serde_json::to_string_pretty(&lock).map_err(|error| LockFault::Form(error.to_string()))?;
+    Ok(PackageLock { text: format!("{text}\n"), packages, version, with_scripts })
+}
+
+/// A package of npm's lock. `None` if it would come from elsewhere than the registry.
+fn npm_package(place: &str, fields: &mut Map<String, Value>, is_stored: bool) -> Option<PinnedPackage> {
+    let plain = |name: &str| {
+        PackageName::read(name, PackageSpelling::NPM).is_some_and(|found| found.version.is_none())
+    };
+    let parts: Vec<&str> = place.strip_prefix("node_modules/")?.split("/node_modules/").collect();
+    if !parts.iter().all(|part| plain(part)) || fields.contains_key("link") {
+        return None;
+    }
+    if let Some(address) = fields.remove("resolved") {
+        let is_web = address.as_str().is_some_and(|address| address.starts_with("http"));
+        if is_stored || !is_web {
+            return None;
+        }
+    }
+    let text = |name: &str| fields.get(name).and_then(Value::as_str);
+    let name = text("name").or(parts.last().copied()).filter(|name| plain(name))?;
+    let version = text("version").filter(|version| !version.is_empty() && !version.contains(['/', ':']))?;
+    let is_bundled = fields.get("inBundle") == Some(&Value::Bool(true));
+    let integrity = match text("integrity") {
+        Some(integrity) if integrity.starts_with("sha") => integrity,
+        None if is_bundled && parts.len() > 1 => "",
+        _ => return None,
+    };
+    Some(PinnedPackage {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        integrity: integrity.to_owned(),
+    })
+}
+
+fn pip(request: &InstallRequest, text: &str) -> Result<PackageLock, LockFault> {
+    if text.len() > BYTES {
+        return Err(LockFault::Size(text.len()));
+    }
+    let mut packages = Vec::new();
+    for line in text.lines().filter(|line| *line != HEAD) {
+        let package = pip_package(line);
+        packages.push(package.ok_or_else(|| {
+            LockFault::Form(format!("`{}` is not NAME==VERSION --hash=sha256:HASH", shortened(line)))
+        })?);
+    }
+    let own = normalized(&request.name);
+    let version = packages.iter().find(|one| one.name == own).map(|one| one.version.clone());
+    let version = version.ok_or_else(|| LockFault::Missing(request.name.clone()))?;
+    Ok(PackageLock { text: text.to_owned(), packages, version, with_scripts: Vec::new() })
+}
+
+fn pip_package(line: &str) -> Option<PinnedPackage> {
+    let (written, hash) = line.split_once(" --hash=")?;
+    let found = PackageName::read(written, PackageSpelling { version: "==", ..PackageSpelling::PIP })?;
+    let digits = hash.strip_prefix("sha256:")?;
+    let is_hash = digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let (name, version) = (found.name.to_owned(), found.version.filter(|_| is_hash)?.to_owned());
+    Some(PinnedPackage { name, version, integrity: hash.to_owned() })
+}
+
+fn shortened(line: &str) -> String {
+    line.chars().take(80).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(line: &str) -> InstallRequest {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        InstallRequest::of(&words).unwrap().unwrap()
+    }
+
+    fn lock(entries: &str) -> String {
+        format!(
+            r#"{{"name":"x","lockfileVersion":3,"packages":{{"":{{"dependencies":{{"a":"*"}}}},
+            "node_modules/a":{{"version":"1.0.0","integrity":"sha512-A"}}{entries}}}}}"#
+        )
+    }
+
+    #[test]
+    fn g9_a_lock_of_npm_names_exact_versions_and_no_registry() {
+        let text = lock(
+            r#","node_modules/@s/b":{"version":"2.0.0","integrity":"sha512-B","resolved":"https://r/b.tgz","hasInstallScript":true},
+            "node_modules/a/node_modules/@s/b":{"version":"1.0.0","integrity":"sha512-C"},
+            "node_modules/alias":{"name":"real","version":"3.0.0","integrity":"sha512-D"},
+            "node_modules/a/node_modules/in":{"version":"9.0.0","inBundle":true}"#,
+        );
+        let found = PackageLock::of_npm(&request("npx a"), &text).unwrap();
+        let names: Vec<String> =
+            found.packages.iter().map(|one| format!("{} {}", one.name, one.version)).collect();
+        assert_eq!(names, ["@s/b 1.0.0", "@s/b 2.0.0", "a 1.0.0", "real 3.0.0"]);
+        assert_eq!(
+            (found.version.as_str(), found.with_scripts.as_slice()),
+            ("1.0.0", &["@s/b".to_owned()][..])
+        );
+        assert!(!found.text.contains("https://") && found.text.contains(r#""a": "1.0.0""#), "{}", found.text);
+        // What was stored is read as it was written.
+        assert_eq!(PackageLock::stored(&request("npx a"), &found.text).unwrap(), found);
+        assert!(PackageLock::stored(&request("npx a"), &text).is_err(), "a stored lock names no registry");
+    }
+
+    #[test]
+    fn g9_a_lock_with_anything_that_is_not_from_the_registry_is_refused() {
+        for entry in [
+            r#","node_modules/b":{"version":"1.0.0","resolved":"git+ssh://x/y"}"#,
+            r#","node_modules/b":{"version":"1.0.0","resolved":"file:../x","integrity":"sha512-B"}"#,
+            r#","node_modules/b":{"version":"https://x/y.tgz","integrity":"sha512-B"}"#,
+            r#","node_modules/b":{"resolved":"../x","link":true}"#,
+            r#","node_modules/b":{"version":"1.0.0"}"#,
+            r#","node_modules/b":{"version":"1.0.0","inBundle":true}"#,
+            r#","node_modules/../b":{"version":"1.0.0","integrity":"sha512-B"}"#,
+            r#","b":{"version":"1.0.0","integrity":"sha512-B"}"#,
+            r#","node_modules/b":7"#,
+        ] {
+            let found = PackageLock::of_npm(&request("npx a"), &lock(entry));
+            assert!(matches!(found, Err(LockFault::Foreign(_))), "{entry}: {found:?}");
+        }
+        assert!(matches!(PackageLock::of_npm(&request("npx b"), &lock("")), Err(LockFault::Missing(_))));
+        assert!(matches!(PackageLock::of_npm(&request("npx a"), "[]"), Err(LockFault::Form(_))));
+    }
+
+    #[test]
+    fn g9_a_report_of_pip_becomes_a_list_with_one_hash_for_each_package() {
+        let hash = "a".repeat(64);
+        let one = |name: &str| {
+            json!({"metadata": {"name": name, "version": "1.0"},
+                "download_info": {"archive_info": {"hashes": {"sha256": hash}}}})
+        };
+        let report = json!({"install": [one("Mcp_Server.time"), one("b")]}).to_string();
+        let found = PackageLock::of_pip(&request("uvx mcp-server-time"), report.as_bytes()).unwrap();
+        assert_eq!(
+            found.text,
+            format!("{HEAD}\nb==1.0 --hash=sha256:{hash}\nmcp-server-time==1.0 --hash=sha256:{hash}\n")
+        );
+        assert_eq!(PackageLock::stored(&request("uvx mcp-server-time"), &found.text).unwrap(), found);
+        for line in ["--index-url https://x", "b==1.0", "b @ https://x/y.whl --hash=sha256:00", ""] {
+            let text = format!("{}{line}\n", found.text);
+            let refused = PackageLock::stored(&request("uvx b"), &text);
+            assert!(matches!(refused, Err(LockFault::Form(_))), "{line:?}: {refused:?}");
+        }
+        let bare = json!({"install": [{"metadata": {"name": "b", "version": "1"}}]}).to_string();
+        let refused = PackageLock::of_pip(&request("uvx b"), bare.as_bytes());
+        assert_eq!(refused, Err(LockFault::Foreign("b".to_owned())));
+    }
+}

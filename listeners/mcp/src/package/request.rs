@@ -1,0 +1,197 @@
+//! A command line with `npx` or `uvx`: the package that it asks for, and the command that starts it once it is
+//! installed.
+
+use systole_kit::package_name::{PackageName, PackageSpelling};
+
+/// The manager of a package.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PackageKind {
+    /// npm.
+    Npm,
+    /// pip.
+    Python,
+}
+
+/// A server that must be installed before it can start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InstallRequest {
+    /// The manager of the package.
+    pub kind: PackageKind,
+    /// The name of the package.
+    pub name: String,
+    /// The version that the file names.
+    pub version: Option<String>,
+    /// The program of the package, if the file names it.
+    pub script: Option<String>,
+    /// The arguments of the server.
+    pub arguments: Vec<String>,
+}
+
+/// Why a command line cannot be installed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RequestFault {
+    /// The position of the word that is wrong.
+    pub word: usize,
+    /// What is wrong.
+    pub message: String,
+    /// The fix.
+    pub fix: &'static str,
+}
+
+const NPX: &str = "[npx, PACKAGE, ARGUMENT], or PACKAGE@VERSION";
+const UVX: &str = "[uvx, PACKAGE, ARGUMENT], or PACKAGE==VERSION, or [uvx, --from, PACKAGE, PROGRAM]";
+
+impl PackageKind {
+    /// The ending of the name of its lock.
+    #[must_use]
+    pub fn lock_ending(self) -> &'static str {
+        match self {
+            PackageKind::Npm => "package-lock.json",
+            PackageKind::Python => "requirements.txt",
+        }
+    }
+}
+
+impl InstallRequest {
+    /// Reads a command line. `None` if nothing is to be installed for it.
+    #[must_use]
+    pub fn of(command: &[String]) -> Option<Result<InstallRequest, RequestFault>> {
+        match command.first().map(String::as_str) {
+            Some("npx") => Some(npm(command)),
+            Some("uvx") => Some(python(command)),
+            _ => None,
+        }
+    }
+
+    /// The command that starts the server from the folder in which it is installed.
+    #[must_use]
+    pub fn run(&self, folder: &str) -> Vec<String> {
+        let program = match self.kind {
+            PackageKind::Npm => "node".to_owned(),
+            PackageKind::Python => format!("{folder}/bin/python"),
+        };
+        [program, format!("{folder}/entry")].into_iter().chain(self.arguments.iter().cloned()).collect()
+    }
+
+    /// Whether the same packages fit both: they ask for the same package in the same version.
+    #[must_use]
+    pub fn has_package_of(&self, other: &InstallRequest) -> bool {
+        (self.kind, &self.name, &self.version) == (other.kind, &other.name, &other.version)
+    }
+}
+
+fn npm(command: &[String]) -> Result<InstallRequest, RequestFault> {
+    let fault = |word, message| RequestFault { word, message, fix: NPX };
+    let asks = |word: &&String| !matches!(word.as_str(), "-y" | "--yes");
+    let at = 1 + command.iter().skip(1).take_while(|word| !asks(word)).count();
+    let Some(written) = command.get(at) else { return Err(fault(0, "no package is named".to_owned())) };
+    if written.starts_with('-') {
+        return Err(fault(at, format!("npx's option `{written}` is not supported")));
+    }
+    let Some(found) = PackageName::read(written, PackageSpelling::NPM) else {
+        return Err(fault(at, no_name(written)));
+    };
+    Ok(request(PackageKind::Npm, found, None, command.get(at + 1..)))
+}
+
+fn python(command: &[String]) -> Result<InstallRequest, RequestFault> {
+    let fault = |word, message| RequestFault { word, message, fix: UVX };
+    let has_script = command.get(1).is_some_and(|word| word == "--from");
+    let at = if has_script { 2 } else { 1 };
+    let Some(written) = command.get(at) else { return Err(fault(0, "no package is named".to_owned())) };
+    if written.starts_with('-') {
+        return Err(fault(at, format!("uvx's option `{written}` is not supported")));
+    }
+    let at_sign = PackageSpelling { version: "@", ..PackageSpelling::PIP };
+    let found = PackageName::read(written, PackageSpelling::PIP)
+        .or_else(|| PackageName::read(written, at_sign))
+        .ok_or_else(|| fault(at, no_name(written)))?;
+    // uvx says so for the newest version, which pip takes anyway.
+    let found = PackageName { version: found.version.filter(|version| *version != "latest"), ..found };
+    if !has_script {
+        return Ok(request(PackageKind::Python, found, None, command.get(at + 1..)));
+    }
+    let script = command.get(at + 1).filter(|script| is_script(script));
+    let script = script.ok_or_else(|| fault(at, "after --from PACKAGE no program is named".to_owned()))?;
+    Ok(request(PackageKind::Python, found, Some(script.clone()), command.get(at + 2..)))
+}
+
+fn is_script(word: &str) -> bool {
+    PackageName::read(word, PackageSpelling::PIP).is_some_and(|found| found.version.is_none())
+}
+
+fn request(
+    kind: PackageKind,
+    found: PackageName<'_>,
+    script: Option<String>,
+    arguments: Option<&[String]>,
+) -> InstallRequest {
+    InstallRequest {
+        kind,
+        name: found.name.to_owned(),
+        version: found.version.map(str::to_owned),
+        script,
+        arguments: arguments.unwrap_or_default().to_vec(),
+    }
+}
+
+fn no_name(written: &str) -> String {
+    let shown: String = written.chars().take(80).collect();
+    format!("`{shown}` is no plain name of a package; addresses, files and ranges are not supported")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Option<Result<InstallRequest, RequestFault>> {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        InstallRequest::of(&words)
+    }
+
+    #[test]
+    fn g9_the_command_of_an_installed_server_follows_from_the_file_alone() {
+        for (line, package, version, run) in [
+            ("npx @a/b ./work", "@a/b", None, "node F/entry ./work"),
+            ("npx -y a@1.2.3 -y", "a", Some("1.2.3"), "node F/entry -y"),
+            ("npx --yes a@latest", "a", Some("latest"), "node F/entry"),
+            ("uvx a-b --zone UTC", "a-b", None, "F/bin/python F/entry --zone UTC"),
+            ("uvx a==1.2 x", "a", Some("1.2"), "F/bin/python F/entry x"),
+            ("uvx a@1.2", "a", Some("1.2"), "F/bin/python F/entry"),
+            ("uvx a@latest", "a", None, "F/bin/python F/entry"),
+            ("uvx --from a b c", "a", None, "F/bin/python F/entry c"),
+        ] {
+            let found = of(line).unwrap().unwrap();
+            assert_eq!((found.name.as_str(), found.version.as_deref()), (package, version), "{line}");
+            assert_eq!(found.run("F").join(" "), run, "{line}");
+        }
+        assert_eq!(of("uvx --from a b").unwrap().unwrap().script.as_deref(), Some("b"));
+        assert!(of("node x.js").is_none() && of("./npx a").is_none());
+    }
+
+    #[test]
+    fn g9_what_is_no_plain_package_is_refused_at_its_word() {
+        for (line, word) in [
+            ("npx", 0),
+            ("npx -y", 0),
+            ("npx -p a b", 1),
+            ("npx --package=a b", 1),
+            ("npx -y github:a/b", 2),
+            ("npx a/b", 1),
+            ("npx ./a", 1),
+            ("npx https://x/y.tgz", 1),
+            ("npx a@npm:b", 1),
+            ("npx a@^1", 1),
+            ("uvx", 0),
+            ("uvx --with a b", 1),
+            ("uvx git+https://x/y", 1),
+            ("uvx a[b]", 1),
+            ("uvx a>=1", 1),
+            ("uvx --from a", 2),
+            ("uvx --from a -x", 2),
+            ("uvx --from ./a b", 2),
+        ] {
+            assert_eq!(of(line).unwrap().unwrap_err().word, word, "{line}");
+        }
+    }
+}

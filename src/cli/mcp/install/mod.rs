@@ -1,0 +1,233 @@
+//! The installation of a server that is a package: exactly what is pinned, or the newest that the file allows.
+//!
+//! It fills a new folder beside the old one, and leaves to its caller when that takes its place.
+
+mod fault;
+mod folder;
+mod npm;
+mod python;
+mod step;
+
+use std::fs;
+use std::path::Path;
+
+use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, PackageLock, package_changes};
+use systole_mcp::schema::{PinFile, PinnedPackage};
+
+use crate::cli::screen::Screen;
+use crate::config::{self, McpServer, RECORD, install_folder};
+use crate::edges::delivery::InheritedVariables;
+use crate::edges::system::told;
+use systole_core::types::composition::ListenerProgram;
+use systole_core::types::ids::Name;
+
+pub(super) use fault::NotInstalled;
+use folder::NewFolder;
+use npm::Npm;
+use python::Pip;
+use step::InstallBench;
+
+/// Which packages are wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum PackageChoice {
+    /// Those of the pin, if there is one that fits.
+    Pinned,
+    /// The newest that the file allows.
+    Newest,
+    /// Nothing is installed: only what is there is looked at.
+    Present,
+}
+
+/// A server whose packages are on this machine.
+pub(super) struct InstalledServer {
+    /// How it is asked for its tools.
+    pub(super) program: ListenerProgram,
+    /// Its packages.
+    pub(super) packages: Vec<PinnedPackage>,
+    /// How they differ from the pinned ones.
+    pub(super) changes: Vec<String>,
+    /// What was installed, in a sentence. None if it was there.
+    pub(super) installed: Option<String>,
+    /// The folder that has to take its place, and the lock that has to be written.
+    pub(super) new: Option<NewFolder>,
+    pub(super) lock: String,
+}
+
+/// What installs a kind of package.
+enum PackageInstaller<'b> {
+    Npm(Npm<'b>),
+    Pip(Pip<'b>),
+}
+
+impl<'b> PackageInstaller<'b> {
+    fn find(kind: PackageKind, bench: &'b InstallBench<'b>) -> Result<PackageInstaller<'b>, NotInstalled> {
+        match kind {
+            PackageKind::Npm => Npm::find(bench).map(PackageInstaller::Npm),
+            PackageKind::Python => Pip::find(bench).map(PackageInstaller::Pip),
+        }
+    }
+
+    fn resolve(&self, request: &InstallRequest, new: &NewFolder) -> Result<PackageLock, NotInstalled> {
+        match self {
+            PackageInstaller::Npm(npm) => npm.resolve(request, new),
+            PackageInstaller::Pip(pip) => pip.resolve(request),
+        }
+    }
+
+    fn install(
+        &self,
+        request: &InstallRequest,
+        lock: &PackageLock,
+        new: &NewFolder,
+    ) -> Result<(), NotInstalled> {
+        match self {
+            PackageInstaller::Npm(npm) => npm.install(request, lock, new),
+            PackageInstaller::Pip(pip) => pip.install(request, lock, new),
+        }
+    }
+}
+
+/// What an installation goes by.
+pub(super) struct ServerToInstall<'s> {
+    pub(super) organism: &'s Name,
+    pub(super) server: &'s McpServer,
+    pub(super) request: &'s InstallRequest,
+    pub(super) directory: &'s Path,
+    /// The pin, if there is one.
+    pub(super) pin: Option<&'s PinFile>,
+}
+
+impl ServerToInstall<'_> {
+    /// Sees to it that the wanted packages are on this machine.
+    pub(super) fn prepared(
+        &self,
+        choice: PackageChoice,
+        screen: Screen,
+    ) -> Result<InstalledServer, NotInstalled> {
+        // A lock that was damaged is replaced by an upgrade.
+        let known = if choice == PackageChoice::Newest { None } else { self.pinned()? };
+        let here = self.here();
+        if choice == PackageChoice::Present {
+            return self.present(known, here);
+        }
+        let is_here = |lock: &PackageLock| here == Some(InstallRecord::of(self.request, &lock.packages));
+        if let Some(lock) = known.as_ref().filter(|lock| is_here(lock)) {
+            return Ok(self.installed(lock, None));
+        }
+        let path = self.directory.join(".");
+        let around: InheritedVariables = std::env::vars_os().collect();
+        let mut bench = InstallBench { organism: self.organism, server: self.server, folder: &path, around };
+        bench.check_sandbox()?;
+        let new = NewFolder::make(self.directory, self.name())?;
+        bench.folder = &new.path;
+        let installer = PackageInstaller::find(self.request.kind, &bench)?;
+        let lock = match known {
+            Some(lock) => lock,
+            None => {
+                screen.say(format!("asking the registry for {}", self.request.name));
+                installer.resolve(self.request, &new)?
+            }
+        };
+        if is_here(&lock) {
+            return Ok(self.installed(&lock, None));
+        }
+        screen.say(format!("installing {} {}", self.request.name, lock.version));
+        installer.install(self.request, &lock, &new)?;
+        new.finish(&InstallRecord::of(self.request, &lock.packages).text())?;
+        Ok(self.installed(&lock, Some(new)))
+    }
+
+    fn name(&self) -> &str {
+        self.server.name.as_str()
+    }
+
+    /// The lock, if the pin is one of the same package. A lock that does not belong to its pin is refused.
+    fn pinned(&self) -> Result<Option<PackageLock>, NotInstalled> {
+        let Some(pin) = self.pin.filter(|pin| !pin.packages.is_empty()) else { return Ok(None) };
+        let before = InstallRequest::of(&pin.command).and_then(Result::ok);
+        if !before.is_some_and(|before| before.has_package_of(self.request)) {
+            return Ok(None);
+        }
+        let file = config::lock_file(self.name(), self.request.kind);
+        let fix = format!(
+            "the lock as it was written, from version control; or systole mcp pin {} --upgrade, which writes a new one",
+            self.name()
+        );
+        let text = fs::read_to_string(self.directory.join(&file))
+            .map_err(|error| NotInstalled::failed(format!("{file}: {}", told(&error)), &fix))?;
+        let lock = PackageLock::stored(self.request, &text)
+            .map_err(|fault| NotInstalled::failed(format!("{file}: {fault}"), &fix))?;
+        match package_changes(&pin.packages, &lock.packages).first() {
+            None => Ok(Some(lock)),
+            Some(line) => {
+                let words = format!("{file} does not agree with the pin, which has other packages: {line}");
+                Err(NotInstalled::failed(words, fix))
+            }
+        }
+    }
+
+    /// What is installed here.
+    fn here(&self) -> Option<InstallRecord> {
+        let folder = self.directory.join(install_folder(self.name()));
+        let run = self.request.run(&folder.display().to_string());
+        let mut files = run.iter().take(2).filter(|word| word.contains('/'));
+        let is_whole = files.all(|file| Path::new(file).is_file());
+        let text = fs::read(folder.join(RECORD)).ok().filter(|_| is_whole)?;
+        InstallRecord::read(&text)
+    }
+
+    /// Compares what is installed with what is pinned, and changes nothing.
+    fn present(
+        &self,
+        pinned: Option<PackageLock>,
+        here: Option<InstallRecord>,
+    ) -> Result<InstalledServer, NotInstalled> {
+        let fix = format!("systole mcp pin {}", self.name());
+        let failed = |words: &str| NotInstalled::failed(words, &fix);
+        let lock = pinned.ok_or_else(|| failed("no packages are pinned for this command"))?;
+        let folder = install_folder(self.name());
+        let here = here.ok_or_else(|| failed(&format!("the server is not installed in {folder}")))?;
+        if here == InstallRecord::of(self.request, &lock.packages) {
+            return Ok(self.installed(&lock, None));
+        }
+        let changes = package_changes(&lock.packages, &here.packages).join("\n  ");
+        Err(failed(&format!("what is installed in {folder} is not what was pinned\n  {changes}")))
+    }
+
+    fn installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledServer {
+        let mut program = self.server.program.clone();
+        let final_folder = install_folder(self.name());
+        if let Some(new) = &new {
+            program.run = self.request.run(&new.name);
+            let place = self.directory.join(&final_folder);
+            for read in program.sandbox.iter_mut().flat_map(|sandbox| &mut sandbox.read) {
+                if *read == place {
+                    *read = self.directory.join(&new.name);
+                }
+            }
+        }
+        let before = self.pin.map_or(&[][..], |pin| &pin.packages);
+        let changes = if before.is_empty() { Vec::new() } else { package_changes(before, &lock.packages) };
+        let sentence = || {
+            let others = lock.packages.len().saturating_sub(1);
+            let noun = if others == 1 { "package" } else { "packages" };
+            let and = if others == 0 { String::new() } else { format!(" and {others} other {noun}") };
+            format!(
+                "installed: {} {}{and}, without install scripts, in {final_folder}",
+                self.request.name, lock.version
+            )
+        };
+        let with_scripts = || match lock.with_scripts.as_slice() {
+            [] => String::new(),
+            some => format!("\n  note: not run: the install scripts of {}", some.join(", ")),
+        };
+        InstalledServer {
+            program,
+            packages: lock.packages.clone(),
+            changes,
+            installed: new.as_ref().map(|_| format!("{}{}", sentence(), with_scripts())),
+            new,
+            lock: lock.text.clone(),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! npm: which versions a package needs, and their installation from a lock.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+use systole_mcp::package::{InstallRequest, PackageLock};
+
+use super::fault::{NotInstalled, explained};
+use super::folder::NewFolder;
+use super::step::{InstallBench, InstallStep, net_address};
+
+/// What each call of npm gets. What a person's configuration says against it does not hold.
+const ALWAYS: [&str; 13] = [
+    "--ignore-scripts",
+    "--no-audit",
+    "--no-fund",
+    "--no-update-notifier",
+    "--no-global",
+    "--package-lock",
+    "--install-strategy=hoisted",
+    "--lockfile-version=3",
+    "--omit-lockfile-registry-resolved",
+    "--replace-registry-host=always",
+    "--fetch-retries=1",
+    "--loglevel=error",
+    "--cache=cache",
+];
+/// Variables that npm may need to reach a registry.
+const PASSED: [&str; 4] = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
+/// Largest file that is read of what was installed.
+const FILE_BYTES: u64 = 1 << 20;
+
+/// npm as it is set up on this machine.
+pub(super) struct Npm<'b> {
+    bench: &'b InstallBench<'b>,
+    command: Vec<String>,
+    settings: Map<String, Value>,
+}
+
+impl<'b> Npm<'b> {
+    /// Finds npm, and asks it for its configuration. Keys are not in its answer.
+    pub(super) fn find(bench: &'b InstallBench<'b>) -> Result<Npm<'b>, NotInstalled> {
+        let fix = "install Node.js with npm, on Debian the packages nodejs and npm";
+        let node = bench.program("node", fix)?;
+        let npm = bench.program("npm", fix)?;
+        // In a sandbox a script needs its interpreter by its path, and the files beside its real place.
+        let real = npm.canonicalize().unwrap_or(npm);
+        let is_script = real.extension().is_some_and(|ending| ending == "js");
+        let words = if is_script { vec![node, real] } else { vec![real] };
+        let command: Vec<String> = words.iter().map(|word| word.display().to_string()).collect();
+        let run =
+            [command.as_slice(), &["config".to_owned(), "list".to_owned(), "--json".to_owned()]].concat();
+        let pass = bench.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
+        let said = bench.asked(InstallStep { run, pass, ..InstallStep::default() });
+        let said = said.map_err(|words| {
+            NotInstalled::unavailable(
+                format!("npm does not say how it is set up: {words}"),
+                "npm config list",
+            )
+        })?;
+        let settings = serde_json::from_slice(&said).map_err(|error| {
+            let words = format!("npm does not say how it is set up: {error}");
+            NotInstalled::unavailable(words, "npm 8 or newer")
+        })?;
+        Ok(Npm { bench, command, settings })
+    }
+
+    fn setting(&self, name: &str) -> Option<&str> {
+        self.settings.get(name).and_then(Value::as_str)
+    }
+
+    fn run(&self, words: &[&str], package: &str) -> Result<(), NotInstalled> {
+        let mut run = self.command.clone();
+        run.extend(words.iter().chain(&ALWAYS).map(|word| (*word).to_owned()));
+        let is_registry = |name: &String| name == "registry" || name.ends_with(":registry");
+        let registries = self.settings.iter().filter(|(name, _)| is_registry(name));
+        let net: BTreeSet<String> =
+            registries.filter_map(|(_, url)| net_address(url.as_str().unwrap_or_default())).collect();
+        let files =
+            ["userconfig", "globalconfig", "cafile"].map(|name| self.setting(name).map(PathBuf::from));
+        let files: Vec<PathBuf> = files.into_iter().flatten().filter(|file| file.is_file()).collect();
+        let mut pass: Vec<String> = PASSED.map(str::to_owned).into();
+        let around = self.bench.around.keys().filter_map(|name| name.to_str());
+        pass.extend(
+            around.filter(|name| name.to_ascii_lowercase().starts_with("npm_config_")).map(str::to_owned),
+        );
+        pass.extend(files.iter().flat_map(|file| variables_of(file)));
+        let mut step = InstallStep { run, pass, net, read: files, ..InstallStep::default() };
+        step.read.extend(PASSED.iter().filter_map(|name| self.bench.variable(name)).map(PathBuf::from));
+        // The home in a sandbox is another one.
+        let named =
+            |name: &str| self.setting(name).map(|file| (format!("npm_config_{name}"), file.to_owned()));
+        step.env.extend(["userconfig", "globalconfig"].iter().filter_map(|name| named(name)));
+        step.read.retain(|path| path.is_absolute());
+        self.bench.done(step).map(|_nothing| ()).map_err(|words| explained(package, &words))
+    }
+
+    /// Asks the registry for the newest versions that the file allows.
+    pub(super) fn resolve(
+        &self,
+        request: &InstallRequest,
+        new: &NewFolder,
+    ) -> Result<PackageLock, NotInstalled> {
+        let wanted = request.version.as_deref().unwrap_or("latest");
+        let package =
+            json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
+        new.write("package.json", &package.to_string())?;
+        self.run(&["install", "--package-lock-only"], &request.name)?;
+        let text = read(&new.path.join("package-lock.json"), 4 * FILE_BYTES)?;
+        PackageLock::of_npm(request, &text).map_err(|fault| {
+            NotInstalled::failed(
+                format!("what npm would install: {fault}"),
+                "another version, or another server",
+            )
+        })
+    }
+
+    /// Installs what a lock names.
+    pub(super) fn install(
+        &self,
+        request: &InstallRequest,
+        lock: &PackageLock,
+        new: &NewFolder,
+    ) -> Result<(), NotInstalled> {
+        let package = json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): lock.version}});
+        new.write("package.json", &package.to_string())?;
+        new.write("package-lock.json", &lock.text)?;
+        self.run(&["ci"], &request.name)?;
+        new.remove("cache")?;
+        let entry = entry(&new.path, request)?;
+        let link = new.path.join("entry");
+        std::os::unix::fs::symlink(entry, &link).map_err(|error| NotInstalled::unwritten(&link, &error))
+    }
+}
+
+/// The variables that a configuration file of npm names as `${NAME}`: keys are often given so.
+fn variables_of(file: &Path) -> Vec<String> {
+    let text = read(file, FILE_BYTES).unwrap_or_default();
+    let named = text.split("${").skip(1).filter_map(|part| part.split_once('}'));
+    named.map(|(name, _)| name.trim_end_matches('?').to_owned()).collect()
+}
+
+/// The program of a package, from the folder of the installation.
+fn entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalled> {
+    let package = Path::new("node_modules").join(&request.name);
+    let manifest = read(&folder.join(&package).join("package.json"), FILE_BYTES)?;
+    let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
+    let fix =
+        "another package: the one of the server, or [node, FILE.js] for a server that you install yourself";
+    let failed = |words: &str| NotInstalled::failed(format!("{} {words}", request.name), fix);
+    let last = request.name.rsplit('/').next().unwrap_or_default();
+    let found = match manifest.get("bin") {
+        Some(Value::String(path)) => Some(path.as_str()),
+        Some(Value::Object(programs)) => {
+            let only = programs.values().next().filter(|_| programs.len() == 1);
+            if !programs.contains_key(last) && only.is_none() && !programs.is_empty() {
+                let names: Vec<&str> = programs.keys().map(String::as_str).take(20).collect();
+                let words = format!("has several programs, and none is called {last}: {}", names.join(", "));
+                return Err(failed(&words));
+            }
+            programs.get(last).or(only).and_then(Value::as_str)
+        }
+        _ => None,
+    };
+    let relative =
+        package.join(found.ok_or_else(|| failed("has no program: its package.json has no `bin`"))?);
+    let inside = folder.join("node_modules");
+    let whole =
+        folder.join(&relative).canonicalize().ok().filter(|path| path.starts_with(&inside) && path.is_file());
+    let whole = whole.ok_or_else(|| failed("has no such program as its package.json says"))?;
+    let relative = whole.strip_prefix(folder).map(Path::to_owned);
+    relative.map_err(|_| failed("has no such program as its package.json says"))
+}
+
+/// Reads a text with a bound.
+fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
+    use std::io::Read as _;
+    let mut text = String::new();
+    let file = std::fs::File::open(path).and_then(|file| file.take(most).read_to_string(&mut text));
+    match file {
+        Ok(_bytes) => Ok(text),
+        Err(error) => {
+            let words = format!("{}: {}", path.display(), crate::edges::system::told(&error));
+            Err(NotInstalled::failed(words, "another version of the package"))
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! MCP servers that `systole mcp pin` installs: the command line that asks for one, the folder and the lock of each, and
+//! whether what is installed here is what was pinned.
+//!
+//! Input: the words of a command line, or a pin and a shelf. Output: a request, or why the server cannot start. Nothing
+//! is installed or started here.
+
+use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, package_changes};
+use systole_mcp::schema::PinFile;
+
+use super::diagnostics::Diagnostics;
+use super::schemas::Shelf;
+use super::value::At;
+use systole_core::types::codes::Code;
+
+/// The folder of all installed servers, from the organism's folder.
+pub const SERVERS: &str = ".systole/mcp";
+/// The file in the folder of a server that says what was installed there.
+pub const RECORD: &str = "installed.json";
+
+/// The folder in which a server is installed, from the organism's folder.
+pub fn install_folder(listener: &str) -> String {
+    format!("{SERVERS}/{listener}")
+}
+
+/// The path of the lock of a server, from the organism's folder.
+pub fn lock_file(listener: &str, kind: PackageKind) -> String {
+    format!("schemas/mcp/{listener}.{}", kind.lock_ending())
+}
+
+/// Reads what a command line asks to install. `Ok(None)` if nothing. An error was reported.
+pub(super) fn read(
+    diagnostics: &mut Diagnostics,
+    words: &[At<String>],
+    path: &str,
+) -> Result<Option<InstallRequest>, ()> {
+    let command: Vec<String> = words.iter().map(|word| word.value.clone()).collect();
+    let Some(read) = InstallRequest::of(&command) else { return Ok(None) };
+    read.map(Some).map_err(|fault| {
+        if let Some(word) = words.get(fault.word) {
+            let message = format!("{path}: {}", fault.message);
+            diagnostics.report(Code::ConfigValue, word.at, &message, Some(fault.fix));
+        }
+    })
+}
+
+/// Why a pinned server cannot start here: it is not installed, or something else is.
+pub(super) fn missing(
+    shelf: &dyn Shelf,
+    server: &str,
+    (request, pin): (&InstallRequest, &PinFile),
+) -> Option<String> {
+    let folder = install_folder(server);
+    let record = match shelf.read(&format!("{folder}/{RECORD}")) {
+        Ok(None) => return None,
+        Ok(Some(text)) => InstallRecord::read(&text),
+        Err(_absent) => return Some(format!("the server is not installed in {folder}")),
+    };
+    let pinned = InstallRecord::of(request, &pin.packages);
+    let starts = request.run(&folder);
+    let is_there = |word: &&String| word.starts_with(&folder);
+    let Some(record) = record else { return Some(format!("{folder}/{RECORD} cannot be read")) };
+    if record != pinned {
+        let changes = package_changes(&pinned.packages, &record.packages);
+        let first = changes.first().map(|line| format!(": {line}")).unwrap_or_default();
+        return Some(format!("what is installed in {folder} is not what was pinned{first}"));
+    }
+    let mut files = starts.iter().take(2).filter(is_there);
+    let absent = files.find_map(|file| shelf.find(file).err());
+    absent.map(|absent| format!("the server is not installed in {folder}: {}", absent.why))
+}
