@@ -10,7 +10,7 @@ use serde_json::json;
 use systole_mcp::client::{McpConnection, NoConnection, Revision, ServerAddress, ToolCallEnd, ToolCallFault};
 use tokio::sync::mpsc;
 
-use crate::tools::prepared;
+use crate::tools::{arguments, called, prepared, text};
 
 const KEY: &str = "s3cret-key";
 
@@ -54,19 +54,20 @@ async fn connect(url: &str, revision: Revision) -> Result<McpConnection, NoConne
     McpConnection::to(ServerAddress::parse(url, Some(KEY)).unwrap(), revision).await
 }
 
-async fn called(connection: &McpConnection, tool: &str, given: JsonObject) -> Result<String, ToolCallFault> {
-    let (heard, _not_heard) = mpsc::channel(8);
-    match connection.call(tool, given, heard, std::future::pending()).await? {
-        ToolCallEnd::Result(result) => Ok(result.content.first().unwrap().as_text().unwrap().text.clone()),
-        other => panic!("{other:?}"),
-    }
+/// The text of a tool's result.
+async fn result_of(
+    connection: &McpConnection,
+    tool: &str,
+    given: JsonObject,
+) -> Result<String, ToolCallFault> {
+    called(connection, tool, given).await.0.map(|result| text(&result))
 }
 
 /// Calls the tool of a server that misbehaves as `how` says, once it does.
 async fn work(how: &str) -> Result<String, ToolCallFault> {
     let server = hostile(&[how]);
     let connection = connect(&server.url, Revision::Legacy).await.unwrap();
-    called(&connection, "work", JsonObject::new()).await
+    result_of(&connection, "work", JsonObject::new()).await
 }
 
 #[tokio::test]
@@ -78,21 +79,11 @@ async fn g3_a_python_server_at_an_address_speaks_both_revisions() {
         let connection = connect(&server.url, revision).await.unwrap();
         let tools = connection.tools().await.unwrap();
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["echo", "count"]);
-        let given = json!({"message": "a < b"}).as_object().unwrap().clone();
-        assert_eq!(called(&connection, "echo", given).await.as_deref(), Ok("a < b"), "{revision:?}");
-        let (heard, mut progress) = mpsc::channel(8);
-        let given = json!({"to": 3}).as_object().unwrap().clone();
-        let calling = connection.call("count", given, heard, std::future::pending());
-        let listening = async {
-            let mut all = Vec::new();
-            while let Some(words) = progress.recv().await {
-                all.push(words);
-            }
-            all
-        };
-        let (ended, all) = tokio::join!(calling, listening);
-        assert!(matches!(ended, Ok(ToolCallEnd::Result(_))), "{revision:?} {ended:?}");
-        assert!(all.iter().any(|words| words.contains("of 3")), "{revision:?} {all:?}");
+        let echoed = result_of(&connection, "echo", arguments(json!({"message": "a < b"}))).await;
+        assert_eq!(echoed.as_deref(), Ok("a < b"), "{revision:?}");
+        let (ended, progress) = called(&connection, "count", arguments(json!({"to": 3}))).await;
+        assert!(ended.is_ok(), "{revision:?} {ended:?}");
+        assert!(progress.iter().any(|words| words.contains("of 3")), "{revision:?} {progress:?}");
         connection.close().await;
     }
     let without = McpConnection::to(ServerAddress::parse(&server.url, None).unwrap(), Revision::Legacy).await;
@@ -116,8 +107,8 @@ async fn g3_an_npm_server_at_an_address_keeps_its_session() {
     assert!(connect(&server.url, Revision::Modern).await.is_err());
     let connection = connect(&server.url, Revision::Legacy).await.unwrap();
     for message in ["one", "two"] {
-        let given = json!({"message": message}).as_object().unwrap().clone();
-        assert_eq!(called(&connection, "echo", given).await, Ok(format!("Echo: {message}")));
+        let given = arguments(json!({"message": message}));
+        assert_eq!(result_of(&connection, "echo", given).await, Ok(format!("Echo: {message}")));
     }
     connection.close().await;
 }
@@ -151,7 +142,7 @@ async fn g3_a_hostile_answer_over_http_is_bounded_and_fails_its_call_alone() {
         let server = hostile(&[how]);
         let connection = connect(&server.url, Revision::Legacy).await.unwrap();
         for _ in 0..2 {
-            match called(&connection, "work", JsonObject::new()).await {
+            match result_of(&connection, "work", JsonObject::new()).await {
                 Err(ToolCallFault::Unreachable(words)) => {
                     assert!(words.contains(wanted), "{how}: {words}");
                     assert!(!words.contains(KEY) && !words.contains('\x1b'), "{how}: {words}");
@@ -194,7 +185,7 @@ async fn g3_a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
     for how in ["start-redirects", "redirects"] {
         let server = hostile(&[how, notes.to_str().unwrap()]);
         match connect(&server.url, Revision::Legacy).await {
-            Ok(connection) => assert!(called(&connection, "work", JsonObject::new()).await.is_err()),
+            Ok(connection) => assert!(result_of(&connection, "work", JsonObject::new()).await.is_err()),
             Err(fault) => assert!(fault.to_string().contains("not followed"), "{fault}"),
         }
     }
