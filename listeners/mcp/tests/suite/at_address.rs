@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use rmcp::model::JsonObject;
 use serde_json::json;
+use systole_http::RootCertStore;
 use systole_mcp::client::{McpConnection, NoConnection, Revision, ServerAddress, ToolCallEnd, ToolCallFault};
 use tokio::sync::mpsc;
 
@@ -213,6 +214,51 @@ async fn g3_an_address_without_a_server_is_reported_with_its_reason() {
         let server = hostile(&[how]);
         let words = connect(&server.url, Revision::Legacy).await.err().unwrap().to_string();
         assert!(words.contains(wanted), "{how}: {words}");
+    }
+}
+
+/// A server with a new certificate for `name`, what it notes down in `folder`, and the roots that trust it.
+fn protected(folder: &str, name: &str) -> (ServerAtAddress, PathBuf, RootCertStore) {
+    let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+    let folder = tempfile().join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("certificate.der"), made.cert.der()).unwrap();
+    std::fs::write(folder.join("key.der"), made.signing_key.serialize_der()).unwrap();
+    let notes = folder.join("notes.txt");
+    std::fs::write(&notes, "").unwrap();
+    let mut command = script("hostile_http.py");
+    command.arg("well").arg(&notes).env("TLS_FOLDER", &folder);
+    let mut server = started(command);
+    server.url = server.url.replace("http://127.0.0.1", "https://localhost");
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    (server, notes, roots)
+}
+
+#[tokio::test]
+async fn g3_a_server_with_a_trusted_certificate_is_called() {
+    let (server, notes, roots) = protected("trusted", "localhost");
+    let address = ServerAddress::parse(&server.url, Some(KEY)).unwrap().trusting(roots);
+    let connection = McpConnection::to(address, Revision::Legacy).await.unwrap();
+    assert_eq!(result_of(&connection, "work", JsonObject::new()).await.as_deref(), Ok("done"));
+    connection.close().await;
+    let notes = std::fs::read_to_string(notes).unwrap();
+    assert!(notes.contains(&format!("tools/call Bearer {KEY}")), "{notes}");
+}
+
+#[tokio::test]
+async fn g3_a_server_whose_certificate_is_not_trusted_or_of_another_name_gets_no_byte_of_a_request() {
+    let (stranger, of_stranger, _) = protected("stranger", "localhost");
+    let (namesake, of_namesake, roots) = protected("namesake", "elsewhere.example");
+    let trusting = ServerAddress::parse(&namesake.url, Some(KEY)).unwrap().trusting(roots);
+    let unknown = ServerAddress::parse(&stranger.url, Some(KEY)).unwrap();
+    for (address, notes, why) in
+        [(unknown, of_stranger, "UnknownIssuer"), (trusting, of_namesake, "elsewhere.example")]
+    {
+        let words = McpConnection::to(address, Revision::Legacy).await.err().unwrap().to_string();
+        let parts = ["localhost:", "no TLS: ", why];
+        assert!(parts.iter().all(|part| words.contains(part)) && !words.contains(KEY), "{words}");
+        assert_eq!(std::fs::read_to_string(notes).unwrap(), "", "no request came");
     }
 }
 
