@@ -105,6 +105,7 @@ pub(super) const EXAMPLES: &[&Example] = &[
         files: &[
             ("organism.yaml", include_str!("../../config/coder/organism.yaml")),
             ("replies.yaml", include_str!("../../config/coder/replies.yaml")),
+            ("coder.test.yaml", include_str!("../../config/coder/coder.test.yaml")),
             ("project/prices.py", include_str!("../../config/coder/project/prices.py")),
             ("project/test_prices.py", include_str!("../../config/coder/project/test_prices.py")),
         ],

@@ -1,7 +1,9 @@
 //! `systole test`: runs the tests of organisms. Each test has its own organism, with its log in memory, rehearsed
-//! models and a clock that is advanced instead of waited for. All test files are read and checked before the first
-//! test runs.
+//! models, copies of the folders of workspaces and a clock that is advanced instead of waited for. All test files are
+//! read and checked before the first test runs.
 
+mod folder_copies;
+mod folder_copying;
 mod play;
 mod stage;
 mod stand_in;
@@ -217,8 +219,8 @@ async fn run_one(test: &Rehearsal, shared: &mut Scripts) -> Result<(), Box<Faile
         failed.tree = stage.tree();
         failed
     });
-    stage.stop().await;
-    played
+    let stopped = stage.stop().await.map_err(|words| Failed::new(&test.place, words));
+    played.and(stopped)
 }
 
 fn report(

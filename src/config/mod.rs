@@ -96,6 +96,7 @@ pub use keys::KEYS;
 pub use log_kept::{Durability, LogKept};
 pub use mcp::pin_file;
 pub use pinning::{McpServer, mcp_servers};
+pub use programs::work_on_copy;
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
 pub(super) use workflows::taken_ids;

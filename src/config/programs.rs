@@ -1,4 +1,5 @@
-//! How a declared listener is reached. Input: a party. Output: its reach, with its program.
+//! How a declared listener is reached, and how a test moves it to a copy of its folder. Input: a party. Output: its
+//! reach, with its program.
 
 use std::path::{Path, PathBuf};
 
@@ -81,4 +82,39 @@ fn allow(sandbox: &mut ProgramSandbox, kind: HandsKind, root: PathBuf) {
             sandbox.is_for_commands = true;
         }
     }
+}
+
+/// Lets a listener that works on a folder work on a copy of it. `copied` is the place of a path in the copy, if it is
+/// there. A workspace keeps its state in `state`, and its commands may read, and not write, what is outside the copy.
+pub fn work_on_copy(
+    program: &mut ListenerProgram,
+    copied: &dyn Fn(&Path) -> Option<PathBuf>,
+    state: &Path,
+) -> Result<(), String> {
+    let word = |path: &Path| {
+        let text = path.to_str().map(str::to_owned);
+        text.ok_or_else(|| format!("the path of the copy {} is not UTF-8", path.display()))
+    };
+    let [_, root, rest @ ..] = program.adapter.as_mut_slice() else { return Ok(()) };
+    let Some(copy) = copied(&program.directory.join(&*root)) else { return Ok(()) };
+    *root = word(&copy)?;
+    if let [_, kept, ..] = rest {
+        *kept = word(state)?;
+    }
+    let Some(sandbox) = &mut program.sandbox else { return Ok(()) };
+    let (mut write, mut outside) = (Vec::new(), Vec::new());
+    for path in sandbox.write.drain(..) {
+        match copied(&path) {
+            Some(copy) => write.push(copy),
+            None => outside.push(path),
+        }
+    }
+    sandbox.read.extend(outside);
+    sandbox.write = write;
+    for path in sandbox.read.iter_mut().chain(&mut sandbox.protect) {
+        if let Some(copy) = copied(path) {
+            *path = copy;
+        }
+    }
+    Ok(())
 }

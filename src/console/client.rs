@@ -10,7 +10,7 @@ use ureq::{Agent, Body, BodyReader};
 use super::api_types;
 use crate::runtime::runfile::RunFile;
 
-/// How long the organism may take to answer a request; it answers after a commit, or with a refusal.
+/// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);
 /// How long a connection to our own machine may take.
 const CONNECT: Duration = Duration::from_secs(5);
@@ -69,19 +69,24 @@ pub struct DoorClient {
     authorization: String,
 }
 
+/// What sends requests to an organism on this machine.
+pub(super) fn agent_of_this_machine() -> Agent {
+    let config = Agent::config_builder()
+        .http_status_as_error(false)
+        .max_redirects(0)
+        // Requests to this machine go there directly, regardless of proxy variables.
+        .proxy(None)
+        .timeout_connect(Some(CONNECT))
+        .timeout_recv_response(Some(ANSWER))
+        .build();
+    Agent::new_with_config(config)
+}
+
 impl DoorClient {
     /// The client of the organism in a run file.
     pub fn of(run: &RunFile) -> DoorClient {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            // Requests to this machine go there directly, regardless of proxy variables.
-            .proxy(None)
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
-            .build();
         let authorization = format!("Bearer {}", run.token.secret());
-        DoorClient { agent: Agent::new_with_config(config), address: run.address.to_string(), authorization }
+        DoorClient { agent: agent_of_this_machine(), address: run.address.to_string(), authorization }
     }
 
     /// Sends a message.

@@ -3,18 +3,14 @@
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body, BodyReader};
 
+use super::client::agent_of_this_machine;
 use crate::runtime::runfile::Credential;
 
-/// How long the organism may take to begin its answer. A call begins to be answered when it is on disk.
-const ANSWER: Duration = Duration::from_secs(60);
-/// How long a connection to our own machine may take.
-const CONNECT: Duration = Duration::from_secs(5);
 /// Largest answer that is not a stream. Streams are as long as their calls.
 const BYTES: u64 = 64 << 20;
 
@@ -60,15 +56,8 @@ impl NoDoorAnswer {
 impl McpClient {
     /// The client of a door. The session tells its requests apart from those of other programs.
     pub fn of(address: SocketAddr, token: &Credential, session: String) -> McpClient {
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
-            .build();
         McpClient {
-            agent: Agent::new_with_config(config),
+            agent: agent_of_this_machine(),
             url: format!("http://{address}/mcp"),
             authorization: format!("Bearer {}", token.secret()),
             session,

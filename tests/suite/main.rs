@@ -133,6 +133,7 @@ mod steered;
 mod tail;
 mod terminal;
 mod terminals;
+mod tests_of_workspaces;
 mod tidy;
 mod trail;
 mod trail_kinds;

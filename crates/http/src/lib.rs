@@ -24,7 +24,6 @@ use hyper::header::{CONTENT_LENGTH, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZ
 use hyper::http::uri::InvalidUri;
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use rustls::RootCertStore;
 use tokio::time::{Instant, timeout_at};
 
 pub use address::HttpAddress;
@@ -34,6 +33,7 @@ pub use events::{EventReader, StreamEvent, StreamFraming};
 pub use lines::LineFault;
 pub use patience::{retry_after_ms, seconds_ms};
 pub use proxy::{Proxies, Proxy};
+pub use rustls::RootCertStore;
 
 /// The most bytes of the head of an answer, and of one read.
 const HEAD_BYTES: usize = 64 << 10;

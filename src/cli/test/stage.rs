@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use systole_agent::model::Sleeper;
 
+use super::folder_copies::FolderCopies;
 use super::stand_in::StandingIn;
 use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::whole::LogState;
@@ -62,6 +63,7 @@ impl Sleeper for Pauses {
 /// An organism under test.
 pub(super) struct Stage {
     organism: Organism,
+    copies: FolderCopies,
     directory: std::path::PathBuf,
     time: SkippedTime,
     pub(super) stand_ins: Vec<Arc<StandingIn>>,
@@ -86,8 +88,13 @@ impl Stage {
             inline.insert(listener.clone(), one.clone() as Arc<dyn InlineListener>);
             stand_ins.push(one);
         }
+        let mut composition = file.composition.clone();
+        let copying =
+            tokio::task::spawn_blocking(move || (FolderCopies::make(&mut composition), composition)).await;
+        let (copies, composition) = copying.map_err(|error| format!("the copy broke off: {error}"))?;
+        let copies = copies?;
         let plan = RunPlan {
-            composition: file.composition.clone(),
+            composition,
             directory: test.directory.clone(),
             log: LogPlace::Memory(MemoryLog::new()),
             inline,
@@ -102,7 +109,8 @@ impl Stage {
         let organism =
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;
         let (directory, records) = (test.directory.clone(), Vec::new());
-        Ok(Stage { organism, directory, time, stand_ins, records, at: Position(0), sent: 0, last: None })
+        let at = Position(0);
+        Ok(Stage { organism, copies, directory, time, stand_ins, records, at, sent: 0, last: None })
     }
 
     pub(super) fn organism(&self) -> &Organism {
@@ -244,9 +252,10 @@ impl Stage {
         }
     }
 
-    /// Ends the organism and its programs.
-    pub(super) async fn stop(self) {
+    /// Ends the organism and its programs, and removes the copies of folders, or reports why they stay.
+    pub(super) async fn stop(self) -> Result<(), String> {
         // How it ends is not part of the test.
         let _ended = self.organism.stop(Duration::ZERO).await;
+        self.copies.remove()
     }
 }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, header};
 pub(super) fn refused(headers: &HeaderMap) -> Option<String> {
     let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let of_host = host_of(host);
-    if !of_host.is_some_and(|name| name == "localhost" || address(name).is_some()) {
+    if !of_host.is_some_and(|name| is_localhost(name) || address(name).is_some()) {
         return Some(format!(
             "the header Host is {host:?}: it is localhost or an address; a proxy in front of this door sets it"
         ));
@@ -18,7 +18,7 @@ pub(super) fn refused(headers: &HeaderMap) -> Option<String> {
     let origin = origin.to_str().unwrap_or_default();
     let page = origin.split_once("://").and_then(|(_, authority)| host_of(authority));
     let is_here = page.is_some_and(|page| {
-        page == "localhost"
+        is_localhost(page)
             || address(page).is_some_and(|address| address.is_loopback())
             || Some(page) == of_host
     });
@@ -34,6 +34,10 @@ fn host_of(authority: &str) -> Option<&str> {
         _ => (authority, "0"),
     };
     (!host.is_empty() && port.bytes().all(|b| b.is_ascii_digit())).then_some(host)
+}
+
+fn is_localhost(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
 }
 
 fn address(host: &str) -> Option<IpAddr> {
@@ -55,6 +59,7 @@ mod tests {
         for (host, origin) in [
             ("127.0.0.1:7474", None),
             ("localhost", None),
+            ("LOCALHOST:7474", Some("http://LocalHost:6274")),
             ("[::1]:7474", None),
             ("10.0.0.7:7474", Some("http://10.0.0.7:7474")),
             ("localhost:7474", Some("http://localhost:6274")),

@@ -232,6 +232,9 @@ fn g3_an_organism_that_a_host_started_ends_with_it() {
     let mut second = StdioHost::start(folder.path(), &[], &[]);
     assert_eq!(second.asks(1, "ping", &json!({}))["result"], json!({}), "through the first one's organism");
     assert_eq!(second.end(), Some(0));
+    assert_eq!(host.asks(2, "ping", &json!({}))["result"], json!({}), "the second one only visited");
     assert_eq!(host.end(), Some(0));
-    assert!(RunFile::of(&folder.path().join("hello.db")).is_none(), "no organism runs any more");
+    let log = folder.path().join("hello.db");
+    assert!(RunFile::of(&log).is_none(), "no organism runs any more");
+    assert!(!RunFile::path(&log).exists(), "it was stopped, not left to the end of its process");
 }

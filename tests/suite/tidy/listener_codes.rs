@@ -1,4 +1,4 @@
-//! The codes of our own listeners: the page of each listener names exactly those that its sources have.
+//! The codes of our own listeners: the tables on the page of each listener have exactly those that the sources write.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -25,13 +25,16 @@ fn the_page_of_a_listener_names_its_codes() {
         let folder = format!("listeners/{kind}/src/");
         let mut written = BTreeSet::new();
         for source in sources() {
-            if source.path.starts_with(&folder) || source.path.starts_with("src/cli/listen_as") {
+            if source.path.starts_with(&folder) || source.path.starts_with("src/") {
                 written.extend(codes(&source.text, '"', kind));
             }
         }
         let page = fs::read_to_string(format!("docs/reference/{kind}.md")).unwrap();
+        // A code has a row of its own, or shares one with others.
+        let firsts = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+        let rows: String = firsts.map(|first| format!("`{first}\n")).collect();
         assert!(!written.is_empty(), "{kind}");
-        assert_eq!(codes(&page, '`', kind), written, "docs/reference/{kind}.md on the left");
+        assert_eq!(codes(&rows, '`', kind), written, "docs/reference/{kind}.md on the left");
     }
 }
 

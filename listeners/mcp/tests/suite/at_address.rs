@@ -7,10 +7,11 @@ use std::process::{Child, Command, Stdio};
 
 use rmcp::model::JsonObject;
 use serde_json::json;
+use systole_http::RootCertStore;
 use systole_mcp::client::{McpConnection, NoConnection, Revision, ServerAddress, ToolCallEnd, ToolCallFault};
 use tokio::sync::mpsc;
 
-use crate::tools::prepared;
+use crate::tools::{arguments, called, prepared, text};
 
 const KEY: &str = "s3cret-key";
 
@@ -54,19 +55,20 @@ async fn connect(url: &str, revision: Revision) -> Result<McpConnection, NoConne
     McpConnection::to(ServerAddress::parse(url, Some(KEY)).unwrap(), revision).await
 }
 
-async fn called(connection: &McpConnection, tool: &str, given: JsonObject) -> Result<String, ToolCallFault> {
-    let (heard, _not_heard) = mpsc::channel(8);
-    match connection.call(tool, given, heard, std::future::pending()).await? {
-        ToolCallEnd::Result(result) => Ok(result.content.first().unwrap().as_text().unwrap().text.clone()),
-        other => panic!("{other:?}"),
-    }
+/// The text of a tool's result.
+async fn result_of(
+    connection: &McpConnection,
+    tool: &str,
+    given: JsonObject,
+) -> Result<String, ToolCallFault> {
+    called(connection, tool, given).await.0.map(|result| text(&result))
 }
 
 /// Calls the tool of a server that misbehaves as `how` says, once it does.
 async fn work(how: &str) -> Result<String, ToolCallFault> {
     let server = hostile(&[how]);
     let connection = connect(&server.url, Revision::Legacy).await.unwrap();
-    called(&connection, "work", JsonObject::new()).await
+    result_of(&connection, "work", JsonObject::new()).await
 }
 
 #[tokio::test]
@@ -78,21 +80,11 @@ async fn g3_a_python_server_at_an_address_speaks_both_revisions() {
         let connection = connect(&server.url, revision).await.unwrap();
         let tools = connection.tools().await.unwrap();
         assert_eq!(tools.iter().map(|tool| &*tool.name).collect::<Vec<_>>(), ["echo", "count"]);
-        let given = json!({"message": "a < b"}).as_object().unwrap().clone();
-        assert_eq!(called(&connection, "echo", given).await.as_deref(), Ok("a < b"), "{revision:?}");
-        let (heard, mut progress) = mpsc::channel(8);
-        let given = json!({"to": 3}).as_object().unwrap().clone();
-        let calling = connection.call("count", given, heard, std::future::pending());
-        let listening = async {
-            let mut all = Vec::new();
-            while let Some(words) = progress.recv().await {
-                all.push(words);
-            }
-            all
-        };
-        let (ended, all) = tokio::join!(calling, listening);
-        assert!(matches!(ended, Ok(ToolCallEnd::Result(_))), "{revision:?} {ended:?}");
-        assert!(all.iter().any(|words| words.contains("of 3")), "{revision:?} {all:?}");
+        let echoed = result_of(&connection, "echo", arguments(json!({"message": "a < b"}))).await;
+        assert_eq!(echoed.as_deref(), Ok("a < b"), "{revision:?}");
+        let (ended, progress) = called(&connection, "count", arguments(json!({"to": 3}))).await;
+        assert!(ended.is_ok(), "{revision:?} {ended:?}");
+        assert!(progress.iter().any(|words| words.contains("of 3")), "{revision:?} {progress:?}");
         connection.close().await;
     }
     let without = McpConnection::to(ServerAddress::parse(&server.url, None).unwrap(), Revision::Legacy).await;
@@ -116,8 +108,8 @@ async fn g3_an_npm_server_at_an_address_keeps_its_session() {
     assert!(connect(&server.url, Revision::Modern).await.is_err());
     let connection = connect(&server.url, Revision::Legacy).await.unwrap();
     for message in ["one", "two"] {
-        let given = json!({"message": message}).as_object().unwrap().clone();
-        assert_eq!(called(&connection, "echo", given).await, Ok(format!("Echo: {message}")));
+        let given = arguments(json!({"message": message}));
+        assert_eq!(result_of(&connection, "echo", given).await, Ok(format!("Echo: {message}")));
     }
     connection.close().await;
 }
@@ -151,7 +143,7 @@ async fn g3_a_hostile_answer_over_http_is_bounded_and_fails_its_call_alone() {
         let server = hostile(&[how]);
         let connection = connect(&server.url, Revision::Legacy).await.unwrap();
         for _ in 0..2 {
-            match called(&connection, "work", JsonObject::new()).await {
+            match result_of(&connection, "work", JsonObject::new()).await {
                 Err(ToolCallFault::Unreachable(words)) => {
                     assert!(words.contains(wanted), "{how}: {words}");
                     assert!(!words.contains(KEY) && !words.contains('\x1b'), "{how}: {words}");
@@ -194,7 +186,7 @@ async fn g3_a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
     for how in ["start-redirects", "redirects"] {
         let server = hostile(&[how, notes.to_str().unwrap()]);
         match connect(&server.url, Revision::Legacy).await {
-            Ok(connection) => assert!(called(&connection, "work", JsonObject::new()).await.is_err()),
+            Ok(connection) => assert!(result_of(&connection, "work", JsonObject::new()).await.is_err()),
             Err(fault) => assert!(fault.to_string().contains("not followed"), "{fault}"),
         }
     }
@@ -222,6 +214,51 @@ async fn g3_an_address_without_a_server_is_reported_with_its_reason() {
         let server = hostile(&[how]);
         let words = connect(&server.url, Revision::Legacy).await.err().unwrap().to_string();
         assert!(words.contains(wanted), "{how}: {words}");
+    }
+}
+
+/// A server with a new certificate for `name`, what it notes down in `folder`, and the roots that trust it.
+fn protected(folder: &str, name: &str) -> (ServerAtAddress, PathBuf, RootCertStore) {
+    let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
+    let folder = tempfile().join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("certificate.der"), made.cert.der()).unwrap();
+    std::fs::write(folder.join("key.der"), made.signing_key.serialize_der()).unwrap();
+    let notes = folder.join("notes.txt");
+    std::fs::write(&notes, "").unwrap();
+    let mut command = script("hostile_http.py");
+    command.arg("well").arg(&notes).env("TLS_FOLDER", &folder);
+    let mut server = started(command);
+    server.url = server.url.replace("http://127.0.0.1", "https://localhost");
+    let mut roots = RootCertStore::empty();
+    roots.add(made.cert.der().clone()).unwrap();
+    (server, notes, roots)
+}
+
+#[tokio::test]
+async fn g3_a_server_with_a_trusted_certificate_is_called() {
+    let (server, notes, roots) = protected("trusted", "localhost");
+    let address = ServerAddress::parse(&server.url, Some(KEY)).unwrap().trusting(roots);
+    let connection = McpConnection::to(address, Revision::Legacy).await.unwrap();
+    assert_eq!(result_of(&connection, "work", JsonObject::new()).await.as_deref(), Ok("done"));
+    connection.close().await;
+    let notes = std::fs::read_to_string(notes).unwrap();
+    assert!(notes.contains(&format!("tools/call Bearer {KEY}")), "{notes}");
+}
+
+#[tokio::test]
+async fn g3_a_server_whose_certificate_is_not_trusted_or_of_another_name_gets_no_byte_of_a_request() {
+    let (stranger, of_stranger, _) = protected("stranger", "localhost");
+    let (namesake, of_namesake, roots) = protected("namesake", "elsewhere.example");
+    let trusting = ServerAddress::parse(&namesake.url, Some(KEY)).unwrap().trusting(roots);
+    let unknown = ServerAddress::parse(&stranger.url, Some(KEY)).unwrap();
+    for (address, notes, why) in
+        [(unknown, of_stranger, "UnknownIssuer"), (trusting, of_namesake, "elsewhere.example")]
+    {
+        let words = McpConnection::to(address, Revision::Legacy).await.err().unwrap().to_string();
+        let parts = ["localhost:", "no TLS: ", why];
+        assert!(parts.iter().all(|part| words.contains(part)) && !words.contains(KEY), "{words}");
+        assert_eq!(std::fs::read_to_string(notes).unwrap(), "", "no request came");
     }
 }
 

@@ -5,26 +5,13 @@ use systole_mcp::client::{NoConnection, Revision, ToolCallEnd, ToolCallFault, Wi
 use tokio::process::Command;
 use tokio::sync::mpsc;
 
-use crate::tools::{connect, hostile};
+use crate::tools::{called, connect, hostile, text};
 
 /// Calls the tool of the server that misbehaves as `how` says. Returns the result as text, and the signs of progress.
 async fn work(how: &str) -> (Result<String, ToolCallFault>, Vec<String>) {
     let server = connect(hostile(how), Revision::Legacy).await.unwrap();
-    let (heard, mut progress) = mpsc::channel(64);
-    let calling = server.connection.call("work", JsonObject::new(), heard, std::future::pending());
-    let listening = async {
-        let mut all = Vec::new();
-        while let Some(words) = progress.recv().await {
-            all.push(words);
-        }
-        all
-    };
-    let (ended, all) = tokio::join!(calling, listening);
-    let text = ended.map(|end| match end {
-        ToolCallEnd::Result(result) => result.content.first().unwrap().as_text().unwrap().text.clone(),
-        other => panic!("{other:?}"),
-    });
-    (text, all)
+    let (result, progress) = called(&server.connection, "work", JsonObject::new()).await;
+    (result.map(|result| text(&result)), progress)
 }
 
 #[tokio::test]

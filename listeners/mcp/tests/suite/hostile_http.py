@@ -1,8 +1,12 @@
-"""An MCP server at an address that behaves as the first argument says. It prints its port."""
+"""An MCP server at an address that behaves as the first argument says. It prints its port.
+
+It speaks TLS if TLS_FOLDER names a folder with certificate.der and key.der."""
+import base64
 import json
 import os
 import socket
 import socketserver
+import ssl
 import sys
 import threading
 
@@ -143,6 +147,19 @@ class Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 
 
+def protect(listening, folder):
+    """A socket that speaks TLS with the certificate of the folder."""
+    pem = os.path.join(folder, "both.pem")
+    with open(pem, "w", encoding="ascii") as file:
+        for name, kind in (("certificate", "CERTIFICATE"), ("key", "PRIVATE KEY")):
+            with open(os.path.join(folder, f"{name}.der"), "rb") as der:
+                text = base64.encodebytes(der.read()).decode()
+            file.write(f"-----BEGIN {kind}-----\n{text}-----END {kind}-----\n")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pem)
+    return context.wrap_socket(listening, server_side=True)
+
+
 def other(listening):
     """Another host, which must never be asked."""
     while True:
@@ -155,6 +172,8 @@ listening = socket.create_server(("127.0.0.1", 0))
 OTHER = f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
 threading.Thread(target=other, args=(listening,), daemon=True).start()
 with Server(("127.0.0.1", 0), Handler) as server:
+    if "TLS_FOLDER" in os.environ:
+        server.socket = protect(server.socket, os.environ["TLS_FOLDER"])
     print(server.server_address[1], flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     # It ends with the pipe of the test.

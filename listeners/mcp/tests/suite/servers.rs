@@ -1,27 +1,15 @@
 //! Servers that other people wrote.
 
-use rmcp::model::{CallToolResult, JsonObject};
+use rmcp::model::CallToolResult;
 use serde_json::json;
 use systole_mcp::client::{McpConnection, Revision, ToolCallEnd};
 use tokio::sync::mpsc;
 
-use crate::tools::{connect, npm, python};
+use crate::tools::{arguments, called, connect, npm, python, text};
 
-fn arguments(value: serde_json::Value) -> JsonObject {
-    value.as_object().unwrap().clone()
-}
-
-async fn called(connection: &McpConnection, tool: &str, given: serde_json::Value) -> CallToolResult {
-    let (heard, _not_heard) = mpsc::channel(8);
-    let ended = connection.call(tool, arguments(given), heard, std::future::pending()).await;
-    match ended.unwrap() {
-        ToolCallEnd::Result(result) => *result,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn text(result: &CallToolResult) -> &str {
-    &result.content.first().unwrap().as_text().unwrap().text
+/// The result of a tool.
+async fn result_of(connection: &McpConnection, tool: &str, given: serde_json::Value) -> CallToolResult {
+    called(connection, tool, arguments(given)).await.0.unwrap()
 }
 
 #[tokio::test]
@@ -29,10 +17,10 @@ async fn g3_both_revisions_are_spoken() {
     // An older server knows no newer revision; this is how a pin finds out which one it speaks.
     assert!(connect(npm("everything", &["stdio"]), Revision::Modern).await.is_err());
     let everything = connect(npm("everything", &["stdio"]), Revision::Legacy).await.unwrap();
-    let said = called(&everything.connection, "echo", json!({"message": "a < b"})).await;
+    let said = result_of(&everything.connection, "echo", json!({"message": "a < b"})).await;
     assert_eq!(text(&said), "Echo: a < b");
     let clock = connect(python("mcp_server_time"), Revision::Modern).await.unwrap();
-    let now = called(&clock.connection, "get_current_time", json!({"timezone": "Asia/Tokyo"})).await;
+    let now = result_of(&clock.connection, "get_current_time", json!({"timezone": "Asia/Tokyo"})).await;
     assert!(text(&now).contains("+09:00"), "{now:?}");
 }
 
@@ -51,20 +39,9 @@ async fn g3_the_tools_of_a_server_are_listed_whole() {
 async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
     let everything = connect(npm("everything", &["stdio"]), Revision::Legacy).await.unwrap();
     let connection = &everything.connection;
-    let given = || arguments(json!({"duration": 2, "steps": 4}));
-    let (heard, mut progress) = mpsc::channel(8);
     let tool = "trigger-long-running-operation";
-    let calling = connection.call(tool, given(), heard, std::future::pending());
-    let listening = async {
-        let mut all = Vec::new();
-        while let Some(words) = progress.recv().await {
-            all.push(words);
-        }
-        all
-    };
-    let (ended, all) = tokio::join!(calling, listening);
-    assert!(matches!(ended, Ok(ToolCallEnd::Result(_))), "{ended:?}");
-    assert!(all.iter().any(|words| words.contains("of 4")), "{all:?}");
+    let (ended, all) = called(connection, tool, arguments(json!({"duration": 2, "steps": 4}))).await;
+    assert!(ended.is_ok() && all.iter().any(|words| words.contains("of 4")), "{ended:?} {all:?}");
 
     let (heard, mut progress) = mpsc::channel(8);
     let given = arguments(json!({"duration": 600, "steps": 600}));
@@ -73,7 +50,7 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
     };
     let ended = connection.call(tool, given, heard, begun).await;
     assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{ended:?}");
-    let said = called(connection, "echo", json!({"message": "still here"})).await;
+    let said = result_of(connection, "echo", json!({"message": "still here"})).await;
     assert_eq!(text(&said), "Echo: still here");
 }
 
@@ -81,7 +58,7 @@ async fn g3_progress_comes_while_a_call_runs_and_a_cancel_ends_it() {
 async fn g3_a_tool_that_fails_has_answered() {
     let folder = env!("CARGO_TARGET_TMPDIR");
     let files = connect(npm("filesystem", &[folder]), Revision::Legacy).await.unwrap();
-    let outside = called(&files.connection, "read_text_file", json!({"path": "/etc/passwd"})).await;
+    let outside = result_of(&files.connection, "read_text_file", json!({"path": "/etc/passwd"})).await;
     assert_eq!(outside.is_error, Some(true));
     assert!(text(&outside).contains("denied"), "{outside:?}");
 }

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use systole_mcp::client::{McpConnection, NoConnection, Revision};
+use rmcp::model::{CallToolResult, JsonObject};
+use systole_mcp::client::{McpConnection, NoConnection, Revision, ToolCallEnd, ToolCallFault};
 use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
 
 /// A folder of the tests' preparation.
 pub(crate) fn prepared(name: &str) -> PathBuf {
@@ -51,4 +53,37 @@ pub(crate) async fn connect(mut command: Command, revision: Revision) -> Result<
     let (stdin, stdout) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
     let connection = McpConnection::over(stdout, stdin, revision).await?;
     Ok(RunningServer { connection, process })
+}
+
+/// Arguments of a tool.
+pub(crate) fn arguments(value: serde_json::Value) -> JsonObject {
+    value.as_object().unwrap().clone()
+}
+
+/// Calls a tool, and waits for its end. Returns its result, and the signs of progress.
+pub(crate) async fn called(
+    connection: &McpConnection,
+    tool: &str,
+    given: JsonObject,
+) -> (Result<CallToolResult, ToolCallFault>, Vec<String>) {
+    let (heard, mut progress) = mpsc::channel(64);
+    let calling = connection.call(tool, given, heard, std::future::pending());
+    let listening = async {
+        let mut all = Vec::new();
+        while let Some(words) = progress.recv().await {
+            all.push(words);
+        }
+        all
+    };
+    let (ended, all) = tokio::join!(calling, listening);
+    let result = ended.map(|end| match end {
+        ToolCallEnd::Result(result) => *result,
+        other => panic!("{other:?}"),
+    });
+    (result, all)
+}
+
+/// The text of a result.
+pub(crate) fn text(result: &CallToolResult) -> String {
+    result.content.first().unwrap().as_text().unwrap().text.clone()
 }

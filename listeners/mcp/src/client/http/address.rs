@@ -4,13 +4,14 @@ use std::fmt;
 use std::net::IpAddr;
 
 use hyper::header::HeaderValue;
-use systole_http::HttpAddress;
+use systole_http::{HttpAddress, RootCertStore, web_roots};
 
 /// An address, and the key that is sent to it.
 #[derive(Clone)]
 pub struct ServerAddress {
     pub(super) to: HttpAddress,
     pub(super) key: Option<ServerKey>,
+    pub(super) roots: RootCertStore,
 }
 
 /// A key. It is never shown.
@@ -47,7 +48,13 @@ impl ServerAddress {
         let key = key.map(ServerKey::of).transpose()?;
         // The path of an MCP server is one place, not the beginning of several.
         let path = if to.path().is_empty() { "/".to_owned() } else { to.path().to_owned() };
-        Ok(ServerAddress { to: to.at(&path), key })
+        Ok(ServerAddress { to: to.at(&path), key, roots: web_roots() })
+    }
+
+    /// The same with these roots of certificates in place of those that the web trusts.
+    #[must_use]
+    pub fn trusting(self, roots: RootCertStore) -> ServerAddress {
+        ServerAddress { roots, ..self }
     }
 
     /// The words without the key.

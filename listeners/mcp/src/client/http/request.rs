@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::{Error as SseError, Sse};
-use systole_http::{BodyPart, HttpAnswer, HttpClient, Unanswered, web_roots};
+use systole_http::{BodyPart, HttpAnswer, HttpClient, Unanswered};
 use tokio::time::Instant;
 
 use super::address::ServerAddress;
@@ -56,7 +56,7 @@ impl BoundedHttp {
     /// # Errors
     /// If this machine has no TLS.
     pub(in crate::client) fn new(at: ServerAddress) -> Result<BoundedHttp, String> {
-        let client = HttpClient::new(web_roots(), None).map_err(|fault| format!("no TLS: {fault}"))?;
+        let client = HttpClient::new(at.roots.clone(), None).map_err(|fault| format!("no TLS: {fault}"))?;
         Ok(BoundedHttp { client, at: Arc::new(at) })
     }
 
