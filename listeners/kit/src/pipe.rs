@@ -178,7 +178,7 @@ where
             Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
         }
     }
-    // The organism is gone. What still works is told so, and has a moment to end what it started.
+    // The organism is gone. Cancel the open work, and give it a moment to end what it started.
     for cancel in open.values() {
         cancel.send_replace(true);
     }
