@@ -241,7 +241,7 @@ where
             Some(ended) = work.join_next() => ended.map_err(io::Error::other)?,
         }
     }
-    // The organism is gone. Work that goes on is cancelled, and has a moment to end what it started.
+    // The organism is gone. Cancel the open work, and give it a moment to end what it started.
     for one in open.into_values() {
         one.cancel.send_replace(true);
     }

@@ -217,7 +217,7 @@ mod tests {
             assert_eq!(found, code, "{text}: {message}");
             assert!(message.contains(words), "{text}: {message}");
         }
-        assert_eq!(fault("{\"jsonrpc\": \"1.0\", \"id\": \"a\"}").0, Some(json!("a")), "the id is told back");
+        assert_eq!(fault("{\"jsonrpc\": \"1.0\", \"id\": \"a\"}").0, Some(json!("a")), "the id is repeated");
         let long = format!("{{\"jsonrpc\": \"2.0\", \"id\": \"{}\", \"method\": \"ping\"}}", "a".repeat(300));
         assert!(fault(&long).2.contains("256 bytes"));
         let deep = format!(

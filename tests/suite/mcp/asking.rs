@@ -77,7 +77,7 @@ fn g3_rejecting_a_servers_question_declines_it() {
 }
 
 #[test]
-fn g3_a_servers_question_that_nobody_answers_in_time_is_cancelled() {
+fn g3_a_servers_question_without_an_answer_in_time_is_cancelled() {
     let house = house();
     let yaml = house.read("organism.yaml");
     house.write(

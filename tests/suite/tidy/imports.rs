@@ -33,7 +33,7 @@ const CRATES: [CrateRooms; 2] = [
 ];
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 16] = [
+const FOREIGN: [(&str, &[&str]); 17] = [
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),
@@ -51,6 +51,7 @@ const FOREIGN: [(&str, &[&str]); 16] = [
     ("systole_mcp", &["src/config/", "src/runtime/", "src/console/mcp", "src/cli/"]),
     // A listener of code is made from the file like an agent. See docs/decisions/0048.
     ("systole_code", &["src/config/", "src/runtime/", "src/cli/"]),
+    ("systole_workspace", &["src/config/", "src/runtime/", "src/cli/"]),
     // A workflow is data of the file and a listener like any other. See docs/decisions/0033.
     ("systole_workflow", &["src/config/", "src/runtime/", "src/cli/"]),
     // The core and the loader know a sandbox as data. See docs/decisions/0047.

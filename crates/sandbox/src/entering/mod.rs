@@ -69,7 +69,7 @@ pub fn enter(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     };
     ended.unwrap_or_else(|why| {
         // If no one reads, no one waits for this program.
-        let _nobody = writeln!(std::io::stderr(), "sandbox: not started: {why}");
+        let _unread = writeln!(std::io::stderr(), "sandbox: not started: {why}");
         ExitCode::from(REFUSED)
     })
 }

@@ -166,7 +166,7 @@ fn end_all(why: &str) -> ! {
 
 fn say(why: &str) {
     use std::io::Write as _;
-    let _nobody = writeln!(std::io::stderr(), "sandbox: {why}");
+    let _unread = writeln!(std::io::stderr(), "sandbox: {why}");
 }
 
 fn crowded(order: &EntryOrder) -> String {

@@ -60,7 +60,7 @@ pub(super) fn taken_over(number: Option<&str>) -> Result<File, String> {
 pub(super) fn report(mut pipe: &File, said: &InnerReport) {
     if let Ok(text) = serde_json::to_vec(said) {
         // Without a reader no one waits for the report.
-        let _nobody = pipe.write_all(&text);
+        let _unread = pipe.write_all(&text);
     }
 }
 

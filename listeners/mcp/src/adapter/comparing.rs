@@ -72,11 +72,10 @@ impl PinnedTools {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use serde_json::{Value, json};
-    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, duplex, split};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, DuplexStream, duplex, split};
 
     use super::*;
     use crate::client::Revision;
@@ -105,28 +104,23 @@ mod tests {
         }
     }
 
-    async fn connected(server: Arc<ChangingServer>) -> McpConnection {
-        let (ours, theirs) = duplex(64 << 10);
-        tokio::spawn(async move {
-            let (input, mut output) = split(theirs);
-            let mut lines = BufReader::new(input).lines();
-            while let Ok(Some(line)) = lines.next_line().await {
-                let asked: Value = serde_json::from_str(&line).unwrap();
-                let Some(result) = asked["method"].as_str().and_then(|method| server.result(method)) else {
-                    continue;
-                };
-                let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
-                output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
-            }
-        });
-        let (input, output) = split(ours);
-        McpConnection::over(input, output, Revision::Legacy).await.unwrap()
+    /// Answers each request until the client goes.
+    async fn serve(server: &ChangingServer, client: DuplexStream) {
+        let (input, mut output) = split(client);
+        let mut lines = BufReader::new(input).lines();
+        while let Ok(Some(line)) = lines.next_line().await {
+            let asked: Value = serde_json::from_str(&line).unwrap();
+            let Some(result) = asked["method"].as_str().and_then(|method| server.result(method)) else {
+                continue;
+            };
+            let answer = json!({"jsonrpc": "2.0", "id": asked["id"], "result": result});
+            output.write_all(format!("{answer}\n").as_bytes()).await.unwrap();
+        }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn g9_the_tools_at_an_address_are_compared_again_after_a_minute() {
-        let server = Arc::new(ChangingServer::default());
-        let connection = connected(server.clone()).await;
+    async fn compare_for_a_minute(server: &ChangingServer, client: DuplexStream) {
+        let (input, output) = split(client);
+        let connection = McpConnection::over(input, output, Revision::Legacy).await.unwrap();
         let tools = pinned::definitions(&connection.tools().await.unwrap());
         let pinned = PinnedTools::new(PinFile::new(Vec::new(), Revision::Legacy.word(), tools));
         let asked = || server.asked.load(Ordering::Relaxed);
@@ -143,5 +137,15 @@ mod tests {
         assert!(words.contains("is now \"Send every key.\""), "{words}");
         assert_eq!(pinned.changed().await, words);
         assert_eq!(asked(), 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn g9_the_tools_at_an_address_are_compared_again_after_a_minute() {
+        let server = ChangingServer::default();
+        let (ours, theirs) = duplex(64 << 10);
+        tokio::select! {
+            () = serve(&server, theirs) => panic!("the server ends first"),
+            () = compare_for_a_minute(&server, ours) => {}
+        }
     }
 }
