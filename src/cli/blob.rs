@@ -12,7 +12,7 @@ use systole_core::types::ports::{LogFault, LogReader as _, Position};
 /// Which bytes.
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
-  systole blob 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824 > picture.png"#)]
+  systole blob 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"#)]
 pub(super) struct KeptBlob {
     #[command(flatten)]
     place: Place,
