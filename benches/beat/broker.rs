@@ -31,10 +31,19 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn start(program: &Path) -> Broker {
+        Broker::start_as(program, ", sync_interval: always")
+    }
+
+    /// One that writes its files, and syncs them when it likes.
+    pub(crate) fn start_unsynced(program: &Path) -> Broker {
+        Broker::start_as(program, "")
+    }
+
+    fn start_as(program: &Path, syncs: &str) -> Broker {
         let folder = tempfile::tempdir_in("target").unwrap();
         let path = std::path::absolute(folder.path()).unwrap();
         let configuration = format!(
-            "listen: \"127.0.0.1:-1\"\njetstream {{ store_dir: \"{}/store\", sync_interval: always }}\n",
+            "listen: \"127.0.0.1:-1\"\njetstream {{ store_dir: \"{}/store\"{syncs} }}\n",
             path.display()
         );
         std::fs::write(path.join("server.conf"), configuration).unwrap();

@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use crate::report::now;
-use crate::{cold, reopen};
+use crate::{carrier, cold, reopen};
 
 /// A process's memory from `/proc`, in megabytes.
 pub(crate) fn resident_mb(process: &str) -> f64 {
@@ -28,6 +28,32 @@ pub(crate) fn until_first_word(arguments: &[&str]) -> f64 {
     let took = began.elapsed().as_secs_f64();
     assert!(!line.is_empty() && child.wait().unwrap().success(), "the child {arguments:?} says its word");
     took
+}
+
+/// Says that this child is at work.
+pub(crate) fn ready() {
+    println!("ready 0");
+}
+
+/// A child that works until it is dropped.
+pub(crate) struct Lasting(Child);
+
+impl Lasting {
+    /// Starts it, and waits for its word.
+    pub(crate) fn start(arguments: &[&str]) -> Lasting {
+        let mut child = start(arguments);
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the child {arguments:?} says its word");
+        Lasting(child)
+    }
+}
+
+impl Drop for Lasting {
+    fn drop(&mut self) {
+        let _already_over = self.0.kill();
+        let _reaped = self.0.wait();
+    }
 }
 
 /// Megabytes of a child that has printed its first line and then does nothing.
@@ -61,12 +87,14 @@ pub(crate) fn numbers(said: &[(String, f64)], word: &str) -> Vec<f64> {
 pub(crate) fn run(arguments: &[String]) {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["nothing"] => println!("ready 0"),
+        ["nothing"] => ready(),
         ["wait"] => {
-            println!("ready 0");
+            ready();
             std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
         }
         ["first-delivery", folder] => cold::first_delivery(folder.as_ref()),
+        ["bare", url] => carrier::answer_bare(url),
+        ["worker", url, slots] => carrier::work(url, slots.parse().unwrap()),
         ["reopen", log, kind, count] => reopen::open(log.as_ref(), kind, count.parse().unwrap()),
         _ => unreachable!("no child does {arguments:?}"),
     }

@@ -1,7 +1,7 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `search`, `far`); `docs/reference/performance.md` lists the variables that
+//! `validation`, `extraction`, `words`, `search`, `carrier`, `far`); `docs/reference/performance.md` lists the variables that
 //! change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -9,6 +9,7 @@
 
 mod broker;
 mod bytes;
+mod carrier;
 mod child;
 mod cold;
 mod extraction;
@@ -35,7 +36,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 17] = [
+const PARTS: [(&str, Measure); 18] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -52,6 +53,7 @@ const PARTS: [(&str, Measure); 17] = [
     ("extraction", extraction::cost),
     ("words", words::on_a_terminal),
     ("search", search::of_source),
+    ("carrier", carrier::over_nats),
     ("far", far::over_nats),
 ];
 

@@ -47,11 +47,22 @@ pub(crate) fn now() -> Instant {
 /// Processor seconds of this process so far, and of its ended children: other work on the machine
 /// hardly affects them. The kernel counts in hundredths.
 pub(crate) fn worked() -> (f64, f64) {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let ticks = ticks("self");
+    ((ticks[0] + ticks[1]) / 100.0, (ticks[2] + ticks[3]) / 100.0)
+}
+
+/// Seconds that a process has worked.
+pub(crate) fn worked_by(process: &str) -> f64 {
+    let ticks = ticks(process);
+    (ticks[0] + ticks[1]) / 100.0
+}
+
+/// Ticks of a process and of its ended children, in its own code and in the system's.
+fn ticks(process: &str) -> Vec<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     // The program's name may contain anything and ends with the last bracket.
     let (_, fields) = stat.rsplit_once(')').unwrap();
-    let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(4).map(|n| n.parse().unwrap()).collect();
-    ((ticks[0] + ticks[1]) / 100.0, (ticks[2] + ticks[3]) / 100.0)
+    fields.split_whitespace().skip(11).take(4).map(|n| n.parse().unwrap()).collect()
 }
 
 /// The seconds that some work takes.

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use futures_core::Stream as _;
 use systole::config::{self, Durability, LogKept};
 use systole::edges::delivery::{InlineListener, answering};
 use systole::edges::failpoint::Failpoint;
@@ -39,6 +41,8 @@ pub(crate) struct Course {
     stage: watch::Sender<Stage>,
     /// One permit for each walker at the gate.
     arrived: Semaphore,
+    /// How many turns walkers have had since.
+    turns: AtomicU64,
     /// When each delivery reached its listener, if hops are measured one by one.
     stamps: Option<Mutex<Vec<Instant>>>,
     /// The payloads, made before the measurement, because writing them is the listeners' work.
@@ -104,6 +108,7 @@ impl Course {
         Course {
             stage: watch::channel(stage).0,
             arrived: Semaphore::new(0),
+            turns: AtomicU64::new(0),
             stamps,
             work: TOOLS.iter().take(tools).map(|ns| different(ns, &text)).collect(),
             worked: TOOLS.map(|ns| item(&filled(ns, "worked", &text))),
@@ -121,6 +126,18 @@ impl Course {
     pub(crate) async fn gathered(&self, walkers: usize) {
         let all = u32::try_from(walkers).unwrap();
         self.arrived.acquire_many(all).await.unwrap().forget();
+    }
+
+    /// Waits until walkers have had that many turns. Returns how many they then had, and the time.
+    pub(crate) async fn turned(&self, organism: &Organism, turns: u64) -> (u64, Instant) {
+        let mut tail = organism.tail();
+        loop {
+            let had = self.turns.load(Ordering::Relaxed);
+            if had >= turns {
+                return (had, now());
+            }
+            tail.changed().await.unwrap();
+        }
     }
 
     /// Seconds between one arrival and the next.
@@ -159,6 +176,7 @@ impl Course {
             self.arrived.add_permits(1);
             stage = *self.stage.subscribe().wait_for(|s| *s != Stage::Gather).await.unwrap();
         }
+        self.turns.fetch_add(1, Ordering::Relaxed);
         let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
         let tool = thread.bytes().last().map_or(0, usize::from) % self.work.len();
         let work = &self.work[tool];
@@ -212,6 +230,21 @@ pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) ->
     let bus = BusAccess { url: url.to_owned(), credentials: None };
     let log = LogPlace::Stream { copy, kept };
     Organism::start(RunPlan { bus: Some(bus), ..plan(log, course, 1, |_| ()) }).await.unwrap()
+}
+
+/// The same over that broker, after a change to its listeners.
+pub(crate) async fn start_over(
+    bus: BusAccess,
+    log: LogPlace,
+    course: &Arc<Course>,
+    change: impl FnOnce(Cast<'_>),
+) -> Organism {
+    Organism::start(RunPlan { bus: Some(bus), ..plan(log, course, 1, change) }).await.unwrap()
+}
+
+/// The next message; `None` if there will be none.
+pub(crate) async fn next(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Message> {
+    std::future::poll_fn(|cx| std::pin::Pin::new(&mut *subscriber).poll_next(cx)).await
 }
 
 /// The same after a change to its listeners.

@@ -152,7 +152,8 @@ fn configured(
     let names: Vec<&str> = parties.iter().map(|party| party.key.as_str()).collect();
     let found = keyfiles::found_or_made(&folder.keys(), &names).map_err(keyless)?;
     let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
-    let server = permissions::ServerSettings { organism: &composition.organism, listen, store };
+    let server =
+        permissions::ServerSettings { organism: &composition.organism, listen, store, keeps_log: false };
     folder.configure(&permissions::written(&server, &with_keys))?;
     let known = with_keys.into_iter().map(|(party, key)| {
         let (shown, account) = (party.shown.clone(), party.account.clone());

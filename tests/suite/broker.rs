@@ -166,6 +166,21 @@ impl NatsServer {
         child.wait().unwrap();
     }
 
+    /// Keeps a copy of everything that it has stored, to go back to. It must not be running.
+    pub(crate) fn remembers(&self) {
+        assert!(self.child.is_none(), "it still runs");
+        let folder = self.folder.path();
+        let copied =
+            Command::new("cp").arg("-a").arg(folder.join("store")).arg(folder.join("before")).status();
+        assert!(copied.unwrap().success());
+    }
+
+    /// Has what it had then, like a machine that lost its power. It must not be running.
+    pub(crate) fn goes_back(&mut self) {
+        self.loses_everything();
+        std::fs::rename(self.folder.path().join("before"), self.folder.path().join("store")).unwrap();
+    }
+
     /// Deletes everything that it has stored. It must not be running.
     pub(crate) fn loses_everything(&mut self) {
         assert!(self.child.is_none(), "it still runs");

@@ -97,7 +97,11 @@ fn d2_a_managed_broker_starts_and_ends_with_the_organism_and_is_found_again() {
         assert_eq!(found & 0o777, mode, "{file}");
     }
     let configuration = text(folder.path(), "nats.conf");
-    assert!(configuration.contains("sync_interval: always") && !configuration.contains(&key));
+    assert!(
+        configuration.contains("store_dir")
+            && !configuration.contains("sync_interval")
+            && !configuration.contains(&key)
+    );
     let _echo = echo(folder.path());
     answered(&run(folder.path(), &["ask", "Who is there?"]), "You said: Who is there?");
     let ran = running.interrupt();

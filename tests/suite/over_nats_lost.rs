@@ -99,6 +99,35 @@ async fn d7_a_broker_that_comes_back_with_nothing_is_given_everything_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn d7_a_broker_that_lost_confirmed_deliveries_is_noticed_before_more_is_sent() {
+    let Out { mut server, folder, mut running, worker, asked, lost } = Out::begin().await;
+    server.kill();
+    server.remembers();
+    server.start_again();
+    let second = asks(folder.path(), "more");
+    let mut held = worker.pulls().await;
+    // A killed broker may hand out again what was out.
+    while held.token == lost.token {
+        held = worker.pulls().await;
+    }
+    assert!(worker.says(&held, "done").await.ends_with("/>"));
+    answered(&second.end(), "done");
+    server.kill();
+    server.goes_back();
+    server.start_again();
+    running.shows("echo is ready");
+    let other = HandWorker::of(&server).await;
+    let late = other.insists(&lost, "late").await;
+    assert!(late.contains("reply.stale-lease"), "{late}");
+    let held = other.pulls().await;
+    assert_ne!(held.token, lost.token);
+    assert!(other.says(&held, "again").await.ends_with("/>"));
+    answered(&asked.end(), "again");
+    let sys = systole(folder.path(), &["log", "sys"]).stdout;
+    assert!(sys.contains("listener-left") && sys.contains("has lost deliveries"), "{sys}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn d7_a_consumer_that_another_program_made_is_noticed_and_made_again() {
     let Out { server, folder, mut running, worker, asked, lost } = Out::begin().await;
     let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();

@@ -107,7 +107,8 @@ impl Permissions {
             screen.say(format!("{shown}: others than its owner may read this key; chmod 600 fixes that"));
         }
         let listen = self.listen.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], port(file))));
-        let server = ServerSettings { organism: &file.composition.organism, listen, store };
+        let (organism, keeps_log) = (&file.composition.organism, file.log_kept.is_some());
+        let server = ServerSettings { organism, listen, store, keeps_log };
         let with_keys: Vec<(&Party, String)> = parties.iter().zip(found.public).collect();
         let text = permissions::written(&server, &with_keys);
         if screen.json {

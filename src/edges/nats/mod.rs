@@ -6,6 +6,7 @@
 
 mod ahead;
 mod bus;
+mod confirmed;
 mod credentials;
 mod door;
 mod fitness;
@@ -23,10 +24,12 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use async_nats::jetstream::Context;
+use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
+use async_nats::jetstream::{Context, ErrorCode};
 use tokio::sync::watch;
 
 pub use ahead::MessagesAhead;
+pub use confirmed::ConfirmedPlaces;
 pub use credentials::Credentials;
 pub use door::{FailedLogins, ReplyRoute, UnreadMessage};
 pub use large_objects::ObjectFault;
@@ -59,6 +62,7 @@ pub struct Broker {
     copies: usize,
     subjects: BrokerSubjects,
     term: OnceLock<WriterTerm>,
+    confirmed: ConfirmedPlaces,
     // The stream may have a lower limit than the server.
     largest: Option<usize>,
 }
@@ -90,8 +94,8 @@ impl Broker {
         fitness::jetstream(&wire).await?;
         let largest = bus::find_or_make(&wire, organism, &subjects, copies).await?;
         fitness::expectation(&wire, &subjects).await?;
-        let (organism, term) = (organism.clone(), OnceLock::new());
-        Ok(Broker { wire, organism, copies, subjects, term, largest })
+        let (organism, term, confirmed) = (organism.clone(), OnceLock::new(), ConfirmedPlaces::default());
+        Ok(Broker { wire, organism, copies, subjects, term, confirmed, largest })
     }
 
     /// Makes the organism's stream again if it is gone: someone removed it, or the broker came back without it.
@@ -120,6 +124,27 @@ impl Broker {
         self.term.get()
     }
 
+    /// The places in the stream of deliveries that the broker has confirmed.
+    pub fn confirmed(&self) -> &ConfirmedPlaces {
+        &self.confirmed
+    }
+
+    /// How often the stream of deliveries was found to have lost what it had confirmed.
+    pub async fn losses(&self) -> Result<u64, String> {
+        let breaks = self.wire.link.borrow().breaks;
+        let last = async {
+            let stream = self.jetstream().get_stream(self.subjects.bus_stream());
+            match tokio::time::timeout(PATIENCE, stream).await {
+                Ok(Ok(stream)) => Ok(stream.cached_info().state.last_sequence),
+                // A stream that is gone has nothing any more.
+                Ok(Err(error)) if is_not_found(&error) => Ok(0),
+                Ok(Err(error)) => Err(format!("the stream of deliveries: {error}")),
+                Err(_) => Err("the stream of deliveries: the broker did not answer within 5 s".to_owned()),
+            }
+        };
+        self.confirmed.losses(breaks, last).await
+    }
+
     /// The client to publish and subscribe with.
     pub fn client(&self) -> &async_nats::Client {
         &self.wire.client
@@ -146,6 +171,10 @@ impl Broker {
     pub fn address(&self) -> &str {
         &self.wire.address
     }
+}
+
+fn is_not_found(error: &GetStreamError) -> bool {
+    matches!(error.kind(), GetStreamErrorKind::JetStream(why) if why.error_code() == ErrorCode::STREAM_NOT_FOUND)
 }
 
 impl fmt::Debug for Broker {

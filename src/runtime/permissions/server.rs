@@ -27,17 +27,21 @@ pub struct ServerSettings<'a> {
     pub listen: SocketAddr,
     /// The folder for its data.
     pub store: &'a str,
+    /// Whether the server keeps the organism's log. It then syncs every message before it confirms it. Deliveries that
+    /// are out need no sync: what a machine without power loses of them is noticed.
+    pub keeps_log: bool,
 }
 
 /// The whole text. Each party comes with its public key.
 pub fn written(server: &ServerSettings<'_>, parties: &[(&Party, String)]) -> String {
     let mut text = String::new();
+    let syncs = if server.keeps_log { "\n  sync_interval: always" } else { "" };
     // Writing into a String cannot fail.
     let _written = write!(
         text,
         "# Who may do what in the organism {}. A key stands for the party that it was made for.\n\
          # Written by `systole permissions --nats-config`; written anew when a listener is added.\n\n\
-         listen: {}\n\njetstream {{\n  store_dir: {}\n  sync_interval: always\n}}\n\naccounts {{\n",
+         listen: {}\n\njetstream {{\n  store_dir: {}{syncs}\n}}\n\naccounts {{\n",
         server.organism,
         quoted(&server.listen.to_string()),
         quoted(server.store),

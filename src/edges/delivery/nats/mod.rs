@@ -11,13 +11,13 @@ mod fence;
 mod outbox;
 mod words;
 
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Subscriber;
-use futures_core::Stream as _;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use systole_kit::told;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
@@ -110,7 +110,7 @@ const UNSUBSCRIBED: &str = "the broker ended the subscription";
 
 /// The next message of a subscription; `None` if it has ended. May be dropped while it waits: nothing is lost.
 async fn next(subscriber: &mut Subscriber) -> Option<async_nats::Message> {
-    poll_fn(|cx| Pin::new(&mut *subscriber).poll_next(cx)).await
+    subscriber.next().await
 }
 
 /// Work that runs while messages are heard; `None` if there is nothing to do.
@@ -135,8 +135,8 @@ struct Line {
     silence: Duration,
     link: watch::Receiver<ConnectionState>,
     look: Interval,
-    /// The delivery that is being sent.
-    sending: Beside<(LeaseToken, Sent)>,
+    /// The deliveries that are being sent.
+    sending: FuturesUnordered<Pin<Box<dyn Future<Output = (LeaseToken, Sent)> + Send>>>,
     /// The check whether stream and consumer are there.
     looking: Beside<Result<Look, String>>,
     /// Whether it was reported that the broker cannot be reached.
@@ -160,7 +160,7 @@ impl Line {
         let mut look = interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (aside, asking) = (Aside::of(broker, listener), Asking::default());
-        let (sending, looking, is_cut) = (None, None, false);
+        let (sending, looking, is_cut) = (FuturesUnordered::new(), None, false);
         Ok(Line { outbox, aside, said, live, silent, asking, silence, link, look, sending, looking, is_cut })
     }
 
@@ -186,7 +186,7 @@ impl Line {
                     Some(message) => { self.silent(&message.payload, post).await; None }
                     None => Some(UNSUBSCRIBED.to_owned()),
                 },
-                (token, sent) = done(&mut self.sending) => self.sent(token, sent, post).await,
+                Some((token, sent)) = self.sending.next() => self.sent(token, sent, post).await,
                 looked = done(&mut self.looking) => self.looked(looked, post).await,
                 // Checks whether it is still the same broker, and whether the broker kept what it had.
                 Ok(()) = self.link.changed() => { self.look_now(); None }
@@ -211,21 +211,20 @@ impl Line {
         }
     }
 
-    /// Takes everything off the mailbox that can be taken now. Only one delivery is sent at a time, so at most one can
-    /// be in doubt.
+    /// Takes everything off the mailbox that can be taken now. Deliveries are sent at once, in their order.
     async fn take_waiting(&mut self, post: &Post) {
         while let Some(item) = post.mailbox.next_aside() {
             self.run(item, post).await;
         }
-        if self.sending.is_some() {
-            return;
+        while self.sending.len() < post.mailbox.room()
+            && let Some(delivery) = post.mailbox.next_delivery()
+        {
+            let outbox = self.outbox.clone();
+            self.sending.push(Box::pin(async move {
+                let sent = outbox.send(&delivery).await;
+                (delivery.lease.token.clone(), sent)
+            }));
         }
-        let Some(delivery) = post.mailbox.next_delivery() else { return };
-        let outbox = self.outbox.clone();
-        self.sending = Some(Box::pin(async move {
-            let sent = outbox.send(&delivery).await;
-            (delivery.lease.token.clone(), sent)
-        }));
     }
 
     async fn run(&mut self, item: Side, post: &Post) {
@@ -315,7 +314,7 @@ impl Line {
             self.aside.receipt(reply, delivery, decided);
         }
         if let DocumentKind::Reply { delivery } = kind {
-            self.outbox.over(&delivery);
+            self.outbox.is_answered(&delivery);
         }
     }
 

@@ -1,6 +1,7 @@
-//! Deliveries on their way into a listener's stream, and their places in it. Each is sent once. If the broker does
-//! not confirm a delivery, the outbox finds out: a new fence refuses everything that is still on its way, and then
-//! the delivery is in the stream or never will be. It decides nothing about lost deliveries, and never waits forever.
+//! Deliveries on their way into a listener's stream, and their places in it. Many may be on their way at once. If the
+//! broker does not confirm one, the outbox finds out: a new fence refuses everything that is still on its way, and
+//! then each delivery is in the stream or never will be. One fence is enough for all of them. It decides nothing about
+//! lost deliveries, and never waits forever.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -14,6 +15,7 @@ use async_nats::jetstream::context::{ConsumerInfoErrorKind, PublishError, Publis
 use async_nats::jetstream::stream::{DeleteMessageErrorKind, LastRawMessageErrorKind, Stream};
 use serde::Deserialize;
 use systole_kit::envelope::read_delivered;
+use tokio::time::Instant;
 
 use super::aside::{Aside, in_time};
 use super::fence;
@@ -61,6 +63,14 @@ pub(super) enum Look {
     Unanswered,
 }
 
+/// Why there is no fence.
+enum NoFence {
+    /// The broker cannot be reached.
+    Cut(String),
+    /// The stream has lost what it had confirmed.
+    Lost,
+}
+
 /// The result of one try.
 enum Tried {
     At(u64),
@@ -85,8 +95,16 @@ pub(super) struct Outbox {
     made: Info,
     /// The places in the stream of the deliveries that are out.
     places: Mutex<HashMap<Arc<str>, u64>>,
+    /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
+    answered: Mutex<Vec<(u64, Instant)>>,
+    /// The deliveries on their way to the broker, each with the highest confirmed place when it was sent.
+    on_the_way: Mutex<HashMap<Arc<str>, u64>>,
     /// The current fence before deliveries; `None` if a new one is needed.
     fence: Mutex<Option<u64>>,
+    /// Held by the one that puts a new fence.
+    renewing: tokio::sync::Mutex<()>,
+    /// How often the stream had lost deliveries when this was made.
+    losses: u64,
 }
 
 #[derive(Deserialize)]
@@ -105,6 +123,7 @@ impl Outbox {
     ) -> Result<Outbox, String> {
         let (jetstream, subjects) = (broker.jetstream(), broker.subjects());
         broker.make_again().await.map_err(|unusable| unusable.to_string())?;
+        let losses = broker.losses().await?;
         let found = jetstream.get_stream_no_info(subjects.bus_stream());
         let stream = in_time("the stream of deliveries", found).await?;
         let fence = in_time("the fence before deliveries", fence::put(broker, listener, &stream)).await?;
@@ -142,7 +161,11 @@ impl Outbox {
             made,
             stream,
             places: Mutex::default(),
+            answered: Mutex::default(),
+            on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
+            renewing: tokio::sync::Mutex::default(),
+            losses,
         })
     }
 
@@ -151,12 +174,34 @@ impl Outbox {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn on_the_way(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
+        self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn answered(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
+        self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn fence(&self) -> MutexGuard<'_, Option<u64>> {
         self.fence.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a delivery where a worker can pull it, one at a time.
+    /// The fence is of no use any more, unless there is a newer one.
+    fn drop_fence(&self, used: u64) {
+        let mut fence = self.fence();
+        if *fence == Some(used) {
+            *fence = None;
+        }
+    }
+
+    /// Puts a delivery where a worker can pull it.
     pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
+        let sent = self.send_in_rounds(delivery).await;
+        self.on_the_way().remove(&delivery.lease.token.0);
+        sent
+    }
+
+    async fn send_in_rounds(&self, delivery: &Delivery) -> Sent {
         let document = delivery.document();
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
@@ -167,72 +212,135 @@ impl Outbox {
             return Sent::Refused(words);
         }
         let token = &delivery.lease.token;
+        let mut last = Sent::Refused(fence::CONTESTED.to_owned());
         for _ in 0..fence::ROUNDS {
             let fence = match self.fenced().await {
                 Ok(fence) => fence,
-                Err(words) => return Sent::Unreached(words),
+                Err(NoFence::Cut(words)) => return Sent::Unreached(words),
+                Err(NoFence::Lost) => return Sent::Homeless(LOST.to_owned()),
             };
+            // Whatever the broker stores from now on gets a higher place.
+            let after = self.broker.confirmed().highest();
+            self.on_the_way().insert(token.0.clone(), after);
             match self.publish(document.clone(), fence).await {
                 Tried::At(place) => {
+                    self.broker.confirmed().note(place);
                     self.note_place(&token.0, place);
                     return Sent::Stored;
                 }
-                Tried::Again => *self.fence() = None,
+                Tried::Again => self.drop_fence(fence),
                 Tried::Refused(words) => return Sent::Refused(words),
                 Tried::Homeless => return Sent::Homeless(self.no_stream()),
                 Tried::Unknown(words) => {
-                    *self.fence() = None;
-                    return self.find(token, words).await;
+                    self.drop_fence(fence);
+                    match self.find(token, after, words).await {
+                        Some(found) => return found,
+                        None => last = Sent::Unreached(self.breaks_again()),
+                    }
                 }
             }
         }
-        Sent::Refused(fence::CONTESTED.to_owned())
+        last
     }
 
-    /// Finds out what happened to a delivery.
-    async fn find(&self, token: &LeaseToken, words: String) -> Sent {
-        match self.fenced().await {
-            Ok(_) if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) => Sent::Stored,
-            Ok(_) => Sent::Doubtful(format!("{words}; it is no longer in the stream")),
-            Err(more) => Sent::DoubtfulAndCut(format!("{words}; {more}")),
+    /// Finds out what happened to a delivery. `None` if the broker never had it.
+    async fn find(&self, token: &LeaseToken, after: u64, words: String) -> Option<Sent> {
+        let fence = match self.fenced().await {
+            Ok(fence) => fence,
+            Err(NoFence::Cut(more)) => return Some(Sent::DoubtfulAndCut(format!("{words}; {more}"))),
+            Err(NoFence::Lost) => return Some(Sent::Doubtful(format!("{words}; {LOST}"))),
+        };
+        if self.places().contains_key(&token.0) || !self.mailbox.is_out(&token.0) {
+            return Some(Sent::Stored);
         }
+        match self.is_anything_gone(after, fence).await {
+            Ok(false) => None,
+            Ok(true) => Some(Sent::Doubtful(format!("{words}; it is no longer in the stream"))),
+            Err(more) => Some(Sent::Doubtful(format!("{words}; {more}"))),
+        }
+    }
+
+    /// Whether the broker may have stored and removed a message between these two places that it never confirmed. If
+    /// not, a delivery that was sent behind the first, and is not in the stream, was never stored.
+    async fn is_anything_gone(&self, after: u64, fence: u64) -> Result<bool, String> {
+        let Some(unconfirmed) = self.broker.confirmed().unconfirmed(after, fence) else { return Ok(true) };
+        for place in unconfirmed {
+            match in_time("a place in the stream", self.is_there(place)).await? {
+                true => {}
+                false => return Ok(true),
+            }
+        }
+        Ok(fence <= after)
+    }
+
+    async fn is_there(&self, place: u64) -> Result<bool, String> {
+        match self.stream.get_raw_message(place).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(false),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    fn breaks_again(&self) -> String {
+        format!("the connection to the broker at {} breaks again and again", self.broker.address())
     }
 
     /// The fence, made again if needed, once there is a connection. If the connection breaks, it waits for the next
     /// one.
-    async fn fenced(&self) -> Result<u64, String> {
+    async fn fenced(&self) -> Result<u64, NoFence> {
         for _ in 0..fence::ROUNDS {
             if let Some(fence) = self.fenced_once().await? {
                 return Ok(fence);
             }
         }
-        Err(format!("the connection to the broker at {} breaks again and again", self.broker.address()))
+        Err(NoFence::Cut(self.breaks_again()))
     }
 
     /// The same on one connection; `None` if the connection breaks.
-    async fn fenced_once(&self) -> Result<Option<u64>, String> {
+    async fn fenced_once(&self) -> Result<Option<u64>, NoFence> {
         let mut link = self.broker.link();
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
             Ok(Ok(_)) => {}
-            _ => return Err(format!("no connection to the broker at {}", self.broker.address())),
+            _ => {
+                return Err(NoFence::Cut(format!(
+                    "no connection to the broker at {}",
+                    self.broker.address()
+                )));
+            }
         }
+        self.has_lost_nothing().await?;
+        let known = *self.fence();
+        if let Some(fence) = known {
+            return Ok(Some(fence));
+        }
+        let _only_one = self.renewing.lock().await;
         let known = *self.fence();
         if let Some(fence) = known {
             return Ok(Some(fence));
         }
         let renewed = async {
             let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
+            self.broker.confirmed().note(fence);
             self.look_through(fence).await.map(|()| fence)
         };
         let breaks = link.borrow().breaks;
         let fence = tokio::select! {
             biased;
-            renewed = in_time("a new fence before deliveries", renewed) => renewed?,
+            renewed = in_time("a new fence before deliveries", renewed) => renewed.map_err(NoFence::Cut)?,
             // The answer comes over the connection that broke, or never.
             Ok(_) = link.wait_for(|now| now.breaks != breaks) => return Ok(None),
         };
         *self.fence() = Some(fence);
         Ok(Some(fence))
+    }
+
+    /// Whether the stream still has what it confirmed. If not, the places that are known here may be those of others.
+    async fn has_lost_nothing(&self) -> Result<(), NoFence> {
+        match self.broker.losses().await {
+            Ok(losses) if losses == self.losses => Ok(()),
+            Ok(_) => Err(NoFence::Lost),
+            Err(words) => Err(NoFence::Cut(words)),
+        }
     }
 
     /// One try to get a delivery stored behind that fence.
@@ -300,7 +408,7 @@ impl Outbox {
     fn note_place(&self, token: &Arc<str>, place: u64) {
         self.places().insert(token.clone(), place);
         if !self.mailbox.is_out(token) {
-            self.over(token);
+            self.is_answered(token);
         }
     }
 
@@ -308,6 +416,27 @@ impl Outbox {
     pub(super) fn over(&self, token: &str) {
         let place = self.places().remove(token);
         if let Some(place) = place {
+            self.aside.delete(&self.stream, place);
+        }
+    }
+
+    /// Notes that a delivery is answered. Its worker acknowledges it, which removes it; or else it is removed later.
+    pub(super) fn is_answered(&self, token: &str) {
+        let place = self.places().remove(token);
+        if let Some(place) = place {
+            self.answered().push((place, Instant::now()));
+        }
+    }
+
+    /// Removes the deliveries that were answered long enough ago and that no worker has acknowledged.
+    fn remove_unacknowledged(&self, found: &Info) {
+        let old: Vec<u64> = {
+            let mut answered = self.answered();
+            let count = answered.partition_point(|(_, at)| at.elapsed() >= ACKNOWLEDGES);
+            answered.drain(..count).map(|(place, _)| place).collect()
+        };
+        // All up to that place are acknowledged. Of the others it is not known.
+        for place in old.into_iter().filter(|place| *place > found.ack_floor.stream_sequence) {
             self.aside.delete(&self.stream, place);
         }
     }
@@ -328,7 +457,7 @@ impl Outbox {
 
     /// Whether any delivery is in the stream or with a worker.
     pub(super) fn is_anything_out(&self) -> bool {
-        !self.places().is_empty()
+        !self.places().is_empty() || !self.answered().is_empty()
     }
 
     /// Whether the stream and the consumer are still those that were made; an error says which is not.
@@ -336,6 +465,11 @@ impl Outbox {
         let (name, out) = (part(&self.listener), self.places().clone());
         match tokio::time::timeout(PATIENCE, self.stream.consumer_info(&name)).await {
             Ok(Ok(info)) if info.config.metadata.get(MARK) == Some(&self.mark) => {
+                match self.has_lost_nothing().await {
+                    Ok(()) => self.remove_unacknowledged(&info),
+                    Err(NoFence::Lost) => return Err(LOST.to_owned()),
+                    Err(NoFence::Cut(_)) => return Ok(Look::Unanswered),
+                }
                 let is_idle = info.num_pending == 0 && info.num_ack_pending == 0;
                 let out = handed_out(out, info.delivered.stream_sequence);
                 Ok(Look::There(if is_idle { self.left_in_stream(out).await } else { Vec::new() }))
@@ -407,6 +541,9 @@ fn handed_out(out: HashMap<Arc<str>, u64>, last: u64) -> HashMap<Arc<str>, u64> 
     out.into_iter().filter(|(_, place)| *place <= last).collect()
 }
 
+/// How long a worker has to acknowledge what it answered.
+const ACKNOWLEDGES: Duration = Duration::from_secs(1);
+const LOST: &str = "the broker has lost deliveries that it had confirmed";
 const UNANSWERED: &str = "the broker did not say within 5 s whether it took the delivery";
 const BROKE: &str = "the connection broke before the broker said whether it took the delivery";
 
