@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use futures_core::Stream as _;
 use tokio::time::Instant;
 
 use crate::broker::NatsServer;
@@ -72,7 +73,7 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     proxy.has_lost(1);
     let second = asks(folder.path(), "two");
     let one = worker.pulls().await;
-    // It goes out when the outcome of the first is known.
+    // It does not wait for the outcome of the first.
     let two = worker.pulls().await;
     assert_eq!(stored(&worker).await, 2, "each is stored once");
     for held in [&one, &two] {
@@ -82,6 +83,53 @@ async fn d7_a_delivery_that_the_broker_took_without_a_word_is_found_and_is_one_a
     answered(&first.end(), "done");
     answered(&second.end(), "done");
     assert_eq!(told(folder.path()), ["message/request", "message/final"]);
+}
+
+/// The broker's acceptance of three deliveries is lost, which would fail them if it were not found out.
+#[tokio::test(flavor = "multi_thread")]
+async fn d11_deliveries_go_out_at_once_and_one_fence_settles_all_in_doubt() {
+    let server = NatsServer::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), ", in_flight: 3, timeout: 60s, on_unknown: fail");
+    let _running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    let mut fences = worker.client.subscribe("o.shop.dlv._fence_echo").await.unwrap();
+    worker.client.flush().await.unwrap();
+    proxy.loses(STORED, 3);
+    let asked: Vec<_> = (0..3).map(|_| asks(folder.path(), "hi")).collect();
+    proxy.has_lost(3);
+    let held = [worker.pulls().await, worker.pulls().await, worker.pulls().await];
+    next(&mut fences).await;
+    for held in &held {
+        let receipt = worker.says(held, "done").await;
+        assert!(receipt.ends_with("/>") && !receipt.contains("stale"), "{receipt}");
+    }
+    asked.into_iter().for_each(|asked| answered(&asked.end(), "done"));
+    // Where an unknown outcome fails, each attempt is written down before it goes out.
+    assert_eq!(told(folder.path()), ["message/request", "attempt/", "message/final"]);
+    answered_by(&worker, folder.path()).await;
+    worker.client.flush().await.unwrap();
+    fences.drain().await.unwrap();
+    assert!(next_or_end(&mut fences).await.is_none(), "one fence is enough for all");
+}
+
+#[test]
+fn d11_a_written_configuration_syncs_only_for_a_log() {
+    let folder = folder_at("nats://127.0.0.1:1", "");
+    let written = || systole(folder.path(), &["permissions", "--nats-config"]);
+    let deliveries = written();
+    assert!(deliveries.code == Some(0) && !deliveries.stdout.contains("sync_interval"), "{deliveries:?}");
+    let file = std::fs::read_to_string(folder.path().join("organism.yaml")).unwrap();
+    let file = file.replace("bus: {nats: \"nats://127.0.0.1:1\"}\n", "");
+    let file = file.replace("log: {", "log: {nats: \"nats://127.0.0.1:1\", durability: relaxed, ");
+    std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
+    let log = written();
+    assert!(log.stdout.contains("  sync_interval: always\n"), "{log:?}");
+}
+
+/// The next message of a subscription that was drained.
+async fn next_or_end(subscriber: &mut async_nats::Subscriber) -> Option<async_nats::Message> {
+    std::future::poll_fn(|cx| std::pin::Pin::new(&mut *subscriber).poll_next(cx)).await
 }
 
 /// The broker's acceptance of the delivery is lost, and then the answer to the question about it, because the
@@ -101,7 +149,7 @@ async fn d7_a_connection_that_breaks_while_a_delivery_is_looked_for_costs_no_att
     proxy.has_lost(1);
     proxy.goes(Way::Cut);
     proxy.goes(Way::Pass);
-    // It goes out when the outcome of the first is known.
+    // It does not wait for the outcome of the first.
     let second = asks(folder.path(), "two");
     let two = worker.pulls().await;
     for held in [&one, &two] {

@@ -124,6 +124,9 @@ async fn done<T>(beside: &mut Beside<T>) -> T {
     done
 }
 
+/// One delivery on its way to the broker.
+type Sending = Pin<Box<dyn Future<Output = (LeaseToken, Sent)> + Send>>;
+
 /// The subjects of one listener, subscribed to.
 struct Line {
     outbox: Arc<Outbox>,
@@ -136,7 +139,7 @@ struct Line {
     link: watch::Receiver<ConnectionState>,
     look: Interval,
     /// The deliveries that are being sent.
-    sending: FuturesUnordered<Pin<Box<dyn Future<Output = (LeaseToken, Sent)> + Send>>>,
+    sending: FuturesUnordered<Sending>,
     /// The check whether stream and consumer are there.
     looking: Beside<Result<Look, String>>,
     /// Whether it was reported that the broker cannot be reached.
