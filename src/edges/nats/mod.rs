@@ -27,6 +27,7 @@ use std::time::Duration;
 use async_nats::jetstream::context::{GetStreamError, GetStreamErrorKind};
 use async_nats::jetstream::{Context, ErrorCode};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub use ahead::MessagesAhead;
 pub use confirmed::ConfirmedPlaces;
@@ -45,6 +46,9 @@ use wire::Wire;
 
 /// How long the broker may take to let the pump in, and for each answer after that.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The pause before a stream that seems to have lost something is asked again.
+const BEHIND: Duration = Duration::from_millis(250);
 
 /// The period in which a pump has a log at the broker: from its take-over until the next one.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -133,16 +137,28 @@ impl Broker {
     pub async fn losses(&self) -> Result<u64, String> {
         let breaks = self.wire.link.borrow().breaks;
         let last = async {
-            let stream = self.jetstream().get_stream(self.subjects.bus_stream());
-            match tokio::time::timeout(PATIENCE, stream).await {
-                Ok(Ok(stream)) => Ok(stream.cached_info().state.last_sequence),
-                // A stream that is gone has nothing any more.
-                Ok(Err(error)) if is_not_found(&error) => Ok(0),
-                Ok(Err(error)) => Err(format!("the stream of deliveries: {error}")),
-                Err(_) => Err("the stream of deliveries: the broker did not answer within 5 s".to_owned()),
+            let end = Instant::now() + PATIENCE;
+            loop {
+                let last = self.last_place().await?;
+                // A new leader in a cluster may be behind for a moment.
+                if last >= self.confirmed.highest() || Instant::now() >= end {
+                    return Ok(last);
+                }
+                tokio::time::sleep(BEHIND).await;
             }
         };
         self.confirmed.losses(breaks, last).await
+    }
+
+    /// The last place in the stream of deliveries. A stream that is gone has none.
+    async fn last_place(&self) -> Result<u64, String> {
+        let stream = self.jetstream().get_stream(self.subjects.bus_stream());
+        match tokio::time::timeout(PATIENCE, stream).await {
+            Ok(Ok(stream)) => Ok(stream.cached_info().state.last_sequence),
+            Ok(Err(error)) if is_not_found(&error) => Ok(0),
+            Ok(Err(error)) => Err(format!("the stream of deliveries: {error}")),
+            Err(_) => Err("the stream of deliveries: the broker did not answer within 5 s".to_owned()),
+        }
     }
 
     /// The client to publish and subscribe with.

@@ -97,8 +97,6 @@ pub(super) struct Outbox {
     places: Mutex<HashMap<Arc<str>, u64>>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
-    /// The deliveries on their way to the broker, each with the highest confirmed place when it was sent.
-    on_the_way: Mutex<HashMap<Arc<str>, u64>>,
     /// The current fence before deliveries; `None` if a new one is needed.
     fence: Mutex<Option<u64>>,
     /// Held by the one that puts a new fence.
@@ -162,7 +160,6 @@ impl Outbox {
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
-            on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
             losses,
@@ -172,10 +169,6 @@ impl Outbox {
     fn places(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
         // Every change of it is complete before anything can panic.
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn on_the_way(&self) -> MutexGuard<'_, HashMap<Arc<str>, u64>> {
-        self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn answered(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
@@ -196,12 +189,6 @@ impl Outbox {
 
     /// Puts a delivery where a worker can pull it.
     pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
-        let sent = self.send_in_rounds(delivery).await;
-        self.on_the_way().remove(&delivery.lease.token.0);
-        sent
-    }
-
-    async fn send_in_rounds(&self, delivery: &Delivery) -> Sent {
         let document = delivery.document();
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
@@ -221,7 +208,6 @@ impl Outbox {
             };
             // Whatever the broker stores from now on gets a higher place.
             let after = self.broker.confirmed().highest();
-            self.on_the_way().insert(token.0.clone(), after);
             match self.publish(document.clone(), fence).await {
                 Tried::At(place) => {
                     self.broker.confirmed().note(place);
@@ -302,36 +288,39 @@ impl Outbox {
         match tokio::time::timeout(PATIENCE, link.wait_for(|link| link.stands)).await {
             Ok(Ok(_)) => {}
             _ => {
-                return Err(NoFence::Cut(format!(
-                    "no connection to the broker at {}",
-                    self.broker.address()
-                )));
+                let words = format!("no connection to the broker at {}", self.broker.address());
+                return Err(NoFence::Cut(words));
             }
         }
+        let breaks = link.borrow().breaks;
+        tokio::select! {
+            biased;
+            fence = self.known_or_new() => fence.map(Some),
+            // The answer comes over the connection that broke, or never.
+            Ok(_) = link.wait_for(|now| now.breaks != breaks) => Ok(None),
+        }
+    }
+
+    /// The same while the connection stands. May be dropped while it waits: the fence is then put once more.
+    async fn known_or_new(&self) -> Result<u64, NoFence> {
         self.has_lost_nothing().await?;
         let known = *self.fence();
         if let Some(fence) = known {
-            return Ok(Some(fence));
+            return Ok(fence);
         }
         let _only_one = self.renewing.lock().await;
         let known = *self.fence();
         if let Some(fence) = known {
-            return Ok(Some(fence));
+            return Ok(fence);
         }
         let renewed = async {
             let fence = fence::put(&self.broker, &self.listener, &self.stream).await?;
             self.broker.confirmed().note(fence);
             self.look_through(fence).await.map(|()| fence)
         };
-        let breaks = link.borrow().breaks;
-        let fence = tokio::select! {
-            biased;
-            renewed = in_time("a new fence before deliveries", renewed) => renewed.map_err(NoFence::Cut)?,
-            // The answer comes over the connection that broke, or never.
-            Ok(_) = link.wait_for(|now| now.breaks != breaks) => return Ok(None),
-        };
+        let fence = in_time("a new fence before deliveries", renewed).await.map_err(NoFence::Cut)?;
         *self.fence() = Some(fence);
-        Ok(Some(fence))
+        Ok(fence)
     }
 
     /// Whether the stream still has what it confirmed. If not, the places that are known here may be those of others.
