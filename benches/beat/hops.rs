@@ -11,7 +11,7 @@ use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
 
 use crate::floors::{self, Ground};
-use crate::report::{Table, quantile, sized, worked};
+use crate::report::{Table, quantile, sized, worked, worked_by_threads};
 use crate::route;
 use crate::walk::{self, Course, GRACE, Stage};
 
@@ -31,18 +31,38 @@ impl Pace {
     }
 }
 
+/// The threads of an organism, with what they do.
+const THREADS: [(&str, &str); 4] = [
+    ("pump", "  of that the pump"),
+    ("log-writer", "  the writer of the log"),
+    ("validator-0", "  the validator"),
+    ("tokio-rt-worker", "  the listeners"),
+];
+
 /// The pace with that many in flight, after an uncounted tenth of the hops.
 pub(crate) async fn pace(organism: &Organism, course: &Arc<Course>, in_flight: usize, hops: u64) -> Pace {
+    pace_of_threads(organism, course, in_flight, hops).await.0
+}
+
+/// The same, with the processor microseconds that each of the threads takes for a hop.
+async fn pace_of_threads(
+    organism: &Organism,
+    course: &Arc<Course>,
+    in_flight: usize,
+    hops: u64,
+) -> (Pace, [f64; 4]) {
     walk::begin(organism, course, (0..in_flight).map(|n| format!("walk-{n}"))).await;
     course.gathered(in_flight).await;
     let gathered = organism.tail().borrow().0;
     course.is_now(Stage::Walk(u32::MAX));
     let (from, began) = walk::reached(organism, gathered + hops / 10).await;
-    let before = worked().0;
+    let (before, threads_before) = (worked().0, worked_by_threads());
     let (to, ended) = walk::reached(organism, from + hops).await;
-    let after = worked().0;
+    let (after, threads_after) = (worked().0, worked_by_threads());
     course.is_now(Stage::Home);
-    Pace::of(to - from, (ended - began).as_secs_f64(), after - before)
+    let of = |name: &str| threads_after.get(name).unwrap_or(&0.0) - threads_before.get(name).unwrap_or(&0.0);
+    let threads = THREADS.map(|(name, _)| of(name) * 1e6 / (to - from) as f64);
+    (Pace::of(to - from, (ended - began).as_secs_f64(), after - before), threads)
 }
 
 /// Adds the figures and their floors: the rates, and the processor time of each hop.
@@ -59,14 +79,14 @@ pub(crate) fn durable(table: &mut Table) {
     for (in_flight, hops, target) in
         [(64, most / 4, "at least 0.5"), (1024, most, "at least 0.6, and 80,000/s")]
     {
-        let mut paces = Vec::new();
+        let (mut paces, mut shares) = (Vec::new(), THREADS.map(|_| Vec::new()));
         for _ in 0..table.runs {
             let folder = tempfile::tempdir_in("target").unwrap();
             let log = folder.path().join("bench.db");
             let course = Course::new(TEXT, 1, Stage::Gather);
-            let pace = walk::runtime().block_on(async {
+            let (pace, of_threads) = walk::runtime().block_on(async {
                 let organism = walk::start(LogPlace::File(log.clone()), &course, 1).await;
-                let pace = pace(&organism, &course, in_flight, hops).await;
+                let pace = pace_of_threads(&organism, &course, in_flight, hops).await;
                 organism.stop(GRACE).await;
                 pace
             });
@@ -74,8 +94,12 @@ pub(crate) fn durable(table: &mut Table) {
             let before = worked().0;
             let took = floors::inserts(folder.path(), &log, &records, in_flight);
             paces.push((pace, Pace::of(records.len() as u64, took, worked().0 - before)));
+            shares.iter_mut().zip(of_threads).for_each(|(all, one)| all.push((one, f64::NAN)));
         }
         tell(table, &format!("durable hops, {in_flight} in flight"), target, &paces);
+        for ((_, what), shares) in THREADS.iter().zip(&shares) {
+            table.add(what, "us", "", shares);
+        }
     }
 }
 

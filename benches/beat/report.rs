@@ -1,6 +1,7 @@
 //! Figures, floors and ratios, with their spread. Each line is printed as soon as it is known and again
 //! in the table at the end.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Instant;
 
@@ -55,6 +56,20 @@ pub(crate) fn worked() -> (f64, f64) {
 pub(crate) fn worked_by(process: &str) -> f64 {
     let ticks = ticks(process);
     (ticks[0] + ticks[1]) / 100.0
+}
+
+/// Processor seconds of each thread of this process so far, by its name; threads of one name together.
+pub(crate) fn worked_by_threads() -> BTreeMap<String, f64> {
+    let mut by_name = BTreeMap::new();
+    for thread in std::fs::read_dir("/proc/self/task").unwrap() {
+        let read =
+            |file| std::fs::read_to_string(thread.as_ref().unwrap().path().join(file)).unwrap_or_default();
+        // A thread that ends meanwhile has nothing to read.
+        let nanoseconds =
+            read("schedstat").split_whitespace().next().map_or(0.0, |first| first.parse().unwrap());
+        *by_name.entry(read("comm").trim().to_owned()).or_insert(0.0) += nanoseconds / 1e9;
+    }
+    by_name
 }
 
 /// Ticks of a process and of its ended children, in its own code and in the system's.

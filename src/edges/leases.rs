@@ -1,17 +1,22 @@
 //! The live table of leases, and the tokens that name them. Validator threads look replies up here while
 //! the pump writes, so every call takes the lock for a moment and returns owned values.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::fmt::{self, Display, Write as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use systole_core::types::ids::{AttemptId, CallPath, ThreadId};
+use systole_core::types::hashed::HashedMap;
+use systole_core::types::ids::{AttemptId, CallPath, Digest, ThreadId};
 use systole_core::types::ports::{CallMark, Lease, LeaseToken, Leases, TokenMaker};
 
 /// How many leases are remembered after they are over, so that a late reply is refused in its own thread.
 const REMEMBERED: usize = 4096;
+
+/// Hex digits of a token: 128 bits.
+const TOKEN_DIGITS: usize = 32;
 
 /// Leases by token.
 #[derive(Default)]
@@ -21,7 +26,7 @@ pub struct LeaseTable {
 
 #[derive(Default)]
 struct Inside {
-    leases: HashMap<LeaseToken, Arc<Lease>>,
+    leases: HashedMap<LeaseToken, Arc<Lease>>,
     over: VecDeque<LeaseToken>,
 }
 
@@ -68,28 +73,39 @@ impl HmacTokens {
     }
 }
 
+/// Takes text without a copy of it.
+struct Keyed(Hmac<Sha256>);
+
+impl fmt::Write for Keyed {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.update(text.as_bytes());
+        Ok(())
+    }
+}
+
 impl HmacTokens {
     /// The code of these fields. No field contains a line break.
-    fn code(&self, fields: &[&str]) -> [u8; 32] {
-        let mut mac = self.keyed.clone();
+    fn code(&self, fields: &[&dyn Display]) -> [u8; 32] {
+        let mut keyed = Keyed(self.keyed.clone());
         for field in fields {
-            mac.update(field.as_bytes());
-            mac.update(b"\n");
+            // Adding to a hash cannot fail.
+            let _infallible = writeln!(keyed, "{field}");
         }
-        mac.finalize().into_bytes().into()
+        keyed.0.finalize().into_bytes().into()
     }
 }
 
 impl TokenMaker for HmacTokens {
     fn token(&self, AttemptId { thread, call, turn, attempt }: &AttemptId) -> LeaseToken {
-        let hash = self.code(&[thread.as_str(), call.as_str(), &turn.to_string(), &attempt.to_string()]);
-        let hex = hash.iter().take(16).flat_map(|b| [b >> 4, b & 15]).map(|d| char::from_digit(d.into(), 16));
-        LeaseToken(hex.flatten().collect::<String>().into())
+        let hash = self.code(&[thread, call, turn, attempt]);
+        let hex = Digest(hash).hex();
+        let half = hex.get(..TOKEN_DIGITS).and_then(|half| std::str::from_utf8(half).ok());
+        LeaseToken(half.unwrap_or_default().into())
     }
 
     fn mark(&self, thread: &ThreadId, call: &CallPath) -> CallMark {
         // No thread has this name, so a visible mark reveals nothing about any token.
-        let [a, b, c, d, ..] = self.code(&["mark", thread.as_str(), call.as_str()]);
+        let [a, b, c, d, ..] = self.code(&[&"mark", thread, call]);
         CallMark([a, b, c, d])
     }
 }

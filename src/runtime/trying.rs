@@ -26,6 +26,7 @@ use systole_core::pump::{primitives, replying};
 use systole_core::rules::{admit, core_payload};
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, Listener};
+use systole_core::types::delivery::DeliveredTurn;
 use systole_core::types::flow::{Admitted, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{
@@ -252,7 +253,7 @@ fn delivery(
     };
     let (from, to) = (Name::operator().to_string(), Some(listener.name.to_string()));
     let envelope = Delivered { from, to, thread: thread.to_string(), stamp, payload };
-    Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(envelope) })
+    Ok(Delivery { lease: Arc::new(lease), turn: DeliveredTurn::Composed(Box::new(envelope)) })
 }
 
 /// The context in which messages are judged.

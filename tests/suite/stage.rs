@@ -255,7 +255,7 @@ pub(crate) fn delivery(listener: &str, token_text: &str, words: &str) -> Deliver
     };
     Delivery {
         lease: Arc::new(lease),
-        envelope: Box::new(read_delivered(&request(token_text, words)).unwrap()),
+        turn: DeliveredTurn::Composed(Box::new(read_delivered(&request(token_text, words)).unwrap())),
     }
 }
 

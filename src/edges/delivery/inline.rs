@@ -20,7 +20,7 @@ use systole_kit::reply::{self, ReplyContent};
 use tokio::sync::mpsc;
 
 use super::mailbox::MailboxItem;
-use super::post::{Post, UNSENT, called_back};
+use super::post::{Post, UNSENT, called_back, damaged};
 use crate::edges::tasks::{self, Caught, PanicMessage, RunningTask, TaskKind};
 use systole_core::types::codes::Code;
 use systole_core::types::ports::{ArrivedDocument, Delivery, LeaseToken};
@@ -131,7 +131,11 @@ async fn bring(
 ) {
     let token = delivery.lease.token.clone();
     post.brought();
-    let (asked, listener) = (Delivered::clone(&delivery.envelope), listener.clone());
+    let asked = match delivery.envelope() {
+        Ok(asked) => asked,
+        Err(fault) => return gone(post, token, Code::DamagedThread, damaged(&fault)).await,
+    };
+    let listener = listener.clone();
     let (line, hung_up) = line::open(post, board, &token);
     let mut answer = Caught::new(Box::pin(async move {
         let _hung_up = hung_up;

@@ -295,6 +295,7 @@ mod tests {
     use systole_kit::{DocumentLimits, Payload};
 
     use super::*;
+    use systole_core::types::delivery::DeliveredTurn;
     use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
     use systole_core::types::ports::Lease;
 
@@ -309,7 +310,7 @@ mod tests {
         let (from, thread, stamp) = (String::new(), String::new(), Stamp::default());
         Delivery {
             lease: Arc::new(lease),
-            envelope: Box::new(Delivered { from, to: None, thread, stamp, payload }),
+            turn: DeliveredTurn::Composed(Box::new(Delivered { from, to: None, thread, stamp, payload })),
         }
     }
 

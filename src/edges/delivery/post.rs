@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use systole_kit::Fault;
 use tokio::sync::{mpsc, watch};
 
 use super::ear::ProgramEar;
@@ -131,6 +132,11 @@ impl Post {
 
 /// The message for a delivery that was called back while it was still here.
 pub(super) const UNSENT: &str = "called back before the listener had it";
+
+/// The message for a delivery whose records do not make an envelope.
+pub(super) fn damaged(fault: &Fault) -> String {
+    format!("a record that this turn shows holds no payload: {}", fault.message)
+}
 
 /// The code for a delivery that was called back.
 pub(super) fn called_back(why: CallBack) -> Code {

@@ -20,6 +20,7 @@ use super::{GRACE, HostEvent, HostReporter};
 use crate::edges::delivery::{Carriers, DocumentKind, InlineListener, document_kind};
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
+use systole_core::types::delivery::DeliveredTurn;
 use systole_core::types::ids::{AttemptId, CallPath, Digest, MalformedId, Name, ThreadId};
 use systole_core::types::ports::{
     ArrivedDocument, CallBack, Carrier as _, CarrierReport, Delivery, Lease, LeaseToken,
@@ -368,7 +369,7 @@ fn handed(listener: &Name, held: &HeldDelivery) -> Result<Delivery, MalformedId>
         // The pump judges the reply and knows the configuration.
         config: Digest::of(b""),
     };
-    Ok(Delivery { lease: Arc::new(lease), envelope: Box::new(delivered.clone()) })
+    Ok(Delivery { lease: Arc::new(lease), turn: DeliveredTurn::Composed(Box::new(delivered.clone())) })
 }
 
 /// A route to a relay, removed when the relay ends.

@@ -102,7 +102,7 @@ fn short(token: &LeaseToken) -> String {
 impl Carrier for FakePorts {
     fn hand(&self, delivery: Delivery) {
         self.saw(format!("{} {}", delivery.lease.listener, short(&delivery.lease.token)));
-        self.documents.lock().unwrap().push(String::from_utf8(delivery.document()).unwrap());
+        self.documents.lock().unwrap().push(String::from_utf8(delivery.document().unwrap()).unwrap());
     }
 
     fn call_back(&self, token: &LeaseToken, why: CallBack) {

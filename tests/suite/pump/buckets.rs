@@ -59,7 +59,7 @@ fn the_refusal_that_is_counted_still_says_how_to_repair_it() {
         seed: Seed([0; 16]),
         what: EventKind::Asked { asked, bound: None },
     };
-    let decision = decide(&stage.state, event);
+    let decision = decide(&mut stage.state, event);
     assert!(decision.documents.is_empty() && decision.facts.is_empty(), "nothing of it is kept");
     let [Effect::Refused { refusal, .. }] = &decision.effects[..] else { panic!("{decision:?}") };
     assert!(refusal.message.contains("payload.invalid: limit: 0"), "{refusal:?}");
@@ -89,7 +89,8 @@ fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
         replies_to: None,
         ticket: None,
     });
-    let decision = decide(&stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
+    let decision =
+        decide(&mut stage.state, Event { at: Millis(1), tick: Millis(1), seed: Seed([0; 16]), what });
     assert_eq!(decision.documents[0].bytes.len(), limits::EXCERPT_BYTES);
 }
 

@@ -268,7 +268,7 @@ fn a_recall_names_the_delivery_that_asked() {
         seed: Seed([9; 16]),
         what: EventKind::Replied(judged),
     };
-    let decision = decide(&stage.state, event);
+    let decision = decide(&mut stage.state, event);
     assert!(decision.facts.is_empty(), "a question leaves no trace");
     let [Effect::Recall(recall)] = decision.effects.as_slice() else { panic!("{:?}", decision.effects) };
     assert_eq!((&recall.lease, recall.id), (&lease, 7));

@@ -37,9 +37,9 @@ use std::sync::Arc;
 
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
-use systole_core::pump::fold::apply;
+use systole_core::pump::fold::apply_to;
 use systole_core::pump::primitives;
-use systole_core::pump::state::{CompositionBook, PumpState};
+use systole_core::pump::state::{CompositionBook, PumpState, Thread};
 use systole_core::rules::admit::Reading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
@@ -246,7 +246,8 @@ impl DecideStage {
         self.events += 1;
         self.now = self.now.plus(10);
         let event = Event { at: self.now, tick: self.now, seed: Seed([self.events; 16]), what };
-        let Decision { facts, folded, effects, toll, .. } = decide(&self.state, event);
+        let mut before = self.state.threads.clone();
+        let Decision { facts, touched, effects, toll, .. } = decide(&mut self.state, event);
         for effect in &effects {
             if let Effect::Runs { runs, left } = effect {
                 self.state.running.put(runs.clone(), *left, self.now);
@@ -256,18 +257,13 @@ impl DecideStage {
             self.state.buckets.take(toll, self.now);
         }
         for fact in &facts {
-            let before = self.state.thread(&fact.header.thread).map(|t| t.head);
-            let zero = systole_core::types::record::head_zero(&fact.header.thread);
-            assert!(fact.verifies(before.unwrap_or(zero)), "each fact extends its chain");
-            apply(&mut self.state, fact);
+            let id = &fact.header.thread;
+            let thread = before.entry(id.clone()).or_insert_with(|| Thread::blank(id.clone()));
+            assert!(fact.verifies(thread.head), "each fact extends its chain");
+            assert!(touched.contains(id), "each thread with a fact is named: {id}");
+            apply_to(thread, fact);
         }
-        for thread in &folded {
-            assert_eq!(
-                self.state.thread(&thread.id),
-                Some(thread),
-                "what was folded in passing is what `apply` gives"
-            );
-        }
+        assert_eq!(self.state.threads, before, "what was folded in passing is what `apply` gives");
         let told =
             facts.iter().map(|fact| record_line(fact)).chain(effects.iter().map(effect_line)).collect();
         self.records.extend(facts.into_iter().map(Arc::unwrap_or_clone));

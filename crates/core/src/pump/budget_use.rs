@@ -4,6 +4,8 @@
 //! When something below a root is used, nothing is written into the root. Each thread counts its own use,
 //! and this file adds up the use of a tree over the threads that are at work. All of those are in memory.
 
+use smallvec::SmallVec;
+
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::{CHILD, used_under};
@@ -23,6 +25,9 @@ pub(super) struct Limit {
     budget_use: u32,
     of: ExceededLimit,
 }
+
+/// The limits of a call: those of the message from outside, and the ceilings of the threads above.
+pub(super) type Limits = SmallVec<[Limit; 2]>;
 
 /// A place in a tree: a thread, and one of its budget uses.
 type Place = (ThreadId, u32);
@@ -45,8 +50,12 @@ fn budgets_of<'a>(d: &DecisionBuilder<'a>, (root, budget_use): &Place) -> Option
 
 /// The line from a call's own thread up to the root: each thread with the budget use that is used there, and the
 /// ceiling from its parent's record.
-fn line(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<(Place, Option<Ceiling>)> {
-    let mut line = Vec::new();
+fn line(
+    d: &DecisionBuilder<'_>,
+    thread: &ThreadId,
+    path: &CallPath,
+) -> SmallVec<[(Place, Option<Ceiling>); 2]> {
+    let mut line = SmallVec::new();
     let Some(mut budget_use) = d.call(thread, path).map(|call| call.budget_use) else { return line };
     let mut id = thread.clone();
     loop {
@@ -76,8 +85,8 @@ pub(super) fn used(d: &DecisionBuilder<'_>, thread: &ThreadId, budget_use: u32) 
 }
 
 /// The limits that a new use by a call would count against.
-pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Vec<Limit> {
-    let mut limits = Vec::new();
+pub(super) fn over(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> Limits {
+    let mut limits = Limits::new();
     let line = line(d, thread, path);
     let root = line.last().map(|(place, _)| place.clone());
     let Some((root, budgets)) = root.and_then(|root| Some((root.clone(), budgets_of(d, &root)?))) else {

@@ -1,6 +1,7 @@
-//! `decide`: what follows from an event, given the state. Pure: the event brings the moment and the seed,
-//! the state's book holds the configurations, and what only the log knows was looked up before. Each kind
-//! of event has its own file next to this one.
+//! `decide`: what follows from an event, given the state. It depends on nothing else: the event brings the
+//! moment and the seed, the state's book holds the configurations, and what only the log knows was looked up
+//! before. The facts are folded into the state as they are made. Each kind of event has its own file next to
+//! this one.
 
 use super::buckets::DueReport;
 use super::decision_builder::{DecisionBuilder, Fact};
@@ -17,13 +18,13 @@ use crate::types::ids::{Name, ThreadId};
 use crate::types::record::{MessageRole, RecordCode, RecordKind};
 use crate::types::refusal::Refusal;
 
-/// Decides on one event.
-pub fn decide(state: &PumpState, event: Event) -> Decision {
+/// Decides on one event, and folds the facts into their threads.
+pub fn decide(state: &mut PumpState, event: Event) -> Decision {
     let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed, apply_to);
     let d = &mut decision_builder;
     match event.what {
         EventKind::Booted { listeners } => {
-            let page = state.book.current();
+            let page = d.book.current();
             let organism = page.map_or("", |p| p.organism.as_str());
             let body = core_payload::boot(organism, d.current_config(), d.at(), &listeners);
             tell_sys(d, body);

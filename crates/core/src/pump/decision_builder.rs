@@ -1,18 +1,21 @@
-//! A decision while it is being written. Facts are sealed and folded into copies of the threads they
-//! touch, so that each later step of the decision sees what the earlier steps did. The state itself is
-//! only read; the copies replace the originals when the decision is taken.
+//! A decision while it is being written. Each fact is sealed and folded into its thread at once, so that each
+//! later step of the decision sees what the earlier steps did. Of a thread as it was before, only what the
+//! effects are compared with is kept.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use smallvec::SmallVec;
 
-use super::buckets::RefusalCost;
+use super::buckets::{Buckets, RefusalCost};
 use super::event::{Decision, Effect};
-use super::state::{BudgetUse, Call, PumpState, Thread};
+use super::replies::RecentReplies;
+use super::state::{BudgetUse, Call, CompositionBook, PumpState, Thread};
+use super::thread_before::ThreadBefore;
 use super::wall::{RunningBudget, RunningBudgets};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
+use crate::types::hashed::HashedMap;
 use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
 use crate::types::ports::{Lease, Seed, StoredDocument};
@@ -82,27 +85,46 @@ impl Fact {
 
 /// A decision being written.
 pub(super) struct DecisionBuilder<'a> {
-    pub(super) state: &'a PumpState,
+    pub(super) threads: &'a mut HashedMap<ThreadId, Thread>,
+    pub(super) book: &'a CompositionBook,
+    buckets: &'a Buckets,
+    running: &'a RunningBudgets,
+    replies: &'a RecentReplies,
     pub(super) at: Millis,
     tick: Millis,
     seed: Seed,
     /// Folds a record into its thread. The fold knows the payloads that the pump answers, and they know decisions;
     /// so a decision gets the fold from outside.
     apply: fn(&mut Thread, &Record),
-    pub(super) threads: BTreeMap<ThreadId, Thread>,
-    pub(super) touched: Vec<(ThreadId, CallPath)>,
+    /// The threads with a fact of this decision, each as it was before.
+    pub(super) before: SmallVec<[ThreadBefore; 1]>,
+    pub(super) touched: SmallVec<[(ThreadId, CallPath); 4]>,
     pub(super) out: Decision,
 }
 
 impl<'a> DecisionBuilder<'a> {
     pub(super) fn new(
-        state: &'a PumpState,
+        state: &'a mut PumpState,
         (at, tick): (Millis, Millis),
         seed: Seed,
         apply: fn(&mut Thread, &Record),
     ) -> DecisionBuilder<'a> {
-        let (threads, touched, out) = (BTreeMap::new(), Vec::new(), Decision::default());
-        DecisionBuilder { state, at, tick, seed, apply, threads, touched, out }
+        let PumpState { threads, book, buckets, running, replies } = state;
+        let (before, touched, out) = (SmallVec::new(), SmallVec::new(), Decision::default());
+        DecisionBuilder {
+            threads,
+            book,
+            buckets,
+            running,
+            replies,
+            at,
+            tick,
+            seed,
+            apply,
+            before,
+            touched,
+            out,
+        }
     }
 
     /// When this happens.
@@ -117,19 +139,25 @@ impl<'a> DecisionBuilder<'a> {
 
     /// The running time budgets, as far as ticks measure them.
     pub(super) fn running(&self) -> &'a RunningBudgets {
-        &self.state.running
+        self.running
     }
 
     /// The time-limited messages from outside that this decision concerns so far. A pause of
     /// everything concerns all of them.
     pub(super) fn limited_roots(&self) -> Vec<RunningBudget> {
+        if !self.book.limits_time() {
+            return Vec::new();
+        }
         let sys = ThreadId::sys();
-        let paused = |thread: Option<&Thread>| thread.is_some_and(|sys| sys.paused.is_some());
-        let all = self.threads.get(&sys).is_some_and(|t| paused(Some(t)) != paused(self.state.thread(&sys)));
-        let roots: BTreeSet<ThreadId> = match all {
-            true => self.state.threads.keys().map(ThreadId::root_of).collect(),
-            false => self.threads.keys().map(ThreadId::root_of).collect(),
+        let is_paused = self.thread(&sys).is_some_and(|sys| sys.paused.is_some());
+        let concerns_all =
+            self.before.iter().any(|thread| thread.id == sys && thread.was_paused != is_paused);
+        let mut roots: Vec<ThreadId> = match concerns_all {
+            true => self.threads.keys().map(ThreadId::root_of).collect(),
+            false => self.before.iter().map(|thread| thread.id.root_of()).collect(),
         };
+        roots.sort_unstable();
+        roots.dedup();
         let is_limited =
             |budget_use: &BudgetUse| self.page(budget_use.config).is_some_and(Composition::limits_time);
         let roots = roots.iter().filter_map(|id| self.thread(id));
@@ -141,12 +169,12 @@ impl<'a> DecisionBuilder<'a> {
 
     /// A thread as this decision has left it so far.
     pub(super) fn thread(&self, id: &ThreadId) -> Option<&Thread> {
-        self.threads.get(id).or_else(|| self.state.thread(id))
+        self.threads.get(id)
     }
 
     /// An open call as this decision has left it so far.
     pub(super) fn call(&self, thread: &ThreadId, call: &CallPath) -> Option<&Call> {
-        self.thread(thread)?.calls.get(call)
+        self.thread(thread)?.calls.get(call).map(|call| &**call)
     }
 
     /// The call of that attempt, if that attempt is due.
@@ -156,41 +184,43 @@ impl<'a> DecisionBuilder<'a> {
 
     /// The place of that request to a person. Every open call is in memory.
     pub(super) fn asking(&self, id: PersonRequestId) -> Option<(ThreadId, CallPath)> {
-        self.state.threads.values().find_map(|thread| {
+        self.threads.values().find_map(|thread| {
             let (place, _) = thread.person_requests().find(|(_, request)| request.id() == id)?;
             Some((thread.id.clone(), place))
         })
     }
 
-    /// A listener in the configuration with that hash. It borrows from the state, not from the draft,
-    /// so that facts can be added while the caller holds it.
+    /// A listener in the configuration with that hash. It borrows from the book, so that facts can be added
+    /// while the caller holds it.
     pub(super) fn listener(&self, config: Digest, name: &Name) -> Option<&'a Listener> {
-        self.state.book.listener(config, name)
+        self.book.listener(config, name)
     }
 
     /// The configuration with that hash.
     pub(super) fn page(&self, config: Digest) -> Option<&'a Composition> {
-        self.state.book.page(config).map(|page| &**page)
+        self.book.page(config).map(|page| &**page)
     }
 
     /// Whether a client has a role in the current configuration.
     pub(super) fn has_role(&self, client: &Name, role: client::Role) -> bool {
-        self.state.book.current().is_some_and(|page| page.has_role(client, role))
+        self.book.current().is_some_and(|page| page.has_role(client, role))
     }
 
     /// The hash of the configuration that the next top call uses.
     pub(super) fn current_config(&self) -> Digest {
-        self.state.book.current().map_or(Digest([0; 32]), |c| c.hash)
+        self.book.current().map_or(Digest([0; 32]), |c| c.hash)
     }
 
     /// Seals a fact at the end of a thread's chain and folds it in.
     pub(super) fn record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
         let at = self.at;
         let (random, salt) = self.draw();
-        let scratch = self.threads.entry(thread.clone()).or_insert_with(|| {
-            self.state.thread(thread).cloned().unwrap_or_else(|| Thread::blank(thread.clone()))
-        });
-        let (seq, id) = (scratch.seq + 1, MessageId::new(at.0, &random));
+        let folded = self.threads.entry(thread.clone()).or_insert_with(|| Thread::blank(thread.clone()));
+        // The thread of the last fact is most often that of the next.
+        if !self.before.iter().rev().any(|before| before.id == *thread) {
+            self.before.push(ThreadBefore::of(folded));
+        }
+        let (seq, id) = (folded.seq + 1, MessageId::new(at.0, &random));
         let header = Header {
             thread: thread.clone(),
             seq,
@@ -208,8 +238,8 @@ impl<'a> DecisionBuilder<'a> {
             config: fact.config,
             code: fact.code,
         };
-        let record = header.seal(fact.body, salt, scratch.head);
-        (self.apply)(scratch, &record);
+        let record = header.seal(fact.body, salt, folded.head);
+        (self.apply)(folded, &record);
         self.touch(&record.header);
         self.out.facts.push(Arc::new(record));
         (seq, id)
@@ -237,7 +267,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// The organism's name.
     pub(super) fn organism(&self) -> Name {
-        self.state.book.current().map_or_else(Name::core, |c| c.organism.clone())
+        self.book.current().map_or_else(Name::core, |c| c.organism.clone())
     }
 
     /// The id and salt of the next fact, from a hash of the event's seed and the fact's number.
@@ -260,7 +290,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Whether one more refusal of that sender is recorded.
     pub(super) fn has_room(&self, sender: &Name) -> bool {
-        self.state.buckets.has_room(sender, self.at)
+        self.buckets.has_room(sender, self.at)
     }
 
     /// Takes the cost of a refusal from its sender's bucket; `withheld` says where the refusal would
@@ -271,7 +301,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Whether the log has a reply of that listener to that delivery, as far back as is known.
     pub(super) fn was_taken(&self, delivery: &str, listener: &Name) -> bool {
-        self.state.replies.has(delivery, listener)
+        self.replies.has(delivery, listener)
     }
 
     /// Remembers that this delivery's reply is taken.
@@ -281,7 +311,7 @@ impl<'a> DecisionBuilder<'a> {
 
     /// Whether the reply taken for that delivery is known to be a different one.
     pub(super) fn is_other(&self, delivery: &str, print: u64) -> bool {
-        self.state.replies.is_other(delivery, print)
+        self.replies.is_other(delivery, print)
     }
 
     /// The answers of this decision to the items of a turn that it refuses, with the items' ordinals.

@@ -8,10 +8,11 @@
 //!
 //! Every moment here is a tick, from a clock that no one can set.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::event::ReadyTurn;
+use crate::types::hashed::HashedMap;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
 use crate::types::time::Millis;
@@ -50,13 +51,13 @@ impl Out {
 /// Waiting work and deliveries that are out.
 #[derive(Debug, Default)]
 pub struct DispatchQueue {
-    queues: HashMap<Name, Queue>,
+    queues: HashedMap<Name, Queue>,
     later: BTreeMap<(Millis, u64), ReadyTurn>,
     /// Work that its carrier could not begin. It keeps its slot until it is due.
     put_off: BTreeMap<(Millis, u64), ReadyTurn>,
     arrivals: u64,
-    out: HashMap<LeaseToken, Out>,
-    by_call: HashMap<(ThreadId, CallPath), LeaseToken>,
+    out: HashedMap<LeaseToken, Out>,
+    by_call: HashedMap<(ThreadId, CallPath), LeaseToken>,
     ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
 }

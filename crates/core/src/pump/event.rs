@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use smallvec::SmallVec;
 use systole_wire::told::PumpAnswer;
 
 use super::buckets::{DueReport, RefusalCost};
-use super::state::Thread;
 use super::view::ReadResults;
 use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
@@ -341,19 +341,21 @@ pub struct ReadyTurn {
     pub not_before: Millis,
 }
 
+/// What follows from a decision, in order.
+pub type Effects = SmallVec<[Effect; 2]>;
+
 /// Facts to record, and effects that wait until they are on disk.
 #[derive(Default, Debug)]
 #[must_use = "facts that are not recorded did not happen"]
 pub struct Decision {
     /// Sealed records, in order.
-    pub facts: Vec<Arc<Record>>,
-    /// The threads that the facts touch, as `apply` leaves them after the last fact. They were folded while
-    /// the decision was written and need no second fold.
-    pub folded: Vec<Thread>,
+    pub facts: SmallVec<[Arc<Record>; 4]>,
+    /// The threads that the facts belong to, in order of their ids. The facts are folded in already.
+    pub touched: SmallVec<[ThreadId; 1]>,
     /// Documents that the facts name.
     pub documents: Vec<StoredDocument>,
     /// The effects that follow.
-    pub effects: Vec<Effect>,
+    pub effects: Effects,
     /// The cost of a refusal to its sender's bucket.
     pub toll: Option<RefusalCost>,
     /// The delivery whose reply was taken, its listener and a fingerprint, if the listener waits for a

@@ -2,12 +2,12 @@
 //! dead letter and a failed call, whose caller gets the reason.
 
 use super::closing::close_failed;
-use super::compose::work_key;
 use super::decision_builder::{DecisionBuilder, Fact};
 use super::state::Call;
 use super::wrapping;
 use crate::rules::core_payload::{self, AttemptRecord};
 use crate::types::codes::Code;
+use crate::types::delivery::work_key;
 use crate::types::flow::PumpFailure;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::record::{RecordCode, RecordKind};

@@ -1,5 +1,7 @@
 //! Ends a decision: what has changed since the state before it becomes effects.
 
+use smallvec::SmallVec;
+
 use super::decision_builder::{DecisionBuilder, first_top_call};
 use super::event::{Decision, Effect, ReadyTurn};
 use super::state::CallState;
@@ -9,7 +11,7 @@ use crate::types::ids::{AttemptId, CallPath, ThreadId};
 /// Ends the decision: a touched call may go out if its due turn has changed.
 pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
     wall::settle(&mut d);
-    let mut candidates: Vec<(ThreadId, CallPath)> = Vec::new();
+    let mut candidates: SmallVec<[(ThreadId, CallPath); 4]> = SmallVec::new();
     let mut add = |thread: &ThreadId, path: CallPath| {
         if !candidates.iter().any(|(t, p)| t == thread && *p == path) {
             candidates.push((thread.clone(), path));
@@ -29,12 +31,14 @@ pub(super) fn finish(mut d: DecisionBuilder<'_>) -> Decision {
             d.out.effects.push(Effect::Ready(work));
         }
     }
-    for after in d.threads.values() {
-        let before = d.state.thread(&after.id);
-        timers::changes(before, after, &mut d.out.effects);
-        wall::changes(&d.state.book, (before, after), d.at, &mut d.out.effects);
+    d.before.sort_unstable_by(|one, other| one.id.cmp(&other.id));
+    for before in std::mem::take(&mut d.before) {
+        if let Some(after) = d.threads.get(&before.id) {
+            timers::changes(&before, after, &mut d.out.effects);
+            wall::changes(d.book, &before, after, d.at, &mut d.out.effects);
+        }
+        d.out.touched.push(before.id);
     }
-    d.out.folded = d.threads.into_values().collect();
     d.out
 }
 
@@ -42,7 +46,8 @@ fn newly_ready(d: &DecisionBuilder<'_>, thread: &ThreadId, path: &CallPath) -> O
     let call = d.call(thread, path)?;
     let CallState::Ready { turn, attempt } = call.stand() else { return None };
     // Recording a first attempt changes only the number of recorded attempts.
-    let before = d.state.thread(thread).and_then(|t| t.calls.get(path)).map(|c| (c.stand(), c.attempts));
+    let thread_before = d.before.iter().rev().find(|before| before.id == *thread);
+    let before = thread_before.map_or(Some((call.stand(), call.attempts)), |before| before.call(path));
     (before != Some((call.stand(), call.attempts))).then(|| ReadyTurn {
         listener: call.listener.clone(),
         id: AttemptId { thread: thread.clone(), call: path.clone(), turn, attempt },

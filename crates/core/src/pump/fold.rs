@@ -245,7 +245,7 @@ fn open(
         todos: BTreeMap::new(),
         cleared: 0,
     };
-    thread.calls.insert(path, call);
+    thread.calls.insert(path, Box::new(call));
 }
 
 /// Answers the item that the path names, or one taker's part of it.
@@ -367,7 +367,7 @@ fn end(thread: &mut Thread) {
 }
 
 fn call_of<'t>(thread: &'t mut Thread, h: &Header) -> Option<&'t mut Call> {
-    thread.calls.get_mut(h.call.as_ref()?)
+    thread.calls.get_mut(h.call.as_ref()?).map(|call| &mut **call)
 }
 
 fn attempt(thread: &mut Thread, record: &Record) {

@@ -34,6 +34,7 @@ mod reserving;
 mod showing;
 pub mod state;
 mod steering;
+mod thread_before;
 mod timers;
 mod todos;
 mod turn;

@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::rules::core_payload;
 use crate::types::codes::Code;
+use crate::types::hashed::HashedMap;
 use crate::types::ids::{AttemptId, CallPath, MessageId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LeaseToken, LogFault, LogReader, Position};
@@ -20,7 +21,7 @@ const PAGE: usize = 256;
 /// Deliveries with a reply, the oldest forgotten first.
 #[derive(Default, Debug)]
 pub struct RecentReplies {
-    of: HashMap<LeaseToken, (Name, Option<u64>)>,
+    of: HashedMap<LeaseToken, (Name, Option<u64>)>,
     order: VecDeque<LeaseToken>,
 }
 

@@ -10,7 +10,7 @@ mod timer;
 pub use journal::{AttemptEntry, EntryKind, Journal};
 pub use person::{Approval, PersonRequest, Question};
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,7 @@ use super::wall::RunningBudgets;
 use crate::rules::loops::LoopMemory;
 use crate::types::budget::Ceiling;
 use crate::types::composition::{Composition, Listener};
+use crate::types::hashed::HashedMap;
 use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::types::ports::FoldRow;
 use crate::types::primitive::TimerPace;
@@ -33,7 +34,7 @@ use crate::types::time::Millis;
 #[derive(Default)]
 pub struct PumpState {
     /// Threads in memory. A thread at rest may be only in the log; it is woken before anything looks at it.
-    pub threads: HashMap<ThreadId, Thread>,
+    pub threads: HashedMap<ThreadId, Thread>,
     /// The configurations that open calls began with, and the current one. Not a fold: read from the log's
     /// documents and the organism's file before anything is decided.
     pub book: CompositionBook,
@@ -49,14 +50,14 @@ pub struct PumpState {
 /// Configurations by hash.
 #[derive(Default, Clone)]
 pub struct CompositionBook {
-    pages: HashMap<Digest, Arc<Composition>>,
+    pages: HashedMap<Digest, Arc<Composition>>,
     current: Option<Arc<Composition>>,
 }
 
 impl CompositionBook {
     /// A book with this current page.
     pub fn open_at(current: Arc<Composition>) -> CompositionBook {
-        let pages = HashMap::from([(current.hash, current.clone())]);
+        let pages = HashedMap::from_iter([(current.hash, current.clone())]);
         CompositionBook { pages, current: Some(current) }
     }
 
@@ -68,6 +69,11 @@ impl CompositionBook {
     /// The configuration that the next top call uses.
     pub fn current(&self) -> Option<&Arc<Composition>> {
         self.current.as_ref()
+    }
+
+    /// Whether the working time of messages from outside is limited in any configuration.
+    pub fn limits_time(&self) -> bool {
+        self.pages.values().any(|page| page.limits_time())
     }
 
     /// The configuration with that hash.
@@ -124,8 +130,8 @@ pub struct Thread {
     pub opener: Option<ThreadOpener>,
     /// Top calls so far.
     pub top_calls: u32,
-    /// Open calls.
-    pub calls: BTreeMap<CallPath, Call>,
+    /// Open calls. Boxed, because a map has room for eleven values as soon as it has one.
+    pub calls: BTreeMap<CallPath, Box<Call>>,
     /// Timers that are set.
     pub timers: BTreeMap<TimerId, Timer>,
     /// What messages from outside have used, by the number of the top call that each opened.
@@ -514,6 +520,7 @@ impl PumpState {
 
     /// The call of that attempt, if that attempt is due.
     pub fn due_call(&self, id: &AttemptId) -> Option<&Call> {
-        self.thread(&id.thread)?.calls.get(&id.call).filter(|call| call.is_due(id.turn, id.attempt))
+        let call = self.thread(&id.thread)?.calls.get(&id.call)?;
+        call.is_due(id.turn, id.attempt).then_some(&**call)
     }
 }

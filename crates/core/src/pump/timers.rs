@@ -8,8 +8,9 @@
 
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::Effect;
+use super::event::{Effect, Effects};
 use super::state::{Thread, Timer};
+use super::thread_before::ThreadBefore;
 use super::turn::Turn;
 use super::wheel::TimerDue;
 use crate::rules::core_payload;
@@ -82,25 +83,18 @@ pub(super) fn cancel_left(d: &mut DecisionBuilder<'_>, root: &ThreadId, budget_u
 
 /// The timers that must be waited for after a decision and were not before, and those that no longer
 /// must.
-pub(super) fn changes(before: Option<&Thread>, after: &Thread, effects: &mut Vec<Effect>) {
+pub(super) fn changes(before: &ThreadBefore, after: &Thread, effects: &mut Effects) {
     let effect =
         |timer: &TimerId, until| Effect::Wait { thread: after.id.clone(), timer: timer.clone(), until };
     for (id, timer) in &after.timers {
-        let now = until(after, timer);
-        let then = before.and_then(|thread| Some(until(thread, thread.timers.get(id)?)));
-        if then != Some(now) {
+        let now = TimerDue::of(after, timer);
+        if !before.timers.iter().any(|(other, then)| other == id && *then == now) {
             effects.push(effect(id, Some(now)));
         }
     }
-    for id in before.iter().flat_map(|thread| thread.timers.keys()) {
+    for (id, _) in &before.timers {
         if !after.timers.contains_key(id) {
             effects.push(effect(id, None));
         }
     }
-}
-
-/// Until when the pump must wait for a timer.
-pub(super) fn until(thread: &Thread, timer: &Timer) -> TimerDue {
-    let may_fire = thread.may_fire(timer);
-    TimerDue { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }
 }

@@ -7,13 +7,14 @@ mod running;
 
 pub use running::{RunningBudget, RunningBudgets, TimeLeft};
 
-use std::collections::BTreeSet;
+use smallvec::SmallVec;
 
 use super::awaiting;
 use super::decision_builder::{DecisionBuilder, Fact};
-use super::event::Effect;
+use super::event::{Effect, Effects};
 use super::pausing::halted;
 use super::state::{BudgetUse, CHILD, Call, CallState, CompositionBook, OpenedBy, PumpState, Thread};
+use super::thread_before::{RunningSince, ThreadBefore, running};
 use super::{timers, wrapping};
 use crate::rules::budget_payload;
 use crate::types::budget::{ExceededLimit, Measure, RecordedTime};
@@ -119,17 +120,22 @@ fn say(d: &mut DecisionBuilder<'_>, runs: &RunningBudget, clocked: &RecordedTime
 /// The time budgets that run differently after a decision than before.
 pub(super) fn changes(
     book: &CompositionBook,
-    (before, after): (Option<&Thread>, &Thread),
+    before: &ThreadBefore,
+    after: &Thread,
     now: Millis,
-    effects: &mut Vec<Effect>,
+    effects: &mut Effects,
 ) {
-    let runs = |thread: Option<&Thread>, number: u32| {
-        let budget_use = thread.filter(|t| !t.ended)?.budget_uses.get(&number)?;
-        Some((budget_use.runs?, budget_use.ran_ms, budget_use.config))
-    };
-    let numbers = before.into_iter().chain([after]).flat_map(|t| t.budget_uses.keys());
-    for number in numbers.copied().collect::<BTreeSet<u32>>() {
-        let (then, now_runs) = (runs(before, number), runs(Some(after), number));
+    let runs: SmallVec<[_; 1]> = running(after).collect();
+    if runs == before.running {
+        return;
+    }
+    let of =
+        |all: &[(u32, RunningSince)], number| all.iter().find(|(n, _)| *n == number).map(|(_, runs)| *runs);
+    let mut numbers: Vec<u32> = before.running.iter().chain(&runs).map(|(number, _)| *number).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    for number in numbers {
+        let (then, now_runs) = (of(&before.running, number), of(&runs, number));
         let Some((.., config)) = now_runs.or(then).filter(|_| then != now_runs) else { continue };
         if let Some(limit_ms) = wall_ms(book, config) {
             let budget_use = after.budget_uses.get(&number).filter(|_| now_runs.is_some());

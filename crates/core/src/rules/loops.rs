@@ -39,12 +39,12 @@ fn mark(party: &Name, payload: &[u8]) -> Mark {
         mark ^ (mark >> 32)
     };
     let of = |mark: u64, bytes: &[u8]| {
-        let words = bytes.chunks(8).map(|chunk| {
-            let mut word = [0; 8];
-            word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-            u64::from_le_bytes(word)
-        });
-        words.fold(add(mark, bytes.len() as u64), add)
+        let (words, rest) = bytes.as_chunks::<8>();
+        let whole = words
+            .iter()
+            .fold(add(mark, bytes.len() as u64), |mark, word| add(mark, u64::from_le_bytes(*word)));
+        let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        if rest.is_empty() { whole } else { add(whole, last) }
     };
     of(of(SPREAD, party.as_str().as_bytes()), payload)
 }

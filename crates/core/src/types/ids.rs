@@ -3,9 +3,9 @@
 
 use std::borrow::Borrow;
 use std::fmt;
-use std::sync::{Arc, LazyLock};
 
 use sha2::{Digest as _, Sha256};
+use smol_str::{SmolStr, format_smolstr};
 
 use super::limits;
 
@@ -33,7 +33,7 @@ macro_rules! text_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(Arc<str>);
+        pub struct $name(SmolStr);
 
         impl $name {
             /// Its text.
@@ -106,7 +106,7 @@ impl TimerId {
     pub fn free(is_taken: impl Fn(&TimerId) -> bool) -> TimerId {
         let mut number = 1u32;
         loop {
-            let id = TimerId(format!("t{number}").into());
+            let id = TimerId(format_smolstr!("t{number}"));
             if !is_taken(&id) {
                 return id;
             }
@@ -132,10 +132,8 @@ impl Name {
     }
 
     /// The pump itself, as sender and addressee of primitives and system payloads.
-    pub fn core() -> Name {
-        // Used by almost every hop.
-        static CORE: LazyLock<Name> = LazyLock::new(|| Name("core".into()));
-        CORE.clone()
+    pub const fn core() -> Name {
+        Name(SmolStr::new_static("core"))
     }
 
     /// The client that authenticates with the local token.
@@ -194,9 +192,7 @@ impl ThreadId {
         }
         let hex = Digest(hash.finalize().into()).to_string();
         let digits = digits.clamp(12, hex.len());
-        let mut id = String::from("sess-");
-        id.extend(hex.chars().take(digits));
-        ThreadId(id.into())
+        ThreadId(format_smolstr!("sess-{}", hex.get(..digits).unwrap_or(&hex)))
     }
 
     /// The child of this thread with this label.
@@ -223,7 +219,7 @@ impl ThreadId {
 
     /// Whether this thread is `other` or below it.
     pub fn is_within(&self, other: &ThreadId) -> bool {
-        self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     }
 
     /// The number of spawns between this thread and its root.
@@ -233,7 +229,7 @@ impl ThreadId {
 
     /// Whether it is the pump's own thread.
     pub fn is_sys(&self) -> bool {
-        &*self.0 == "sys"
+        self.0 == "sys"
     }
 }
 
@@ -264,22 +260,17 @@ impl CallPath {
 
     /// The thread's n-th top call.
     pub fn top(n: u32) -> CallPath {
-        CallPath(n.to_string().into())
+        CallPath(format_smolstr!("{n}"))
     }
 
     /// The path of item `ordinal` of turn `turn` of this call.
     pub fn item(&self, turn: u32, ordinal: u32) -> CallPath {
-        use std::fmt::Write as _;
-        let mut path = String::with_capacity(self.0.len() + 8);
-        path.push_str(&self.0);
-        // Writing into a String cannot fail.
-        let _infallible = write!(path, "/{turn}.{ordinal}");
-        CallPath(path.into())
+        CallPath(format_smolstr!("{}/{turn}.{ordinal}", self.0))
     }
 
     /// The path of the call to one of the takers of this item, counted from 0.
     pub fn taker(&self, number: u32) -> CallPath {
-        CallPath(format!("{}:{number}", self.0).into())
+        CallPath(format_smolstr!("{}:{number}", self.0))
     }
 
     /// Which taker of its item this call goes to. `None` if the item went to one listener only.
@@ -308,7 +299,7 @@ impl CallPath {
 
     /// Whether this call is `other` or below it.
     pub fn is_within(&self, other: &CallPath) -> bool {
-        self.0.strip_prefix(&*other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        self.0.strip_prefix(other.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// Its steps from the thread down: the number of its top call, then turn, ordinal and taker of each item. Sorting

@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use systole_wire::envelope::{Delivered, EnvelopeAddress, write_envelope};
 use systole_wire::reply::ListenerDocument;
 use systole_wire::told::PumpAnswer;
 use systole_wire::{DocumentLimits, Fault};
 
+pub use super::delivery::Delivery;
 pub use super::flow::{Lease, LeaseToken};
 
 use super::codes::Code;
@@ -258,25 +258,6 @@ pub struct CallMark(pub [u8; 4]);
 impl std::fmt::Display for CallMark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:08x}", u32::from_be_bytes(self.0))
-    }
-}
-
-/// A turn on its way to a listener.
-#[derive(Clone, Debug)]
-pub struct Delivery {
-    /// The lease under which the reply is judged.
-    pub lease: Arc<Lease>,
-    /// The content for the listener. A carrier to another process serializes it. A carrier within this process need
-    /// not: the payload in it is the stored bytes.
-    pub envelope: Box<Delivered>,
-}
-
-impl Delivery {
-    /// The envelope as a document.
-    pub fn document(&self) -> Vec<u8> {
-        let Delivered { from, to, thread, stamp, payload } = &*self.envelope;
-        let address = EnvelopeAddress { from: Some(from), to: to.as_deref(), thread: Some(thread) };
-        write_envelope(&address, Some(stamp), payload)
     }
 }
 

@@ -256,7 +256,7 @@ impl Line {
                 post.brought();
                 self.reached(post).await;
             }
-            Sent::Refused(words) => gone(token, Code::ListenerDown, words, post).await,
+            Sent::Refused(code, words) => gone(token, code, words, post).await,
             // A worker may have had it.
             Sent::Doubtful(words) => gone(token, Code::ListenerLost, words, post).await,
             Sent::Homeless(words) => {

@@ -21,7 +21,9 @@ use super::aside::{Aside, in_time};
 use super::fence;
 use crate::edges::clock::random_bytes;
 use crate::edges::delivery::mailbox::Mailbox;
+use crate::edges::delivery::post::damaged;
 use crate::edges::nats::{Broker, PATIENCE, token as part};
+use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{Delivery, LeaseToken};
 
@@ -43,7 +45,7 @@ pub(super) enum Sent {
     /// It is in the stream, or a worker already has it.
     Stored,
     /// The broker will never have it, for this reason.
-    Refused(String),
+    Refused(Code, String),
     /// The broker will never have it, because it cannot be reached.
     Unreached(String),
     /// There is no stream for it.
@@ -189,17 +191,20 @@ impl Outbox {
 
     /// Puts a delivery where a worker can pull it.
     pub(super) async fn send(&self, delivery: &Delivery) -> Sent {
-        let document = delivery.document();
+        let document = match delivery.document() {
+            Ok(document) => document,
+            Err(fault) => return Sent::Refused(Code::DamagedThread, damaged(&fault)),
+        };
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
             let words = format!(
                 "the delivery has {} bytes, and the broker takes {most} with their headers",
                 document.len()
             );
-            return Sent::Refused(words);
+            return Sent::Refused(Code::ListenerDown, words);
         }
         let token = &delivery.lease.token;
-        let mut last = Sent::Refused(fence::CONTESTED.to_owned());
+        let mut last = Sent::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
         for _ in 0..fence::ROUNDS {
             let fence = match self.fenced().await {
                 Ok(fence) => fence,
@@ -215,7 +220,7 @@ impl Outbox {
                     return Sent::Stored;
                 }
                 Tried::Again => self.drop_fence(fence),
-                Tried::Refused(words) => return Sent::Refused(words),
+                Tried::Refused(words) => return Sent::Refused(Code::ListenerDown, words),
                 Tried::Homeless => return Sent::Homeless(self.no_stream()),
                 Tried::Unknown(words) => {
                     self.drop_fence(fence);

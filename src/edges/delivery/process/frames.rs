@@ -8,6 +8,10 @@
 use systole_kit::Fault;
 use systole_kit::framing::{LineSplitter, line_form, with_length};
 
+use crate::edges::delivery::post::damaged;
+use systole_core::types::codes::Code;
+use systole_core::types::ports::Delivery;
+
 /// A document as a program reads it.
 pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault> {
     if by_length {
@@ -16,6 +20,14 @@ pub(super) fn framed(document: &[u8], by_length: bool) -> Result<Vec<u8>, Fault>
     let mut line = line_form(document)?.into_owned();
     line.push(b'\n');
     Ok(line)
+}
+
+/// A delivery as a program reads it; otherwise the code and the message for its end.
+pub(super) fn delivered(delivery: &Delivery, by_length: bool) -> Result<Vec<u8>, (Code, String)> {
+    let document = delivery.document().map_err(|fault| (Code::DamagedThread, damaged(&fault)))?;
+    framed(&document, by_length).map_err(|fault| {
+        (Code::ListenerFailed, format!("the stored document has no line form: {}", fault.message))
+    })
 }
 
 /// Splits a program's output into frames.

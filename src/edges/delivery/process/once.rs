@@ -21,7 +21,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Workplace;
-use super::frames::framed;
+use super::frames;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
 use super::program::{self, Group, Ladder, Started, Unstarted};
@@ -129,12 +129,9 @@ enum Cause {
 }
 
 async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &AtomicBool) -> Outcome {
-    let document = match framed(&delivery.document(), place.program.by_length) {
+    let document = match frames::delivered(delivery, place.program.by_length) {
         Ok(document) => document,
-        Err(fault) => {
-            let words = format!("the stored document has no line form: {}", fault.message);
-            return Outcome::Gone(Code::ListenerFailed, words);
-        }
+        Err((code, words)) => return Outcome::Gone(code, words),
     };
     let Started { stdin, stdout, stderr, mut group, sandbox } =
         match program::start(&place.program, &place.badge, &place.around) {

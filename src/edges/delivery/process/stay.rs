@@ -207,13 +207,15 @@ async fn bring(mut stdin: ChildStdin, post: &Post, place: &Workplace) {
         let framed = match item {
             MailboxItem::Cancel(token) => frames::framed(&told::cancel(&token.0), by_length),
             MailboxItem::Answer(answer) => frames::framed(&answer.document(), by_length),
-            MailboxItem::Deliver(delivery) => match frames::framed(&delivery.document(), by_length) {
-                Err(fault) if post.mailbox.settle(&delivery.lease.token.0) => {
-                    let words = format!("the stored document has no line form: {}", fault.message);
-                    post.gone(delivery.lease.token.clone(), Code::ListenerFailed, words).await;
+            MailboxItem::Deliver(delivery) => match frames::delivered(&delivery, by_length) {
+                Ok(document) => Ok(document),
+                Err((code, words)) => {
+                    let token = &delivery.lease.token;
+                    if post.mailbox.settle(&token.0) {
+                        post.gone(token.clone(), code, words).await;
+                    }
                     continue;
                 }
-                framed => framed,
             },
         };
         let Ok(document) = framed else { continue };

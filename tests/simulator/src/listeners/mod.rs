@@ -279,7 +279,8 @@ impl Troupe {
     pub(crate) fn plays(&mut self, delivery: &Delivery, weather: &Weather, dice: &mut SeededDice) -> Script {
         self.deliveries += 1;
         let lease = &delivery.lease;
-        let body = delivery.envelope.payload.bytes();
+        let shown = delivery.envelope().expect("the records of a turn hold payloads").payload;
+        let body = shown.bytes();
         let place = (lease.id.thread.clone(), lease.id.call.clone());
         let conversation = self.conversations.entry(place).or_default();
         if let Some(token) = cast::tokens(body).next() {

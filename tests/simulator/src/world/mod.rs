@@ -305,7 +305,7 @@ impl World {
             Waits { id: asked.id, hash: asked.hash, token, choices: None }
         });
         let calls = self.folds.durable().values().flat_map(|thread| thread.calls.values());
-        let questions = calls.flat_map(Call::questions).map(|(_, asked)| {
+        let questions = calls.flat_map(|call| call.questions()).map(|(_, asked)| {
             let choices = Some(asked.choices.clone());
             Waits { id: asked.id, hash: asked.hash, token: String::new(), choices }
         });

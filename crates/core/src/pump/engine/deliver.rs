@@ -10,6 +10,8 @@ use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
 use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
+use crate::types::delivery::DeliveredTurn;
+use crate::types::hashed::HashedMap;
 use crate::types::ids::{AttemptId, ThreadId};
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
@@ -20,7 +22,7 @@ const FRESH_BYTES: usize = 32 << 20;
 /// Recent records; the oldest are dropped first.
 #[derive(Default)]
 pub(super) struct Fresh {
-    records: HashMap<(ThreadId, u64), Arc<Record>>,
+    records: HashedMap<(ThreadId, u64), Arc<Record>>,
     order: VecDeque<(ThreadId, u64)>,
     bytes: usize,
 }
@@ -165,8 +167,7 @@ impl Engine {
         {
             return self.send_under_new_number(work);
         }
-        let thread = self.state.thread(&work.id.thread);
-        let Some((thread, call)) = thread.zip(self.state.due_call(&work.id)) else {
+        let Some(call) = self.state.due_call(&work.id) else {
             return self.dispatch_queue.unused(&work.listener);
         };
         let Some(listener) = self.state.book.listener(call.config, &work.listener) else {
@@ -189,15 +190,16 @@ impl Engine {
             Some(records) => records.get(&seq).cloned(),
             None => self.fresh.get(&work.id.thread, seq),
         };
-        match compose::envelope(thread, &work.id.call, call, &lease, deadline, found) {
-            Some(envelope) => {
+        match compose::turn(call, deadline, found) {
+            Some(turn) => {
                 // Over a broker, the carrier watches for signs of life.
                 let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
                 let timeout_ms = listener.timeout_ms;
                 self.ports.leases.put(lease.clone());
                 let now = self.ticks();
                 self.dispatch_queue.sent(lease.clone(), now, timeout_ms, idle_ms);
-                self.ports.carrier.hand(Delivery { lease, envelope: Box::new(envelope) });
+                let turn = DeliveredTurn::Recorded(Arc::new(turn));
+                self.ports.carrier.hand(Delivery { lease, turn });
                 self.ports.steps.passed(PumpStep::Delivered);
             }
             None if looked.is_none() => {

@@ -26,6 +26,7 @@ use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{Timers, Wheel};
+use crate::types::hashed::HashedSet;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LostRange, Position, PumpStep, Seeds, StepObserver, StoredDocument,
@@ -65,7 +66,7 @@ pub struct Engine {
     /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
-    dirty: HashSet<ThreadId>,
+    dirty: HashedSet<ThreadId>,
     /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
     /// that was only woken must bring the next checkpoint nearer too.
     since_checkpoint: usize,
@@ -120,7 +121,7 @@ impl Engine {
             filling: commit::Filling::default(),
             writing: None,
             recorded: VecDeque::new(),
-            dirty: HashSet::new(),
+            dirty: HashedSet::default(),
             // Without this, pumps that die again and again would leave ever more records to fold for their
             // successors.
             since_checkpoint,
@@ -183,13 +184,13 @@ impl Engine {
     /// Decides on an event, and folds in the decision.
     fn happened(&mut self, what: EventKind) {
         let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
-        let decision = super::decide::decide(&self.state, Event { at, tick, seed, what });
+        let decision = super::decide::decide(&mut self.state, Event { at, tick, seed, what });
         self.ports.steps.passed(PumpStep::Decided);
         self.take(decision);
     }
 
     fn take(&mut self, decision: Decision) {
-        let Decision { facts, folded, documents, effects, toll, replied } = decision;
+        let Decision { facts, touched, documents, effects, toll, replied } = decision;
         if let Some(toll) = toll {
             let tick = self.ticks();
             self.state.buckets.take(toll, tick);
@@ -202,10 +203,7 @@ impl Engine {
             self.fresh.put(fact.clone());
             self.filling.record(fact);
         }
-        for thread in folded {
-            self.dirty.insert(thread.id.clone());
-            self.state.threads.insert(thread.id.clone(), thread);
-        }
+        self.dirty.extend(touched);
         documents.into_iter().for_each(|document| self.filling.document(document));
         let first_new = |effect: &Effect, records: &[Arc<Record>]| match effect {
             Effect::Receipt { receipt, .. } if !receipt.repeated => {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::lookup::AGAIN_MS;
 use super::{Engine, Lookup, PumpInput};
 use crate::pump::event::EventKind;
+use crate::pump::wall;
 use crate::pump::wheel::{DueTimer, TimerDue};
-use crate::pump::{timers, wall};
 use crate::types::codes::Code;
 use crate::types::ids::{ThreadId, TimerId};
 use crate::types::record::Record;
@@ -27,7 +27,7 @@ impl Engine {
         let (wall, now) = (self.now(), self.ticks());
         for thread in self.state.threads.values() {
             for (id, timer) in &thread.timers {
-                let until = Some(timers::until(thread, timer));
+                let until = Some(TimerDue::of(thread, timer));
                 self.timers.put(thread.id.clone(), id.clone(), until, wall, now);
             }
         }

@@ -113,7 +113,8 @@ impl Thread {
 
     /// The open call that spawned a running child.
     pub fn spawning_call(&self, child: &ThreadId) -> Option<(&CallPath, &Call)> {
-        self.calls.iter().find(|(_, call)| call.running().any(|id| id == child))
+        let mut calls = self.calls.iter().map(|(path, call)| (path, &**call));
+        calls.find(|(_, call)| call.running().any(|id| id == child))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The real pump of a walk: `decide` and `apply` over the real state, and its records. It turns the draws of a
+//! The real pump of a walk: `decide` over the real state, and its records. It turns the draws of a
 //! walk into events, and the results into the words of the naive pump.
 
 mod items;
@@ -152,9 +152,8 @@ impl Real {
         self.events += 1;
         let (tick, at) = self.now;
         let event = Event { at, tick, seed: Seed(u128::from(self.events).to_be_bytes()), what };
-        let Decision { facts, effects, .. } = decide(&self.state, event);
+        let Decision { facts, effects, .. } = decide(&mut self.state, event);
         for fact in facts {
-            apply(&mut self.state, &fact);
             self.closed.extend(closing(&fact));
             self.clocked.extend(shown::clocking(&fact));
             self.records.insert((fact.header.thread.clone(), fact.header.seq), fact);
