@@ -153,7 +153,7 @@ impl Pin {
     }
 
     /// The pin that is there. One that cannot be read is replaced, and this is said. If it says what is installed, only
-    /// `--upgrade` replaces it: without it nobody knows the pinned versions.
+    /// `--upgrade` replaces it: without it the pinned versions are not known.
     fn before(
         &self,
         server: &McpServer,
