@@ -64,7 +64,7 @@ impl Pin {
         if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
             let exit = screen
                 .fail(CommandExit::Usage, "nothing is installed for this server, so nothing is upgraded");
-            screen.say("  try: [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
+            screen.say("  try: write [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
             return Err(exit);
         }
         for server in meant {
