@@ -1,8 +1,8 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `search`, `carrier`, `far`); `docs/reference/performance.md` lists the variables that
-//! change their sizes.
+//! `validation`, `extraction`, `words`, `search`, `carrier`, `far`); `docs/reference/performance.md` lists the
+//! variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]

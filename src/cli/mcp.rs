@@ -5,6 +5,7 @@ mod pin;
 mod pipe;
 mod serve;
 mod shown;
+mod staged;
 
 use clap::{Args, Subcommand};
 

@@ -4,7 +4,7 @@
 //! Input: the words of a command line, or a pin and a shelf. Output: a request, or why the server cannot start. Nothing
 //! is installed or started here.
 
-use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind, package_changes};
+use systole_mcp::package::{InstallRecord, InstallRequest, PackageKind};
 use systole_mcp::schema::PinFile;
 
 use super::diagnostics::Diagnostics;
@@ -55,13 +55,11 @@ pub(super) fn missing(
         Ok(Some(text)) => InstallRecord::read(&text),
         Err(_absent) => return Some(format!("the server is not installed in {folder}")),
     };
-    let pinned = InstallRecord::of(request, &pin.packages);
     let starts = request.run(&folder);
     let is_there = |word: &&String| word.starts_with(&folder);
     let Some(record) = record else { return Some(format!("{folder}/{RECORD} cannot be read")) };
-    if record != pinned {
-        let changes = package_changes(&pinned.packages, &record.packages);
-        let first = changes.first().map(|line| format!(": {line}")).unwrap_or_default();
+    if let Some(lines) = record.difference(request, &pin.packages) {
+        let first = lines.first().map(|line| format!(": {line}")).unwrap_or_default();
         return Some(format!("what is installed in {folder} is not what was pinned{first}"));
     }
     let mut files = starts.iter().take(2).filter(is_there);

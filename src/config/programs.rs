@@ -95,10 +95,15 @@ pub fn work_on_copy(
         let text = path.to_str().map(str::to_owned);
         text.ok_or_else(|| format!("the path of the copy {} is not UTF-8", path.display()))
     };
+    // As `words` writes them.
+    let is_workspace = program.adapter.first().is_some_and(|kind| kind == HandsKind::Workspace.key());
     let [_, root, rest @ ..] = program.adapter.as_mut_slice() else { return Ok(()) };
-    let Some(copy) = copied(&program.directory.join(&*root)) else { return Ok(()) };
-    *root = word(&copy)?;
-    if let [_, kept, ..] = rest {
+    match copied(&program.directory.join(&*root)) {
+        Some(copy) => *root = word(&copy)?,
+        None if is_workspace => return Err(format!("the folder {root} of a workspace was not copied")),
+        None => return Ok(()),
+    }
+    if let (true, [_, kept, ..]) = (is_workspace, rest) {
         *kept = word(state)?;
     }
     let Some(sandbox) = &mut program.sandbox else { return Ok(()) };

@@ -164,7 +164,7 @@ fn d1_a_copy_that_was_tampered_with_is_found_out_and_kept() {
     find(
         "UPDATE document SET bytes = CAST(CAST(bytes AS TEXT) || ' ' AS BLOB) WHERE id = 1",
         0,
-        "document ",
+        "it keeps other bytes under ",
         6,
     );
     let last = told(&systole(path, &["copy", "--again", "--json"]));

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use async_nats::jetstream;
 use futures_core::Stream as _;
 use tokio::time::Instant;
 
@@ -125,6 +126,30 @@ fn d11_a_written_configuration_syncs_only_for_a_log() {
     std::fs::write(folder.path().join("organism.yaml"), file).unwrap();
     let log = written();
     assert!(log.stdout.contains("  sync_interval: always\n"), "{log:?}");
+}
+
+/// The pump never looks at the consumer again, so only what it does by itself takes the delivery away.
+#[tokio::test(flavor = "multi_thread")]
+async fn d7_a_call_that_is_cancelled_while_its_delivery_goes_out_is_taken_away() {
+    let server = NatsServer::start();
+    let proxy = Proxy::to(&server.url());
+    let folder = folder_at(&proxy.url(), "");
+    let _running = runs(folder.path());
+    let worker = HandWorker::of(&server).await;
+    let last = async || {
+        let stream = jetstream::new(worker.client.clone()).get_stream("SYSTOLE_shop_BUS").await.unwrap();
+        stream.cached_info().state.last_sequence
+    };
+    let before = last().await;
+    proxy.stalls_at("HPUB o.shop.dlv.echo ");
+    let asked = asks(folder.path(), "hi");
+    proxy.has_stalled();
+    assert_eq!(systole(folder.path(), &["cancel", "@last"]).code, Some(0));
+    proxy.loses("consumer_info_response", 1000);
+    proxy.goes(Way::Pass);
+    assert_eq!(asked.end().code, Some(1));
+    let taken_away = async { while last().await == before || stored(&worker).await > 0 {} };
+    tokio::time::timeout(PATIENCE, taken_away).await.expect("a worker could still take it");
 }
 
 /// The next message of a subscription that was drained.

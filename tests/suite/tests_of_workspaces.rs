@@ -18,7 +18,7 @@ listeners:
     entry: true
     shell: [bash probe.sh]
     sandbox: {write: [./out, ./work/built]}
-  source: {code: ./work, entry: true}
+  source: {code: ./work, deny: ['own.*'], entry: true}
   below: {code: ./work/built, entry: true}
 ";
 
@@ -33,6 +33,7 @@ fn organism(tests: &str) -> TempDir {
         ("t.test.yaml", tests),
         ("out/kept.txt", "kept\n"),
         ("secret.txt", "the key\n"),
+        ("work/own.txt", "the key\n"),
         ("work/a.txt", "one\ntwo\nthree\n"),
         ("work/.git/config", "[core]\n"),
         ("work/built/b.txt", "old\n"),
@@ -99,6 +100,10 @@ const EDITS: &str = r#"tests:
         to: source
         answer: search-result
         xpath: contains(/search-result, 'twenty-two')
+      - send: <extract xmlns="https://xml-pipeline.org/ns/code/v1"><file_path>own.txt</file_path></extract>
+        to: source
+        answer: code-error
+        xpath: /code-error/@code = 'code.denied'
       - send: <extract xmlns="https://xml-pipeline.org/ns/code/v1"><file_path>b.txt</file_path></extract>
         to: below
         answer: extract-result

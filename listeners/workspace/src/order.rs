@@ -47,8 +47,8 @@ pub(crate) struct OrderedCommand {
     /// From the root, or [`SESSION_FOLDER`].
     pub(crate) folder: String,
     pub(crate) session: Option<String>,
-    /// The lines that set the variables of its session, if that keeps any. A command that follows another one of the
-    /// session in its set has those which that one leaves.
+    /// The lines that set the variables of its session, if that keeps any. A later command of the same session in one
+    /// set has none here: it starts with the variables that the command before it leaves.
     pub(crate) variables: Option<String>,
     pub(crate) is_install: bool,
 }

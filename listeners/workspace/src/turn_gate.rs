@@ -1,6 +1,6 @@
-//! One change set at a time: who comes while another one works waits for it.
+//! One change set at a time; the others wait, in no order.
 //!
-//! It decides no order. A waiting one gives up when its answer is no longer wanted, or its time is over.
+//! A change set stops waiting if it is cancelled or its time is over.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How often a waiting one looks whether it is still wanted.
+/// How often a waiting change set checks for that.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@
 //! whole before its servers are pinned.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
@@ -15,6 +15,7 @@ use systole_mcp::schema::{ListDifference, PinFile};
 
 use super::install::{InstalledServer, NotInstalled, PackageChoice, ServerToInstall};
 use super::shown::PinToShow;
+use super::staged::{StagedFiles, UnwrittenFile};
 use crate::cli::exit::CommandExit;
 use crate::cli::hindered;
 use crate::cli::place::{Place, refuse};
@@ -31,9 +32,9 @@ const LONGEST: Duration = Duration::from_secs(180);
 /// Install an MCP server, and pin its packages and its tools.
 ///
 /// A server that the file names with npx or uvx is installed into .systole/mcp/NAME beside the organism's file, in a
-/// sandbox and without install scripts: the pinned versions if there are some, else the newest. The server is started and asked for its tools. Their names, descriptions and schemas go to
-/// schemas/mcp/NAME.pin.json beside the organism's file, and from then on the server is used only as long as it
-/// lists exactly these.
+/// sandbox and without install scripts: the pinned versions if there are some, else the newest. The server is started
+/// and asked for its tools. Their names, descriptions and schemas go to schemas/mcp/NAME.pin.json beside the organism's
+/// file, and from then on the server is used only as long as it lists exactly these.
 #[derive(Args, Debug)]
 pub(in crate::cli) struct Pin {
     #[command(flatten)]
@@ -63,7 +64,7 @@ impl Pin {
         if self.upgrade && !meant.iter().any(|server| server.installs.is_some()) {
             let exit = screen
                 .fail(CommandExit::Usage, "nothing is installed for this server, so nothing is upgraded");
-            screen.say("  try: [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
+            screen.say("  try: write [npx, PACKAGE] or [uvx, PACKAGE] under `mcp`, or leave --upgrade out");
             return Err(exit);
         }
         for server in meant {
@@ -99,14 +100,18 @@ impl Pin {
         let name = server.name.as_str();
         let directory = self.place.directory();
         let path = directory.join(config::pin_file(name));
-        let before = self.before(&path, screen)?;
+        let before = self.before(server, &path, screen)?;
         let installed = self.installed((organism, server), &directory, before.as_ref(), screen)?;
         let program = installed.as_ref().map_or(&server.program, |installed| &installed.program);
         let pin = asked(organism, server, program).map_err(|words| {
             let exit = screen.fail(CommandExit::Unavailable, format!("{name}: {words}"));
-            screen.say(match server.program.run.is_empty() {
-                true => "  try: the address in a browser or with curl, and look at key_env".to_owned(),
-                false => format!("  try: make `{}` run in {}", program.command(), directory.display()),
+            screen.say(match (server.program.run.is_empty(), &server.installs) {
+                (true, _) => "  try: open the address in a browser or with curl, and look at key_env".to_owned(),
+                (false, Some(_)) => format!(
+                    "  try: set what the server asks for under listeners.{name}, such as env, pass or sandbox; or \
+                     name another version"
+                ),
+                (false, None) => format!("  try: make `{}` run in {}", program.command(), directory.display()),
             });
             exit
         })?;
@@ -129,23 +134,43 @@ impl Pin {
         if self.check {
             return Ok(if is_same { CommandExit::Done } else { CommandExit::Failed });
         }
-        let mut files = Vec::new();
+        let unwritten = |(path, error): UnwrittenFile| hindered::unwritten(screen, &path, "the pin", &error);
+        let (mut files, mut folder) = (StagedFiles::default(), None);
         if let (Some(installed), Some(request)) = (installed, &server.installs) {
-            if let Some(new) = installed.new {
-                new.into_place().map_err(|fault| refused(screen, name, &fault))?;
-            }
-            files.push((directory.join(config::lock_file(name, request.kind)), installed.lock));
+            let lock = directory.join(config::lock_file(name, request.kind));
+            files.stage(lock, &installed.lock).map_err(unwritten)?;
+            folder = installed.new;
         }
-        files.push((path, pin.text()));
-        write(files, screen)?;
+        files.stage(path, &pin.text()).map_err(unwritten)?;
+        // The files take their place last, and cannot fail for want of space then.
+        if let Some(new) = folder {
+            new.into_place().map_err(|fault| refused(screen, name, &fault))?;
+        }
+        for path in files.into_place().map_err(unwritten)? {
+            screen.say(format!("written: {}", path.display()));
+        }
         Ok(if made.refused.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
 
-    /// The pin that is there. One that cannot be read is replaced, and this is said.
-    fn before(&self, path: &Path, screen: Screen) -> Result<Option<PinFile>, CommandExit> {
+    /// The pin that is there. One that cannot be read is replaced, and this is said. If it says what is installed, only
+    /// `--upgrade` replaces it: without it the pinned versions are not known.
+    fn before(
+        &self,
+        server: &McpServer,
+        path: &Path,
+        screen: Screen,
+    ) -> Result<Option<PinFile>, CommandExit> {
         match std::fs::read(path) {
             Ok(text) => match PinFile::read(&text) {
                 Ok(pin) => Ok(Some(pin)),
+                Err(fault) if server.installs.is_some() && !self.upgrade => {
+                    let exit = screen.fail(CommandExit::Failed, format!("{}: {fault}", path.display()));
+                    screen.say(format!(
+                        "  try: take it from version control; or run systole mcp pin {} --upgrade, which writes a new one",
+                        server.name
+                    ));
+                    Err(exit)
+                }
                 Err(fault) => {
                     screen.say(format!("note: {}: {fault}; it counts as none", path.display()));
                     Ok(None)
@@ -193,26 +218,4 @@ fn asked(organism: &Name, server: &McpServer, program: &ListenerProgram) -> Resu
     let runtime = runtime.map_err(|error| told(&error))?;
     let output = runtime.block_on(output_of(&asking, (organism, &server.name), &around, LONGEST))?;
     PinFile::read(&output).map_err(|fault| fault.to_string())
-}
-
-/// Writes files that changed, each whole or not at all. All are on disk before the first takes its place.
-fn write(files: Vec<(PathBuf, String)>, screen: Screen) -> Result<(), CommandExit> {
-    let changed = files
-        .into_iter()
-        .filter(|(path, text)| std::fs::read(path).map_or(true, |there| there != text.as_bytes()));
-    let failed = |path: &Path, error: &std::io::Error| {
-        screen.fail(CommandExit::Failed, format!("cannot write {}: {}", path.display(), told(error)))
-    };
-    let mut ready = Vec::new();
-    for (path, text) in changed {
-        let beside = PathBuf::from(format!("{}.new", path.display()));
-        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        folder.and_then(|()| std::fs::write(&beside, text)).map_err(|error| failed(&path, &error))?;
-        ready.push((beside, path));
-    }
-    for (beside, path) in ready {
-        std::fs::rename(&beside, &path).map_err(|error| failed(&path, &error))?;
-        screen.say(format!("written: {}", path.display()));
-    }
-    Ok(())
 }

@@ -91,6 +91,7 @@ impl PinToShow<'_> {
             "refused": refused,
             "packages": pin.packages,
             "package_changes": self.package_changes(),
+            "install_scripts": self.installed.map_or(&[][..], |installed| &installed.with_scripts),
             "was_installed": self.installed.is_some_and(|installed| installed.installed.is_some()),
             "was_pinned": difference.is_some(),
             "changed": difference.map(|one| one.lines.clone()).unwrap_or_default(),

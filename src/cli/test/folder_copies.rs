@@ -1,4 +1,5 @@
-//! The copies of folders in which the workspaces of a test work, so that a test changes no file of its organism.
+//! The copies of folders in which the workspaces of a test work, so that their edits and commands change no file of the
+//! organism.
 //!
 //! Input: a composition. Output: the same composition, whose workspaces and listeners of code work in fresh copies of
 //! their folders, and a value that removes the copies.
@@ -120,7 +121,7 @@ fn new_folder() -> Result<PathBuf, String> {
     };
     made().map_err(|error: std::io::Error| {
         format!(
-            "the test needs a copy of a folder, and none can be made in {}: {}",
+            "the test needs a copy of a folder, and none can be made in {}: {}: set TMPDIR to a folder that you can write",
             above.display(),
             told(&error)
         )

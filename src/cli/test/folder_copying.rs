@@ -1,15 +1,21 @@
 //! Copies folders within bounds, and removes copies.
 //!
-//! Links are copied as links and never followed. Pipes, sockets and devices are left out. Permissions and times stay, so
-//! that tools which compare times find nothing new.
+//! Links are copied as links and never followed. Pipes, sockets and devices are left out. Permissions stay, and the times
+//! of files, so that tools which compare times find nothing new.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, ErrorKind, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::OFlags;
+use rustix::fs::{
+    AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat, openat2, readlinkat, statat,
+};
+use rustix::io::Errno;
 
 use crate::edges::system::told;
 
@@ -36,6 +42,7 @@ impl Default for CopyBudget {
 }
 
 /// Why a folder cannot be copied.
+#[derive(Debug)]
 enum Uncopied {
     /// It is larger than the bound with these words.
     TooLarge(&'static str),
@@ -61,40 +68,21 @@ impl CopyBudget {
     }
 
     fn copied(&mut self, from: &Path, to: &Path) -> Result<(), Uncopied> {
-        let (mut waiting, mut made) = (vec![(from.to_owned(), to.to_owned())], Vec::new());
-        while let Some((from, to)) = waiting.pop() {
-            let at = |error| Uncopied::Path(from.clone(), error);
-            DirBuilder::new().mode(0o700).create(&to).map_err(at)?;
-            made.push((to.clone(), fs::metadata(&from).map_err(at)?.permissions()));
-            for entry in fs::read_dir(&from).map_err(at)? {
-                let entry = entry.map_err(at)?;
-                let (path, to) = (entry.path(), to.join(entry.file_name()));
-                let at = |error| Uncopied::Path(path.clone(), error);
-                self.entries = self.entries.checked_sub(1).ok_or(Uncopied::TooLarge(MOST_ENTRIES.1))?;
-                let kind = entry.file_type().map_err(at)?;
-                if kind.is_dir() {
-                    waiting.push((path, to));
-                } else if kind.is_symlink() {
-                    symlink(fs::read_link(&path).map_err(at)?, &to).map_err(at)?;
-                } else if kind.is_file() {
-                    self.file(&path, &to)?;
-                }
-            }
+        let folder = open(from, FOLDER, Mode::empty()).map_err(|error| uncopied(from, error))?;
+        let mut copy = FolderCopy { from, to, folder, waiting: vec![PathBuf::new()], made: Vec::new() };
+        while let Some(below) = copy.waiting.pop() {
+            copy.folder(&below, self)?;
         }
         // A read-only folder has to be filled first.
-        for (folder, permissions) in made.into_iter().rev() {
+        for (folder, permissions) in copy.made.into_iter().rev() {
             fs::set_permissions(&folder, permissions).map_err(|error| Uncopied::Path(folder, error))?;
         }
         Ok(())
     }
 
-    fn file(&mut self, from: &Path, to: &Path) -> Result<(), Uncopied> {
+    fn file(&mut self, (file, from): (File, &Path), to: &Path) -> Result<(), Uncopied> {
         let at = |error| Uncopied::Path(from.to_owned(), error);
         let too_large = || Uncopied::TooLarge(MOST_BYTES.1);
-        // A pipe that took the name since is not waited for, and a link is not followed.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(from).map_err(at)?;
         let metadata = file.metadata().map_err(at)?;
         if !metadata.is_file() {
             return Ok(());
@@ -112,6 +100,68 @@ impl CopyBudget {
     }
 }
 
+/// How a folder is opened. A link that took its name since is not followed.
+const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+/// How a file is opened. A pipe that took its name since is not waited for.
+const FILE: OFlags = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+fn uncopied(path: &Path, error: Errno) -> Uncopied {
+    Uncopied::Path(path.to_owned(), error.into())
+}
+
+/// A folder that is being copied. Everything is opened below the open folder, so that no other program can lead the
+/// copy elsewhere with a link.
+struct FolderCopy<'c> {
+    from: &'c Path,
+    to: &'c Path,
+    folder: OwnedFd,
+    /// The folders below it that are not copied yet.
+    waiting: Vec<PathBuf>,
+    /// The copied folders, and the permissions that they get at the end.
+    made: Vec<(PathBuf, Permissions)>,
+}
+
+impl FolderCopy<'_> {
+    /// Copies what is in a folder, and leaves the folders in it to later calls.
+    fn folder(&mut self, below: &Path, budget: &mut CopyBudget) -> Result<(), Uncopied> {
+        // Without a slash at the end.
+        let (from, to): (PathBuf, PathBuf) =
+            (self.from.join(below).components().collect(), self.to.join(below).components().collect());
+        let at = |error| uncopied(&from, error);
+        let name = if below.as_os_str().is_empty() { Path::new(".") } else { below };
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+        let folder = openat2(&self.folder, name, FOLDER, Mode::empty(), resolve).map_err(at)?;
+        DirBuilder::new().mode(0o700).create(&to).map_err(|error| Uncopied::Path(from.clone(), error))?;
+        let mode = fstat(&folder).map_err(at)?.st_mode;
+        self.made.push((to.clone(), Permissions::from_mode(mode & 0o7777)));
+        for entry in Dir::read_from(&folder).map_err(at)? {
+            let entry = entry.map_err(at)?;
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name == "." || name == ".." {
+                continue;
+            }
+            let (path, to) = (from.join(name), to.join(name));
+            let at = |error| uncopied(&path, error);
+            budget.entries = budget.entries.checked_sub(1).ok_or(Uncopied::TooLarge(MOST_ENTRIES.1))?;
+            let stat = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).map_err(at)?;
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Directory => self.waiting.push(below.join(name)),
+                FileType::Symlink => {
+                    let target = readlinkat(&folder, name, Vec::new()).map_err(at)?;
+                    symlink(OsStr::from_bytes(target.to_bytes()), &to)
+                        .map_err(|error| Uncopied::Path(path.clone(), error))?;
+                }
+                FileType::RegularFile => {
+                    let file = openat(&folder, name, FILE, Mode::empty()).map_err(at)?;
+                    budget.file((file.into(), &path), &to)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Removes a copy with everything in it.
 pub(super) fn removed(folder: &Path) -> io::Result<()> {
     let mut last = Ok(());
@@ -120,7 +170,7 @@ pub(super) fn removed(folder: &Path) -> io::Result<()> {
         match &last {
             Ok(()) => return last,
             Err(error) if error.kind() == ErrorKind::NotFound && !folder.exists() => return Ok(()),
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => last = opened(folder),
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => opened(folder)?,
             Err(_) => std::thread::sleep(PAUSE),
         }
     }
@@ -140,4 +190,29 @@ fn opened(folder: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h10_a_link_that_took_the_name_of_a_folder_is_not_followed() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, to) = (place.path().join("from"), place.path().join("to"));
+        fs::create_dir_all(place.path().join("private/in")).unwrap();
+        fs::create_dir(&from).unwrap();
+        symlink("../private", from.join("link")).unwrap();
+        let folder = open(&from, FOLDER, Mode::empty()).unwrap();
+        let mut copy = FolderCopy { from: &from, to: &to, folder, waiting: Vec::new(), made: Vec::new() };
+        let mut budget = CopyBudget::default();
+        copy.folder(Path::new(""), &mut budget).unwrap();
+        fs::remove_file(to.join("link")).unwrap();
+        // They were folders when they were found.
+        for below in ["link", "link/in", ".."] {
+            let found = copy.folder(Path::new(below), &mut budget);
+            assert!(matches!(found, Err(Uncopied::Path(..))), "{below}");
+        }
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+    }
 }

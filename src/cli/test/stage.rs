@@ -256,6 +256,7 @@ impl Stage {
     pub(super) async fn stop(self) -> Result<(), String> {
         // How it ends is not part of the test.
         let _ended = self.organism.stop(Duration::ZERO).await;
-        self.copies.remove()
+        let removed = tokio::task::spawn_blocking(move || self.copies.remove()).await;
+        removed.unwrap_or_else(|error| Err(format!("the removal of the copies broke off: {error}")))
     }
 }

@@ -74,7 +74,7 @@ impl OpenCalls {
         Ok(CallSeat { cancelled, name, thread: None, waiting: self.waiting.clone(), _seat: seat })
     }
 
-    /// Cancels a call. One that has ended is none.
+    /// Cancels a call. Does nothing if the call has ended.
     pub(super) fn cancel(&self, name: &CallName) {
         let waiting = lock(&self.waiting).named.get_mut(name).and_then(Option::take);
         // A call that ended just now has nothing to cancel.
@@ -91,10 +91,10 @@ impl CallSeat {
 
     /// Ends the wait. Returns whether no one else waits for the thread.
     pub(super) fn leave(mut self) -> bool {
-        self.gives_up()
+        self.stop_waiting()
     }
 
-    fn gives_up(&mut self) -> bool {
+    fn stop_waiting(&mut self) -> bool {
         let Some(thread) = self.thread.take() else { return true };
         let mut waiting = lock(&self.waiting);
         let left = waiting.threads.get_mut(&thread).map_or(0, |count| {
@@ -110,14 +110,14 @@ impl CallSeat {
 
 impl Drop for CallSeat {
     fn drop(&mut self) {
-        self.gives_up();
+        self.stop_waiting();
         if let Some(name) = &self.name {
             lock(&self.waiting).named.remove(name);
         }
     }
 }
 
-fn lock<T>(named: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(waiting: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is complete before anything can panic.
-    named.lock().unwrap_or_else(PoisonError::into_inner)
+    waiting.lock().unwrap_or_else(PoisonError::into_inner)
 }

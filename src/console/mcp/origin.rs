@@ -11,7 +11,7 @@ pub(super) fn refused(headers: &HeaderMap) -> Option<String> {
     let of_host = host_of(host);
     if !of_host.is_some_and(|name| is_localhost(name) || address(name).is_some()) {
         return Some(format!(
-            "the header Host is {host:?}: it is localhost or an address; a proxy in front of this door sets it"
+            "the header Host is {host:?}: it must be localhost or an address; set it in the proxy in front of this door"
         ));
     }
     let origin = headers.get(header::ORIGIN)?;

@@ -1,6 +1,7 @@
 //! MCP servers that `systole mcp pin` installs, from a registry on this machine.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -8,18 +9,18 @@ use super::house::{ToolHouse, prepared};
 use crate::program::{Ran, Running, systole_with};
 
 /// The script that is a registry and makes wheels.
-fn script() -> PathBuf {
+pub(super) fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/mcp/registry.py")
 }
 
-/// A registry of npm. It ends with this value.
-struct LocalRegistry {
+/// A registry of npm and an index of wheels. It ends with this value.
+pub(super) struct LocalRegistry {
     child: Child,
-    port: String,
+    pub(super) port: String,
 }
 
 impl LocalRegistry {
-    fn start(packages: &Path) -> LocalRegistry {
+    pub(super) fn start(packages: &Path) -> LocalRegistry {
         let mut command = Command::new("python3");
         command.arg(script()).arg(packages).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -38,17 +39,17 @@ impl Drop for LocalRegistry {
 }
 
 /// An organism with one server from a registry of its own.
-struct InstallHouse {
-    house: ToolHouse,
+pub(super) struct InstallHouse {
+    pub(super) house: ToolHouse,
     registry: Option<LocalRegistry>,
-    home: tempfile::TempDir,
+    pub(super) home: tempfile::TempDir,
 }
 
-const LOCK: &str = "schemas/mcp/served.package-lock.json";
+pub(super) const LOCK: &str = "schemas/mcp/served.package-lock.json";
 
 impl InstallHouse {
     /// The package `@tests/served` 1.0.0, which needs `words` and has an install script.
-    fn new(command: &str) -> InstallHouse {
+    pub(super) fn new(command: &str) -> InstallHouse {
         let house = ToolHouse::new(&format!("  served: {{mcp: {command}, safe: [work], entry: true}}\n"));
         let mut here = InstallHouse { house, registry: None, home: tempfile::tempdir().unwrap() };
         let server = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/mcp/served.js");
@@ -69,22 +70,23 @@ impl InstallHouse {
         self.home.path().join("packages")
     }
 
-    fn publish(&self, place: &str, files: &[(&str, &str)]) {
+    pub(super) fn publish(&self, place: &str, files: &[(&str, &str)]) {
         let folder = self.packages().join(place);
-        std::fs::create_dir_all(&folder).unwrap();
         for (name, text) in files {
-            std::fs::write(folder.join(name), text).unwrap();
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
         }
     }
 
-    fn publish_words(&self, version: &str) {
+    pub(super) fn publish_words(&self, version: &str) {
         let manifest = format!(r#"{{"name": "words", "version": "{version}", "main": "index.js"}}"#);
         let body = format!("module.exports = \"words {version}\";\n");
         self.publish(&format!("words/{version}"), &[("package.json", &manifest), ("index.js", &body)]);
     }
 
     /// Runs a command with the pinned Node, and with a registry that may have ended.
-    fn systole(&self, arguments: &[&str]) -> Ran {
+    pub(super) fn systole(&self, arguments: &[&str]) -> Ran {
         let (path, registry) = self.variables();
         let home = self.home.path().display().to_string();
         let variables = [("PATH", path.as_str()), ("npm_config_registry", &registry), ("HOME", &home)];
@@ -98,12 +100,12 @@ impl InstallHouse {
         (path, format!("http://127.0.0.1:{port}/"))
     }
 
-    fn installed(&self) -> PathBuf {
+    pub(super) fn installed(&self) -> PathBuf {
         self.house.path().join(".systole/mcp/served")
     }
 }
 
-fn says(ran: &Ran, code: i32, wanted: &[&str]) {
+pub(super) fn says(ran: &Ran, code: i32, wanted: &[&str]) {
     assert_eq!(ran.code, Some(code), "{ran:?}");
     // Messages about the file are broken into lines.
     let said = format!("{}\n{}", ran.stdout, ran.stderr);
@@ -175,7 +177,7 @@ fn g9_a_forged_archive_or_an_edited_lock_leaves_the_old_installation() {
     here.publish("words/2.0.0", &[("forged", "")]);
     here.publish_words("2.0.0");
     let forged = here.systole(&["mcp", "pin", "--upgrade"]);
-    says(&forged, 5, &["an archive of the registry is not the one that the lock names"]);
+    says(&forged, 5, &["an archive of the registry does not have the hash that is expected"]);
     assert!(old.exists());
     says(&here.systole(&["mcp", "pin", "--check"]), 0, &["nothing changed"]);
     for (from, to) in [("sha512-", "sha512-A"), ("\"version\": \"1.0.0\"", "\"version\": \"2.0.0\"")] {
@@ -250,7 +252,12 @@ fn g9_a_python_server_is_installed_with_pip_alone() {
     };
     publish("1.0");
     let folder = wheels.path().display().to_string();
-    let variables = [("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", folder.as_str())];
+    // What the file names is never started.
+    let uvx = wheels.path().join("uvx");
+    std::fs::write(&uvx, "#!/bin/sh\nexit 9\n").unwrap();
+    std::fs::set_permissions(&uvx, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{folder}:{}", std::env::var("PATH").unwrap());
+    let variables = [("PIP_NO_INDEX", "1"), ("PIP_FIND_LINKS", folder.as_str()), ("PATH", &path)];
     let systole = |arguments: &[&str]| systole_with(house.path(), arguments, &variables);
     says(
         &systole(&["mcp", "pin"]),
@@ -262,13 +269,19 @@ fn g9_a_python_server_is_installed_with_pip_alone() {
     says(&systole(&["mcp", "pin", "--check"]), 0, &["nothing changed"]);
     std::fs::remove_dir_all(house.path().join(".systole")).unwrap();
     says(&systole(&["mcp", "pin"]), 0, &["installed: served-tests 1.0,", "nothing changed"]);
-    // Neither uvx nor a network is there when it runs.
-    says(&house.systole(&["send", "--to", "served", "work"]), 0, &["<text>done</text>"]);
+    // Neither uvx nor the wheels are needed when it runs.
+    let without_wheels = [("PATH", path.as_str())];
+    let send = |arguments: &[&str]| systole_with(house.path(), arguments, &without_wheels);
+    says(&send(&["send", "--to", "served", "work"]), 0, &["<text>done</text>"]);
     says(&systole(&["mcp", "pin", "--upgrade"]), 0, &["package served-tests: was 1.0, is now 2.0"]);
     // The archive of a version that is pinned has other bytes now.
     std::fs::remove_dir_all(house.path().join(".systole")).unwrap();
     let wheel = wheels.path().join("served_tests-2.0-py3-none-any.whl");
     std::fs::copy(wheels.path().join("served_tests-1.0-py3-none-any.whl"), wheel).unwrap();
-    says(&systole(&["mcp", "pin"]), 5, &["an archive of the registry is not the one that the lock names"]);
+    says(
+        &systole(&["mcp", "pin"]),
+        5,
+        &["an archive of the registry does not have the hash that is expected"],
+    );
     assert!(!house.path().join(".systole/mcp/served").exists());
 }

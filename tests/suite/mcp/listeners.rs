@@ -161,11 +161,19 @@ fn g3_binary_content_is_kept_and_printed_by_its_hash() {
     let hash = Digest::of(&picture).to_string();
     let named = format!("<other kind=\"image\" type=\"image/png\" bytes=\"2816000\" sha256=\"{hash}\"/>");
     says(&drawn, 0, &[&named, "<other kind=\"audio\" type=\"audio/wav\"/>"]);
-    says(&house.systole(&["log"]), 0, &["mcp.cut", "left out: audio audio/wav (it is no base64"]);
+    says(&house.systole(&["log"]), 0, &["mcp.cut", "left out: audio audio/wav (it is not base64"]);
     let printed = command(house.path(), &["blob", &hash]).output().unwrap();
     assert!(printed.stdout == picture, "{} bytes: {printed:?}", printed.stdout.len());
     let as_data = house.systole(&["blob", "--json", &hash]).json_lines();
     assert_eq!(as_data[0]["hex"].as_str().map(str::len), Some(2 * picture.len()));
+    let log = rusqlite::Connection::open(house.path().join("organism.db")).unwrap();
+    let damaged = log.execute("UPDATE document SET bytes = x'00' WHERE length(bytes) = 2816000", []);
+    assert_eq!(damaged, Ok(1));
+    drop(log);
+    let words = format!("organism.db is damaged: it keeps other bytes under {hash}\n  try: systole doctor");
+    let found = house.systole(&["blob", &hash]);
+    says(&found, 7, &[&words]);
+    assert_eq!(found.stdout, "");
     says(&house.systole(&["blob", "abc"]), 2, &["abc is no SHA-256", "64 hex digits"]);
     says(&house.systole(&["blob", &"0".repeat(64)]), 2, &["keeps nothing under 0000", "systole log"]);
 }

@@ -5,6 +5,7 @@ mod at_address;
 mod cancelling;
 mod grammar;
 mod host;
+mod hostile_packages;
 mod hosts;
 mod house;
 mod installing;

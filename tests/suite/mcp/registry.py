@@ -1,8 +1,9 @@
-"""A registry of npm for tests, on a free port of 127.0.0.1, which it prints. It ends with its stdin.
+"""A registry of npm and an index of wheels for tests, on a free port of 127.0.0.1, which it prints. It ends with its stdin.
 
-    python3 registry.py FOLDER            serves the packages FOLDER/PACKAGE/VERSION, read anew for each request
-    python3 registry.py wheel MODULE.py TARGET NAME VERSION
-                                          writes a wheel whose program is MODULE
+    python3 registry.py FOLDER            serves the packages FOLDER/PACKAGE/VERSION, read anew for each request,
+                                          and the wheels in FOLDER/wheels, under /simple/
+    python3 registry.py wheel MODULE.py TARGET NAME VERSION NEED...
+                                          writes a wheel whose program is MODULE, and which needs these packages
 
 A file `forged` in the folder of a version changes its archive, but not the hash that the registry tells.
 """
@@ -22,7 +23,8 @@ import zipfile
 def archive(folder, is_forged):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz", compresslevel=1) as tar:
-        for name in sorted(os.listdir(folder)):
+        found = [os.path.join(above, name) for above, _, names in os.walk(folder) for name in names]
+        for name in sorted(os.path.relpath(path, folder) for path in found):
             with open(os.path.join(folder, name), "rb") as file:
                 text = file.read() + (b"\n// forged\n" if is_forged and name.endswith(".js") else b"")
             entry = tarfile.TarInfo("package/" + name)
@@ -42,13 +44,23 @@ class Registry(http.server.BaseHTTPRequestHandler):
         path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path).strip("/")
         package, _, file = path.partition("/-/")
         folder = os.path.join(sys.argv[1], package)
-        if not os.path.isdir(folder):
+        if path.startswith("simple/"):
+            self.answer(self.wheels(path.removeprefix("simple/")).encode(), "text/html")
+        elif path.startswith("wheels/"):
+            with open(os.path.join(sys.argv[1], path), "rb") as file:
+                self.answer(file.read())
+        elif not os.path.isdir(folder):
             self.send_error(404)
         elif file:
             version = os.path.join(folder, file.removesuffix(".tgz"))
             self.answer(archive(version, os.path.exists(os.path.join(version, "forged"))))
         else:
             self.answer(json.dumps(self.document(package, folder)).encode())
+
+    def wheels(self, package):
+        stem = package.replace("-", "_") + "-"
+        names = [name for name in os.listdir(os.path.join(sys.argv[1], "wheels")) if name.startswith(stem)]
+        return "<!DOCTYPE html>" + "".join(f'<a href="/wheels/{name}">{name}</a>' for name in names)
 
     def document(self, package, folder):
         versions = {}
@@ -64,21 +76,23 @@ class Registry(http.server.BaseHTTPRequestHandler):
             versions[version] = manifest
         return {"name": package, "dist-tags": {"latest": max(versions)}, "versions": versions}
 
-    def answer(self, body):
+    def answer(self, body, kind="application/octet-stream"):
         self.send_response(200)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
 
-def wheel(module, target, name, version):
+def wheel(module, target, name, version, *needs):
     stem = name.replace("-", "_")
     info = f"{stem}-{version}.dist-info"
     with open(module, encoding="utf-8") as file:
         body = "def main():\n" + "".join("    " + line for line in file)
     files = {
         f"{stem}.py": body,
-        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        + "".join(f"Requires-Dist: {need}\n" for need in needs),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {stem}:main\n",
     }

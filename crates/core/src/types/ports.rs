@@ -132,12 +132,12 @@ pub enum LogFault {
         /// The newest format that this version knows.
         known: u32,
     },
-    /// A record does not verify.
-    #[error("{path} is damaged at position {}: {why}", position.0)]
+    /// A record or a document does not verify.
+    #[error("{path} is damaged{}: {why}", at(*position))]
     Damaged {
         /// The file.
         path: String,
-        /// The first bad position.
+        /// The first bad position; 0 if the damage has none.
         position: Position,
         /// The mismatch.
         why: String,
@@ -182,6 +182,10 @@ pub enum LogFault {
         /// The error text.
         why: String,
     },
+}
+
+fn at(position: Position) -> String {
+    if position.0 == 0 { String::new() } else { format!(" at position {}", position.0) }
 }
 
 /// The data that is read when a log opens.

@@ -3,7 +3,7 @@
 //! A result with an output schema becomes the typed element of its tool. Any other becomes text. A tool that says that
 //! it failed has answered: its words are for the caller, who can repair the call.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -37,30 +37,40 @@ pub(super) struct UnfitAnswer(pub(super) String);
 pub(super) struct BinaryContent<'b> {
     kind: &'static str,
     media_type: &'b str,
-    /// The bytes, or why there are none.
-    pub(super) bytes: Result<Vec<u8>, String>,
+    /// How many bytes it has, if they can be read.
+    size: Option<usize>,
+    /// Their hash, if the log keeps them.
+    pub(super) hash: Option<String>,
 }
 
-/// The hashes of binary contents that the log keeps, by the place of their block.
-pub(super) type KeptHashes = HashMap<usize, String>;
+/// Binary contents by the place of their block.
+pub(super) type BinaryContents<'b> = BTreeMap<usize, BinaryContent<'b>>;
 
-/// The binary contents of a result that are passed on, by the place of their block.
-pub(super) fn binary(result: &CallToolResult) -> impl Iterator<Item = (usize, BinaryContent<'_>)> {
+/// Bytes, or why there are none.
+type ContentBytes = Result<Vec<u8>, String>;
+
+/// The binary contents of a result that are passed on, with the places of their blocks.
+pub(super) fn binary(
+    result: &CallToolResult,
+) -> impl Iterator<Item = (usize, BinaryContent<'_>, ContentBytes)> {
     let shown = result.content.iter().take(BLOCKS).enumerate();
-    shown.filter_map(|(place, block)| Some((place, BinaryContent::of(block)?)))
+    shown.filter_map(|(place, block)| {
+        let (content, bytes) = BinaryContent::of(block)?;
+        Some((place, content, bytes))
+    })
 }
 
 /// The payload of a result. `typed` is the tool, if its answer has a type, and the vocabulary that has it.
 pub(super) fn answer(
     result: &CallToolResult,
     typed: Option<(&ToolVocabulary, &str)>,
-    kept: &KeptHashes,
+    binary: &BinaryContents<'_>,
 ) -> Result<AnswerPayload, UnfitAnswer> {
     if result.is_error == Some(true) {
-        return Ok(said("tool-failed", Some(FAILED), &result.content, kept));
+        return Ok(said("tool-failed", Some(FAILED), &result.content, binary));
     }
     let Some((vocabulary, tool)) = typed else {
-        return Ok(said("tool-result", None, &result.content, kept));
+        return Ok(said("tool-result", None, &result.content, binary));
     };
     let Some(value) = &result.structured_content else {
         let words = format!("{tool} has an output schema, and answered without structured content");
@@ -88,7 +98,7 @@ fn said(
     element: &'static str,
     code: Option<&str>,
     content: &[ContentBlock],
-    kept: &KeptHashes,
+    binary: &BinaryContents<'_>,
 ) -> AnswerPayload {
     let mut room = TEXT_BYTES;
     let mut cut = false;
@@ -97,10 +107,10 @@ fn said(
             inside.open("code").text(code);
         }
         for (place, block) in content.iter().take(BLOCKS).enumerate() {
-            cut |= match BinaryContent::of(block) {
-                Some(content) => content.write(inside, kept.get(&place)),
-                None => shown(inside, block, &mut room),
-            };
+            match binary.get(&place) {
+                Some(content) => content.write(inside),
+                None => cut |= shown(inside, block, &mut room),
+            }
         }
     });
     let mut left_out = Vec::new();
@@ -130,9 +140,9 @@ fn shown(inside: &mut XmlWriter, block: &ContentBlock, room: &mut usize) -> bool
     }
 }
 
-impl BinaryContent<'_> {
-    /// A block's content, unless it is text or a link.
-    fn of(block: &ContentBlock) -> Option<BinaryContent<'_>> {
+impl<'b> BinaryContent<'b> {
+    /// A block's content and its bytes, unless it is text or a link.
+    fn of(block: &'b ContentBlock) -> Option<(BinaryContent<'b>, ContentBytes)> {
         let (kind, media_type, data) = match block {
             ContentBlock::Text(_) | ContentBlock::ResourceLink(_) => return None,
             ContentBlock::Image(image) => ("image", &*image.mime_type, Some(&image.data)),
@@ -147,9 +157,10 @@ impl BinaryContent<'_> {
             _ => ("content", UNKNOWN, None),
         };
         let decoded =
-            |data| BASE64_STANDARD.decode(data).map_err(|fault| format!("it is no base64: {fault}"));
+            |data| BASE64_STANDARD.decode(data).map_err(|fault| format!("it is not base64: {fault}"));
         let bytes = data.map_or_else(|| Err("its kind is not known".to_owned()), decoded);
-        Some(BinaryContent { kind, media_type, bytes })
+        let size = bytes.as_ref().ok().map(Vec::len);
+        Some((BinaryContent { kind, media_type, size, hash: None }, bytes))
     }
 
     /// What it is, in words.
@@ -161,11 +172,10 @@ impl BinaryContent<'_> {
         self.media_type.chars().take(TYPE_CHARS).collect()
     }
 
-    fn write(&self, inside: &mut XmlWriter, hash: Option<&String>) -> bool {
-        let size = self.bytes.as_ref().ok().map(|bytes| bytes.len().to_string());
+    fn write(&self, inside: &mut XmlWriter) {
+        let size = self.size.map(|size| size.to_string());
         let tag = inside.open("other").attr("kind", self.kind).attr("type", &self.shown_type());
-        tag.attr_if("bytes", size.as_deref()).attr_if("sha256", hash.map(String::as_str)).empty();
-        false
+        tag.attr_if("bytes", size.as_deref()).attr_if("sha256", self.hash.as_deref()).empty();
     }
 }
 

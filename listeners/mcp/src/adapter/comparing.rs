@@ -21,9 +21,9 @@ pub(super) struct PinnedTools {
 
 /// Why the tools are not known to be the pinned ones.
 pub(super) enum Uncompared {
-    /// The server does not say.
+    /// The server did not list its tools.
     Unreachable(String),
-    /// They are not, with the difference.
+    /// The tools differ; holds the difference.
     Changed(String),
 }
 
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::client::Revision;
 
-    /// A server that changes the words of its only tool when it is told to, and counts how often it is asked.
+    /// A server with one tool, whose description can be changed. It counts how often it is asked for its tools.
     #[derive(Default)]
     struct ChangingServer {
         is_changed: AtomicBool,

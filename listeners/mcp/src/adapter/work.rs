@@ -9,7 +9,7 @@ use systole_kit::pipe::DeliveryLine;
 use systole_kit::reply::{Item, ReplyContent};
 use tokio::sync::mpsc;
 
-use super::answer::{self, AnswerPayload, KeptHashes};
+use super::answer::{self, AnswerPayload, BinaryContents};
 use super::asking::{self, Decided, WaitingCalls};
 use super::comparing::{PinnedTools, Uncompared};
 use crate::client::{McpConnection, ToolCallEnd, ToolCallFault};
@@ -103,7 +103,7 @@ impl Work {
         if typed.is_some() && result.is_error != Some(true) {
             // The payload of a typed answer has no place for them.
             let beside = |hash: &String| format!("binary content, kept under {hash}");
-            left_out.extend(kept.values().map(beside));
+            left_out.extend(kept.values().filter_map(|content| content.hash.as_ref()).map(beside));
         }
         match answer::answer(result, typed, &kept) {
             Ok(AnswerPayload { payload: answered, left_out: cut }) => {
@@ -120,21 +120,21 @@ impl Work {
     }
 }
 
-/// Puts the binary contents of a result into the log. Returns their hashes, and what is not kept, in words.
-async fn kept(line: &DeliveryLine, result: &CallToolResult) -> (KeptHashes, Vec<String>) {
-    let (mut hashes, mut left_out) = (KeptHashes::new(), Vec::new());
-    for (place, content) in answer::binary(result) {
-        let named = content.named();
-        let stored = match content.bytes {
+/// Puts the binary contents of a result into the log. Returns them with their hashes, and what is not kept, in words.
+async fn kept<'r>(line: &DeliveryLine, result: &'r CallToolResult) -> (BinaryContents<'r>, Vec<String>) {
+    let (mut contents, mut left_out) = (BinaryContents::new(), Vec::new());
+    for (place, mut content, bytes) in answer::binary(result) {
+        let stored = match bytes {
             Ok(bytes) => line.put_blob(bytes).await,
             Err(why) => Err(why),
         };
         match stored {
-            Ok(hash) => drop(hashes.insert(place, hash)),
-            Err(why) => left_out.push(format!("{named} ({why})")),
+            Ok(hash) => content.hash = Some(hash),
+            Err(why) => left_out.push(format!("{} ({why})", content.named())),
         }
+        contents.insert(place, content);
     }
-    (hashes, left_out)
+    (contents, left_out)
 }
 
 fn payload(payload: systole_kit::Payload) -> ReplyContent {

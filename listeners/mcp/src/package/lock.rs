@@ -47,6 +47,9 @@ pub enum LockFault {
     /// The package of the server is not in it.
     #[error("{0} is not in it")]
     Missing(String),
+    /// A package was installed that it does not name.
+    #[error("{0} was installed, and it is not in the lock")]
+    Unnamed(String),
 }
 
 impl PackageLock {
@@ -70,6 +73,17 @@ impl PackageLock {
         whole(npm(request, text, false)?)
     }
 
+    /// Compares what npm installed with this lock. npm trusts a lock that says that a package is a part of another
+    /// archive, and takes it from the registry without a hash if that is not so.
+    ///
+    /// # Errors
+    /// If a package was installed that this lock does not name with its hash.
+    pub fn check_installed(&self, request: &InstallRequest, text: &str) -> Result<(), LockFault> {
+        let found = PackageLock::of_npm(request, text)?;
+        let unnamed = found.packages.into_iter().find(|one| !self.packages.contains(one));
+        unnamed.map_or(Ok(()), |one| Err(LockFault::Unnamed(format!("{} {}", one.name, one.version))))
+    }
+
     /// Reads pip's report about what it would install.
     ///
     /// # Errors
@@ -82,10 +96,13 @@ impl PackageLock {
         for one in all.ok_or_else(|| LockFault::Form("there is no list of packages".to_owned()))? {
             let text = |path: &str| one.pointer(path).and_then(Value::as_str);
             let name = text("/metadata/name").unwrap_or("a package without a name");
-            let (Some(version), Some(hash)) =
-                (text("/metadata/version"), text("/download_info/archive_info/hashes/sha256"))
-            else {
-                return Err(LockFault::Foreign(name.to_owned()));
+            // pip before 23.0 has the hash of an archive in another place.
+            let hash = text("/download_info/archive_info/hashes/sha256").or_else(|| {
+                text("/download_info/archive_info/hash").and_then(|hash| hash.strip_prefix("sha256="))
+            });
+            let is_direct = one.get("is_direct") != Some(&Value::Bool(false));
+            let (false, Some(version), Some(hash)) = (is_direct, text("/metadata/version"), hash) else {
+                return Err(LockFault::Foreign(shortened(name)));
             };
             lines.push(format!("{}=={version} --hash=sha256:{hash}", normalized(name)));
         }
@@ -132,8 +149,8 @@ fn npm(request: &InstallRequest, text: &str, is_stored: bool) -> Result<PackageL
         if fields.get("hasInstallScript") == Some(&Value::Bool(true)) {
             with_scripts.push(found.name.clone());
         }
-        // A bundled package is a part of another archive, whose hash covers it.
-        if fields.get("inBundle") != Some(&Value::Bool(true)) {
+        // Only a bundled package has none: it is a part of another archive, whose hash covers it.
+        if !found.integrity.is_empty() {
             packages.push(found);
         }
     }
@@ -267,13 +284,40 @@ mod tests {
     }
 
     #[test]
+    fn g9_a_package_that_only_seems_to_be_bundled_is_compared_like_any_other() {
+        let installed = |entry: &str, of: &PackageLock| {
+            of.check_installed(&request("npx a"), &lock(entry)).map_err(|fault| fault.to_string())
+        };
+        let with_hash =
+            r#","node_modules/a/node_modules/in":{"version":"9.0.0","integrity":"sha512-I","inBundle":true}"#;
+        let found = PackageLock::of_npm(&request("npx a"), &lock(with_hash)).unwrap();
+        let names: Vec<&str> = found.packages.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["a", "in"]);
+        let bundled = r#","node_modules/a/node_modules/in":{"version":"9.0.0","inBundle":true}"#;
+        let found = PackageLock::of_npm(&request("npx a"), &lock(bundled)).unwrap();
+        assert_eq!(found.packages.len(), 1);
+        assert_eq!(installed(bundled, &found), Ok(()));
+        // npm took it from the registry instead.
+        let fetched = r#","node_modules/a/node_modules/in":{"version":"9.0.0"}"#;
+        assert!(installed(fetched, &found).unwrap_err().contains("does not come from the registry"));
+        let unnamed = "in 9.0.0 was installed, and it is not in the lock".to_owned();
+        assert_eq!(installed(with_hash, &found), Err(unnamed));
+        let other =
+            found.packages.first().map(|one| PinnedPackage { integrity: "sha512-B".into(), ..one.clone() });
+        let other = PackageLock { packages: other.into_iter().collect(), ..found };
+        assert!(installed("", &other).is_err(), "another archive of the same package");
+    }
+
+    #[test]
     fn g9_a_report_of_pip_becomes_a_list_with_one_hash_for_each_package() {
         let hash = "a".repeat(64);
-        let one = |name: &str| {
-            json!({"metadata": {"name": name, "version": "1.0"},
-                "download_info": {"archive_info": {"hashes": {"sha256": hash}}}})
+        let one = |name: &str, archive: &Value, is_direct: bool| {
+            json!({"metadata": {"name": name, "version": "1.0"}, "is_direct": is_direct,
+                "download_info": {"archive_info": archive}})
         };
-        let report = json!({"install": [one("Mcp_Server.time"), one("b")]}).to_string();
+        let (new, old) = (json!({"hashes": {"sha256": hash}}), json!({"hash": format!("sha256={hash}")}));
+        let report =
+            json!({"install": [one("Mcp_Server.time", &new, false), one("b", &old, false)]}).to_string();
         let found = PackageLock::of_pip(&request("uvx mcp-server-time"), report.as_bytes()).unwrap();
         assert_eq!(
             found.text,
@@ -285,8 +329,11 @@ mod tests {
             let refused = PackageLock::stored(&request("uvx b"), &text);
             assert!(matches!(refused, Err(LockFault::Form(_))), "{line:?}: {refused:?}");
         }
-        let bare = json!({"install": [{"metadata": {"name": "b", "version": "1"}}]}).to_string();
-        let refused = PackageLock::of_pip(&request("uvx b"), bare.as_bytes());
-        assert_eq!(refused, Err(LockFault::Foreign("b".to_owned())));
+        // Neither an archive without a hash, nor one that a package names by its address.
+        for archive in [one("b", &json!({}), false), one("b", &new, true)] {
+            let report = json!({"install": [archive]}).to_string();
+            let refused = PackageLock::of_pip(&request("uvx b"), report.as_bytes());
+            assert_eq!(refused, Err(LockFault::Foreign("b".to_owned())));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::changes::package_changes;
 use super::request::InstallRequest;
 use crate::schema::{PIN_FORMAT, PinnedPackage};
 
@@ -30,6 +31,18 @@ impl InstallRecord {
     #[must_use]
     pub fn read(text: &[u8]) -> Option<InstallRecord> {
         serde_json::from_slice(text).ok()
+    }
+
+    /// How it differs from an installation with these packages, in lines. `None` if it does not.
+    #[must_use]
+    pub fn difference(&self, request: &InstallRequest, packages: &[PinnedPackage]) -> Option<Vec<String>> {
+        let wanted = InstallRecord::of(request, packages);
+        if *self == wanted {
+            return None;
+        }
+        let lines = package_changes(&wanted.packages, &self.packages);
+        let other = || vec!["it is another program of these packages, or in another format".to_owned()];
+        Some(if lines.is_empty() { other() } else { lines })
     }
 
     /// The text of the file.

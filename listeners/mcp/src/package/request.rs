@@ -112,7 +112,7 @@ fn python(command: &[String]) -> Result<InstallRequest, RequestFault> {
         return Ok(request(PackageKind::Python, found, None, command.get(at + 1..)));
     }
     let script = command.get(at + 1).filter(|script| is_script(script));
-    let script = script.ok_or_else(|| fault(at, "after --from PACKAGE no program is named".to_owned()))?;
+    let script = script.ok_or_else(|| fault(at, "no program is named after --from PACKAGE".to_owned()))?;
     Ok(request(PackageKind::Python, found, Some(script.clone()), command.get(at + 2..)))
 }
 

@@ -157,7 +157,7 @@ async fn g3_a_hostile_answer_over_http_is_bounded_and_fails_its_call_alone() {
 
 #[tokio::test]
 async fn g3_a_server_that_hangs_or_never_ends_is_left_when_the_call_is_cancelled() {
-    let folder = tempfile();
+    let folder = notes_folder();
     for how in ["hangs", "endless-events"] {
         let notes = folder.join(format!("{how}.txt"));
         let server = hostile(&[how, notes.to_str().unwrap()]);
@@ -172,6 +172,7 @@ async fn g3_a_server_that_hangs_or_never_ends_is_left_when_the_call_is_cancelled
                 // A question to the server takes long enough to be a pause.
                 connection.tools().await.unwrap();
             }
+            panic!("no call came: {}", read());
         };
         let ended = connection.call("work", JsonObject::new(), heard, begun).await;
         assert!(matches!(ended, Ok(ToolCallEnd::Cancelled)), "{how} {ended:?}");
@@ -182,7 +183,7 @@ async fn g3_a_server_that_hangs_or_never_ends_is_left_when_the_call_is_cancelled
 
 #[tokio::test]
 async fn g3_a_redirect_is_not_followed_and_the_key_goes_nowhere_else() {
-    let notes = tempfile().join("redirect.txt");
+    let notes = notes_folder().join("redirect.txt");
     for how in ["start-redirects", "redirects"] {
         let server = hostile(&[how, notes.to_str().unwrap()]);
         match connect(&server.url, Revision::Legacy).await {
@@ -220,7 +221,7 @@ async fn g3_an_address_without_a_server_is_reported_with_its_reason() {
 /// A server with a new certificate for `name`, what it notes down in `folder`, and the roots that trust it.
 fn protected(folder: &str, name: &str) -> (ServerAtAddress, PathBuf, RootCertStore) {
     let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
-    let folder = tempfile().join(folder);
+    let folder = notes_folder().join(folder);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("certificate.der"), made.cert.der()).unwrap();
     std::fs::write(folder.join("key.der"), made.signing_key.serialize_der()).unwrap();
@@ -262,7 +263,7 @@ async fn g3_a_server_whose_certificate_is_not_trusted_or_of_another_name_gets_no
     }
 }
 
-fn tempfile() -> PathBuf {
+fn notes_folder() -> PathBuf {
     let folder =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("at-address-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

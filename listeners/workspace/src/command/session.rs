@@ -66,7 +66,7 @@ impl Sessions {
         Sessions(state.join("sessions"))
     }
 
-    /// The folder of a session. Only the name of the thread's hash is used, whatever the thread is called.
+    /// The folder of a session. Its path has a hash of the thread's name, because a name may hold any characters.
     pub(crate) fn folder(&self, thread: &str, name: &str) -> PathBuf {
         let thread = sha256(thread.as_bytes());
         self.0.join(thread.get(..24).unwrap_or_default()).join(name)

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use systole_mcp::package::LockFault;
+
 use crate::cli::exit::CommandExit;
 use crate::edges::system;
 
@@ -31,6 +33,13 @@ impl NotInstalled {
     }
 }
 
+impl From<LockFault> for NotInstalled {
+    fn from(fault: LockFault) -> NotInstalled {
+        let words = format!("the packages cannot be used: {fault}");
+        NotInstalled::failed(words, "name another version, or another server")
+    }
+}
+
 /// A sign in the last words of a package manager, what it means, and the fix.
 struct KnownSign {
     signs: &'static [&'static str],
@@ -39,11 +48,21 @@ struct KnownSign {
 }
 
 /// In the order in which they are looked for: a network that fails makes a package unknown as well.
-const KNOWN: [KnownSign; 6] = [
+const KNOWN: [KnownSign; 10] = [
     KnownSign {
         signs: &["EINTEGRITY", "DO NOT MATCH THE HASHES", "THESE PACKAGES DO NOT MATCH"],
-        means: "an archive of the registry is not the one that the lock names",
-        fix: "ask who changed it; systole mcp pin NAME --upgrade takes what the registry has now",
+        means: "an archive of the registry does not have the hash that is expected",
+        fix: "ask who changed it; if its version is an old one, systole mcp pin NAME --upgrade takes the newest",
+    },
+    KnownSign {
+        signs: &["pip may start no program here"],
+        means: "it needs a package that is not built yet, and building one runs its code",
+        fix: "name another version, or a server whose packages are all wheels",
+    },
+    KnownSign {
+        signs: &["EALLOWGIT", "An unknown git error occurred"],
+        means: "it needs a package from git and not from the registry",
+        fix: "name another version, or another server",
     },
     KnownSign {
         signs: &[
@@ -55,53 +74,57 @@ const KNOWN: [KnownSign; 6] = [
             "ERR_SOCKET",
             "ProxyError",
             "502 Bad Gateway",
-            "403 Forbidden",
             "NewConnectionError",
             "ConnectTimeout",
             "ReadTimeout",
             "Retrying (",
         ],
         means: "the registry cannot be reached",
-        fix: "the network, or the registry that npm and pip are set to; through a proxy only with `sandbox: none`",
+        fix: "check the network, and the registry that npm and pip are set to; through a proxy only with `sandbox: none`",
     },
     KnownSign {
-        signs: &["E401", "E403", "ENEEDAUTH", "401 Unauthorized"],
+        signs: &["E401", "ENEEDAUTH", "401 Unauthorized", "401 Client Error"],
         means: "the registry wants a login",
-        fix: "npm login, or pip's configuration with the key",
+        fix: "run npm login, or write the key into pip's configuration",
+    },
+    KnownSign {
+        signs: &["E403", "403 Forbidden", "403 Client Error"],
+        means: "the registry, or a proxy before it, refuses this package",
+        fix: "ask who runs the registry; or check the key in the configuration of npm or pip",
+    },
+    // pip says the same of a package that is unknown and of one without a fit version.
+    KnownSign {
+        signs: &["(from versions: none)"],
+        means: "the index cannot be reached, or has no such package for this machine",
+        fix: "check the network and the name of the package; it also needs a wheel for this machine",
     },
     KnownSign {
         signs: &["ETARGET", "(from versions: ", "no version"],
         means: "the registry has no such version of this package",
-        fix: "another version, or none for the newest; a Python package also needs a wheel for this machine",
+        fix: "name another version, or none for the newest; a Python package also needs a wheel for this machine",
     },
     KnownSign {
         signs: &["E404", "No matching distribution found"],
         means: "the registry has no such package",
-        fix: "the name as the registry spells it",
+        fix: "write the name as the registry spells it",
     },
     KnownSign {
         signs: &["no such option: --report", "no such option: --dry-run"],
         means: "this pip is too old",
-        fix: "python3 -m pip install --upgrade pip, at least 22.2",
+        fix: "run python3 -m pip install --upgrade pip, at least 22.2",
     },
 ];
 
 /// Why a package manager failed, from its last words.
 pub(super) fn explained(package: &str, words: &str) -> NotInstalled {
-    // pip says the same of a package that is unknown and of one without a fit version.
-    let is_unknown = words.contains("(from versions: none)");
     let has = |known: &&KnownSign| known.signs.iter().any(|sign| words.contains(sign));
-    let found = KNOWN.iter().find(has).map(|known| match known.means {
-        "the registry has no such version of this package" if is_unknown => {
-            ("the index cannot be reached, or has no such package for this machine", known.fix)
+    match KNOWN.iter().find(has) {
+        Some(KnownSign { means, fix, .. }) => {
+            NotInstalled::unavailable(format!("{package}: {means}{}", detail(words)), *fix)
         }
-        means => (means, known.fix),
-    });
-    match found {
-        Some((means, fix)) => NotInstalled::unavailable(format!("{package}: {means}{}", detail(words)), fix),
         None => NotInstalled::unavailable(
             format!("{package} was not installed: {words}"),
-            "what the last words ask for, or another version",
+            "do what the last words ask for, or name another version",
         ),
     }
 }
@@ -136,6 +159,11 @@ mod tests {
                 "ERROR: Could not find a version that satisfies the requirement x (from versions: none)",
                 "x: the index cannot be reached, or has no such package for this machine (Could not",
             ),
+            (
+                "npm error code E403\nnpm error 403 Forbidden - GET http://r/x",
+                "x: the registry, or a proxy before it, refuses",
+            ),
+            ("ProxyError('Tunnel connection failed: 403 Forbidden')", "x: the registry cannot be reached"),
             ("exited 3 after 1 s; no words on stderr", "x was not installed: exited 3"),
         ] {
             let fault = explained("x", words);

@@ -46,13 +46,15 @@ impl NewFolder {
             Err(TryLockError::Error(error)) => return Err(NotInstalled::unwritten(&lock_path, &error)),
         }
         remove_left_over(&servers, listener);
+        let target = directory.join(install_folder(listener));
+        restore(&target, &old_folder(&target)).map_err(unwritten(&target))?;
         // What a killed installation started may still write for a moment, so each has a name of its own.
         let name = format!("{SERVERS}/.{listener}.new-{}", std::process::id());
         let path = directory.join(&name);
         removed(&path).map_err(unwritten(&path))?;
         fs::create_dir(&path).map_err(unwritten(&path))?;
         let whole = fs::canonicalize(&path).map_err(unwritten(&path))?;
-        Ok(NewFolder { name, path: whole, target: directory.join(install_folder(listener)), _lock: lock })
+        Ok(NewFolder { name, path: whole, target, _lock: lock })
     }
 
     /// Writes a file into it.
@@ -83,10 +85,31 @@ impl NewFolder {
             return Ok(());
         }
         // This file system cannot exchange two folders.
-        let old = self.path.with_extension("old");
-        removed(&old).and_then(|()| fs::rename(&self.target, &old)).map_err(unwritten)?;
-        fs::rename(&self.path, &self.target).map_err(unwritten)?;
-        removed(&old).map_err(unwritten)
+        replaced(&self.path, &self.target).map_err(unwritten)
+    }
+}
+
+/// The name that a server's folder has while another one takes its place in two steps.
+fn old_folder(target: &Path) -> PathBuf {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    target.with_file_name(format!(".{name}.old"))
+}
+
+/// Puts a new folder in the place of another one in two steps. If the second fails, the other one comes back.
+fn replaced(new: &Path, target: &Path) -> std::io::Result<()> {
+    let old = old_folder(target);
+    removed(&old)?;
+    fs::rename(target, &old)?;
+    fs::rename(new, target).or_else(|error| restore(target, &old).and(Err(error)))?;
+    removed(&old)
+}
+
+/// Brings an old folder back if nothing took its place: a process was killed, or failed, between two steps.
+fn restore(target: &Path, old: &Path) -> std::io::Result<()> {
+    match target.exists() {
+        true => removed(old),
+        false if old.exists() => fs::rename(old, target),
+        false => Ok(()),
     }
 }
 
@@ -115,5 +138,64 @@ fn removed(path: &Path) -> std::io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(path: &Path, text: &str) {
+        fs::create_dir_all(path).unwrap();
+        fs::write(path.join("text"), text).unwrap();
+    }
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path.join("text")).unwrap()
+    }
+
+    #[test]
+    fn g9_a_new_folder_replaces_the_old_one_or_the_old_one_comes_back() {
+        let place = tempfile::tempdir().unwrap();
+        let (new, target) = (place.path().join("new"), place.path().join("served"));
+        folder(&target, "old");
+        assert!(replaced(&new, &target).is_err(), "there is no new one");
+        assert_eq!(text(&target), "old");
+        folder(&new, "new");
+        // What an earlier process left is not in the way.
+        folder(&old_folder(&target), "older");
+        replaced(&new, &target).unwrap();
+        assert_eq!(text(&target), "new");
+        assert!(!new.exists() && !old_folder(&target).exists());
+    }
+
+    #[test]
+    fn g9_what_killed_installations_left_is_removed_or_restored() {
+        let place = tempfile::tempdir().unwrap();
+        let servers = place.path().join(SERVERS);
+        let (left, foreign) = (servers.join(".served.new-1"), servers.join(".other.new-1"));
+        let (target, old) = (servers.join("served"), servers.join(".served.old"));
+        for path in [&left, &foreign, &old] {
+            folder(path, "old");
+        }
+        drop(NewFolder::make(place.path(), "served").unwrap());
+        assert!(!left.exists() && foreign.exists() && !old.exists());
+        assert_eq!(text(&target), "old");
+        folder(&old, "older");
+        drop(NewFolder::make(place.path(), "served").unwrap());
+        assert!(!old.exists());
+        assert_eq!(text(&target), "old");
+    }
+
+    #[test]
+    fn g9_two_processes_do_not_install_the_same_server_at_once() {
+        let place = tempfile::tempdir().unwrap();
+        let first = NewFolder::make(place.path(), "served").unwrap();
+        let second = NewFolder::make(place.path(), "served").map(|_| ()).unwrap_err();
+        assert_eq!(second.words, "another process installs served right now");
+        assert!(first.path.is_dir(), "the folder of the first stays");
+        NewFolder::make(place.path(), "other").unwrap();
+        drop(first);
+        NewFolder::make(place.path(), "served").unwrap();
     }
 }

@@ -25,7 +25,7 @@ pub(super) use fault::NotInstalled;
 use folder::NewFolder;
 use npm::Npm;
 use python::Pip;
-use step::InstallBench;
+use step::StepRunner;
 
 /// Which packages are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub(super) struct InstalledServer {
     pub(super) packages: Vec<PinnedPackage>,
     /// How they differ from the pinned ones.
     pub(super) changes: Vec<String>,
+    /// Packages with install scripts, which were not run.
+    pub(super) with_scripts: Vec<String>,
     /// What was installed, in a sentence. None if it was there.
     pub(super) installed: Option<String>,
     /// The folder that has to take its place, and the lock that has to be written.
@@ -54,16 +56,20 @@ pub(super) struct InstalledServer {
 }
 
 /// What installs a kind of package.
-enum PackageInstaller<'b> {
-    Npm(Npm<'b>),
-    Pip(Pip<'b>),
+enum PackageInstaller<'r> {
+    Npm(Npm<'r>),
+    Pip(Pip<'r>),
 }
 
-impl<'b> PackageInstaller<'b> {
-    fn find(kind: PackageKind, bench: &'b InstallBench<'b>) -> Result<PackageInstaller<'b>, NotInstalled> {
+impl<'r> PackageInstaller<'r> {
+    fn find(
+        kind: PackageKind,
+        runner: &'r StepRunner<'r>,
+        new: &NewFolder,
+    ) -> Result<PackageInstaller<'r>, NotInstalled> {
         match kind {
-            PackageKind::Npm => Npm::find(bench).map(PackageInstaller::Npm),
-            PackageKind::Python => Pip::find(bench).map(PackageInstaller::Pip),
+            PackageKind::Npm => Npm::find(runner, new).map(PackageInstaller::Npm),
+            PackageKind::Python => Pip::find(runner).map(PackageInstaller::Pip),
         }
     }
 
@@ -110,17 +116,19 @@ impl ServerToInstall<'_> {
         if choice == PackageChoice::Present {
             return self.present(known, here);
         }
-        let is_here = |lock: &PackageLock| here == Some(InstallRecord::of(self.request, &lock.packages));
+        let is_here = |lock: &PackageLock| {
+            here.as_ref().is_some_and(|here| here.difference(self.request, &lock.packages).is_none())
+        };
         if let Some(lock) = known.as_ref().filter(|lock| is_here(lock)) {
             return Ok(self.installed(lock, None));
         }
         let path = self.directory.join(".");
         let around: InheritedVariables = std::env::vars_os().collect();
-        let mut bench = InstallBench { organism: self.organism, server: self.server, folder: &path, around };
-        bench.check_sandbox()?;
+        let mut runner = StepRunner { organism: self.organism, server: self.server, folder: &path, around };
+        runner.check_sandbox()?;
         let new = NewFolder::make(self.directory, self.name())?;
-        bench.folder = &new.path;
-        let installer = PackageInstaller::find(self.request.kind, &bench)?;
+        runner.folder = &new.path;
+        let installer = PackageInstaller::find(self.request.kind, &runner, &new)?;
         let lock = match known {
             Some(lock) => lock,
             None => {
@@ -141,18 +149,23 @@ impl ServerToInstall<'_> {
         self.server.name.as_str()
     }
 
-    /// The lock, if the pin is one of the same package. A lock that does not belong to its pin is refused.
+    /// The lock, if the pin is one of the same package. A pin without packages and a lock that does not belong to its
+    /// pin are refused.
     fn pinned(&self) -> Result<Option<PackageLock>, NotInstalled> {
-        let Some(pin) = self.pin.filter(|pin| !pin.packages.is_empty()) else { return Ok(None) };
+        let Some(pin) = self.pin else { return Ok(None) };
         let before = InstallRequest::of(&pin.command).and_then(Result::ok);
         if !before.is_some_and(|before| before.has_package_of(self.request)) {
             return Ok(None);
         }
         let file = config::lock_file(self.name(), self.request.kind);
         let fix = format!(
-            "the lock as it was written, from version control; or systole mcp pin {} --upgrade, which writes a new one",
+            "take the pin and its lock from version control; or run systole mcp pin {} --upgrade, which writes new ones",
             self.name()
         );
+        if pin.packages.is_empty() {
+            let words = format!("{} names no packages", config::pin_file(self.name()));
+            return Err(NotInstalled::failed(words, fix));
+        }
         let text = fs::read_to_string(self.directory.join(&file))
             .map_err(|error| NotInstalled::failed(format!("{file}: {}", told(&error)), &fix))?;
         let lock = PackageLock::stored(self.request, &text)
@@ -187,11 +200,13 @@ impl ServerToInstall<'_> {
         let lock = pinned.ok_or_else(|| failed("no packages are pinned for this command"))?;
         let folder = install_folder(self.name());
         let here = here.ok_or_else(|| failed(&format!("the server is not installed in {folder}")))?;
-        if here == InstallRecord::of(self.request, &lock.packages) {
-            return Ok(self.installed(&lock, None));
+        match here.difference(self.request, &lock.packages) {
+            None => Ok(self.installed(&lock, None)),
+            Some(lines) => {
+                let lines = lines.join("\n  ");
+                Err(failed(&format!("what is installed in {folder} is not what was pinned\n  {lines}")))
+            }
         }
-        let changes = package_changes(&lock.packages, &here.packages).join("\n  ");
-        Err(failed(&format!("what is installed in {folder} is not what was pinned\n  {changes}")))
     }
 
     fn installed(&self, lock: &PackageLock, new: Option<NewFolder>) -> InstalledServer {
@@ -225,6 +240,7 @@ impl ServerToInstall<'_> {
             program,
             packages: lock.packages.clone(),
             changes,
+            with_scripts: lock.with_scripts.clone(),
             installed: new.as_ref().map(|_| format!("{}{}", sentence(), with_scripts())),
             new,
             lock: lock.text.clone(),

@@ -8,10 +8,10 @@ use systole_mcp::package::{InstallRequest, PackageLock};
 
 use super::fault::{NotInstalled, explained};
 use super::folder::NewFolder;
-use super::step::{InstallBench, InstallStep, net_address};
+use super::step::{InstallStep, StepRunner, net_address};
 
 /// What each call of npm gets. What a person's configuration says against it does not hold.
-const ALWAYS: [&str; 13] = [
+const ALWAYS: [&str; 14] = [
     "--ignore-scripts",
     "--no-audit",
     "--no-fund",
@@ -25,6 +25,7 @@ const ALWAYS: [&str; 13] = [
     "--fetch-retries=1",
     "--loglevel=error",
     "--cache=cache",
+    "--git=/bin/false",
 ];
 /// Variables that npm may need to reach a registry.
 const PASSED: [&str; 4] = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CERT_FILE", "SSL_CERT_DIR"];
@@ -32,18 +33,20 @@ const PASSED: [&str; 4] = ["NODE_EXTRA_CA_CERTS", "NODE_USE_SYSTEM_CA", "SSL_CER
 const FILE_BYTES: u64 = 1 << 20;
 
 /// npm as it is set up on this machine.
-pub(super) struct Npm<'b> {
-    bench: &'b InstallBench<'b>,
+pub(super) struct Npm<'r> {
+    runner: &'r StepRunner<'r>,
     command: Vec<String>,
     settings: Map<String, Value>,
 }
 
-impl<'b> Npm<'b> {
+impl<'r> Npm<'r> {
     /// Finds npm, and asks it for its configuration. Keys are not in its answer.
-    pub(super) fn find(bench: &'b InstallBench<'b>) -> Result<Npm<'b>, NotInstalled> {
+    pub(super) fn find(runner: &'r StepRunner<'r>, new: &NewFolder) -> Result<Npm<'r>, NotInstalled> {
+        // Without it npm takes the nearest folder above that has one for its project, and reads the `.npmrc` there.
+        new.write("package.json", "{}")?;
         let fix = "install Node.js with npm, on Debian the packages nodejs and npm";
-        let node = bench.program("node", fix)?;
-        let npm = bench.program("npm", fix)?;
+        let node = runner.program("node", fix)?;
+        let npm = runner.program("npm", fix)?;
         // In a sandbox a script needs its interpreter by its path, and the files beside its real place.
         let real = npm.canonicalize().unwrap_or(npm);
         let is_script = real.extension().is_some_and(|ending| ending == "js");
@@ -51,19 +54,19 @@ impl<'b> Npm<'b> {
         let command: Vec<String> = words.iter().map(|word| word.display().to_string()).collect();
         let run =
             [command.as_slice(), &["config".to_owned(), "list".to_owned(), "--json".to_owned()]].concat();
-        let pass = bench.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
-        let said = bench.asked(InstallStep { run, pass, ..InstallStep::default() });
+        let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
+        let said = runner.asked(InstallStep { run, pass, ..InstallStep::default() });
         let said = said.map_err(|words| {
             NotInstalled::unavailable(
                 format!("npm does not say how it is set up: {words}"),
-                "npm config list",
+                "run npm config list, and repair what it reports",
             )
         })?;
         let settings = serde_json::from_slice(&said).map_err(|error| {
             let words = format!("npm does not say how it is set up: {error}");
-            NotInstalled::unavailable(words, "npm 8 or newer")
+            NotInstalled::unavailable(words, "install npm 8 or newer")
         })?;
-        Ok(Npm { bench, command, settings })
+        Ok(Npm { runner, command, settings })
     }
 
     fn setting(&self, name: &str) -> Option<&str> {
@@ -73,6 +76,9 @@ impl<'b> Npm<'b> {
     fn run(&self, words: &[&str], package: &str) -> Result<(), NotInstalled> {
         let mut run = self.command.clone();
         run.extend(words.iter().chain(&ALWAYS).map(|word| (*word).to_owned()));
+        if self.settings.contains_key("allow-git") {
+            run.push("--allow-git=none".to_owned());
+        }
         let is_registry = |name: &String| name == "registry" || name.ends_with(":registry");
         let registries = self.settings.iter().filter(|(name, _)| is_registry(name));
         let net: BTreeSet<String> =
@@ -81,19 +87,19 @@ impl<'b> Npm<'b> {
             ["userconfig", "globalconfig", "cafile"].map(|name| self.setting(name).map(PathBuf::from));
         let files: Vec<PathBuf> = files.into_iter().flatten().filter(|file| file.is_file()).collect();
         let mut pass: Vec<String> = PASSED.map(str::to_owned).into();
-        let around = self.bench.around.keys().filter_map(|name| name.to_str());
+        let around = self.runner.around.keys().filter_map(|name| name.to_str());
         pass.extend(
             around.filter(|name| name.to_ascii_lowercase().starts_with("npm_config_")).map(str::to_owned),
         );
         pass.extend(files.iter().flat_map(|file| variables_of(file)));
         let mut step = InstallStep { run, pass, net, read: files, ..InstallStep::default() };
-        step.read.extend(PASSED.iter().filter_map(|name| self.bench.variable(name)).map(PathBuf::from));
+        step.read.extend(PASSED.iter().filter_map(|name| self.runner.variable(name)).map(PathBuf::from));
         // The home in a sandbox is another one.
         let named =
             |name: &str| self.setting(name).map(|file| (format!("npm_config_{name}"), file.to_owned()));
         step.env.extend(["userconfig", "globalconfig"].iter().filter_map(|name| named(name)));
         step.read.retain(|path| path.is_absolute());
-        self.bench.done(step).map(|_nothing| ()).map_err(|words| explained(package, &words))
+        self.runner.done(step).map(|_nothing| ()).map_err(|words| explained(package, &words))
     }
 
     /// Asks the registry for the newest versions that the file allows.
@@ -107,13 +113,7 @@ impl<'b> Npm<'b> {
             json!({"name": "mcp-server", "private": true, "dependencies": {request.name.as_str(): wanted}});
         new.write("package.json", &package.to_string())?;
         self.run(&["install", "--package-lock-only"], &request.name)?;
-        let text = read(&new.path.join("package-lock.json"), 4 * FILE_BYTES)?;
-        PackageLock::of_npm(request, &text).map_err(|fault| {
-            NotInstalled::failed(
-                format!("what npm would install: {fault}"),
-                "another version, or another server",
-            )
-        })
+        Ok(PackageLock::of_npm(request, &read_lock(&new.path.join("package-lock.json"))?)?)
     }
 
     /// Installs what a lock names.
@@ -128,6 +128,7 @@ impl<'b> Npm<'b> {
         new.write("package-lock.json", &lock.text)?;
         self.run(&["ci"], &request.name)?;
         new.remove("cache")?;
+        lock.check_installed(request, &read_lock(&new.path.join("node_modules/.package-lock.json"))?)?;
         let entry = entry(&new.path, request)?;
         let link = new.path.join("entry");
         std::os::unix::fs::symlink(entry, &link).map_err(|error| NotInstalled::unwritten(&link, &error))
@@ -146,8 +147,7 @@ fn entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalle
     let package = Path::new("node_modules").join(&request.name);
     let manifest = read(&folder.join(&package).join("package.json"), FILE_BYTES)?;
     let manifest: Value = serde_json::from_str(&manifest).unwrap_or_default();
-    let fix =
-        "another package: the one of the server, or [node, FILE.js] for a server that you install yourself";
+    let fix = "name the package of the server, or [node, FILE.js] for a server that you install yourself";
     let failed = |words: &str| NotInstalled::failed(format!("{} {words}", request.name), fix);
     let last = request.name.rsplit('/').next().unwrap_or_default();
     let found = match manifest.get("bin") {
@@ -173,6 +173,11 @@ fn entry(folder: &Path, request: &InstallRequest) -> Result<PathBuf, NotInstalle
     relative.map_err(|_| failed("has no such program as its package.json says"))
 }
 
+/// Reads a lock of npm. One byte more than is allowed shows that it is too large.
+fn read_lock(path: &Path) -> Result<String, NotInstalled> {
+    read(path, 4 * FILE_BYTES + 1)
+}
+
 /// Reads a text with a bound.
 fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
     use std::io::Read as _;
@@ -182,7 +187,7 @@ fn read(path: &Path, most: u64) -> Result<String, NotInstalled> {
         Ok(_bytes) => Ok(text),
         Err(error) => {
             let words = format!("{}: {}", path.display(), crate::edges::system::told(&error));
-            Err(NotInstalled::failed(words, "another version of the package"))
+            Err(NotInstalled::failed(words, "name another version of the package"))
         }
     }
 }

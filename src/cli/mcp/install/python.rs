@@ -9,10 +9,12 @@ use systole_mcp::package::{InstallRequest, PackageLock};
 
 use super::fault::{NotInstalled, explained};
 use super::folder::NewFolder;
-use super::step::{InstallBench, InstallStep, net_address};
+use super::step::{InstallStep, StepRunner, net_address};
 
 /// Asks Python how it is set up.
 const SETTINGS: &str = include_str!("settings.py");
+/// Runs pip, which then may start no program.
+const PIP_ALONE: &str = include_str!("pip_alone.py");
 /// Variables with the certificates of this machine.
 const PASSED: [&str; 4] = ["SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 /// Settings of pip that say where packages are. They are handed over as variables, because keys may be in them.
@@ -55,29 +57,29 @@ struct PythonSettings {
 }
 
 /// The Python and the pip of this machine.
-pub(super) struct Pip<'b> {
-    bench: &'b InstallBench<'b>,
+pub(super) struct Pip<'r> {
+    runner: &'r StepRunner<'r>,
     found: PythonSettings,
 }
 
-impl<'b> Pip<'b> {
+impl<'r> Pip<'r> {
     /// Finds Python, and asks it for pip's configuration.
-    pub(super) fn find(bench: &'b InstallBench<'b>) -> Result<Pip<'b>, NotInstalled> {
-        let python = bench.program(
+    pub(super) fn find(runner: &'r StepRunner<'r>) -> Result<Pip<'r>, NotInstalled> {
+        let python = runner.program(
             "python3",
             "install Python 3.10 or newer, on Debian the packages python3 and python3-pip",
         )?;
         let run = [&python.display().to_string(), "-I", "-c", SETTINGS].map(str::to_owned).into();
-        let pass = bench.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
-        let fix = "python3 -m pip config list";
+        let pass = runner.around.keys().filter_map(|name| name.to_str()).map(str::to_owned).collect();
+        let fix = "run python3 -m pip config list, and repair what it reports";
         let unsaid = |words: String| {
             NotInstalled::unavailable(format!("Python does not say how it is set up: {words}"), fix)
         };
-        let said = bench.asked(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
+        let said = runner.asked(InstallStep { run, pass, ..InstallStep::default() }).map_err(unsaid)?;
         let found: PythonSettings =
             serde_json::from_slice(&said).map_err(|error| unsaid(error.to_string()))?;
         if found.pip {
-            return Ok(Pip { bench, found });
+            return Ok(Pip { runner, found });
         }
         let words = format!("{} has no pip", found.runs_pip);
         Err(NotInstalled::unavailable(words, "install pip 22.2 or newer, on Debian the package python3-pip"))
@@ -105,11 +107,11 @@ impl<'b> Pip<'b> {
     }
 
     fn pip(&self, words: &[&str], package: &str) -> Result<Vec<u8>, NotInstalled> {
-        let begin = [self.found.runs_pip.as_str(), "-I", "-m", "pip", "install"];
+        let begin = [self.found.runs_pip.as_str(), "-I", "-c", PIP_ALONE, "install"];
         let run = begin.iter().chain(&ALWAYS).chain(words).map(|word| (*word).to_owned()).collect();
         let mut step = InstallStep { run, net: self.net(), read: self.folders(), ..InstallStep::default() };
         step.pass.extend(PASSED.map(str::to_owned));
-        step.read.extend(PASSED.iter().filter_map(|name| self.bench.variable(name)).map(PathBuf::from));
+        step.read.extend(PASSED.iter().filter_map(|name| self.runner.variable(name)).map(PathBuf::from));
         for name in HANDED_OVER {
             if let Some(value) = self.setting(name) {
                 step.env.insert(format!("PIP_{}", name.replace('-', "_").to_uppercase()), value.to_owned());
@@ -120,7 +122,7 @@ impl<'b> Pip<'b> {
         step.read
             .extend(["cert", "client-cert"].iter().filter_map(|name| self.setting(name)).map(PathBuf::from));
         step.read.retain(|path| path.is_absolute());
-        self.bench.done(step).map_err(|words| explained(package, &words))
+        self.runner.done(step).map_err(|words| explained(package, &words))
     }
 
     /// Asks the index for the newest versions that the file allows.
@@ -129,12 +131,7 @@ impl<'b> Pip<'b> {
         let wanted = format!("{}{version}", request.name);
         let words = ["--dry-run", "--ignore-installed", "--report=-", &wanted];
         let report = self.pip(&words, &request.name)?;
-        PackageLock::of_pip(request, &report).map_err(|fault| {
-            NotInstalled::failed(
-                format!("what pip would install: {fault}"),
-                "another version, or another server",
-            )
-        })
+        Ok(PackageLock::of_pip(request, &report)?)
     }
 
     /// Installs what a lock names.
@@ -146,9 +143,12 @@ impl<'b> Pip<'b> {
     ) -> Result<(), NotInstalled> {
         let run = [&self.found.base, "-I", "-m", "venv", "--without-pip", "--symlinks", "."];
         let step = InstallStep { run: run.map(str::to_owned).into(), ..InstallStep::default() };
-        self.bench.done(step).map_err(|words| {
-            let fix = "the module venv, on Debian the package python3-venv";
-            NotInstalled::unavailable(format!("Python makes no folder for packages: {words}"), fix)
+        self.runner.done(step).map_err(|words| {
+            let fix = "install the module venv, on Debian the package python3-venv";
+            NotInstalled::unavailable(
+                format!("Python cannot make an environment for the packages: {words}"),
+                fix,
+            )
         })?;
         new.write("requirements.txt", &lock.text)?;
         let place = format!("lib/python{}/site-packages", self.found.version);
@@ -163,7 +163,7 @@ impl<'b> Pip<'b> {
 
 /// The script that starts the program of a package.
 fn entry(packages: &Path, request: &InstallRequest) -> Result<String, NotInstalled> {
-    let fix = "[uvx, --from, PACKAGE, PROGRAM], or the package of the server";
+    let fix = "write [uvx, --from, PACKAGE, PROGRAM], or name the package of the server";
     let failed = |words: &str| NotInstalled::failed(format!("{} {words}", request.name), fix);
     let spelt = |name: &str| name.replace(['_', '.'], "-").to_ascii_lowercase();
     let of_package = |path: &PathBuf| {

@@ -18,10 +18,10 @@ const PROCESSES: u32 = 256;
 const MEMORY_BYTES: u64 = 8 << 30;
 
 /// Where the programs of an installation run.
-pub(super) struct InstallBench<'b> {
-    pub(super) organism: &'b Name,
-    pub(super) server: &'b McpServer,
-    pub(super) folder: &'b Path,
+pub(super) struct StepRunner<'r> {
+    pub(super) organism: &'r Name,
+    pub(super) server: &'r McpServer,
+    pub(super) folder: &'r Path,
     pub(super) around: InheritedVariables,
 }
 
@@ -38,7 +38,7 @@ pub(super) struct InstallStep {
     pub(super) read: Vec<PathBuf>,
 }
 
-impl InstallBench<'_> {
+impl StepRunner<'_> {
     /// A variable of this process.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
         self.around.get(std::ffi::OsStr::new(name)).and_then(|value| value.to_str())
@@ -55,7 +55,7 @@ impl InstallBench<'_> {
 
     /// Refuses an installation that no sandbox on this machine can hold, before anything is asked of the network.
     pub(super) fn check_sandbox(&self) -> Result<(), NotInstalled> {
-        let fix = "sandbox: none for this listener, which then installs and runs without one";
+        let fix = "set sandbox: none for this listener, which then installs and runs without one";
         if self.server.program.sandbox.is_none() {
             return Ok(());
         }
@@ -64,8 +64,8 @@ impl InstallBench<'_> {
                 Err(NotInstalled::unavailable(format!("there is no sandbox on this machine: {why}"), fix))
             }
             Ok(level) if level.as_str() != "full" => {
-                let words = "this machine's sandboxes have level landlock, in which only the registry cannot be \
-                             reached; systole doctor says why";
+                let words = "the sandboxes of this machine have the level landlock, which cannot limit an installation \
+                             to the registry; systole doctor says why";
                 Err(NotInstalled::unavailable(words, fix))
             }
             Ok(_full) => Ok(()),

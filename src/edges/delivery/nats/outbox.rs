@@ -99,6 +99,8 @@ pub(super) struct Outbox {
     places: Mutex<HashMap<Arc<str>, u64>>,
     /// The places of deliveries that were answered, with the time: their workers should acknowledge them.
     answered: Mutex<Vec<(u64, Instant)>>,
+    /// The deliveries on their way to the broker, and whether each is answered already.
+    on_the_way: Mutex<HashMap<Arc<str>, bool>>,
     /// The current fence before deliveries; `None` if a new one is needed.
     fence: Mutex<Option<u64>>,
     /// Held by the one that puts a new fence.
@@ -162,6 +164,7 @@ impl Outbox {
             stream,
             places: Mutex::default(),
             answered: Mutex::default(),
+            on_the_way: Mutex::default(),
             fence: Mutex::new(Some(fence)),
             renewing: tokio::sync::Mutex::default(),
             losses,
@@ -175,6 +178,10 @@ impl Outbox {
 
     fn answered(&self) -> MutexGuard<'_, Vec<(u64, Instant)>> {
         self.answered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn on_the_way(&self) -> MutexGuard<'_, HashMap<Arc<str>, bool>> {
+        self.on_the_way.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn fence(&self) -> MutexGuard<'_, Option<u64>> {
@@ -195,6 +202,14 @@ impl Outbox {
             Ok(document) => document,
             Err(fault) => return Sent::Refused(Code::DamagedThread, damaged(&fault)),
         };
+        let token = &delivery.lease.token;
+        self.on_the_way().insert(token.0.clone(), false);
+        let sent = self.send_in_rounds(token, document).await;
+        self.on_the_way().remove(&token.0);
+        sent
+    }
+
+    async fn send_in_rounds(&self, token: &LeaseToken, document: Vec<u8>) -> Sent {
         let most = self.broker.largest_message();
         if document.len() + 1024 > most {
             let words = format!(
@@ -203,7 +218,6 @@ impl Outbox {
             );
             return Sent::Refused(Code::ListenerDown, words);
         }
-        let token = &delivery.lease.token;
         let mut last = Sent::Refused(Code::ListenerDown, fence::CONTESTED.to_owned());
         for _ in 0..fence::ROUNDS {
             let fence = match self.fenced().await {
@@ -401,9 +415,11 @@ impl Outbox {
     /// over.
     fn note_place(&self, token: &Arc<str>, place: u64) {
         self.places().insert(token.clone(), place);
-        if !self.mailbox.is_out(token) {
-            self.is_answered(token);
+        if self.mailbox.is_out(token) {
+            return;
         }
+        let is_answered = self.on_the_way().get(token).copied().unwrap_or_default();
+        if is_answered { self.is_answered(token) } else { self.over(token) }
     }
 
     /// Removes a delivery that is over. A worker that has it finds out when it answers.
@@ -419,6 +435,8 @@ impl Outbox {
         let place = self.places().remove(token);
         if let Some(place) = place {
             self.answered().push((place, Instant::now()));
+        } else if let Some(is_answered) = self.on_the_way().get_mut(token) {
+            *is_answered = true;
         }
     }
 

@@ -166,7 +166,7 @@ pub(super) fn verify_documents(path: &Path) -> Result<(), LogFault> {
 
 /// The message for a document whose bytes do not match its hash.
 pub(super) fn other_document(hash: Digest) -> String {
-    format!("document {hash} does not match its hash")
+    format!("it keeps other bytes under {hash}")
 }
 
 /// Counts the documents; each must have the hash under which it is stored.
