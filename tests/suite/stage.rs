@@ -13,6 +13,7 @@ use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, Listener, ListenerProgram, OnUnknown, Reach,
     ViewScope,
 };
+use systole_core::types::delivery::DeliveredTurn;
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
 use systole_kit::envelope::{EnvelopeAddress, Stamp, read_delivered, write_envelope};

@@ -2,7 +2,7 @@
 //! four outcomes, each bound to the request's id and to the hash of the bytes.
 
 use super::*;
-use systole_core::pump::compose::envelope;
+use systole_core::pump::fold::apply;
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::record::RecordKind;
 
@@ -131,7 +131,7 @@ fn held_amended_the_other_bytes_go_out_under_the_callers_name() {
     let path = CallPath::parse("1/1.0").unwrap();
     let lease = stage.lease(&root(), "1/1.0", 1, 1);
     let found = |seq| stage.records.iter().find(|r| r.header.seq == seq).cloned().map(Arc::new);
-    let sent = envelope(thread, &path, &thread.calls[&path], &lease, Millis(0), found).unwrap();
+    let sent = delivered(&thread.calls[&path], lease, found);
     assert_eq!(sent.payload.bytes(), other.bytes());
     assert_eq!((sent.from.as_str(), sent.stamp.sha256.as_deref()), ("agent", Some(hash.as_str())));
 }

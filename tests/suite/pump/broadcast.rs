@@ -4,7 +4,6 @@
 use super::approvals::amendment;
 use super::budgets::{messages, stage};
 use super::*;
-use systole_core::pump::compose::envelope;
 use systole_core::types::budget::{Budgets, LoopLimits};
 use systole_core::types::person::PersonDecision;
 
@@ -25,7 +24,7 @@ fn shown(stage: &DecideStage, turn: u32) -> Vec<String> {
         stage.records.iter().find(own).cloned().map(Arc::new)
     };
     let lease = stage.lease(&root(), "1", turn, 1);
-    let sent = envelope(thread, &path, &thread.calls[&path], &lease, Millis(0), found).unwrap();
+    let sent = delivered(&thread.calls[&path], lease, found);
     let text = String::from_utf8(sent.payload.bytes().to_vec()).unwrap();
     text.split("<item ").skip(1).map(|item| item.split("</item>").next().unwrap().to_owned()).collect()
 }

@@ -77,7 +77,7 @@ fn a_listener_that_floods_is_counted_too_and_its_bytes_are_not_kept() {
 
 #[test]
 fn of_what_has_no_place_in_a_call_an_excerpt_is_kept() {
-    let stage = DecideStage::new();
+    let mut stage = DecideStage::new();
     let refused = Refused {
         refusal: Refusal::new(Code::StaleLease, "over"),
         kept: Some(Arc::from(vec![b'x'; 100_000])),

@@ -10,6 +10,7 @@ use systole_core::pump::view::{
 use systole_core::types::ports::{CallMark, LogBatch, LogWriter};
 
 use super::*;
+use systole_core::pump::fold::apply;
 
 pub(super) fn clear(keep: u64) -> JudgedItem {
     primitive(&format!("<clear-context keep=\"{keep}\"/>"))

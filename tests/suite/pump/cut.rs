@@ -6,6 +6,7 @@ use super::clearing::{clear, recall};
 use super::journal::{asks, journals, prompt, result};
 use super::*;
 use systole_core::pump::event::PauseOrder;
+use systole_core::pump::fold::apply;
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::state::Thread;
 use systole_core::types::budget::{Budgets, LoopLimits};

@@ -10,6 +10,7 @@ use systole_kit::ask::PumpQuestion;
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome, ModelStarted};
 
 use super::*;
+use systole_core::pump::fold::apply;
 
 pub(crate) fn prompt(letter: char) -> String {
     letter.to_string().repeat(64)
@@ -259,7 +260,7 @@ fn a_record_of_another_version_that_holds_no_entry_changes_nothing() {
 
 #[test]
 fn a_recall_names_the_delivery_that_asked() {
-    let stage = out();
+    let mut stage = out();
     let lease = stage.lease(&root(), "1", 1, 1);
     let judged = JudgedDocument { lease: lease.clone(), said: asks(7, 0), claimed: None, ticket: None };
     let event = Event {

@@ -35,17 +35,19 @@ mod wrapping;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::primitives;
-use systole_core::pump::state::{CompositionBook, PumpState, Thread};
+use systole_core::pump::state::{Call, CompositionBook, PumpState, Thread};
 use systole_core::rules::admit::Reading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, GatherRule, Listener, OnUnknown,
     Reach, SchemaId, ViewScope,
 };
+use systole_core::types::delivery::{DeliveredTurn, Delivery};
 use systole_core::types::flow::{
     Admitted, DoorMessage, Found, JudgedContent, JudgedDocument, JudgedItem, PayloadKind, Refused, Ticket,
     Verdict,
@@ -55,6 +57,7 @@ use systole_core::types::ports::{Lease, LeaseToken, Seed};
 use systole_core::types::record::{Record, RecordCode};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
+use systole_kit::envelope::Delivered;
 use systole_kit::told::PumpAnswer;
 use systole_kit::{DocumentLimits, Payload, QName};
 
@@ -215,6 +218,16 @@ pub(crate) fn note_with(lists: &[(&str, &str)]) -> JudgedItem {
     let body = format!("<agent xmlns=\"urn:test\"><thought>so</thought>{lists}</agent>");
     let payload = Payload::read(body.as_bytes(), &DocumentLimits::default()).unwrap();
     JudgedItem::Admitted(Admitted::new(PayloadKind::Note, Verdict::sworn(payload)))
+}
+
+/// What the listener of a call gets with its due turn.
+pub(crate) fn delivered(
+    call: &Call,
+    lease: Arc<Lease>,
+    found: impl Fn(u64) -> Option<Arc<Record>>,
+) -> Delivered {
+    let turn = DeliveredTurn::Recorded(Arc::new(compose::turn(call, Millis(0), found).unwrap()));
+    Delivery { lease, turn }.envelope().unwrap()
 }
 
 /// A state, and all the records that led to it.

@@ -10,7 +10,6 @@ use systole_core::pump::children;
 use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
-use systole_core::pump::fold::apply;
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
 use systole_core::pump::view::ReadResults;
@@ -21,6 +20,7 @@ use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, ElementSchema, Listener, OnUnknown, Reach,
     SchemaId, ViewScope,
 };
+use systole_core::types::delivery::{DeliveredTurn, Delivery};
 use systole_core::types::flow::{
     Admitted, DoorMessage, JudgedContent, JudgedDocument, PayloadKind, Ticket, Verdict,
 };
@@ -179,7 +179,7 @@ impl Real {
     }
 
     fn call(&self, thread: &str, path: &str) -> Option<&Call> {
-        self.state.threads.get(thread)?.calls.get(path)
+        self.state.threads.get(thread)?.calls.get(path).map(|call| &**call)
     }
 
     /// The lease of the delivery that is or would be due.
@@ -482,7 +482,8 @@ impl Real {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
-        let envelope = compose::envelope(thread, &lease.id.call, call, &lease, Millis(0), found).unwrap();
+        let turn = DeliveredTurn::Recorded(Arc::new(compose::turn(call, Millis(0), found).unwrap()));
+        let envelope = Delivery { lease, turn }.envelope().unwrap();
         let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
         past.into_iter().chain(shown::lines(&envelope.payload)).collect()
     }
