@@ -4,6 +4,7 @@
 
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -14,11 +15,13 @@ use systole::console::http::HttpDoor;
 use systole::runtime::keyring::Keyring;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::runfile::Credential;
+use systole::runtime::running::Organism;
 use systole_core::types::composition::{ListenerProgram, Reach};
 use systole_kit::stdio::answer_each;
 use systole_kit::{DocumentLimits, Payload};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use crate::child::{Lasting, Paced};
 use crate::hops::{Pace, TEXT};
@@ -28,6 +31,9 @@ use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
 /// Records of a call: the message and its answer.
 const RECORDS: u64 = 2;
+
+/// How long a log at rest has not grown.
+const QUIET: Duration = Duration::from_millis(200);
 
 /// Where the tool runs.
 #[derive(Clone, Copy)]
@@ -128,17 +134,12 @@ fn through(case: &Case, calls: usize) -> Pace {
     })
 }
 
-/// Waits until the first calls have ended; the position then.
-async fn at_rest(organism: &systole::runtime::running::Organism, records: u64) -> u64 {
-    let mut at = walk::reached(organism, records).await.0;
-    loop {
-        tokio::time::sleep(std::time::Duration::from_millis(200)).await;
-        let last = organism.tail().borrow().0;
-        if last == at {
-            return at;
-        }
-        at = last;
-    }
+/// Waits until the first calls have ended and the log no longer grows; the position then.
+async fn at_rest(organism: &Organism, records: u64) -> u64 {
+    walk::reached(organism, records).await;
+    let mut tail = organism.tail();
+    while timeout(QUIET, tail.changed()).await.is_ok_and(|changed| changed.is_ok()) {}
+    tail.borrow().0
 }
 
 fn callers(address: &str, case: &Case, calls: usize) -> Paced {
