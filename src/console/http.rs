@@ -94,6 +94,7 @@ impl HttpDoor {
             front,
             keyring,
             bodies: Semaphore::new(BODIES),
+            waiters: Semaphore::new(inbound::WAITERS),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
