@@ -1,11 +1,11 @@
 //! Measurements in a separate process: this program starts itself again with `--child`, and the child
 //! prints its results, one word and one number per line. The parent reads only that.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::report::now;
-use crate::{carrier, cold, reopen};
+use crate::{callers, carrier, cold, door, reopen};
 
 /// A process's memory from `/proc`, in megabytes.
 pub(crate) fn resident_mb(process: &str) -> f64 {
@@ -56,6 +56,33 @@ impl Drop for Lasting {
     }
 }
 
+/// A child that prepares its work, does it when it is told to, and says how many seconds it took.
+pub(crate) struct Paced(Lasting, BufReader<ChildStdout>);
+
+impl Paced {
+    /// Starts it, and waits until it is prepared.
+    pub(crate) fn start(arguments: &[&str]) -> Paced {
+        let mut child = start(arguments);
+        let said = BufReader::new(child.stdout.take().unwrap());
+        let mut paced = Paced(Lasting(child), said);
+        paced.line();
+        paced
+    }
+
+    /// Lets it work; the seconds that it took.
+    pub(crate) fn go(&mut self) -> f64 {
+        self.0.0.stdin.as_mut().unwrap().write_all(b"go\n").unwrap();
+        self.line().trim().rsplit(' ').next().unwrap().parse().unwrap()
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.1.read_line(&mut line).unwrap();
+        assert!(!line.is_empty(), "the child says its word");
+        line
+    }
+}
+
 /// Megabytes of a child that has printed its first line and then does nothing.
 pub(crate) fn resident_of_nothing() -> f64 {
     let mut child = start(&["wait"]);
@@ -95,6 +122,13 @@ pub(crate) fn run(arguments: &[String]) {
         ["first-delivery", folder] => cold::first_delivery(folder.as_ref()),
         ["bare", url] => carrier::answer_bare(url),
         ["worker", url, slots] => carrier::work(url, slots.parse().unwrap()),
+        ["program"] => door::answer(),
+        ["callers", address, token, in_flight, calls, way] => {
+            callers::call(address, token, in_flight.parse().unwrap(), calls.parse().unwrap(), way);
+        }
+        ["watchers", address, token, count, what] => {
+            callers::watch(address, token, count.parse().unwrap(), what);
+        }
         ["reopen", log, kind, count] => reopen::open(log.as_ref(), kind, count.parse().unwrap()),
         _ => unreachable!("no child does {arguments:?}"),
     }

@@ -1,17 +1,19 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `search`, `carrier`, `far`); `docs/reference/performance.md` lists the
-//! variables that change their sizes.
+//! `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`); `docs/reference/performance.md` lists
+//! the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
 mod broker;
 mod bytes;
+mod callers;
 mod carrier;
 mod child;
 mod cold;
+mod door;
 mod extraction;
 mod fairness;
 mod far;
@@ -36,7 +38,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 18] = [
+const PARTS: [(&str, Measure); 19] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -53,6 +55,7 @@ const PARTS: [(&str, Measure); 18] = [
     ("extraction", extraction::cost),
     ("words", words::on_a_terminal),
     ("search", search::of_source),
+    ("door", door::calls),
     ("carrier", carrier::over_nats),
     ("far", far::over_nats),
 ];

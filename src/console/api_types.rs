@@ -79,6 +79,35 @@ pub struct MessageOutcome {
     pub payload: Option<String>,
 }
 
+impl MessageOutcome {
+    /// For a call that is still open.
+    pub fn open(receipt: &ApiReceipt) -> MessageOutcome {
+        MessageOutcome {
+            outcome: "open".to_owned(),
+            code: None,
+            thread: receipt.thread.clone(),
+            call: receipt.call.clone(),
+            position: None,
+            payload: None,
+        }
+    }
+
+    /// Whether the call goes on.
+    pub fn is_open(&self) -> bool {
+        self.outcome == "open"
+    }
+}
+
+/// The receipt of a message whose sender waited, with the outcome.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct AnsweredReceipt {
+    /// The receipt.
+    #[serde(flatten)]
+    pub receipt: ApiReceipt,
+    /// The outcome.
+    pub result: MessageOutcome,
+}
+
 impl ApiRefusal {
     /// The kind of the last event of a stream that ends because the log cannot be read.
     pub const EVENT: &str = "fault";

@@ -1,26 +1,28 @@
 //! The growing log for its followers: first the existing records, then new ones, each follower at its own pace.
-//! `organism/tail.rs` reads the records; a slow follower delays no other and misses no record. Listeners' progress
+//! `runtime/tail.rs` has the records; a slow follower delays no other and misses no record. Listeners' progress
 //! reports come between the records if wanted; a slow follower misses those that do not fit.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::convert::Infallible;
+use std::time::Duration;
 
 use futures_core::Stream;
-use tokio::sync::mpsc::error::TrySendError;
+use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::sleep;
 
 use super::api_types;
-use crate::edges::tasks::{self, TaskKind};
 use crate::runtime::front::{OrganismHandle, ReaderToken};
 use crate::runtime::spoken::LiveObserver;
-use crate::runtime::tail::FollowPosition;
+use crate::runtime::tail::{FollowPosition, FollowedRecord, SharedRecord};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
-/// Records that may wait for a client's socket: enough to keep it busy while the next page is read.
-const AHEAD: usize = 16;
+/// How often a client of the whole log gets what came together, while the log grows: often enough for a person.
+const PACE: Duration = Duration::from_millis(50);
+/// After this long without an event a client gets a comment, so that it knows that the stream is open.
+const ALIVE: Duration = Duration::from_secs(15);
 
 /// A position in the log, and the filter for what follows it.
 pub struct Follower {
@@ -36,23 +38,35 @@ impl Follower {
         Follower { following: front.follow(at, thread), seat }
     }
 
+    /// Follows the whole log at a pace, if it follows the whole log.
+    fn paced(mut self) -> Follower {
+        self.following = self.following.paced(PACE);
+        self
+    }
+
     /// The next records, as soon as there are any; `None` once the pump has ended and everything is read. It may be
     /// dropped while it waits: nothing is lost or returned twice.
     pub async fn next(&mut self) -> Result<Option<Vec<api_types::ApiRecord>>, LogFault> {
+        Ok(self.shared().await?.map(|records| records.iter().map(|placed| of(placed)).collect()))
+    }
+
+    async fn shared(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         let records = self.following.next().await?;
         if records.is_none() {
             self.seat = None;
         }
-        Ok(records.map(|records| {
-            records.iter().map(|(at, record)| api_types::ApiRecord::of(*at, record)).collect()
-        }))
+        Ok(records)
     }
 }
 
+fn of(placed: &FollowedRecord) -> api_types::ApiRecord {
+    api_types::ApiRecord::of(placed.position, &placed.record)
+}
+
 /// The next event for a follower that also wants progress reports.
-pub enum FollowerBatch {
+pub enum FollowerBatch<R = api_types::ApiRecord> {
     /// Records, in order.
-    Records(Vec<api_types::ApiRecord>),
+    Records(Vec<R>),
     /// A progress report.
     Spoken(api_types::ProgressReport),
 }
@@ -72,6 +86,15 @@ impl ProgressFollower {
     /// The next event: records before progress reports, since only records are permanent. `None` once the pump has
     /// ended and everything is read. It may be dropped while it waits: nothing is lost.
     pub async fn next(&mut self) -> Result<Option<FollowerBatch>, LogFault> {
+        Ok(self.shared().await?.map(|batch| match batch {
+            FollowerBatch::Records(records) => {
+                FollowerBatch::Records(records.iter().map(|placed| of(placed)).collect())
+            }
+            FollowerBatch::Spoken(spoken) => FollowerBatch::Spoken(spoken),
+        }))
+    }
+
+    async fn shared(&mut self) -> Result<Option<FollowerBatch<SharedRecord>>, LogFault> {
         let ProgressFollower { follower, hearing } = self;
         let hears = async {
             match hearing {
@@ -81,53 +104,74 @@ impl ProgressFollower {
         };
         tokio::select! {
             biased;
-            page = follower.next() => Ok(page?.map(FollowerBatch::Records)),
+            page = follower.shared() => Ok(page?.map(FollowerBatch::Records)),
             Some(spoken) = hears => Ok(Some(FollowerBatch::Spoken(spoken.into()))),
         }
     }
 }
 
-/// A watcher's events as a stream for one client.
-pub(super) struct Events(mpsc::Receiver<Result<api_types::FollowerEvent, api_types::ApiRefusal>>);
+/// A watcher's events for one client. It reads no further than the client does, so a client that reads slowly misses
+/// progress reports. It ends with its client or the pump.
+pub(super) struct Events {
+    watcher: ProgressFollower,
+    is_over: bool,
+    /// Released when the client is gone.
+    _seat: OwnedSemaphorePermit,
+}
 
 impl Events {
-    /// Starts reading. `seat` is released when the client is gone.
-    pub(super) fn start(mut watcher: ProgressFollower, seat: OwnedSemaphorePermit) -> Events {
-        let (to_client, events) = mpsc::channel(AHEAD);
-        let work = async move {
-            let _seat = seat;
-            loop {
-                let came = tokio::select! {
-                    came = watcher.next() => came,
-                    () = to_client.closed() => return,
-                };
-                let records = match came {
-                    Ok(Some(FollowerBatch::Records(records))) => records,
-                    // A client that reads slowly gets fewer progress reports.
-                    Ok(Some(FollowerBatch::Spoken(spoken))) => {
-                        match to_client.try_send(Ok(api_types::FollowerEvent::Spoken(spoken))) {
-                            Ok(()) | Err(TrySendError::Full(_)) => continue,
-                            Err(TrySendError::Closed(_)) => return,
-                        }
-                    }
-                    Ok(None) => return,
-                    Err(fault) => {
-                        tracing::error!(%fault, "a stream of events ended");
-                        let _client_is_gone = to_client.send(Err(told_of(&fault))).await;
-                        return;
-                    }
-                };
-                for record in records {
-                    if to_client.send(Ok(api_types::FollowerEvent::Record(Box::new(record)))).await.is_err() {
-                        return;
-                    }
-                }
-            }
-        };
-        // It ends with its client or the pump; a client whose stream just ends asks again from its position.
-        let _nobody_waits = tasks::start(TaskKind::Events, work, async |_| ());
-        Events(events)
+    pub(super) fn of(
+        follower: Follower,
+        hearing: Option<LiveObserver>,
+        seat: OwnedSemaphorePermit,
+    ) -> Events {
+        Events { watcher: ProgressFollower::new(follower.paced(), hearing), is_over: false, _seat: seat }
     }
+
+    /// The events in their form for the client, with as many records together as there are.
+    pub(super) fn stream(self) -> impl Stream<Item = Result<Vec<u8>, Infallible>> {
+        futures_util::stream::unfold(self, async |mut events| Some((Ok(events.next().await?), events)))
+    }
+
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        if self.is_over {
+            return None;
+        }
+        let came = tokio::select! {
+            biased;
+            came = self.watcher.shared() => came,
+            () = sleep(ALIVE) => return Some(b":\n\n".to_vec()),
+        };
+        match came {
+            Ok(Some(FollowerBatch::Records(records))) => {
+                let mut frames = Vec::new();
+                records.iter().for_each(|placed| frames.extend_from_slice(placed.shown(frame_of)));
+                Some(frames)
+            }
+            Ok(Some(FollowerBatch::Spoken(spoken))) => {
+                Some(frame(None, api_types::ProgressReport::EVENT, &spoken))
+            }
+            Ok(None) => None,
+            Err(fault) => {
+                tracing::error!(%fault, "a stream of events ended");
+                self.is_over = true;
+                Some(frame(None, api_types::ApiRefusal::EVENT, &told_of(&fault)))
+            }
+        }
+    }
+}
+
+fn frame_of(placed: &FollowedRecord) -> Vec<u8> {
+    frame(Some(placed.position), placed.record.header.kind.as_str(), &of(placed))
+}
+
+/// A server-sent event. Progress reports and a fault have no id, so that a client's last id remains its position in the
+/// log.
+fn frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u8> {
+    let id = id.map(|at| format!("id: {}\n", at.0)).unwrap_or_default();
+    // JSON has no line breaks, and these types can always be written.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    format!("{id}event: {kind}\ndata: {data}\n\n").into_bytes()
 }
 
 /// The client's message if the log cannot be read any further.
@@ -139,12 +183,4 @@ fn told_of(fault: &LogFault) -> api_types::ApiRefusal {
     api_types::ApiRefusal::from(
         &Refusal::new(code, fault.to_string()).fixed_by("systole doctor, where the log is"),
     )
-}
-
-impl Stream for Events {
-    type Item = Result<api_types::FollowerEvent, api_types::ApiRefusal>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx)
-    }
 }

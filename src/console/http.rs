@@ -8,10 +8,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::{ConnectInfo, Path, Query, Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::events::{Events, Follower, ProgressFollower};
+use super::events::{Events, Follower};
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::inbound;
 use super::mcp::{self, open_calls::OpenCalls};
@@ -94,6 +94,7 @@ impl HttpDoor {
             front,
             keyring,
             bodies: Semaphore::new(BODIES),
+            waiters: Semaphore::new(inbound::WAITERS),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
@@ -211,9 +212,9 @@ async fn events(
     let heard_from = from.filter(|_| last.is_none()).map(Position);
     let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
     let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
-    let events =
-        Events::start(ProgressFollower::new(Follower::after(&state.front, from, thread), hearing), seat);
-    Sse::new(Frames(events)).keep_alive(KeepAlive::default()).into_response()
+    let events = Events::of(Follower::after(&state.front, from, thread), hearing, seat);
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, Body::from_stream(events.stream())).into_response()
 }
 
 /// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
@@ -238,33 +239,6 @@ async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadI
         Ok(Ok(false)) => Err(Refusal::new(Code::UnknownThread, "there is no such thread")),
         // An unreadable log or a failed reader must not reveal other clients' threads.
         _ => Err(Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
-    }
-}
-
-/// The stream as server-sent events.
-struct Frames(Events);
-
-impl futures_core::Stream for Frames {
-    type Item = Result<Event, axum::Error>;
-
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        std::pin::Pin::new(&mut self.0).poll_next(cx).map(|heard| heard.map(|heard| frame(&heard)))
-    }
-}
-
-/// Progress reports and a fault have no id, so that a client's last id remains its position in the log.
-fn frame(heard: &Result<api_types::FollowerEvent, api_types::ApiRefusal>) -> Result<Event, axum::Error> {
-    match heard {
-        Ok(api_types::FollowerEvent::Record(record)) => {
-            Event::default().id(record.position.to_string()).event(&record.kind).json_data(record)
-        }
-        Err(refusal) => Event::default().event(api_types::ApiRefusal::EVENT).json_data(refusal),
-        Ok(api_types::FollowerEvent::Spoken(spoken)) => {
-            Event::default().event(api_types::ProgressReport::EVENT).json_data(spoken)
-        }
     }
 }
 

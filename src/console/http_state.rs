@@ -16,6 +16,7 @@ use systole_core::types::ids::Name;
 pub(super) struct HttpState {
     pub(super) front: OrganismHandle,
     pub(super) bodies: Semaphore,
+    pub(super) waiters: Semaphore,
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,

@@ -17,6 +17,7 @@ use serde::Deserialize;
 
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
+use super::outcome::{outcome_within, waited};
 use super::request_refusals::{plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::runfile::random_hex;
@@ -31,6 +32,9 @@ use systole_core::types::refusal::Refusal;
 /// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
 /// held for ever.
 const BODY_MS: u64 = 30_000;
+
+/// Senders that may wait for their outcomes at once: each costs its connection and an inbox.
+pub(super) const WAITERS: usize = 256;
 
 #[derive(Deserialize)]
 pub(super) struct Beside {
@@ -53,6 +57,19 @@ pub(super) async fn messages(
         Ok(key) => key,
         Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
     };
+    let wait = match wait(&headers) {
+        Ok(wait) => wait,
+        Err(refusal) => return plain(StatusCode::BAD_REQUEST, refusal.code, refusal.message),
+    };
+    // Before the message is taken: a sender that finds no place to wait has sent nothing.
+    let seat = match wait.map(|_| state.waiters.try_acquire()).transpose() {
+        Ok(seat) => seat,
+        Err(_) => {
+            let words = format!("{WAITERS} senders wait for their outcomes already");
+            let refusal = Refusal::new(Code::IngressUnavailable, words);
+            return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
+        }
+    };
     let document = match read(&state, &headers, body).await {
         Ok(document) => document,
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
@@ -65,7 +82,11 @@ pub(super) async fn messages(
                 None => earlier(&state.front, &receipt, &key).await,
             };
             let told = api_types::ApiReceipt::of(&receipt, position, key.as_str());
-            (StatusCode::ACCEPTED, Json(told)).into_response()
+            let Some(wait) = wait else { return (StatusCode::ACCEPTED, Json(told)).into_response() };
+            let result = outcome_within(&state.front, &told, wait).await;
+            drop(seat);
+            let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
+            (status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response()
         }
         Some(SenderReply::Refused(refusal)) => refused(&refusal),
         Some(SenderReply::Done) | None => stopping(),
@@ -76,6 +97,12 @@ pub(super) async fn messages(
 fn key(headers: &HeaderMap) -> Result<Key, String> {
     let chosen = headers.get("idempotency-key").map(|value| value.to_str().map(str::to_owned));
     key_of(chosen.transpose().map_err(|_| "the idempotency key is not ASCII".to_owned())?)
+}
+
+/// How long the client waits for the outcome, if it does.
+fn wait(headers: &HeaderMap) -> Result<Option<Duration>, Box<Refusal>> {
+    let asked = headers.get("systole-wait").map(|value| String::from_utf8_lossy(value.as_bytes()));
+    asked.map(|text| waited(&text)).transpose()
 }
 
 /// The given key, or a random one.

@@ -14,6 +14,7 @@ mod http_state;
 mod inbound;
 mod mcp;
 pub mod mcp_client;
+mod outcome;
 mod request_refusals;
 mod steering;
 mod strangers;

@@ -13,25 +13,21 @@ use serde::Serialize;
 use tokio::sync::{Semaphore, watch};
 
 use super::api_types;
-use super::ending::{CallResult, ending};
-use super::events::Follower;
 use super::inbound::{earlier, key_of, larger};
+use super::outcome::{outcome_within, waited};
 use super::request_refusals::going;
 use crate::edges::nats::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::Position;
+use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 
 /// Messages of one client that may be in progress, or waited for, at once.
 const MESSAGES: usize = 64;
 /// The pause before the broker is asked for messages again.
 const PAUSE: Duration = Duration::from_secs(1);
-/// The longest wait for a message's outcome: the broker keeps the reply path for twice as long.
-const LONGEST_WAIT: u64 = 300;
 
 /// The open door.
 pub struct WireDoor {
@@ -182,62 +178,14 @@ async fn taken(
     let Some(back) = back else { return Ok(()) };
     say(back, &receipt, None).await;
     if let Some(wait) = wait {
-        let came = outcome_within(state, &receipt, wait).await;
+        let mut closed = state.closed.clone();
+        let came = tokio::select! {
+            came = outcome_within(&state.front, &receipt, wait) => came,
+            _ = closed.wait_for(|closed| *closed) => api_types::MessageOutcome::open(&receipt),
+        };
         tell(back, came).await;
     }
     Ok(())
-}
-
-/// How long its sender waits.
-fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
-    let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| {
-        let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
-        Box::new(Refusal::new(Code::Invalid, words))
-    })
-}
-
-/// The outcome of a message within that time.
-async fn outcome_within(
-    state: &WireState,
-    receipt: &api_types::ApiReceipt,
-    wait: Duration,
-) -> api_types::MessageOutcome {
-    let open = api_types::MessageOutcome {
-        outcome: "open".to_owned(),
-        code: None,
-        thread: receipt.thread.clone(),
-        call: receipt.call.clone(),
-        position: None,
-        payload: None,
-    };
-    let Ok(thread) = ThreadId::parse(&receipt.thread) else { return open };
-    let mut follower = Follower::after(&state.front, Position(receipt.position), Some(thread));
-    let mut closed = state.closed.clone();
-    let look = async {
-        // If the log ends, the wait ends: the next pump knows more.
-        while let Ok(Some(records)) = follower.next().await {
-            let ended = records.into_iter().find_map(|record| Some((ending(receipt, &record)?, record)));
-            if ended.is_some() {
-                return ended;
-            }
-        }
-        None
-    };
-    let ended = tokio::select! {
-        ended = tokio::time::timeout(wait, look) => ended.ok().flatten(),
-        _ = closed.wait_for(|closed| *closed) => None,
-    };
-    let Some((ending, record)) = ended else { return open };
-    let (outcome, code) = match ending {
-        CallResult::Answered => ("answered", None),
-        CallResult::Partial => ("partial", None),
-        CallResult::Reported => ("reported", None),
-        CallResult::Handled => ("handled", None),
-        CallResult::Failed(code) => ("failed", Some(code)),
-    };
-    let (outcome, position) = (outcome.to_owned(), Some(record.position));
-    api_types::MessageOutcome { outcome, code, position, payload: Some(record.body), ..open }
 }
 
 /// Sends the outcome. If it is too large for the broker, the answer has only its position in the log.

@@ -31,10 +31,6 @@ pub enum TaskKind {
     Wire,
     /// A message that came over that door: ends when its sender has its answer.
     Message(Name),
-    /// Reads the log as it grows, once for all who follow it: ends with the pump.
-    Tail,
-    /// Brings the log to one client of the door: ends with the client or with the pump.
-    Events,
     /// Waits for the end of a call of a client that speaks MCP: ends with the call, its client or the pump.
     Call,
     /// Tends one listener: ends when its carrier is stopped.
@@ -54,8 +50,6 @@ impl fmt::Display for TaskKind {
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),
-            TaskKind::Tail => f.write_str("the reader of the log's end"),
-            TaskKind::Events => f.write_str("a stream of events"),
             TaskKind::Call => f.write_str("the wait for a call over MCP"),
             TaskKind::Listener(name) => write!(f, "the task of listener {name}"),
             TaskKind::Delivery(name) => write!(f, "a delivery to {name}"),

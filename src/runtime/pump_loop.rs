@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
+use super::tail::LogEnd;
 use systole_core::pump::engine::{Engine, Lookup, PumpInput, WriteReport};
 use systole_core::types::ports::{Clock, LogBatch, Position};
 use systole_core::types::time::Millis;
@@ -34,8 +35,8 @@ pub struct LoopChannels {
     pub batches: Box<dyn Fn(LogBatch, HandoverMode) -> BatchHandover + Send>,
     /// To the reader.
     pub lookups: SyncSender<Lookup>,
-    /// Tells readers of the log how far the log goes.
-    pub tail: watch::Sender<Position>,
+    /// Gives the log's followers what is on disk.
+    pub tail: LogEnd,
     /// Asks for the end, with the time in which replies may still come.
     pub stop: oneshot::Receiver<Duration>,
     /// Time.
@@ -97,7 +98,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
     engine.boot();
     let mut came = Vec::with_capacity(AT_ONCE);
     let grace = loop {
-        if let Some(ended) = settle(&mut engine, &lines, true) {
+        if let Some(ended) = settle(&mut engine, &mut lines, true) {
             return ended;
         }
         let pause = pause(&engine, &*lines.clock);
@@ -108,7 +109,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
             written = lines.written.recv() => match written {
                 Some(written) => {
                     engine.hear_writer(written);
-                    if let Some(ended) = settle(&mut engine, &lines, false) {
+                    if let Some(ended) = settle(&mut engine, &mut lines, false) {
                         return ended;
                     }
                     engine.route_recorded();
@@ -124,7 +125,7 @@ pub async fn run(mut engine: Engine, mut lines: LoopChannels, rests: Option<Rest
                     engine.input(input);
                     // The writer must not be idle while a whole batch could be on its way.
                     if n + 1 < count
-                        && let Some(ended) = settle(&mut engine, &lines, false)
+                        && let Some(ended) = settle(&mut engine, &mut lines, false)
                     {
                         return ended;
                     }
@@ -161,7 +162,7 @@ async fn asked_to_look(rests: Option<&RestChannels>) {
 
 /// Passes the engine's batch to the writer and its questions to the reader. `at_rest` says that the
 /// pump would otherwise wait for the next input.
-fn settle(engine: &mut Engine, lines: &LoopChannels, at_rest: bool) -> Option<LoopEnd> {
+fn settle(engine: &mut Engine, lines: &mut LoopChannels, at_rest: bool) -> Option<LoopEnd> {
     if let Some(words) = engine.broken() {
         return Some(LoopEnd::Broken(words.to_owned()));
     }
@@ -169,6 +170,7 @@ fn settle(engine: &mut Engine, lines: &LoopChannels, at_rest: bool) -> Option<Lo
         return Some(ended);
     }
     while let Some(batch) = engine.next_batch() {
+        lines.tail.writes(&batch.records);
         let small = batch.records.len() <= WRITES_ITSELF && batch.rows.is_empty();
         let alone = at_rest && small && lines.inputs.is_empty();
         match (lines.batches)(batch, if alone { HandoverMode::AndWait } else { HandoverMode::Over }) {
@@ -177,7 +179,7 @@ fn settle(engine: &mut Engine, lines: &LoopChannels, at_rest: bool) -> Option<Lo
                 engine.hear_writer(WriteReport::Committed(position));
                 // Readers learn the new tail before anyone is handed a record, so that an answer to
                 // a record is always behind the tail.
-                tell_tail(engine, lines);
+                lines.tail.is_at(position);
                 engine.route_recorded();
                 // Routing may need reads first, and the next input may be far off.
                 if let Some(ended) = ask_reader(engine, lines) {
@@ -187,17 +189,8 @@ fn settle(engine: &mut Engine, lines: &LoopChannels, at_rest: bool) -> Option<Lo
             BatchHandover::Gone => return Some(gone("writer")),
         }
     }
-    tell_tail(engine, lines);
+    lines.tail.is_at(engine.last());
     None
-}
-
-/// Tells the followers of the log how far the log goes.
-fn tell_tail(engine: &Engine, lines: &LoopChannels) {
-    lines.tail.send_if_modified(|tail| {
-        let moved = *tail != engine.last();
-        *tail = engine.last();
-        moved
-    });
 }
 
 /// Hands the reader as many questions as it has room for.

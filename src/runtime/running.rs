@@ -185,8 +185,8 @@ impl Organism {
         let broker = own.as_ref().map(Own::broker).or(others);
         let (reports, heard) = mpsc::channel(REPORTS);
         let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
-        let (tail, followed) = watch::channel(last);
-        let (voice, (clock, rests)) = (Voice::beside(followed.clone()), clock_of(rehearsed));
+        let (followed, tail) = LogTail::of(log.reader.clone(), last);
+        let (voice, (clock, rests)) = (Voice::beside(followed.end()), clock_of(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
         let validators = validators.map_err(StartFault::Machine)?;
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
@@ -203,9 +203,8 @@ impl Organism {
         let batches = hand_to(writer.clone());
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(recovered, ports, last).hold_deliveries(still).without(plan.given_up);
-        let (tail_of_log, reads) = LogTail::of(log.reader.clone(), followed.clone());
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
-        let tasks = vec![reads, pumps, start_sorter(heard, validators.door(), pump.clone())];
+        let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (seats, seated) = mpsc::channel(1);
@@ -214,8 +213,8 @@ impl Organism {
             reader: log.reader,
             room,
             began: last,
-            tail: followed,
-            followed: tail_of_log,
+            tail: followed.end(),
+            followed,
             ways: Arc::downgrade(&ways),
             seats: seats.downgrade(),
             voice,

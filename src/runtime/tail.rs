@@ -1,33 +1,60 @@
-//! The end of the log as it grows. One reader reads each record once and gives it to the followers of its thread and
-//! of all threads. Followers of other threads cost nothing.
+//! The end of the log as it grows. The pump passes on each record when it is on disk, and its followers get it from
+//! memory. Followers of other threads cost nothing.
 //!
-//! The reader waits for no follower. Each follower has a bounded inbox. One that falls behind reads what it missed
-//! from the log itself, at its own pace. Input: a log and its last position. Output: its records after a position, in
-//! order, without gaps.
+//! The pump waits for no follower. The newest records are kept in memory, and so much as a follower's inbox holds. A
+//! follower that falls behind reads what it missed from the log itself, at its own pace. Input: a log, its last
+//! position, and its new records. Output: its records after a position, in order, without gaps.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until};
 
-use crate::edges::tasks::{self, RunningTask, TaskKind};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
 
 /// Records per read. Even with the largest bodies, this is only some tens of megabytes.
 const PAGE: usize = 32;
-/// Bounds of one follower's inbox: records, and bytes of their bodies. Followers share the bodies.
+/// Bounds of one follower's inbox, and of what it takes from memory at once: records, and bytes of their bodies.
+/// Followers share the bodies.
 const INBOX: usize = 256;
 const INBOX_BYTES: usize = 4 << 20;
+/// The newest records that are kept for followers that begin, or fall behind a little.
+const KEPT: usize = 1024;
+const KEPT_BYTES: usize = 4 << 20;
 
-/// A record and its log position.
-pub type SharedRecord = (Position, Arc<Record>);
+/// A record that is on disk.
+#[derive(Debug)]
+pub struct FollowedRecord {
+    /// Its log position.
+    pub position: Position,
+    /// The record.
+    pub record: Arc<Record>,
+    /// Its form for clients. The first follower that shows it writes the form for all.
+    shown: OnceLock<Box<[u8]>>,
+}
+
+/// A record that followers share.
+pub type SharedRecord = Arc<FollowedRecord>;
 /// A page of the log that is being read from disk.
 type Page = JoinHandle<Result<Vec<(Position, Record)>, LogFault>>;
 
-/// The end of a log. Cheap to clone.
+impl FollowedRecord {
+    fn new(position: Position, record: Arc<Record>) -> SharedRecord {
+        Arc::new(FollowedRecord { position, record, shown: OnceLock::new() })
+    }
+
+    /// Its form for clients; `write` makes it if this is the first request for it.
+    pub fn shown(&self, write: impl FnOnce(&FollowedRecord) -> Vec<u8>) -> &[u8] {
+        self.shown.get_or_init(|| write(self).into_boxed_slice())
+    }
+}
+
+/// The end of a log, for those who follow it. Cheap to clone.
 #[derive(Clone)]
 pub struct LogTail {
     reader: Arc<dyn LogReader>,
@@ -35,13 +62,36 @@ pub struct LogTail {
     board: Arc<Mutex<Board>>,
 }
 
-/// The followers, and the last position given to them.
+/// The end of a log, for the pump that writes it. When it is dropped, the log has ended.
+pub struct LogEnd {
+    end: watch::Sender<Position>,
+    board: Arc<Mutex<Board>>,
+    /// Records that the writer has and that may not be on disk yet.
+    writing: VecDeque<Arc<Record>>,
+}
+
+/// A record in memory, shared once a follower asks for it.
+struct KeptRecord {
+    position: Position,
+    record: Arc<Record>,
+    shared: Option<SharedRecord>,
+}
+
+impl KeptRecord {
+    fn shared(&mut self) -> SharedRecord {
+        let KeptRecord { position, record, shared } = self;
+        shared.get_or_insert_with(|| FollowedRecord::new(*position, record.clone())).clone()
+    }
+}
+
+/// The newest records, and the followers of single threads.
 #[derive(Default)]
 struct Board {
-    handed: Position,
+    end: Position,
+    kept: VecDeque<KeptRecord>,
+    bytes: usize,
     ended: bool,
-    /// Inboxes by followed thread. `None` follows all threads.
-    inboxes: HashMap<Option<ThreadId>, Vec<Arc<Inbox>>>,
+    inboxes: HashMap<ThreadId, Vec<Arc<Inbox>>>,
 }
 
 #[derive(Default)]
@@ -65,13 +115,13 @@ fn locked<T>(guarded: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inbox {
-    /// Adds a record. `before` is the position given out before it.
+    /// Adds a record. `before` is the position before it.
     fn put(&self, before: Position, placed: &SharedRecord) {
         let mut letters = locked(&self.letters);
         if letters.full_at.is_some() {
             return;
         }
-        let bytes = placed.1.body.len();
+        let bytes = placed.record.body.len();
         if letters.records.len() == INBOX || letters.bytes + bytes > INBOX_BYTES {
             letters.full_at = Some(before);
         } else {
@@ -94,113 +144,122 @@ impl Inbox {
 }
 
 impl Board {
-    fn all(&self) -> impl Iterator<Item = &Arc<Inbox>> {
-        self.inboxes.values().flatten()
-    }
-
-    /// Gives a record to the followers of its thread, of a thread above it, and of all threads.
-    fn hand(&mut self, placed: &SharedRecord) {
-        if placed.0 <= self.handed {
-            return;
-        }
-        let mut place = Some(placed.1.header.thread.clone());
-        loop {
-            for inbox in self.inboxes.get(&place).into_iter().flatten() {
-                inbox.put(self.handed, placed);
+    /// Keeps the next record, and gives it to the followers of its thread and of the threads above it.
+    fn add(&mut self, record: Arc<Record>) {
+        let before = self.end;
+        self.end = Position(before.0 + 1);
+        let mut kept = KeptRecord { position: self.end, record, shared: None };
+        let mut place = (!self.inboxes.is_empty()).then(|| kept.record.header.thread.clone());
+        while let Some(thread) = place {
+            for inbox in self.inboxes.get(&thread).into_iter().flatten() {
+                inbox.put(before, &kept.shared());
             }
-            let Some(thread) = place else { break };
             place = thread.parent();
         }
-        self.handed = placed.0;
+        self.bytes += kept.record.body.len();
+        self.kept.push_back(kept);
+        while self.kept.len() > KEPT || self.bytes > KEPT_BYTES {
+            let Some(oldest) = self.kept.pop_front() else { break };
+            self.bytes -= oldest.record.body.len();
+        }
+    }
+
+    /// Forgets what is kept, because the records up to `last` are only on disk.
+    fn skip_to(&mut self, last: Position) {
+        let before = self.end;
+        for inbox in self.inboxes.values().flatten() {
+            inbox.overflows(before);
+        }
+        self.kept.clear();
+        (self.bytes, self.end) = (0, last);
+    }
+
+    /// The next records after a position, as many as an inbox holds; `None` if they are no longer kept.
+    fn after(&mut self, at: Position) -> Option<Vec<SharedRecord>> {
+        let missing = self.end.0.saturating_sub(at.0);
+        let first = self.kept.len().checked_sub(usize::try_from(missing).ok()?)?;
+        let mut bytes = 0;
+        let fits = |kept: &&mut KeptRecord| {
+            let is_first = bytes == 0;
+            bytes += kept.record.body.len().max(1);
+            is_first || bytes <= INBOX_BYTES
+        };
+        Some(self.kept.range_mut(first..).take(INBOX).take_while(fits).map(KeptRecord::shared).collect())
+    }
+}
+
+impl LogEnd {
+    /// The writer has these records.
+    pub fn writes(&mut self, records: &[Arc<Record>]) {
+        self.writing.extend(records.iter().cloned());
+    }
+
+    /// The log is on disk up to this position: its followers get the records.
+    pub fn is_at(&mut self, last: Position) {
+        let mut board = locked(&self.board);
+        if board.end == last {
+            return;
+        }
+        while board.end < last
+            && let Some(record) = self.writing.pop_front()
+        {
+            board.add(record);
+        }
+        if board.end < last {
+            board.skip_to(last);
+        }
+        drop(board);
+        self.end.send_replace(last);
+    }
+}
+
+impl Drop for LogEnd {
+    fn drop(&mut self) {
+        let mut board = locked(&self.board);
+        board.ended = true;
+        board.inboxes.values().flatten().for_each(|inbox| inbox.ends());
     }
 }
 
 impl LogTail {
-    /// The tail of a log whose last position is `end`. The returned task reads the log and ends when `end` closes.
-    pub fn of(reader: Arc<dyn LogReader>, end: watch::Receiver<Position>) -> (LogTail, RunningTask) {
-        let board = Board { handed: *end.borrow(), ..Board::default() };
-        let tail = LogTail { reader, end, board: Arc::new(Mutex::new(board)) };
-        let (reading, fallen) = (tail.clone(), tail.clone());
-        let task = tasks::start(TaskKind::Tail, reading.read(), async move |_| fallen.ends());
-        (tail, task)
+    /// The tail of a log whose last position is `last`, for its followers and for the pump.
+    pub fn of(reader: Arc<dyn LogReader>, last: Position) -> (LogTail, LogEnd) {
+        let (end, ends) = watch::channel(last);
+        let board = Arc::new(Mutex::new(Board { end: last, ..Board::default() }));
+        let writing = VecDeque::new();
+        (LogTail { reader, end: ends, board: board.clone() }, LogEnd { end, board, writing })
     }
 
-    async fn read(mut self) {
-        loop {
-            // The last position is sent before the channel closes, so one more look finds the rest.
-            let is_over = self.end.changed().await.is_err();
-            let to = *self.end.borrow_and_update();
-            self.read_to(to).await;
-            if is_over {
-                return self.ends();
-            }
-        }
-    }
-
-    /// Reads up to `to`, unless there are no followers.
-    async fn read_to(&self, to: Position) {
-        loop {
-            let from = {
-                let mut board = locked(&self.board);
-                if board.inboxes.is_empty() {
-                    board.handed = board.handed.max(to);
-                }
-                if board.handed >= to {
-                    return;
-                }
-                board.handed
-            };
-            let reader = self.reader.clone();
-            let page = tokio::task::spawn_blocking(move || reader.after(from, PAGE)).await;
-            let mut board = locked(&self.board);
-            match page {
-                Ok(Ok(page)) if !page.is_empty() => {
-                    for (position, record) in page {
-                        board.hand(&(position, Arc::new(record)));
-                    }
-                }
-                // Each follower gets the error when it reads for itself.
-                _ => {
-                    board.all().for_each(|inbox| inbox.overflows(from));
-                    board.handed = board.handed.max(to);
-                }
-            }
-        }
-    }
-
-    fn ends(&self) {
-        let mut board = locked(&self.board);
-        board.ended = true;
-        board.all().for_each(|inbox| inbox.ends());
+    /// The last position, updated as the log grows.
+    pub fn end(&self) -> watch::Receiver<Position> {
+        self.end.clone()
     }
 
     /// Follows the log from the record after `at`: `thread` and the threads below it, or all threads.
     pub fn follow(&self, at: Position, thread: Option<ThreadId>) -> FollowPosition {
-        FollowPosition { tail: self.clone(), at, thread, place: None, reading: None }
+        let tail = self.clone();
+        FollowPosition { tail, at, thread, place: None, reading: None, pace: None, rests_until: None }
     }
 
-    /// Adds a follower. It gets all records after `from` of the returned place.
-    fn place(&self, thread: &Option<ThreadId>) -> Place {
+    /// Adds a follower of a thread. It gets all records after `from` of the returned place.
+    fn place(&self, thread: &ThreadId) -> Place {
         let inbox = Arc::new(Inbox::default());
         let mut board = locked(&self.board);
-        if board.inboxes.is_empty() {
-            board.handed = board.handed.max(*self.end.borrow());
-        }
         if board.ended {
             locked(&inbox.letters).ended = true;
         } else {
             board.inboxes.entry(thread.clone()).or_default().push(inbox.clone());
         }
-        let from = board.handed;
+        let from = board.end;
         drop(board);
-        Place { tail: self.clone(), thread: thread.clone(), inbox, from }
+        Place { board: self.board.clone(), thread: thread.clone(), inbox, from }
     }
 }
 
 /// A follower's registration, removed when it is dropped.
 struct Place {
-    tail: LogTail,
-    thread: Option<ThreadId>,
+    board: Arc<Mutex<Board>>,
+    thread: ThreadId,
     inbox: Arc<Inbox>,
     from: Position,
 }
@@ -237,7 +296,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut board = locked(&self.tail.board);
+        let mut board = locked(&self.board);
         if let Some(inboxes) = board.inboxes.get_mut(&self.thread) {
             inboxes.retain(|inbox| !Arc::ptr_eq(inbox, &self.inbox));
             if inboxes.is_empty() {
@@ -255,29 +314,82 @@ pub struct FollowPosition {
     place: Option<Place>,
     /// A page that is being read. It survives a cancelled `next`.
     reading: Option<Page>,
+    pace: Option<Duration>,
+    rests_until: Option<Instant>,
 }
 
 impl FollowPosition {
+    /// Follows all threads at this pace: after it has caught up, it lets the log grow for that long, and then takes
+    /// what came together. The first record after a pause still comes at once.
+    #[must_use]
+    pub fn paced(mut self, pace: Duration) -> FollowPosition {
+        self.pace = Some(pace);
+        self
+    }
+
     /// The next records, as soon as there are any. `None` when the log has ended and everything is read. Cancel-safe:
     /// dropping it loses nothing and repeats nothing.
     pub async fn next(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
+        match self.thread.clone() {
+            Some(thread) => self.next_of(&thread).await,
+            None => self.next_of_all().await,
+        }
+    }
+
+    async fn next_of_all(&mut self) -> Result<Option<Vec<SharedRecord>>, LogFault> {
         loop {
-            let place = self.place.get_or_insert_with(|| self.tail.place(&self.thread));
+            if let Some(until) = self.rests_until {
+                sleep_until(until).await;
+                self.rests_until = None;
+            }
+            self.tail.end.mark_unchanged();
+            let (kept, end, ended) = {
+                let mut board = locked(&self.tail.board);
+                (board.after(self.at), board.end, board.ended)
+            };
+            match kept {
+                None => {
+                    let records = self.read_to(end).await?;
+                    if !records.is_empty() {
+                        return Ok(Some(records));
+                    }
+                    continue;
+                }
+                Some(records) => {
+                    if let Some(last) = records.last() {
+                        self.at = last.position;
+                        let has_all = self.at == end;
+                        self.rests_until = self.pace.filter(|_| has_all).map(|pace| Instant::now() + pace);
+                        return Ok(Some(records));
+                    }
+                }
+            }
+            if ended {
+                return Ok(None);
+            }
+            // An error says that the log has ended, which the next look finds too.
+            let _ended = self.tail.end.changed().await;
+        }
+    }
+
+    async fn next_of(&mut self, thread: &ThreadId) -> Result<Option<Vec<SharedRecord>>, LogFault> {
+        loop {
+            let place = self.place.get_or_insert_with(|| self.tail.place(thread));
             let from = place.from;
             if self.at < from {
-                let wanted = self.read_to(from).await?;
-                if !wanted.is_empty() {
-                    return Ok(Some(wanted));
+                let mut records = self.read_to(from).await?;
+                records.retain(|placed| placed.record.header.thread.is_within(thread));
+                if !records.is_empty() {
+                    return Ok(Some(records));
                 }
                 continue;
             }
-            let taken = place.take().await;
-            match taken {
+            match place.take().await {
                 Taken::Records(mut records) => {
-                    // The reader may be behind the position from which this follower starts.
-                    records.retain(|(position, _)| *position > self.at);
-                    if let Some((last, _)) = records.last() {
-                        self.at = *last;
+                    // A follower may begin behind the end of the log.
+                    records.retain(|placed| placed.position > self.at);
+                    if let Some(last) = records.last() {
+                        self.at = last.position;
                         return Ok(Some(records));
                     }
                 }
@@ -290,19 +402,23 @@ impl FollowPosition {
         }
     }
 
-    /// Reads a page of the records up to `from`, which the inbox will not get.
+    /// Takes the next records up to `from`: from memory, or a page from disk.
     async fn read_to(&mut self, from: Position) -> Result<Vec<SharedRecord>, LogFault> {
-        let (reader, at) = (self.tail.reader.clone(), self.at);
-        let reading =
-            self.reading.get_or_insert_with(|| tokio::task::spawn_blocking(move || reader.after(at, PAGE)));
-        let read = reading.await;
-        self.reading = None;
-        let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
-        self.at = page.last().map_or(from, |(last, _)| from.min(*last));
-        let wants = |(position, record): &(Position, Record)| {
-            *position <= from && self.thread.as_ref().is_none_or(|own| record.header.thread.is_within(own))
+        let kept = if self.reading.is_none() { locked(&self.tail.board).after(self.at) } else { None };
+        let mut records = match kept {
+            Some(records) => records,
+            None => {
+                let (reader, at) = (self.tail.reader.clone(), self.at);
+                let read = || tokio::task::spawn_blocking(move || reader.after(at, PAGE));
+                let read = self.reading.get_or_insert_with(read).await;
+                self.reading = None;
+                let page =
+                    read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
+                page.into_iter().map(|(at, record)| FollowedRecord::new(at, Arc::new(record))).collect()
+            }
         };
-        let wanted = page.into_iter().filter(wants);
-        Ok(wanted.map(|(position, record)| (position, Arc::new(record))).collect())
+        self.at = records.last().map_or(from, |last| from.min(last.position));
+        records.retain(|placed| placed.position <= from);
+        Ok(records)
     }
 }

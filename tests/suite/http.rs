@@ -122,6 +122,64 @@ fn a_refusal_says_where_what_and_the_fix() {
 }
 
 #[test]
+fn a_sender_that_waits_gets_the_outcome_with_its_receipt() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let wait = |seconds: &str, key: &str, document: &str| {
+        ask(&run, "POST", "/v1/messages", &[("Systole-Wait", seconds), ("Idempotency-Key", key)], document)
+    };
+    let first = wait("60", "k1", &say("hello"));
+    assert_eq!(first.status, 200, "{first:?}");
+    assert_eq!(
+        (text(&first.json, "sender"), text(&first.json["result"], "outcome")),
+        ("operator", "answered")
+    );
+    assert!(text(&first.json["result"], "payload").contains("hello"), "{first:?}");
+    let again = wait("60", "k1", &say("hello"));
+    assert_eq!((again.status, &again.json["repeated"]), (200, &true.into()));
+    assert_eq!(again.json["result"], first.json["result"]);
+    for seconds in ["soon", "301", "0", "-1", ""] {
+        let refused = wait(seconds, "k2", &say("hello"));
+        assert_eq!((refused.status, text(&refused.json, "code")), (400, "payload.invalid"), "{seconds}");
+    }
+    assert_eq!(wait("60", "k3", "<say").status, 422);
+    assert_eq!(ask(&run, "POST", "/v1/pause", &[], "").status, 200);
+    let open = wait("1", "k4", &say("hello"));
+    assert_eq!((open.status, text(&open.json["result"], "outcome")), (202, "open"), "{open:?}");
+    let waiting = std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| wait("300", "k5", &say("hello")));
+        let mut events = Events::open(&run, "?from=0", &[]);
+        while events.next().is_some_and(|(_, _, record)| record["key"] != "k5") {}
+        organism.interrupt();
+        waiting.join().unwrap()
+    });
+    assert_eq!(
+        text(&waiting.json["result"], "outcome"),
+        "open",
+        "the wait ends with the organism: {waiting:?}"
+    );
+}
+
+#[test]
+fn a_client_of_the_whole_log_gets_each_record_once_and_in_order() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let run = run_file(folder.path());
+    let mut everything = Events::open(&run, "?from=0", &[]);
+    let mut late = Events::open(&run, "?from=0", &[]);
+    for n in 0..30 {
+        assert_eq!(post(folder.path(), &format!("k{n}"), &say("hello")).status, 202);
+    }
+    assert_eq!(organism.interrupt().code, Some(130));
+    for events in [&mut everything, &mut late] {
+        let positions: Vec<u64> = std::iter::from_fn(|| events.next()).map(|(id, ..)| id).collect();
+        let all: Vec<u64> = (1..=stored(folder.path()).len() as u64).collect();
+        assert_eq!(positions, all);
+    }
+}
+
+#[test]
 fn strangers_are_counted_and_told_once() {
     let folder = house();
     let organism = Running::organism(folder.path());

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use systole::edges::log::writer::{BatchResult, WriterHandle};
 use systole::runtime::pump_loop::{BatchHandover, LoopChannels, LoopEnd, run};
+use systole::runtime::tail::LogTail;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use super::*;
 use crate::program::PATIENCE;
@@ -27,7 +28,7 @@ async fn a_talkative_listener_does_not_put_the_end_off() {
     });
     let writer = writer.unwrap();
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (tail, _followed) = watch::channel(Position(0));
+    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
     let (stop, stopped) = oneshot::channel();
     let batches =
         Box::new(move |batch, _| writer.hand(batch).map_or(BatchHandover::Gone, |()| BatchHandover::Over));
@@ -59,7 +60,7 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
     let (pump, inputs) = mpsc::channel(1);
     let (_settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (tail, _followed) = watch::channel(Position(0));
+    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     // A writer that takes a batch and never answers.
     let batches = Box::new(|_, _| BatchHandover::Over);
@@ -95,7 +96,7 @@ async fn a_writer_that_is_gone_ends_the_loop() {
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);
-    let (tail, _followed) = watch::channel(Position(0));
+    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     drop(settled);
     let batches = Box::new(|_, _| BatchHandover::Over);
@@ -117,7 +118,7 @@ async fn what_is_routed_is_looked_up_though_nothing_else_comes() {
     let (pump, inputs) = mpsc::channel(8);
     let (_settled, written) = mpsc::channel(2);
     let (lookups, asked) = std::sync::mpsc::sync_channel(8);
-    let (tail, _followed) = watch::channel(Position(0));
+    let (_followed, tail) = LogTail::of(Arc::new(MemoryLog::new()), Position(0));
     let (_stop, stopped) = oneshot::channel();
     // The pump writes each batch itself.
     let log = Mutex::new(log);

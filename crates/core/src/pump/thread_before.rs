@@ -23,7 +23,7 @@ pub(super) struct ThreadBefore {
 impl ThreadBefore {
     pub(super) fn of(thread: &Thread) -> ThreadBefore {
         let calls = thread.calls.iter().map(|(path, call)| (path.clone(), call.stand(), call.attempts));
-        let timers = thread.timers.iter().map(|(id, timer)| (id.clone(), TimerDue::of(thread, timer)));
+        let timers = thread.timers.iter().map(|(id, timer)| (id.clone(), thread.timer_due(timer)));
         ThreadBefore {
             id: thread.id.clone(),
             was_paused: thread.paused.is_some(),

@@ -12,7 +12,6 @@ use super::event::{Effect, Effects};
 use super::state::{Thread, Timer};
 use super::thread_before::ThreadBefore;
 use super::turn::Turn;
-use super::wheel::TimerDue;
 use crate::rules::core_payload;
 use crate::types::ids::{CallPath, MessageId, ThreadId, TimerId};
 use crate::types::record::{Record, RecordCode, RecordKind, TimerEffect};
@@ -87,7 +86,7 @@ pub(super) fn changes(before: &ThreadBefore, after: &Thread, effects: &mut Effec
     let effect =
         |timer: &TimerId, until| Effect::Wait { thread: after.id.clone(), timer: timer.clone(), until };
     for (id, timer) in &after.timers {
-        let now = TimerDue::of(after, timer);
+        let now = after.timer_due(timer);
         if !before.timers.iter().any(|(other, then)| other == id && *then == now) {
             effects.push(effect(id, Some(now)));
         }

@@ -9,7 +9,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::state::{Thread, Timer};
 use crate::types::ids::{ThreadId, TimerId};
 use crate::types::time::Millis;
 
@@ -24,14 +23,6 @@ pub struct TimerDue {
     pub most_ms: u64,
     /// Whether the timer may fire. It may not before a turn has shown its last firing.
     pub may_fire: bool,
-}
-
-impl TimerDue {
-    /// When that timer of the thread is due.
-    pub fn of(thread: &Thread, timer: &Timer) -> TimerDue {
-        let may_fire = thread.may_fire(timer);
-        TimerDue { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }
-    }
 }
 
 /// Things that wait. An entry that is no longer wanted may stay here: when its tick comes, it is ignored.

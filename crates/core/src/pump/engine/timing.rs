@@ -27,7 +27,7 @@ impl Engine {
         let (wall, now) = (self.now(), self.ticks());
         for thread in self.state.threads.values() {
             for (id, timer) in &thread.timers {
-                let until = Some(TimerDue::of(thread, timer));
+                let until = Some(thread.timer_due(timer));
                 self.timers.put(thread.id.clone(), id.clone(), until, wall, now);
             }
         }

@@ -5,6 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Thread;
+use crate::pump::wheel::TimerDue;
 use crate::types::ids::{CallPath, Name, TimerId};
 use crate::types::limits;
 use crate::types::primitive::TimerPace;
@@ -72,6 +73,12 @@ impl Thread {
             Some(FiringTarget::Opened(call)) => !self.calls.contains_key(call),
         };
         is_shown && (setter.is_some() || self.has_room())
+    }
+
+    /// Until when the pump must wait for a timer.
+    pub fn timer_due(&self, timer: &Timer) -> TimerDue {
+        let may_fire = self.may_fire(timer);
+        TimerDue { set: timer.set, due: timer.due, most_ms: timer.pace.span_ms, may_fire }
     }
 
     /// Whether a timer is over with the reply to that turn of a call: it fires once, and the turn showed its
