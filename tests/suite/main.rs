@@ -85,6 +85,7 @@ mod operating_page;
 mod organism;
 mod organism_tests;
 mod over_nats;
+mod over_nats_acknowledged;
 mod over_nats_bytes;
 mod over_nats_cut;
 mod over_nats_kit;
