@@ -17,7 +17,7 @@ use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
 
 /// How many bytes of records are kept in memory for deliveries.
-const FRESH_BYTES: usize = 8 << 20;
+const FRESH_BYTES: usize = 32 << 20;
 
 /// Recent records; the oldest are dropped first.
 #[derive(Default)]
