@@ -304,7 +304,7 @@ impl<'d> Gate<'d> {
         }
         loop {
             self.from = self.to;
-            if let Some(step) = self.plain_tag() {
+            if let Some(step) = self.plain_step() {
                 return step;
             }
             let event = match self.reader.read_event() {
@@ -366,8 +366,8 @@ impl<'d> Gate<'d> {
         GateStep::Close
     }
 
-    /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
-    fn plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
+    /// The text that was read last, which must not hold `]]>`.
+    fn unbracketed(&mut self) -> Result<&'d str, Fault> {
         let text = self.source(self.from, self.to);
         // A search for one byte rules out most texts.
         let bracket = text.find(']');
@@ -375,6 +375,12 @@ impl<'d> Gate<'d> {
             let place = self.ruler.place(self.from + at);
             return Err(Fault::new(codes::MALFORMED, "]]> stands in text", place).fix("write ]]&gt;"));
         }
+        Ok(text)
+    }
+
+    /// Text between markup. Outside the root only white space is allowed, and it has no meaning.
+    fn plain(&mut self) -> Result<Option<TextPiece<'d>>, Fault> {
+        let text = self.unbracketed()?;
         if self.open.is_empty() && text.chars().all(characters::is_white) {
             return Ok(None);
         }

@@ -32,9 +32,10 @@ pub(crate) struct Scope<'d> {
 
 impl<'d> Scope<'d> {
     pub(crate) fn new() -> Self {
-        let mut scope = Self { bindings: Vec::with_capacity(4), default: None, innermost: BTreeMap::new() };
-        scope.declare("xml", Cow::Borrowed(namespaces::XML), 0);
-        scope
+        let xml = Binding { prefix: "xml", uri: Cow::Borrowed(namespaces::XML), depth: 0, shadows: None };
+        let mut bindings = Vec::with_capacity(4);
+        bindings.push(xml);
+        Self { bindings, default: None, innermost: BTreeMap::new() }
     }
 
     pub(crate) fn declare(&mut self, prefix: &'d str, uri: Cow<'d, str>, depth: usize) {
@@ -60,7 +61,9 @@ impl<'d> Scope<'d> {
 
     /// The number of the binding of `prefix`, if it has one.
     pub(crate) fn find(&self, prefix: &str) -> Option<usize> {
-        if prefix.is_empty() { self.default } else { self.innermost.get(prefix).copied() }
+        // `xml` is bound without a declaration, so the first binding is its own.
+        let built_in = || (prefix == "xml").then_some(0);
+        if prefix.is_empty() { self.default } else { self.innermost.get(prefix).copied().or_else(built_in) }
     }
 
     pub(crate) fn binding(&self, number: usize) -> Option<&Binding<'d>> {

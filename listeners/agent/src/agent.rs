@@ -21,7 +21,6 @@ use crate::memory::{Conversation, Happened, Turn};
 use crate::model::Models;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::tools;
 use crate::turn::{self, Ask, Came};
 use crate::{primitives, viewing};
 
@@ -119,7 +118,7 @@ impl Agent {
             let why = format!("the model gave the same answer {SAME} times in a row");
             return Ok(self.report(&conversation, wrap_up, &why));
         }
-        let room = guard::room(&self.limits, &conversation, tools::tools_tokens(&conversation.terms.tools));
+        let room = guard::room(&self.limits, &conversation, conversation.terms.tools_tokens);
         if room == Room::None {
             return Ok(self.report(&conversation, wrap_up, "the model's window is full"));
         }

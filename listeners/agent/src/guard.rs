@@ -7,7 +7,6 @@ use crate::memory::Conversation;
 use crate::show::Mark;
 use crate::spec;
 use crate::terms::{AgentTerms, CallTerms};
-use crate::tools;
 
 /// Tokens kept free besides the answer.
 const SPARE: u64 = 256;
@@ -69,7 +68,7 @@ pub fn measure(agent: &spec::AgentSpec, limits: &spec::ModelSpec) -> Result<Prom
     let terms = AgentTerms::of(agent)?;
     // Every date and every mark has the same length.
     let tokens_of = |terms: Arc<CallTerms>| {
-        let tools = tools::tools_tokens(&terms.tools);
+        let tools = terms.tools_tokens;
         Conversation::new(Mark("00000000".to_owned()), terms, "2026-01-01").tokens() + tools
     };
     let every = terms.every();

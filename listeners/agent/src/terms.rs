@@ -13,6 +13,7 @@ use crate::goal::{self, Goal};
 use crate::model::Tool;
 use crate::prompt;
 use crate::spec::{ActionLimit, AgentSpec, Dialect, Output, OutputFormat};
+use crate::tools;
 
 /// The terms of one call.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct CallTerms {
     pub(crate) contracts: Contracts,
     /// The tools in each request to its model.
     pub(crate) tools: Vec<Tool>,
+    /// An estimate of the tokens of those tools. Every turn needs it, and the tools may be long.
+    pub(crate) tools_tokens: u64,
 }
 
 /// The terms of every call to an agent.
@@ -41,7 +44,8 @@ impl AgentTerms {
         outputs.extend(Contracts::known(agent, &agent.gives)?);
         contracts.finals.retain(|known| !goal::is_output(&known.element));
         let tools = prompt::tools(agent, &contracts)?;
-        let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts, tools });
+        let tools_tokens = tools::tools_tokens(&tools);
+        let ordinary = Arc::new(CallTerms { agent: agent.clone(), contracts, tools, tools_tokens });
         Ok(Self { ordinary, outputs })
     }
 
@@ -59,7 +63,7 @@ impl AgentTerms {
     }
 
     fn of_goal(&self, goal: Goal) -> CallTerms {
-        let CallTerms { mut agent, mut contracts, mut tools } = (*self.ordinary).clone();
+        let CallTerms { mut agent, mut contracts, mut tools, mut tools_tokens } = (*self.ordinary).clone();
         let is_wanted = |known: &&Known| match &goal.gives {
             Some(gives) => known.element == *gives,
             None => goal::is_output(&known.element),
@@ -83,8 +87,9 @@ impl AgentTerms {
             agent.stop_early = false;
             // Their schemas were read with the ordinary tools.
             tools = prompt::tools(&agent, &contracts).unwrap_or(tools);
+            tools_tokens = tools::tools_tokens(&tools);
         }
-        CallTerms { agent, contracts, tools }
+        CallTerms { agent, contracts, tools, tools_tokens }
     }
 
     /// The terms of each kind of call that the agent takes.

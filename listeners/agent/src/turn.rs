@@ -19,7 +19,6 @@ use crate::prompt;
 use crate::show::{block, escaped};
 use crate::spec::{self, ActionLimit, Dialect, ThinkingRule, ToolChoice};
 use crate::terms::CallTerms;
-use crate::tools::tools_tokens;
 
 /// What the model is told about this turn only.
 pub(crate) struct Header<'a> {
@@ -77,7 +76,7 @@ pub(crate) async fn ask(ask: Ask<'_>, has_past: bool, line: &(dyn Line + '_)) ->
     line.put_blob(prompt.text.clone()).await?;
     let asked = model::EstimatedRequest {
         request: request(&ask, header, &past),
-        tokens_in: ask.header.used + tools_tokens(&ask.conversation.terms.tools),
+        tokens_in: ask.header.used + ask.conversation.terms.tools_tokens,
     };
     let mut books = Books { line, prompt: prompt.hash, of: 0 };
     let (models, name) = (ask.models, &ask.spec.model);
@@ -157,7 +156,7 @@ fn of_fault(fault: &ModelFault) -> Came {
 fn request(ask: &Ask<'_>, header: String, past: &EarlierEntries) -> ModelRequest {
     let mut messages = ask.conversation.messages();
     messages.push(PromptMessage { role: MessageAuthor::User, parts: vec![MessagePart::Text(header)] });
-    let CallTerms { agent: spec, contracts, tools } = &*ask.conversation.terms;
+    let CallTerms { agent: spec, contracts, tools, .. } = &*ask.conversation.terms;
     let tools = tools.clone();
     // A request with earlier calls must contain their tools. If only a final counts, no tool may be called.
     let choice = match &spec.tool_choice {

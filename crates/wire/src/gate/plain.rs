@@ -1,9 +1,10 @@
-//! Tags that hold only a short plain name, as most do: read without the tokeniser, at a fraction of its cost.
+//! Text, references, and tags that hold only a short plain name, as most do: read without the tokeniser, at a
+//! fraction of its cost.
 //!
-//! A megabyte may hold three hundred thousand of them. Every other tag is left to the tokeniser, so this module
-//! refuses nothing. A gate in front of markup comes in; a step goes out, or none.
+//! A megabyte may hold three hundred thousand of them. Everything else is left to the tokeniser, so this module
+//! decides nothing about structure. A gate inside the root comes in; a step goes out, or none.
 
-use super::{Gate, GateStep, Tag, words};
+use super::{Gate, GateStep, Tag, TextPiece, words};
 use crate::place::Fault;
 
 /// What a tag does.
@@ -15,20 +16,44 @@ enum Kind {
 }
 
 impl<'d> Gate<'d> {
-    /// The next step, if the next markup is a plain tag. Never for the root, which decides too much.
-    pub(super) fn plain_tag(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
+    /// The next step, if the tokeniser is not needed for it. Never for the root, which decides too much.
+    pub(super) fn plain_step(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
         if !self.may_pass || self.open.is_empty() {
             return None;
         }
+        let rest = self.document.as_bytes().get(self.from..)?;
+        match rest.first()? {
+            b'<' => self.plain_tag(),
+            b'&' => {
+                let end = memchr::memchr3(b';', b'&', b'<', rest.get(1..)?)?.saturating_add(1);
+                if rest.get(end) != Some(&b';') {
+                    return None;
+                }
+                self.pass(end.saturating_add(1));
+                Some(self.reference())
+            }
+            _ => {
+                self.pass(memchr::memchr2(b'<', b'&', rest)?);
+                Some(self.unbracketed().map(|text| GateStep::Text(TextPiece::Plain(text))))
+            }
+        }
+    }
+
+    /// Takes the next bytes past the tokeniser.
+    fn pass(&mut self, length: usize) {
+        self.to = self.from.saturating_add(length);
+        self.passed = self.passed.saturating_add(length);
+        *self.reader.get_mut() = self.document.as_bytes().get(self.to..).unwrap_or_default();
+    }
+
+    fn plain_tag(&mut self) -> Option<Result<GateStep<'d>, Fault>> {
         let (kind, name, length) = plain(self.document.get(self.from..)?)?;
         match kind {
             Kind::Closes if self.open.last() != Some(&name) => return None,
             _ if name.len() > self.limits.name_bytes => return None,
             _ => {}
         }
-        self.to = self.from.saturating_add(length);
-        self.passed = self.passed.saturating_add(length);
-        *self.reader.get_mut() = self.document.as_bytes().get(self.to..).unwrap_or_default();
+        self.pass(length);
         if matches!(kind, Kind::Closes) {
             return Some(Ok(self.close()));
         }

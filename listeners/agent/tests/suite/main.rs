@@ -4,6 +4,7 @@
 
 mod answers;
 mod bench;
+mod caching;
 mod core_tools;
 mod early;
 mod failures;

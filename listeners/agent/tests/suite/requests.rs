@@ -12,7 +12,7 @@ use super::server::{ByteServer, Seen, chunked};
 use super::streams::{body, content_type};
 
 /// One request as a server saw it.
-fn sent(model: &spec::ModelSpec, path: &str, request: ModelRequest) -> Seen {
+pub(crate) fn sent(model: &spec::ModelSpec, path: &str, request: ModelRequest) -> Seen {
     let form = model.provider;
     let server = ByteServer::saying(chunked(content_type(form), &[body(form).as_bytes()]));
     let model = spec::ModelSpec { url: Some(format!("{}{path}", server.url())), ..model.clone() };
@@ -120,7 +120,8 @@ fn e13_anthropic_is_asked_in_its_form() {
                     {"type": "thinking", "thinking": "T", "signature": "S+/="},
                     {"type": "text", "text": " I look. "},
                     {"type": "tool_use", "id": "drawn-1", "name": "search", "input": {"query": "x"}},
-                    {"type": "tool_use", "id": "b_2", "name": "look", "input": {"invalid_arguments": "no json"}},
+                    {"type": "tool_use", "id": "b_2", "name": "look", "input": {"invalid_arguments": "no json"},
+                        "cache_control": cache},
                 ]},
                 {"role": "user", "content": [
                     {"type": "tool_result", "tool_use_id": "drawn-1", "content": "found"},

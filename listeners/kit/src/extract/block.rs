@@ -49,17 +49,15 @@ impl Block {
         if self.is_thinking() { self.scanner.settled().saturating_sub(END_TAG) } else { self.start.offset }
     }
 
-    /// Shows a short chunk of thinking that holds nothing special. Models stream a few letters at a time, and nearly
-    /// all chunks are like that.
-    pub(super) fn pass(&mut self, end: usize, chunk: &[u8], events: &mut Vec<ExtractEvent>) -> bool {
-        // The long way checks for whole characters, and a long chunk is worth that way in any case.
-        let is_whole = chunk.last().is_some_and(u8::is_ascii) && chunk.len() <= 64;
-        let is_plain = is_whole && !chunk.iter().any(|byte| matches!(byte, b'<' | b'`' | b'\n'));
-        if !is_plain || !self.scanner.plain(end, chunk.len()) {
+    /// Shows a chunk of thinking that holds nothing special, from `from` to `to`. Models stream a few letters at a
+    /// time, and nearly all chunks are like that.
+    #[inline]
+    pub(super) fn pass(&mut self, from: usize, to: usize, events: &mut Vec<ExtractEvent>) -> bool {
+        if !self.scanner.plain(from, to) {
             return false;
         }
-        let to = end + chunk.len();
-        events.push(ExtractEvent::Live(LiveRead::Piece(self.shown..to)));
+        // The event is made when there is room for it, so that it is written only once.
+        events.extend(std::iter::once_with(|| ExtractEvent::Live(LiveRead::Piece(self.shown..to))));
         self.shown = to;
         true
     }
@@ -86,14 +84,14 @@ impl Extractor {
         }
         let start = self.held.place(tag.at);
         if tag.empty {
-            self.take(start, end);
+            self.take(start, end, &Ground::Unknown);
             self.after_block(end);
             return Flow::Turn;
         }
         let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
         let is_plain = matches!(role, Some(ElementRole::Thinking | ElementRole::Thought));
-        let markup = std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
-        let ground = if is_plain { Ground::Unknown } else { Ground::of(&self.names, markup) };
+        let markup = || std::str::from_utf8(self.held.slice(tag.at, end)).unwrap_or_default();
+        let ground = if is_plain { Ground::Unknown } else { Ground::of(&self.names, markup()) };
         let scanner = Scanner::new(tag.name(&self.held), end, is_plain, ground);
         let inside = self.held.place(end);
         if role == Some(ElementRole::Thinking) {
@@ -130,7 +128,7 @@ impl Extractor {
             }
             self.emit(problem.into());
         } else {
-            self.take(block.start, end);
+            self.take(block.start, end, block.scanner.ground());
         }
         self.after_block(end);
         Flow::Turn
@@ -158,14 +156,18 @@ impl Extractor {
     }
 
     /// Turns a complete block into events.
-    fn take(&mut self, start: Place, end: usize) {
+    fn take(&mut self, start: Place, end: usize, ground: &Ground) {
         let raw = self.held.slice(start.offset, end);
         let Ok(raw) = std::str::from_utf8(raw) else {
             let raw = raw.to_vec();
             self.not_utf8(&raw, start);
             return;
         };
-        let found = verbatim::look(&self.names, &self.limits, raw, start);
+        let found = match ground {
+            // Where nothing is known of an element, nothing is known of the elements in it either.
+            Ground::Unknown => Verbatim::None,
+            _ => verbatim::look(&self.names, &self.limits, raw, start),
+        };
         let sealed = match &found {
             Verbatim::None | Verbatim::Taken(_) => None,
             Verbatim::Open(name) => Some(Sealed::after(start, end, Some(name.clone()))),

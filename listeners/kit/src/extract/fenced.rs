@@ -63,7 +63,7 @@ impl Extractor {
     /// Reads the lines of a fence.
     pub(super) fn fence(&mut self, mut fencing: Box<Fencing>) -> Flow {
         loop {
-            let found = self.held.find(fencing.probe.max(self.pos), |byte| byte == b'\n');
+            let found = self.held.find_byte(fencing.probe.max(self.pos), b'\n');
             if found.is_none() && self.stop.is_none() {
                 fencing.probe = self.held.end();
                 self.mode = Mode::Fence(fencing);
@@ -103,22 +103,21 @@ impl Extractor {
         self.prose.ends_paragraph = true;
         let whole = self.held.slice(fencing.open, self.pos);
         let end = fencing.open + whole.trim_ascii_end().len();
-        let code = self.held.slice(from, to).to_vec();
+        let code = self.held.slice(from, to);
         let lead = code.len() - code.trim_ascii_start().len();
         let is_only =
             fencing.fence.is_fence() && self.is_only_fence && self.fenced.is_none() && self.open.is_empty();
-        if is_only && (is_closed || self.stop == Some(StreamEnd::End)) && self.is_one_action(&code) {
+        if is_only && (is_closed || self.stop == Some(StreamEnd::End)) && self.is_one_action(code) {
             let line = whole.split(|byte| *byte == b'\n').next().unwrap_or_default();
             let line = String::from_utf8_lossy(line).trim_end().to_owned();
-            let (start, place) = (self.held.place(fencing.open), self.held.place(from + lead));
             let action = code.trim_ascii().to_vec();
+            let (start, place) = (self.held.place(fencing.open), self.held.place(from + lead));
             self.fenced = Some(Fenced { start, end, line, action, place });
             return;
         }
         let first = fencing.open + whole.len() - whole.trim_ascii_start().len();
-        let place = self.held.place(from);
         self.note(first, end);
-        self.quoted(&code, place, fencing.fence.what());
+        self.quoted(from, to, fencing.fence.what());
     }
 
     /// Whether code is one action and nothing else.
@@ -155,15 +154,16 @@ impl Extractor {
         Scanner::new(name, from, false, ground).read(held, Some(StreamEnd::End), &self.names)
     }
 
-    /// Reports the first whole action in code.
-    pub(super) fn quoted(&mut self, code: &[u8], start: Place, what: &str) {
+    /// Reports the first whole action in code that goes from `from` to `to`.
+    pub(super) fn quoted(&mut self, from: usize, to: usize, what: &str) {
+        let code = self.held.slice(from, to);
         if !code.contains(&b'<') {
             return;
         }
         let held = Held::of(code, Place::START);
         let mut ends: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
         let mut at = 0;
-        while let Some(less) = held.find(at, |byte| byte == b'<') {
+        while let Some(less) = held.find_byte(at, b'<') {
             at = less + 1;
             let Ok(Some(mut tag)) = Tag::begin(&held, less) else { continue };
             tag.one_line = true;
@@ -182,7 +182,7 @@ impl Extractor {
             let Scan::Whole(end) = scan else { continue };
             let last = ends.entry(written.clone()).or_insert_with(|| last_end(code, &written));
             if tag.empty || last.is_some_and(|last| last >= end) {
-                let place = start.after(code.get(..less).unwrap_or_default());
+                let place = self.held.place(from + less);
                 self.emit(shown(&name, place, what).into());
                 return;
             }

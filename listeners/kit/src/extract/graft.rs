@@ -2,6 +2,8 @@
 //!
 //! It never changes content. The markup of one element and the declarations around it come in; edits go out.
 
+use std::borrow::Cow;
+
 use super::names::KnownElement;
 use super::origin::{Edit, PayloadOrigin};
 use super::outline::{Head, declared_as, has_bare_elements};
@@ -21,7 +23,7 @@ impl Scope {
             let prefix = if *name == "xmlns" { Some("") } else { name.strip_prefix("xmlns:") };
             if let (Some(prefix), Some(uri)) = (prefix, head.attribute(name)) {
                 scope.declared.retain(|(other, _)| other != prefix);
-                scope.declared.push((prefix.to_owned(), uri));
+                scope.declared.push((prefix.to_owned(), uri.into_owned()));
             }
         }
         scope
@@ -35,15 +37,15 @@ impl Scope {
     }
 
     /// The namespace of a prefix.
-    pub(super) fn namespace(&self, prefix: &str) -> Option<String> {
-        self.declared.iter().find(|(other, _)| other == prefix).map(|(_, uri)| uri.clone())
+    pub(super) fn namespace(&self, prefix: &str) -> Option<Cow<'_, str>> {
+        self.declared.iter().find(|(other, _)| other == prefix).map(|(_, uri)| Cow::Borrowed(&**uri))
     }
 }
 
 /// The edits of one element.
 pub(super) struct Graft<'r> {
     raw: &'r str,
-    head: Head<'r>,
+    head: &'r Head<'r>,
     scope: &'r Scope,
     /// Written before the name: a prefix with its colon.
     prefix: String,
@@ -55,9 +57,9 @@ pub(super) struct Graft<'r> {
 }
 
 impl<'r> Graft<'r> {
-    pub(super) fn new(raw: &'r str, head: &Head<'r>, scope: &'r Scope) -> Self {
-        let (head, prefix) = (head.clone(), String::new());
-        Self { raw, head, scope, prefix, local: None, declared: Vec::new(), edits: Vec::new() }
+    pub(super) fn new(raw: &'r str, head: &'r Head<'r>, scope: &'r Scope) -> Self {
+        let (prefix, declared) = (String::new(), Vec::with_capacity(64));
+        Self { raw, head, scope, prefix, local: None, declared, edits: Vec::new() }
     }
 
     /// Writes another local name.
@@ -99,7 +101,7 @@ impl<'r> Graft<'r> {
         let mut number = 0_usize;
         loop {
             let prefix = if number == 0 { "p".to_owned() } else { format!("p{number}") };
-            if !self.raw.contains(&format!("{prefix}:")) && !self.raw.contains(&declared_as(&prefix)) {
+            if !self.raw.contains(&format!("{prefix}:")) && !self.raw.contains(&*declared_as(&prefix)) {
                 return prefix;
             }
             number += 1;
@@ -108,7 +110,7 @@ impl<'r> Graft<'r> {
 
     /// Removes an attribute and returns its value.
     pub(super) fn take_out(&mut self, name: &str) -> Option<String> {
-        let value = self.head.attribute(name)?;
+        let value = self.head.attribute(name)?.into_owned();
         let (.., range) = self.head.attributes.iter().find(|(other, ..)| *other == name)?;
         self.edits.push(Edit { part: range.clone(), with: String::new() });
         Some(value)
@@ -139,7 +141,8 @@ impl<'r> Graft<'r> {
             edits.push(Edit { part: name.end..name.end, with });
         }
         // The end tag has the same name, followed by whitespace only.
-        if let Some(end) = self.raw.rfind("</").filter(|_| !self.head.empty) {
+        let is_renamed = !self.prefix.is_empty() || self.local.is_some();
+        if let Some(end) = (is_renamed && !self.head.empty).then(|| self.raw.rfind("</")).flatten() {
             let from = end + 2;
             if !self.prefix.is_empty() {
                 edits.push(before(from));

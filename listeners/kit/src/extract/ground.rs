@@ -4,6 +4,7 @@
 //! Names and the start tag of an element come in; what its schema says about its content goes out. It never
 //! judges.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::names::{ElementRole, KnownElement, KnownNames, Meant};
@@ -36,7 +37,7 @@ impl Ground {
         let (ns, to) = (head.namespace(), head.attribute("to"));
         let is_meant = |known: &&KnownElement| {
             let is_right = known.ns.is_empty() || ns.as_ref().is_none_or(|ns| *ns == known.ns);
-            let takes = |to: &String| known.has_to || known.takers.contains(to);
+            let takes = |to: &Cow<'_, str>| known.has_to || known.takers.iter().any(|it| it == to);
             is_right && (group.len() == 1 || to.as_ref().is_none_or(takes))
         };
         let mut meant = group.iter().filter(is_meant);

@@ -8,6 +8,24 @@ use crate::Place;
 /// How many bytes must be forgettable before it is worth moving the rest.
 const SLACK: usize = 64 << 10;
 
+/// The longest chunk that is searched while it is stored.
+const SHORT: usize = 64;
+
+/// A `>`: something may end.
+pub(super) const TAG_END: u8 = 1;
+
+/// A `<`, a backtick or a line break: the bytes that have a meaning in plain text.
+pub(super) const SIGN: u8 = 2;
+
+/// The kind of each byte.
+#[expect(clippy::indexing_slicing, reason = "the compiler checks these, as they are constant")]
+const KINDS: [u8; 256] = {
+    let mut kinds = [0; 256];
+    kinds[b'>' as usize] = TAG_END;
+    (kinds[b'<' as usize], kinds[b'`' as usize], kinds[b'\n' as usize]) = (SIGN, SIGN, SIGN);
+    kinds
+};
+
 /// The bytes from `base` on.
 #[derive(Debug)]
 pub(super) struct Held {
@@ -34,8 +52,19 @@ impl Held {
         Self { bytes: bytes.to_vec(), watermark: SLACK, base, first: start, earlier: start, reached: start }
     }
 
-    pub(super) fn extend(&mut self, chunk: &[u8]) {
-        self.bytes.extend_from_slice(chunk);
+    /// Adds a chunk, and returns what may be in it: some of [`TAG_END`] and [`SIGN`]. A long chunk is not searched,
+    /// since reading it pays in any case.
+    pub(super) fn extend(&mut self, chunk: &[u8]) -> u8 {
+        if chunk.len() > SHORT {
+            self.bytes.extend_from_slice(chunk);
+            return TAG_END | SIGN;
+        }
+        let mut kinds = 0;
+        self.bytes.extend(chunk.iter().map(|byte| {
+            kinds |= KINDS.get(usize::from(*byte)).copied().unwrap_or_default();
+            *byte
+        }));
+        kinds
     }
 
     /// Where the text that has come ends.
@@ -55,6 +84,22 @@ impl Held {
     pub(super) fn slice(&self, from: usize, to: usize) -> &[u8] {
         let (from, to) = (from.saturating_sub(self.base), to.saturating_sub(self.base));
         self.bytes.get(from..to).unwrap_or_default()
+    }
+
+    /// Where that byte comes first from `from` on.
+    pub(super) fn find_byte(&self, from: usize, byte: u8) -> Option<usize> {
+        memchr::memchr(byte, self.from(from)).map(|at| from + at)
+    }
+
+    /// Where the first `<`, backtick or line break from `from` on is.
+    pub(super) fn find_sign(&self, from: usize) -> Option<usize> {
+        let text = self.from(from);
+        let at = match text.len() {
+            // A search for many bytes at once would take longer to begin.
+            ..16 => text.iter().position(|byte| matches!(byte, b'<' | b'`' | b'\n')),
+            _ => memchr::memchr3(b'<', b'`', b'\n', text),
+        };
+        at.map(|at| from + at)
     }
 
     /// The first byte from `from` on for which `wanted` holds.

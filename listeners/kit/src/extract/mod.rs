@@ -61,7 +61,7 @@ pub use span::TextSpan;
 
 use self::block::Block;
 use self::fenced::{Fenced, Fencing};
-use self::held::Held;
+use self::held::{Held, SIGN, TAG_END};
 use self::names::Meant;
 use self::prose::{Open, Prose};
 use self::sealed::Sealed;
@@ -100,11 +100,6 @@ enum Flow {
 
 /// The most text that is collected if nothing in it can end anything.
 const AT_ONCE: usize = 256;
-
-/// Whether anything may end in a chunk. A long chunk always takes the full path.
-fn may_end(chunk: &[u8]) -> bool {
-    chunk.len() > 64 || chunk.contains(&b'>')
-}
 
 /// What an answer has held so far.
 #[derive(Debug, Default)]
@@ -174,26 +169,39 @@ impl Extractor {
     /// a character.
     pub fn push(&mut self, chunk: &[u8], events: &mut Vec<ExtractEvent>) {
         let end = self.held.end();
-        self.held.extend(chunk);
+        let kinds = self.held.extend(chunk);
+        self.owed += chunk.len();
         let is_done = match &mut self.mode {
             // Thinking is shown while it comes.
-            Mode::Block(block) if block.is_thinking() => block.pass(end, chunk, events),
-            // Everything else becomes an event only at the end of a tag. The text waits until there is enough of it.
-            _ => {
-                let waits = !may_end(chunk) && self.owed + chunk.len() < AT_ONCE;
-                self.owed += chunk.len();
-                waits
+            Mode::Block(block) if block.is_thinking() => {
+                // The long way checks for whole characters.
+                let is_plain = kinds & SIGN == 0 && chunk.last().is_some_and(u8::is_ascii);
+                is_plain && block.pass(end, end + chunk.len(), events)
             }
+            // Everything else becomes an event only at the end of a tag. The text waits until there is enough of it.
+            _ => kinds & TAG_END == 0 && self.owed < AT_ONCE,
         };
         if !is_done {
-            self.owed = 0;
-            std::mem::swap(&mut self.events, events);
-            self.run();
-            std::mem::swap(&mut self.events, events);
+            self.read_on(events);
         }
         if self.held.is_full() {
-            self.held.let_go(self.needed());
+            self.let_go();
         }
+    }
+
+    /// Forgets the text that is settled.
+    #[cold]
+    fn let_go(&mut self) {
+        self.held.let_go(self.needed());
+    }
+
+    /// Reads what has come and was not read yet.
+    #[inline(never)]
+    fn read_on(&mut self, events: &mut Vec<ExtractEvent>) {
+        self.owed = 0;
+        std::mem::swap(&mut self.events, events);
+        self.run();
+        std::mem::swap(&mut self.events, events);
     }
 
     /// Reads what can be read.

@@ -3,6 +3,7 @@
 //! It never resolves a name and never judges: it leaves unreadable markup to the gate, which reports it. Markup
 //! comes in; the ranges of its parts go out.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use quick_xml::events::Event;
@@ -57,20 +58,20 @@ impl<'r> Head<'r> {
     }
 
     /// The value of an attribute, as a parser reads it.
-    pub(super) fn attribute(&self, name: &str) -> Option<String> {
+    pub(super) fn attribute(&self, name: &str) -> Option<Cow<'r, str>> {
         let (_, raw, _) = self.attributes.iter().find(|(other, ..)| *other == name)?;
-        Some(crate::characters::value(raw).into_owned())
+        Some(crate::characters::value(raw))
     }
 
     /// The namespace that the tag declares for its own prefix.
-    pub(super) fn namespace(&self) -> Option<String> {
+    pub(super) fn namespace(&self) -> Option<Cow<'r, str>> {
         self.attribute(&declared_as(self.prefix))
     }
 }
 
 /// The attribute that declares a prefix.
-pub(super) fn declared_as(prefix: &str) -> String {
-    if prefix.is_empty() { "xmlns".to_owned() } else { format!("xmlns:{prefix}") }
+pub(super) fn declared_as(prefix: &str) -> Cow<'static, str> {
+    if prefix.is_empty() { Cow::Borrowed("xmlns") } else { Cow::Owned(format!("xmlns:{prefix}")) }
 }
 
 /// Where the first tag ends. A `>` between quotes is part of a value.

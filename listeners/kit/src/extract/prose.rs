@@ -76,43 +76,34 @@ const MEANINGS: usize = 256;
 /// How many levels up an end tag looks for its start tag.
 const REACH: usize = 64;
 
+/// Whether this is white space inside a line.
+fn is_gap(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r')
+}
+
 impl Extractor {
     /// Reads prose.
     pub(super) fn prose(&mut self) -> Flow {
         loop {
-            let (mut at, mut special) = (self.pos, None);
-            let mut blank = self.prose.is_blank;
-            let (mut first, mut last) = (None, None);
-            let mut shown = None;
-            for byte in self.held.from(self.pos) {
-                shown = if blank { self.shown_line(at, *byte) } else { None };
-                if shown.is_some() {
-                    break;
+            if self.prose.is_blank {
+                self.pos = self.held.find(self.pos, |byte| !is_gap(byte)).unwrap_or(self.held.end());
+                if let Some((fence, line)) = self.shown_line() {
+                    return self.begin_shown(fence, line, self.pos);
                 }
-                match byte {
-                    b'<' | b'`' | b'\n' => special = Some(*byte),
-                    b'~' => special = Some(*byte),
-                    0xef if at == 0 => special = Some(*byte),
-                    b' ' | b'\t' | b'\r' => {}
-                    _ => {
-                        first = first.or(Some(at));
-                        last = Some(at + 1);
-                        blank = false;
-                    }
-                }
-                if special.is_some() {
-                    break;
-                }
-                at += 1;
             }
-            if let (Some(first), Some(last)) = (first, last) {
-                self.note(first, last);
+            let is_special = |byte| matches!(byte, b'<' | b'`' | b'\n' | b'~');
+            let end = match self.held.get(self.pos) {
+                Some(0xef) if self.pos == 0 => 0,
+                _ => self.held.find(self.pos, is_special).unwrap_or(self.held.end()),
+            };
+            let text = self.held.slice(self.pos, end);
+            let ends = (text.iter().position(|it| !is_gap(*it)), text.iter().rposition(|it| !is_gap(*it)));
+            if let (Some(first), Some(last)) = ends {
+                self.prose.is_blank = false;
+                self.note(self.pos + first, self.pos + last + 1);
             }
-            (self.pos, self.prose.is_blank) = (at, blank);
-            if let Some((fence, line)) = shown {
-                return self.begin_shown(fence, line, at);
-            }
-            let flow = match special {
+            self.pos = end;
+            let flow = match self.held.get(end) {
                 None => return Flow::More,
                 Some(b'\n') => self.line_end(),
                 Some(b'<') => self.angle(),
@@ -125,11 +116,12 @@ impl Extractor {
         }
     }
 
-    /// Whether `byte`, the first on its line that is not blank, begins a line that is only shown. Returns
+    /// Whether the next byte, the first on its line that is not blank, begins a line that is only shown. Returns
     /// the kind of such lines and where the line begins.
-    fn shown_line(&self, at: usize, byte: u8) -> Option<(Fence, usize)> {
-        let line = self.prose.line.filter(|_| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))?;
-        let lead = self.held.slice(line, at);
+    fn shown_line(&self) -> Option<(Fence, usize)> {
+        let byte = self.held.get(self.pos).filter(|byte| *byte != b'\n')?;
+        let line = self.prose.line?;
+        let lead = self.held.slice(line, self.pos);
         let fence = lines::shown(lead, byte, &self.prose.lists, self.prose.ends_paragraph)?;
         Some((fence, line))
     }
@@ -227,12 +219,11 @@ impl Extractor {
                 Flow::On
             }
             Other::Half(close) => {
-                let place = self.held.place(end);
-                let code = self.held.slice(end, close - length).to_vec();
+                let code = self.held.slice(end, close - length);
                 let had_lines = code.iter().rposition(|byte| *byte == b'\n').map(|at| end + at + 1);
                 self.pass(close);
                 self.prose.line = had_lines.or(self.prose.line);
-                self.quoted(&code, place, "code");
+                self.quoted(end, close - length, "code");
                 Flow::On
             }
         }
@@ -246,7 +237,7 @@ impl Extractor {
     /// Whether the paragraph has ended and a whole line follows it.
     fn has_paragraph_break(&self) -> bool {
         let over = self.prose.runs.over();
-        over.is_some_and(|over| self.held.find(over, |byte| byte == b'\n').is_some())
+        over.is_some_and(|over| self.held.find_byte(over, b'\n').is_some())
     }
 
     /// A `<`.
@@ -302,6 +293,10 @@ impl Extractor {
     /// The meaning of a tag's name. A tag that is part of a word, as in `Vec<Search>`, counts only with its exact
     /// name.
     fn meant(&mut self, tag: &Tag) -> Meant {
+        // That was found when the name ended.
+        if tag.one_line {
+            return Meant::Unknown;
+        }
         let name = local(tag.name(&self.held));
         let meant = match self.meanings.get(name) {
             Some(meant) => meant.clone(),
@@ -397,7 +392,7 @@ impl Extractor {
     fn unknown_start(&mut self, tag: &Tag, end: usize) {
         let name = tag.name(&self.held);
         let is_void = VOID.iter().any(|void| void.eq_ignore_ascii_case(name));
-        let (mark, begins) = (mark(name), self.prose.is_blank);
+        let (mark, begins) = (mark(name.iter().copied()), self.prose.is_blank);
         if tag.empty {
             if let Some(open) = self.open.last_mut() {
                 open.has_child = true;
@@ -413,7 +408,7 @@ impl Extractor {
     }
 
     fn end_tag(&mut self, tag: &Tag, end: usize) -> Flow {
-        let mark = mark(tag.name(&self.held));
+        let mark = mark(tag.name(&self.held).iter().copied());
         let reach = self.open.len().saturating_sub(REACH);
         let found = self.open.iter().enumerate().skip(reach).rev().find(|(_, open)| open.mark == mark);
         let Some((depth, _)) = found else {
@@ -442,12 +437,11 @@ impl Extractor {
 
     /// An end tag without its start tag.
     fn stray_end(&mut self, tag: &Tag, end: usize) {
-        let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
-        let is_wrapper = WRAPPERS.contains(&name.as_str());
-        let place = self.held.place(tag.at);
-        let is_known = !is_wrapper && matches!(self.meant(tag), Meant::Group { misspelt: false, .. });
+        let is_known = matches!(self.meant(tag), Meant::Group { misspelt: false, .. });
         self.pass(end);
-        if is_known {
+        let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+        if is_known && !WRAPPERS.contains(&name.as_str()) {
+            let place = self.held.place(tag.at);
             let problem =
                 Problem::new(ProblemSlug::Malformed, place, format!("</{name}> closes nothing that is open"));
             self.emit(problem.element(&name).fix("leave it out, or write the whole element").into());

@@ -75,7 +75,7 @@ impl Runs {
     /// Searches on, up to the end of a run or a line. `false` if the text ends first.
     fn look(&mut self, held: &Held, lists: &Lists, at_end: bool) -> bool {
         if let Some((start, probe)) = self.line {
-            let end = held.find(probe, |byte| byte == b'\n');
+            let end = held.find_byte(probe, b'\n');
             let Some(end) = end.or_else(|| at_end.then(|| held.end())) else {
                 self.line = Some((start, held.end()));
                 return false;

@@ -51,9 +51,9 @@ impl Scanner {
     }
 
     /// Passes over plain text that directly follows the text already read.
-    pub(super) fn plain(&mut self, end: usize, length: usize) -> bool {
-        let follows = self.pos == end && matches!(self.state, State::Text) && self.shield.is_calm();
-        self.pos += if follows { length } else { 0 };
+    pub(super) fn plain(&mut self, from: usize, to: usize) -> bool {
+        let follows = self.pos == from && matches!(self.state, State::Text) && self.shield.is_calm();
+        self.pos = if follows { to } else { self.pos };
         follows
     }
 
@@ -64,6 +64,11 @@ impl Scanner {
             State::Doubt { at, .. } => *at,
             State::Text | State::Passing(..) => self.pos,
         }
+    }
+
+    /// What is known about the content of the block.
+    pub(super) fn ground(&self) -> &Ground {
+        self.open.first().map_or(&Ground::Unknown, |(_, ground)| ground)
     }
 
     /// Where the block's own end tag first occurs in code.
@@ -79,12 +84,11 @@ impl Scanner {
     /// Reads on, and returns where the block has ended. If `stop` is set, no more text comes.
     pub(super) fn read(&mut self, held: &Held, stop: Option<StreamEnd>, names: &KnownNames) -> Option<usize> {
         loop {
+            if matches!(self.state, State::Text) && !self.text(held) {
+                return None;
+            }
             match std::mem::replace(&mut self.state, State::Text) {
-                State::Text => {
-                    if !self.text(held) {
-                        return None;
-                    }
-                }
+                State::Text => {}
                 State::Tag(tag) => {
                     if let Some(end) = self.tag(tag, held, names)? {
                         return Some(end);
@@ -103,22 +107,21 @@ impl Scanner {
     /// Reads text up to something that may be markup. `false` if the chunk ends first.
     fn text(&mut self, held: &Held) -> bool {
         let depth = self.open.len();
-        let mut at = self.pos;
-        for byte in held.from(self.pos) {
-            if *byte == b'<' {
-                self.pos = at;
+        loop {
+            let is_calm = self.shield.is_calm();
+            if is_calm {
+                self.pos = held.find_sign(self.pos).unwrap_or(held.end());
+            }
+            let Some(byte) = held.get(self.pos) else { return false };
+            if byte == b'<' {
                 return self.less(held);
             }
-            if !self.shield.is_calm() {
-                self.shield.feed(*byte, depth);
-            } else if matches!(byte, b'`' | b'\n') {
-                self.shield.follows(at.checked_sub(1).and_then(|before| held.get(before)));
-                self.shield.feed(*byte, depth);
+            if is_calm {
+                self.shield.follows(self.pos.checked_sub(1).and_then(|before| held.get(before)));
             }
-            at += 1;
+            self.shield.feed(byte, depth);
+            self.pos += 1;
         }
-        self.pos = at;
-        false
     }
 
     /// Handles a `<`.
@@ -313,5 +316,5 @@ impl Scanner {
 
 /// The mark of a name. In plain text, case makes no difference.
 fn name_mark(name: &[u8], plain: bool) -> u64 {
-    if plain { mark(&name.to_ascii_lowercase()) } else { mark(name) }
+    mark(name.iter().map(|byte| if plain { byte.to_ascii_lowercase() } else { *byte }))
 }

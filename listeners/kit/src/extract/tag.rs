@@ -75,25 +75,30 @@ impl Tag {
         held.slice(self.at + 1 + usize::from(self.closes), self.name_end)
     }
 
+    /// The same, as a part of a text that is read from its start.
+    pub(super) fn name_in<'t>(&self, text: &'t str) -> &'t str {
+        text.get(self.at + 1 + usize::from(self.closes)..self.name_end).unwrap_or_default()
+    }
+
     /// Reads on.
     pub(super) fn read(&mut self, held: &Held) -> Scan {
-        while let Some(byte) = held.get(self.pos) {
+        if self.state == State::Name {
+            let length = held.from(self.pos).iter().take_while(|byte| continues_name(**byte)).count();
+            self.pos += length;
+            let most = self.at + 1 + NAME_BYTES;
+            if self.pos > most {
+                return Scan::Broken(most);
+            }
+            let Some(byte) = held.get(self.pos) else { return Scan::More };
+            (self.name_end, self.state) = (self.pos, State::Inside);
+            return if byte == b'>' || byte == b'/' || byte.is_ascii_whitespace() {
+                Scan::Named
+            } else {
+                Scan::Broken(self.pos)
+            };
+        }
+        for byte in held.from(self.pos).iter().copied() {
             match self.state {
-                State::Name if continues_name(byte) => {
-                    if self.pos - self.at > NAME_BYTES {
-                        return Scan::Broken(self.pos);
-                    }
-                    self.pos += 1;
-                }
-                State::Name => {
-                    self.name_end = self.pos;
-                    self.state = State::Inside;
-                    return if byte == b'>' || byte == b'/' || byte.is_ascii_whitespace() {
-                        Scan::Named
-                    } else {
-                        Scan::Broken(self.pos)
-                    };
-                }
                 _ if byte == b'<' || (self.one_line && byte == b'\n') => return Scan::Broken(self.pos),
                 State::Inside => {
                     if byte == b'>' {
@@ -104,13 +109,10 @@ impl Tag {
                     }
                     self.inside(byte);
                 }
-                State::Quoted(quote) => {
-                    if byte == quote {
-                        self.state = State::Inside;
-                    }
-                    self.pos += 1;
-                }
+                State::Quoted(quote) if byte == quote => self.state = State::Inside,
+                State::Name | State::Quoted(_) => {}
             }
+            self.pos += 1;
         }
         Scan::More
     }
@@ -126,7 +128,6 @@ impl Tag {
         if matches!(self.state, State::Quoted(_)) {
             (self.equals, self.empty) = (false, false);
         }
-        self.pos += 1;
     }
 }
 
@@ -149,7 +150,7 @@ pub(super) fn local(name: &[u8]) -> &[u8] {
 }
 
 /// A hash of a name: equal names have equal hashes.
-pub(super) fn mark(name: &[u8]) -> u64 {
-    name.iter()
-        .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+pub(super) fn mark(name: impl IntoIterator<Item = u8>) -> u64 {
+    name.into_iter()
+        .fold(0xcbf2_9ce4_8422_2325, |mark, byte| (mark ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -3,6 +3,7 @@
 //! It never guesses beyond the listed fixes, and it reports each one. An element that cannot be accepted becomes
 //! a problem with its place, and nothing of it is sent. Markup with its place comes in; events go out.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::events::{
@@ -130,8 +131,9 @@ impl<'n> Taking<'n> {
             return found.and_then(|known| self.for_one(piece, head, known, addressed));
         }
         let own_to = || head.attribute("to").filter(|_| !addressed.is_inner);
-        let to = addressed.to.clone().or_else(own_to);
-        let takes = |known: &&KnownElement| to.as_ref().is_some_and(|to| known.takers.contains(to));
+        let to = addressed.to.as_deref().map(Cow::Borrowed).or_else(own_to);
+        let takes =
+            |known: &&KnownElement| to.as_ref().is_some_and(|to| known.takers.iter().any(|it| it == to));
         let one_named = group.iter().filter(takes).count() == 1;
         let found = group.iter().find(takes).filter(|_| one_named);
         match found.or_else(|| group.first().filter(|_| group.len() == 1)) {
@@ -395,7 +397,7 @@ impl<'n> Taking<'n> {
             }
         };
         let before = self.events.len();
-        let to = Head::read(outer).and_then(|head| head.attribute("to"));
+        let to = Head::read(outer).and_then(|head| head.attribute("to")).map(Cow::into_owned);
         let inner_payload = Addressed { to, is_inner: true, ..Addressed::default() };
         let Some(known) = self.resolve(&child, &head, &local, &inner_payload) else {
             let told = self.events.pop();

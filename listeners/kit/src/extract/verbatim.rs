@@ -87,7 +87,7 @@ pub(super) fn combined(element: &str, place: Place, what: &str) -> Problem {
 pub(super) fn unmatched(held: &Held, name: &str, ends: &[usize]) -> Option<usize> {
     let (name, mut open, mut ends) = (local(name.as_bytes()), 0_usize, ends.iter().peekable());
     let mut at = **ends.peek()?;
-    while let Some(less) = held.find(at, |byte| byte == b'<') {
+    while let Some(less) = held.find_byte(at, b'<') {
         while ends.next_if(|end| **end <= less).is_some() {
             open = 0;
         }
@@ -124,7 +124,7 @@ struct Walk<'n> {
     start: Place,
     held: Held,
     /// The open elements with their names as written.
-    open: Vec<(String, Ground)>,
+    open: Vec<(&'n str, Ground)>,
     taken: Taken,
 }
 
@@ -137,7 +137,7 @@ enum Stopped {
 impl Walk<'_> {
     fn block(&mut self) -> Result<(), Stopped> {
         let mut at = 0;
-        while let Some(less) = self.held.find(at, |byte| byte == b'<') {
+        while let Some(less) = self.held.find_byte(at, b'<') {
             let rest = self.raw.get(less..).unwrap_or_default();
             let aside = [("<!--", "-->"), ("<![CDATA[", "]]>")].into_iter().find(|it| rest.starts_with(it.0));
             if let Some((begins, ends)) = aside {
@@ -151,7 +151,7 @@ impl Walk<'_> {
                 continue;
             };
             at = end;
-            let name = String::from_utf8_lossy(tag.name(&self.held)).into_owned();
+            let name = tag.name_in(self.raw);
             if tag.closes {
                 if let Some(depth) = self.open.iter().rposition(|(open, _)| *open == name) {
                     self.open.truncate(depth);
@@ -163,7 +163,7 @@ impl Walk<'_> {
                     None => Ground::of(self.names, markup),
                 };
                 if ground.is_text() {
-                    at = self.text(&name, end, &ground)?;
+                    at = self.text(name, end, &ground)?;
                 } else {
                     self.open.push((name, ground));
                 }
@@ -185,7 +185,7 @@ impl Walk<'_> {
     fn text(&mut self, name: &str, from: usize, ground: &Ground) -> Result<usize, Stopped> {
         let (mut at, mut has_cdata) = (from, false);
         let (to, end) = loop {
-            let less = self.held.find(at, |byte| byte == b'<');
+            let less = self.held.find_byte(at, b'<');
             let less = less.ok_or_else(|| Stopped::Open(name.to_owned()))?;
             at = less + 1;
             if let Some(end) = self.aside(less, "<![CDATA[", "]]>") {
@@ -235,7 +235,7 @@ impl Walk<'_> {
     fn tag_in(&self, name: &str, from: usize, to: usize) -> Option<(usize, String)> {
         let content = Held::of(self.held.slice(from, to), Place::START);
         let mut at = 0;
-        while let Some(less) = content.find(at, |byte| byte == b'<') {
+        while let Some(less) = content.find_byte(at, b'<') {
             at = less + 1;
             let Some((tag, _)) = whole(&content, less) else { continue };
             let written = String::from_utf8_lossy(local(tag.name(&content))).into_owned();

@@ -1,5 +1,5 @@
 //! A request as Anthropic's messages: roles alternate, results come first, nothing is empty. It marks what the cache
-//! may keep: the system prompt, and everything up to the second-to-last message, which the next turn repeats.
+//! may keep: the system prompt, and everything before the last message, which the next turn repeats.
 
 use serde_json::{Map, Value, json};
 
@@ -48,27 +48,32 @@ fn chosen(choice: &RequestToolChoice) -> Value {
 /// Joins consecutive messages of one role. Results come before the sender's other parts.
 fn messages(request: &ModelRequest) -> Vec<Value> {
     let mut joined: Vec<(MessageAuthor, Vec<Value>)> = Vec::new();
-    for message in &request.messages {
+    for (left, message) in (1..=request.messages.len()).rev().zip(&request.messages) {
+        if left == 1 {
+            mark(&mut joined);
+        }
         let blocks: Vec<Value> = blocks(message);
         match joined.last_mut() {
             _ if blocks.is_empty() => {}
             Some((role, before)) if *role == message.role => before.extend(blocks),
             _ => joined.push((message.role, blocks)),
         }
-    }
-    let last_but_one = joined.len().checked_sub(2);
-    for (at, (role, blocks)) in joined.iter_mut().enumerate() {
-        if *role == MessageAuthor::User {
+        if let Some((MessageAuthor::User, blocks)) = joined.last_mut() {
             blocks.sort_by_key(|block| block.get("type") != Some(&json!("tool_result")));
-        }
-        if Some(at) == last_but_one
-            && let Some(last) = blocks.iter_mut().rev().find(|block| is_cacheable(block))
-        {
-            cached(last);
         }
     }
     let role = |role| if role == MessageAuthor::User { "user" } else { "assistant" };
     joined.into_iter().map(|(who, blocks)| json!({"role": role(who), "content": blocks})).collect()
+}
+
+/// Marks the end of what the next request repeats, and the end of what the last request marked: the cache is searched
+/// only a few blocks back from a mark, and one turn may add more.
+fn mark(joined: &mut [(MessageAuthor, Vec<Value>)]) {
+    for (_, blocks) in joined.iter_mut().rev().step_by(2).take(2) {
+        if let Some(last) = blocks.iter_mut().rev().find(|block| is_cacheable(block)) {
+            cached(last);
+        }
+    }
 }
 
 fn is_cacheable(block: &Value) -> bool {
