@@ -42,7 +42,7 @@ lint: prepare
 
 # Figures beside their floors, in the same run; docs/reference/performance.md says how to run a part of it.
 bench: prepare
-	@$(CARGO) bench --package systole --bench beat --locked
+	@$(CARGO) bench --package systole --bench beat --bench allocations --locked
 
 # The packages, in target/dist; docs/install.md says what each is for. LIBXML2_SOURCE=FOLDER takes the source of
 # libxml2 from a folder in place of the machine's Debian mirror.

@@ -37,7 +37,7 @@ const QUIET: Duration = Duration::from_millis(200);
 
 /// Where the tool runs.
 #[derive(Clone, Copy)]
-enum Tool {
+pub(crate) enum Tool {
     Inline,
     Rust,
     Python,
@@ -152,7 +152,7 @@ fn blocking<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// The program of a tool; `None` if it is in the process.
-fn program(tool: Tool) -> Option<ListenerProgram> {
+pub(crate) fn program(tool: Tool) -> Option<ListenerProgram> {
     let own = std::env::current_exe().unwrap().to_string_lossy().into_owned();
     let run = match tool {
         Tool::Inline => return None,

@@ -1,8 +1,8 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`); `docs/reference/performance.md` lists
-//! the variables that change their sizes.
+//! `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`, and `peers` only if
+//! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
@@ -22,6 +22,7 @@ mod floors;
 mod grown;
 mod hops;
 mod hostile;
+mod peers;
 mod reopen;
 mod report;
 mod route;
@@ -75,6 +76,10 @@ fn main() {
     let chosen: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
     let mut table = Table::new(report::sized("RUNS", 5));
     table.machine();
+    // They are installed first, so they run only if they are asked for.
+    if chosen.iter().any(|chosen| *chosen == "peers") {
+        peers::beside(&mut table);
+    }
     for (name, measure) in PARTS {
         if chosen.is_empty() || chosen.iter().any(|c| *c == name) {
             measure(&mut table);
