@@ -56,7 +56,7 @@ impl Drop for Lasting {
     }
 }
 
-/// A child that prepares its work, does it when it is told to, and says how many seconds it took.
+/// A child that gets ready, starts its work on command, and reports how many seconds the work took.
 pub(crate) struct Paced(Lasting, BufReader<ChildStdout>);
 
 impl Paced {

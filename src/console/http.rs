@@ -23,7 +23,7 @@ use super::events::{Events, Follower};
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::inbound;
 use super::mcp::{self, open_calls::OpenCalls};
-use super::request_refusals::{plain, refused, stopping};
+use super::request_refusals::{bad_request, plain, refused, stopping};
 use super::strangers::{Doorway, Visitor};
 use super::{api_types, steering, waiting};
 use crate::edges::clock::WallClock;
@@ -186,18 +186,17 @@ async fn events(
     query: ParsedQuery<From>,
     headers: HeaderMap,
 ) -> Response {
-    let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
     let Ok(Query(From { from, thread, voice })) = query else {
-        return bad("from is a position in the log, a whole number; voice is true or false");
+        return bad_request("from is a position in the log, a whole number; voice is true or false");
     };
     let thread = match thread.as_deref().map(ThreadId::parse).transpose() {
         Ok(thread) => thread,
-        Err(malformed) => return bad(&malformed.to_string()),
+        Err(malformed) => return bad_request(malformed.to_string()),
     };
     let last = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
     let from = match last {
         Some(Some(last)) => Some(last),
-        Some(None) => return bad("last-event-id is the id of an event, a whole number"),
+        Some(None) => return bad_request("last-event-id is the id of an event, a whole number"),
         None => from,
     };
     if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
 use super::outcome::{outcome_within, waited};
-use super::request_refusals::{plain, refused, stopping};
+use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
 use crate::runtime::runfile::random_hex;
 use crate::runtime::waiting::SenderReply;
@@ -51,15 +51,15 @@ pub(super) async fn messages(
     body: Body,
 ) -> Response {
     let Ok(Query(Beside { to, thread })) = query else {
-        return plain(StatusCode::BAD_REQUEST, Code::Invalid, "to and thread may be given once each");
+        return bad_request("to and thread may be given once each");
     };
     let key = match key(&headers) {
         Ok(key) => key,
-        Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
+        Err(words) => return bad_request(words),
     };
     let wait = match wait(&headers) {
         Ok(wait) => wait,
-        Err(refusal) => return plain(StatusCode::BAD_REQUEST, refusal.code, refusal.message),
+        Err(refusal) => return bad_request(refusal.message),
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let seat = match wait.map(|_| state.waiters.try_acquire()).transpose() {

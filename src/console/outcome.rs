@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::api_types::{ApiReceipt, MessageOutcome};
 use super::ending::{CallResult, ending};
 use super::events::Follower;
+use super::request_refusals::unfit_request;
 use crate::runtime::front::OrganismHandle;
-use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::refusal::Refusal;
@@ -20,7 +20,7 @@ pub(super) fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     let seconds = text.parse().ok().filter(|seconds| (1..=LONGEST_WAIT).contains(seconds));
     seconds.map(Duration::from_secs).ok_or_else(|| {
         let words = format!("Systole-Wait: {text:?} is not a number of seconds from 1 to {LONGEST_WAIT}");
-        Box::new(Refusal::new(Code::Invalid, words))
+        Box::new(unfit_request(words))
     })
 }
 

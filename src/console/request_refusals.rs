@@ -1,5 +1,7 @@
 //! The answers of the HTTP door that refuse a request: what is wrong with it, and the status that says so.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -12,6 +14,17 @@ use systole_core::types::refusal::Refusal;
 pub(super) fn plain(status: StatusCode, code: Code, words: impl Into<String>) -> Response {
     let refusal = Refusal::new(code, words.into());
     (status, Json(api_types::ApiRefusal::from(&refusal))).into_response()
+}
+
+/// A request that cannot be read: a header, a part of the address, or an order.
+pub(super) fn unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
+    // The general fix of the code refers to the schema of a payload, and there is none.
+    Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
+}
+
+/// The answer to such a request.
+pub(super) fn bad_request(words: impl Into<Cow<'static, str>>) -> Response {
+    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_request(words)))).into_response()
 }
 
 /// A refusal by the pump.

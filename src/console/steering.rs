@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use super::api_types;
 use super::http_state::{Caller, HttpState, ParsedQuery};
-use super::request_refusals::{plain, refused, stopping};
+use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::audit::pauses;
 use crate::runtime::validators::PersonOrder;
 use crate::runtime::waiting::SenderReply;
@@ -29,18 +29,17 @@ pub(super) async fn approvals(
     Path(id): Path<String>,
     body: Result<Bytes, BytesRejection>,
 ) -> Response {
-    let bad = |words: &str| plain(StatusCode::BAD_REQUEST, Code::Invalid, words);
     let Some(request) = PersonRequestId::parse(&id) else {
-        return bad("the id of a request is a and a number, as in a1");
+        return bad_request("the id of a request is a and a number, as in a1");
     };
-    let Ok(body) = body else { return bad("the body is incomplete, or longer than any order") };
+    let Ok(body) = body else { return bad_request("the body is incomplete, or longer than any order") };
     let ruling = match serde_json::from_slice(&body) {
         Ok(ruling) => ruling,
-        Err(error) => return bad(&format!("the body is not an order: {error}")),
+        Err(error) => return bad_request(format!("the body is not an order: {error}")),
     };
     let order = match order(by, request, ruling) {
         Ok(order) => order,
-        Err(words) => return bad(&words),
+        Err(words) => return bad_request(words),
     };
     let ruled = api_types::DecisionAccepted::of(request, &order.says);
     match state.front.rule(order).await {
@@ -148,7 +147,7 @@ async fn steer(
     };
     let note = match query.map_err(|_| "note may be given once".to_owned()).and_then(|q| noted(q.0.note)) {
         Ok(note) => note,
-        Err(words) => return plain(StatusCode::BAD_REQUEST, Code::Invalid, words),
+        Err(words) => return bad_request(words),
     };
     match state.front.pause(by, thread.clone(), halts, note).await {
         Some(SenderReply::Done | SenderReply::Receipt(..)) => {

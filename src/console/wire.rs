@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, watch};
 use super::api_types;
 use super::inbound::{earlier, key_of, larger};
 use super::outcome::{outcome_within, waited};
-use super::request_refusals::going;
+use super::request_refusals::{going, unfit_request};
 use crate::edges::nats::{Broker, FailedLogins, ReplyRoute, UnreadMessage, token};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
@@ -153,7 +153,7 @@ async fn taken(
     back: Option<&ReplyRoute>,
 ) -> Result<(), Box<Refusal>> {
     let UnreadMessage { key, to, thread, wait, document, .. } = knock;
-    let key = key_of(key).map_err(|words| Box::new(Refusal::new(Code::Invalid, words)))?;
+    let key = key_of(key).map_err(|words| Box::new(unfit_request(words)))?;
     let wait = wait.as_deref().map(waited).transpose()?;
     let limit = state.front.composition().message_bytes;
     if document.len() > limit {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use systole_core::types::hashed::HashedMap;
+use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{AttemptId, CallPath, Digest, ThreadId};
 use systole_core::types::ports::{CallMark, Lease, LeaseToken, Leases, TokenMaker};
 
@@ -26,7 +26,7 @@ pub struct LeaseTable {
 
 #[derive(Default)]
 struct Inside {
-    leases: HashedMap<LeaseToken, Arc<Lease>>,
+    leases: FastMap<LeaseToken, Arc<Lease>>,
     over: VecDeque<LeaseToken>,
 }
 

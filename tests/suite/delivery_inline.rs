@@ -193,3 +193,12 @@ async fn calls_a_second_through_one_listener() {
     }
     println!("{:.0} calls a second", f64::from(answered) / begun.elapsed().as_secs_f64());
 }
+
+#[tokio::test]
+async fn a_turn_whose_record_holds_no_payload_is_gone_as_damaged() {
+    let mut stage = inline(Arc::new(Echo)).start().joined().await;
+    stage.hand_damaged("d1");
+    stage.expect("gone d1 thread.damaged: a record that this turn shows holds no payload: ", "").await;
+    stage.hand("d2");
+    stage.expect("said <", "delivery=\"d2\"").await;
+}

@@ -165,3 +165,12 @@ async fn a_stop_ends_what_runs() {
     assert_eq!(rest.len(), 1, "{rest:?}");
     assert!(rest[0].starts_with("gone d1 listener.lost: stopped after"), "{rest:?}");
 }
+
+#[tokio::test]
+async fn a_turn_whose_record_holds_no_payload_is_gone_as_damaged() {
+    let mut stage = shell_once("cat > /dev/null; echo '<pong xmlns=\"urn:t\"/>'").start().joined().await;
+    stage.hand_damaged("d1");
+    stage.expect("gone d1 thread.damaged: a record that this turn shows holds no payload: ", "").await;
+    stage.hand("d2");
+    stage.expect("said <", "pong").await;
+}

@@ -213,3 +213,12 @@ async fn a_delivery_without_a_listener_is_reported_too() {
         stage.expect("gone d", "listener.down: the listener was stopped").await;
     }
 }
+
+#[tokio::test]
+async fn a_turn_whose_record_holds_no_payload_is_gone_as_damaged() {
+    let mut stage = each("answer $d").start().joined().await;
+    stage.hand_damaged("d1");
+    stage.expect("gone d1 thread.damaged: a record that this turn shows holds no payload: ", "").await;
+    stage.hand("d2");
+    stage.expect("said <", "delivery=").await;
+}

@@ -142,6 +142,7 @@ fn a_sender_that_waits_gets_the_outcome_with_its_receipt() {
     for seconds in ["soon", "301", "0", "-1", ""] {
         let refused = wait(seconds, "k2", &say("hello"));
         assert_eq!((refused.status, text(&refused.json, "code")), (400, "payload.invalid"), "{seconds}");
+        assert!(!text(&refused.json, "try").contains("schema"), "a header has no schema: {refused:?}");
     }
     assert_eq!(wait("60", "k3", "<say").status, 422);
     assert_eq!(ask(&run, "POST", "/v1/pause", &[], "").status, 200);

@@ -13,14 +13,16 @@ use systole_core::types::composition::{
     ApprovalRule, Composition, DeliveryRetry, DescribeScope, Listener, ListenerProgram, OnUnknown, Reach,
     ViewScope,
 };
-use systole_core::types::delivery::DeliveredTurn;
+use systole_core::types::delivery::{DeliveredTurn, RecordedTurn, ShownRecords};
 use systole_core::types::ids::{AttemptId, CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{CallBack, Carrier, CarrierReport, Delivery, Lease, LeaseToken, NoObserver};
+use systole_core::types::time::Millis;
 use systole_kit::envelope::{EnvelopeAddress, Stamp, read_delivered, write_envelope};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload, namespaces};
 use tokio::sync::mpsc;
 
+use crate::log_records::Author;
 use crate::program::PATIENCE;
 
 /// Room for reports: less than some tests make, so that every test includes waits for room.
@@ -176,6 +178,20 @@ impl CarrierStage {
 
     pub(crate) fn hand_to(&self, listener: &str, name: &str) {
         self.carriers.hand(delivery(listener, name, "hello"));
+    }
+
+    /// Hands over a request whose record holds no payload.
+    pub(crate) fn hand_damaged(&self, name: &str) {
+        let lease = delivery("echo", name, "").lease;
+        let request = Author::default().record(&lease.id.thread, b"no payload", |_| {});
+        let turn = RecordedTurn {
+            caller: Name::operator(),
+            deadline: Millis(0),
+            journal: None,
+            request: 1,
+            shows: ShownRecords::Request(Arc::new(request)),
+        };
+        self.carriers.hand(Delivery { lease, turn: DeliveredTurn::Recorded(Arc::new(turn)) });
     }
 
     pub(crate) fn call_back(&self, delivery: &str, why: CallBack) {

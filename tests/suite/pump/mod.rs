@@ -35,12 +35,12 @@ mod wrapping;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PumpNotice};
 use systole_core::pump::fold::apply_to;
 use systole_core::pump::primitives;
 use systole_core::pump::state::{Call, CompositionBook, PumpState, Thread};
+use systole_core::pump::turn_records;
 use systole_core::rules::admit::Reading;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{
@@ -226,7 +226,7 @@ pub(crate) fn delivered(
     lease: Arc<Lease>,
     found: impl Fn(u64) -> Option<Arc<Record>>,
 ) -> Delivered {
-    let turn = DeliveredTurn::Recorded(Arc::new(compose::turn(call, Millis(0), found).unwrap()));
+    let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Millis(0), found).unwrap()));
     Delivery { lease, turn }.envelope().unwrap()
 }
 

@@ -15,7 +15,7 @@ use super::thread_before::ThreadBefore;
 use super::wall::{RunningBudget, RunningBudgets};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
 use crate::types::ports::{Lease, Seed, StoredDocument};
@@ -85,7 +85,7 @@ impl Fact {
 
 /// A decision being written.
 pub(super) struct DecisionBuilder<'a> {
-    pub(super) threads: &'a mut HashedMap<ThreadId, Thread>,
+    pub(super) threads: &'a mut FastMap<ThreadId, Thread>,
     pub(super) book: &'a CompositionBook,
     buckets: &'a Buckets,
     running: &'a RunningBudgets,

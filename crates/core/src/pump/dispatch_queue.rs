@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::event::ReadyTurn;
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{CallPath, Name, ThreadId};
 use crate::types::ports::{Lease, LeaseToken};
 use crate::types::time::Millis;
@@ -51,13 +51,13 @@ impl Out {
 /// Waiting work and deliveries that are out.
 #[derive(Debug, Default)]
 pub struct DispatchQueue {
-    queues: HashedMap<Name, Queue>,
+    queues: FastMap<Name, Queue>,
     later: BTreeMap<(Millis, u64), ReadyTurn>,
     /// Work that its carrier could not begin. It keeps its slot until it is due.
     put_off: BTreeMap<(Millis, u64), ReadyTurn>,
     arrivals: u64,
-    out: HashedMap<LeaseToken, Out>,
-    by_call: HashedMap<(ThreadId, CallPath), LeaseToken>,
+    out: FastMap<LeaseToken, Out>,
+    by_call: FastMap<(ThreadId, CallPath), LeaseToken>,
     ends: BTreeSet<(Millis, LeaseToken)>,
     woken: BTreeSet<Name>,
 }

@@ -1,5 +1,5 @@
 //! Owns the order of events. `decide` says what follows from an event, and `apply` folds what was
-//! recorded; both are pure. The loop that drives them is in the root crate, in `runtime::pump_loop`.
+//! recorded; both depend on nothing but the state and their arguments. The loop that drives them is in the root crate, in `runtime::pump_loop`.
 
 mod approving;
 mod asking;
@@ -8,7 +8,7 @@ pub mod buckets;
 mod budget_use;
 pub mod children;
 mod closing;
-pub mod compose;
+
 pub mod decide;
 mod decision_builder;
 pub mod dispatch_queue;
@@ -38,6 +38,7 @@ mod thread_before;
 mod timers;
 mod todos;
 mod turn;
+pub mod turn_records;
 pub mod view;
 pub mod wake;
 pub mod wall;

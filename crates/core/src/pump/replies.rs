@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::rules::core_payload;
 use crate::types::codes::Code;
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, MessageId, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LeaseToken, LogFault, LogReader, Position};
@@ -21,7 +21,7 @@ const PAGE: usize = 256;
 /// Deliveries with a reply, the oldest forgotten first.
 #[derive(Default, Debug)]
 pub struct RecentReplies {
-    of: HashedMap<LeaseToken, (Name, Option<u64>)>,
+    of: FastMap<LeaseToken, (Name, Option<u64>)>,
     order: VecDeque<LeaseToken>,
 }
 

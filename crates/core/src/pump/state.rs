@@ -23,7 +23,7 @@ use super::wall::RunningBudgets;
 use crate::rules::loops::LoopMemory;
 use crate::types::budget::Ceiling;
 use crate::types::composition::{Composition, Listener};
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId, TimerId};
 use crate::types::ports::FoldRow;
 use crate::types::primitive::TimerPace;
@@ -34,7 +34,7 @@ use crate::types::time::Millis;
 #[derive(Default)]
 pub struct PumpState {
     /// Threads in memory. A thread at rest may be only in the log; it is woken before anything looks at it.
-    pub threads: HashedMap<ThreadId, Thread>,
+    pub threads: FastMap<ThreadId, Thread>,
     /// The configurations that open calls began with, and the current one. Not a fold: read from the log's
     /// documents and the organism's file before anything is decided.
     pub book: CompositionBook,
@@ -50,14 +50,14 @@ pub struct PumpState {
 /// Configurations by hash.
 #[derive(Default, Clone)]
 pub struct CompositionBook {
-    pages: HashedMap<Digest, Arc<Composition>>,
+    pages: FastMap<Digest, Arc<Composition>>,
     current: Option<Arc<Composition>>,
 }
 
 impl CompositionBook {
     /// A book with this current page.
     pub fn open_at(current: Arc<Composition>) -> CompositionBook {
-        let pages = HashedMap::from_iter([(current.hash, current.clone())]);
+        let pages = FastMap::from_iter([(current.hash, current.clone())]);
         CompositionBook { pages, current: Some(current) }
     }
 

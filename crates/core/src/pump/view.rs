@@ -28,8 +28,8 @@ use laid::Laid;
 use spoken::Bought;
 use systole_wire::ask::MessageSpot;
 
-use super::compose;
 use super::state::{Call, CallState, ItemAnswer, ItemState, Thread};
+use super::turn_records;
 use super::wake;
 use crate::rules::view_payload;
 use crate::types::composition::ViewScope;
@@ -288,10 +288,11 @@ fn turn_before(call: &Call, is_shown: bool) -> Turn {
     }
     let turn = call.settled;
     let own = |item: &&ItemState| item.answer != ItemAnswer::Seq(item.seq);
-    let items = compose::items(call).into_iter().filter(own);
+    let items = turn_records::items(call).into_iter().filter(own);
     let said = items.map(|item| (MessageSpot::Said { turn, ordinal: item.ordinal }, item.seq));
-    let answers = compose::answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
-    let inbox = if is_shown { compose::inbox(call) } else { Vec::new() };
+    let answers =
+        turn_records::answers(call).map(|(ordinal, seq)| (MessageSpot::Answer { turn, ordinal }, seq));
+    let inbox = if is_shown { turn_records::inbox(call) } else { Vec::new() };
     said.chain(answers)
         .chain(inbox.into_iter().map(|seq| (MessageSpot::Inbox { turn: turn + 1 }, seq)))
         .collect()

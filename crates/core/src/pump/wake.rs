@@ -6,7 +6,7 @@ use super::fold::apply_to;
 use super::replies::{self, RepliedDelivery};
 use super::state::{CallState, PumpState, Thread};
 use crate::rules::core_payload;
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{CallPath, Key, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{
@@ -149,13 +149,13 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<Recov
 fn folded(
     reader: &dyn LogReader,
     steps: &dyn StepObserver,
-) -> Result<(LogOpening, HashedMap<ThreadId, Thread>), LogFault> {
+) -> Result<(LogOpening, FastMap<ThreadId, Thread>), LogFault> {
     let opening = reader.opening()?;
     if opening.by_thread {
         let threads = one_by_one(reader, steps)?;
         return Ok((opening, threads));
     }
-    let mut threads: HashedMap<ThreadId, Thread> = HashedMap::default();
+    let mut threads: FastMap<ThreadId, Thread> = FastMap::default();
     let first = opening.last.0.saturating_sub(opening.records.len() as u64);
     for row in &opening.rows {
         let thread = at_checkpoint(reader, row, Position(first))?;
@@ -196,8 +196,8 @@ fn at_checkpoint(
 fn one_by_one(
     reader: &dyn LogReader,
     steps: &dyn StepObserver,
-) -> Result<HashedMap<ThreadId, Thread>, LogFault> {
-    let mut threads = HashedMap::default();
+) -> Result<FastMap<ThreadId, Thread>, LogFault> {
+    let mut threads = FastMap::default();
     let all = reader.threads(usize::MAX)?.into_iter().chain([ThreadId::sys()]);
     for id in all {
         let thread = wake(reader, &id)?.filter(|thread| id.is_sys() || thread.is_at_work());

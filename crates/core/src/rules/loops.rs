@@ -127,6 +127,15 @@ mod tests {
         assert_eq!(rounds.count(&b, b"y"), 0);
     }
 
+    #[test]
+    fn a_mark_stays_what_stored_rows_have() {
+        let tool = Name::parse("tool").unwrap();
+        let marks = ["", "x", "eight by", "thirteen byte"].map(|payload| mark(&tool, payload.as_bytes()));
+        let stored =
+            [0xcc63_2795_0c8a_2215, 0x4f50_f74e_77d2_d204, 0x4342_ff2c_81da_aab0, 0x92f7_da06_ab57_1b19];
+        assert_eq!(marks, stored);
+    }
+
     /// Runs turns, each with its calls and then their answers, and returns the stale count of the party after each.
     fn stale_after(turns: &[&[(&str, &str, &str)]], with: &str) -> Vec<u32> {
         let party = |name: &str| Name::parse(name).unwrap();

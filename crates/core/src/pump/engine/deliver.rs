@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::commit::RECORD_BYTES;
 use super::{Engine, Lookup, Recorded};
-use crate::pump::compose;
 use crate::pump::event::{Effect, EventKind, LostAttempt, ReadyTurn};
+use crate::pump::turn_records;
 use crate::pump::wake;
 use crate::types::codes::Code;
 use crate::types::composition::OnUnknown;
 use crate::types::delivery::DeliveredTurn;
-use crate::types::hashed::HashedMap;
+use crate::types::fast_maps::FastMap;
 use crate::types::ids::{AttemptId, ThreadId};
 use crate::types::ports::{Delivery, Lease, PumpStep};
 use crate::types::record::Record;
@@ -22,7 +22,7 @@ const FRESH_BYTES: usize = 32 << 20;
 /// Recent records; the oldest are dropped first.
 #[derive(Default)]
 pub(super) struct Fresh {
-    records: HashedMap<(ThreadId, u64), Arc<Record>>,
+    records: FastMap<(ThreadId, u64), Arc<Record>>,
     order: VecDeque<(ThreadId, u64)>,
     bytes: usize,
 }
@@ -190,7 +190,7 @@ impl Engine {
             Some(records) => records.get(&seq).cloned(),
             None => self.fresh.get(&work.id.thread, seq),
         };
-        match compose::turn(call, deadline, found) {
+        match turn_records::of(call, deadline, found) {
             Some(turn) => {
                 // Over a broker, the carrier watches for signs of life.
                 let idle_ms = listener.idle_ms.filter(|_| !listener.reach.is_over_broker());
@@ -203,7 +203,7 @@ impl Engine {
                 self.ports.steps.passed(PumpStep::Delivered);
             }
             None if looked.is_none() => {
-                let seqs = compose::shown(call);
+                let seqs = turn_records::shown(call);
                 self.lookups.push_back(Lookup::Records { work: work.clone(), seqs });
             }
             None => {

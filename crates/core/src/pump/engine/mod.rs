@@ -26,7 +26,7 @@ use super::replies::RepliedDelivery;
 use super::state::PumpState;
 use super::wake::RecoveredLog;
 use super::wheel::{Timers, Wheel};
-use crate::types::hashed::HashedSet;
+use crate::types::fast_maps::FastSet;
 use crate::types::ids::{CallPath, ThreadId};
 use crate::types::ports::{
     Carrier, Clock, Leases, LogBatch, LostRange, Position, PumpStep, Seeds, StepObserver, StoredDocument,
@@ -66,7 +66,7 @@ pub struct Engine {
     /// Effects that are on disk and not routed yet.
     recorded: VecDeque<Recorded>,
     /// Threads touched or woken since the last checkpoint.
-    dirty: HashedSet<ThreadId>,
+    dirty: FastSet<ThreadId>,
     /// Records made and threads woken since the last checkpoint. Threads leave memory with a checkpoint, so a thread
     /// that was only woken must bring the next checkpoint nearer too.
     since_checkpoint: usize,
@@ -121,7 +121,7 @@ impl Engine {
             filling: commit::Filling::default(),
             writing: None,
             recorded: VecDeque::new(),
-            dirty: HashedSet::default(),
+            dirty: FastSet::default(),
             // Without this, pumps that die again and again would leave ever more records to fold for their
             // successors.
             since_checkpoint,
@@ -181,7 +181,7 @@ impl Engine {
         self.take_up();
     }
 
-    /// Decides on an event, and folds in the decision.
+    /// Decides on an event, and takes what follows.
     fn happened(&mut self, what: EventKind) {
         let (at, tick, seed) = (self.now(), self.ticks(), self.ports.seeds.draw());
         let decision = super::decide::decide(&mut self.state, Event { at, tick, seed, what });

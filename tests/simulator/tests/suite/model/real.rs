@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use systole_core::pump::children;
-use systole_core::pump::compose;
 use systole_core::pump::decide::decide;
 use systole_core::pump::event::{ClientOrder, Decision, Effect, Event, EventKind, LostAttempt, PauseOrder};
 use systole_core::pump::pausing::halted;
 use systole_core::pump::state::{Call, CallState, CompositionBook, PumpState, ThreadState, used_under};
+use systole_core::pump::turn_records;
 use systole_core::pump::view::ReadResults;
 use systole_core::pump::wall::{RunningBudget, RunningBudgets, running_of};
 use systole_core::types::budget::{Budgets, LoopLimits, UsedAmounts};
@@ -482,7 +482,7 @@ impl Real {
         let (lease, call) = (self.lease(thread, path), self.call(thread, path).unwrap());
         let thread = &self.state.threads[thread];
         let found = |seq| self.records.get(&(thread.id.clone(), seq)).cloned();
-        let turn = DeliveredTurn::Recorded(Arc::new(compose::turn(call, Millis(0), found).unwrap()));
+        let turn = DeliveredTurn::Recorded(Arc::new(turn_records::of(call, Millis(0), found).unwrap()));
         let envelope = Delivery { lease, turn }.envelope().unwrap();
         let past = envelope.stamp.journal.map(|entries| format!("journal {entries}"));
         past.into_iter().chain(shown::lines(&envelope.payload)).collect()

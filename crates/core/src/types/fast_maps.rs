@@ -6,6 +6,6 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 /// A map with a fast hash.
-pub type HashedMap<K, V> = HashMap<K, V, RandomState>;
+pub type FastMap<K, V> = HashMap<K, V, RandomState>;
 /// A set with a fast hash.
-pub type HashedSet<K> = HashSet<K, RandomState>;
+pub type FastSet<K> = HashSet<K, RandomState>;
