@@ -13,7 +13,7 @@ use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
 
-use crate::log_records::{Author, Folder, batch, name, root};
+use crate::log_records::{Author, Folder, batch, key, name, root};
 
 /// The folder in which a second process of this test binary works.
 const FOLDER: &str = "SYSTOLE_TEST_LOG";
@@ -101,10 +101,10 @@ fn foreign_files_are_refused_untouched() {
 fn a_newer_format_is_refused_untouched() {
     let folder = Folder::new();
     written(&folder, 3);
-    edit(&folder, "PRAGMA user_version = 4");
+    edit(&folder, "PRAGMA user_version = 5");
     let fault = refused(&folder);
-    assert!(matches!(fault, LogFault::Newer { found: 4, known: 3, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 4; this version reads up to 3"), "{fault}");
+    assert!(matches!(fault, LogFault::Newer { found: 5, known: 4, .. }), "{fault}");
+    assert!(fault.to_string().ends_with("has format 5; this version reads up to 4"), "{fault}");
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
-    newer.pragma_update(None, "user_version", 4).unwrap();
+    newer.pragma_update(None, "user_version", 5).unwrap();
     // The files as they are if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = format!("organism.db{ending}");
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
-    assert!(matches!(refused(&crashed), LogFault::Newer { found: 4, known: 3, .. }));
+    assert!(matches!(refused(&crashed), LogFault::Newer { found: 5, known: 4, .. }));
 }
 
 #[test]
@@ -240,14 +240,18 @@ fn a_record_outside_the_order_is_found_by_verify_all() {
 
 #[test]
 fn an_index_that_lost_an_entry_is_found_by_verify_all() {
-    let folder = Folder::new();
-    written(&folder, 20);
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let keyed = (0..20).map(|n| author.record(&root(n % 7), b"", |h| h.key = Some(key(&format!("k-{n}")))));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit(&batch(keyed)), Commit::Committed(_)));
+    drop(opened);
+    assert!(sqlite::verify_all(&folder.log()).is_ok());
     // The effect of a stray write to one page: the row exists, but the index does not lead to it.
     edit(
         &folder,
-        "CREATE UNIQUE INDEX half ON record (thread, seq) WHERE pos <> 7; PRAGMA writable_schema = ON; \
+        "CREATE UNIQUE INDEX half ON record (thread, sender, key) WHERE pos <> 7; PRAGMA writable_schema = ON; \
          UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'half') \
-         WHERE name = 'record_seq'; DELETE FROM sqlite_schema WHERE name = 'half';",
+         WHERE name = 'record_key'; DELETE FROM sqlite_schema WHERE name = 'half';",
     );
     let fault = sqlite::verify_all(&folder.log()).unwrap_err();
     assert!(matches!(fault, LogFault::Damaged { .. }), "{fault}");

@@ -139,6 +139,49 @@ fn c13_a_log_of_format_3_opens_with_its_rows_and_is_written_on() {
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
 }
 
+#[test]
+fn c13_a_log_of_format_3_gets_its_places_and_keeps_its_rules() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(3), folder.log()).unwrap();
+    let wrote: Vec<_> = batches().into_iter().chain([large()]).flat_map(|batch| batch.records).collect();
+    let of = |reader: &sqlite::SqliteReader, thread: &ThreadId| {
+        let read = reader.of_thread(thread, 1, 100).unwrap();
+        read.into_iter().map(|(_, record)| Arc::new(record)).collect::<Vec<_>>()
+    };
+    let threads: Vec<_> = wrote.iter().map(|record| record.header.thread.clone()).collect();
+    let wanted = |thread: &ThreadId| {
+        let its = wrote.iter().filter(|record| record.header.thread == *thread);
+        its.cloned().collect::<Vec<_>>()
+    };
+    let early = sqlite::open_reading(&folder.log()).unwrap();
+    threads.iter().for_each(|thread| assert_eq!(of(&early, thread), wanted(thread), "read as it is"));
+    assert_eq!(sqlite::format(&folder.log()), Ok(3), "reading changes nothing");
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(opened.notes.len(), 1, "only its tip did not come with it: {:?}", opened.notes);
+    for reader in [&opened.reader, &early] {
+        threads.iter().for_each(|thread| assert_eq!(of(reader, thread), wanted(thread), "and as it is now"));
+    }
+    for old in &wrote {
+        assert!(matches!(opened.writer.commit(&batch([Record::clone(old)])), Commit::Conflict(_)));
+    }
+    drop((opened, early));
+    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    assert!(sqlite::verify_all(&folder.log()).is_ok());
+}
+
+#[test]
+fn c13_a_log_of_format_4_opens_with_its_places_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(4), folder.log()).unwrap();
+    let saw = VerifySummary { records: 8, threads: 5, documents: 2, last: Position(8) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(opened.notes.len(), 1, "it came without a tip: {:?}", opened.notes);
+    let next = Author::default().record(&root(9), b"", |_| {});
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+}
+
 /// A log as text, one line for each record and one for the end of each thread.
 fn told(log: &Path) -> String {
     let opened = sqlite::open(log).unwrap();

@@ -35,7 +35,7 @@ fn mutate(at: &std::path::Path, dice: &mut SeededDice) -> String {
         ),
         9 => "UPDATE document SET bytes = CAST(bytes || ' ' AS BLOB) WHERE id = 1".to_owned(),
         10 => format!("DELETE FROM document WHERE id = 1 + {position} % (SELECT max(id) FROM document)"),
-        11 => "DROP INDEX record_item".to_owned(),
+        11 => "DROP INDEX record_key".to_owned(),
         12 => "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END".to_owned(),
         13 => format!("UPDATE word SET text = 'message2' WHERE id = 1 + {position} % 3"),
         14 => "UPDATE config SET hash = zeroblob(32)".to_owned(),

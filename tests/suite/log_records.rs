@@ -26,7 +26,7 @@ pub(crate) fn root(n: u64) -> ThreadId {
 }
 
 /// Writes the threads of a test: it knows the last number and head of each.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Author {
     ends: HashMap<ThreadId, (u64, Digest)>,
     made: u64,

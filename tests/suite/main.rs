@@ -74,6 +74,7 @@ mod log_format;
 mod log_large;
 mod log_mutated;
 mod log_page;
+mod log_places;
 mod log_records;
 mod log_rot;
 mod log_stream;

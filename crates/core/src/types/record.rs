@@ -14,7 +14,7 @@ use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The version number of the log format. A change needs a new number, a fixture and a migration.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {

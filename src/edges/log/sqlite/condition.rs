@@ -11,7 +11,6 @@ use super::tip::{self, End, Found};
 use super::wal::{self, Wal};
 use super::{closing, fault, migrate};
 use systole_core::types::ports::{LogFault, Position};
-use systole_core::types::record::FORMAT;
 
 /// The condition in which a log was left.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,7 +47,7 @@ pub fn condition(path: &Path) -> Result<LogCondition, LogFault> {
     let log = path.display().to_string();
     let gone = missing(Some(&connection), &path, end, found, wal)?;
     condition.lost = gone.map(|gone| gone.fault(&path, LogFileKind::Log));
-    if is_running || migrate::number(&connection).map_err(ill)? < FORMAT {
+    if is_running || migrate::number(&connection).map_err(ill)? < migrate::WITH_TIP {
         return Ok(condition);
     }
     let tip = beside(&path, tip::ENDING).display().to_string();

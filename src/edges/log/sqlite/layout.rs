@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::places::{self, PLACES};
 use super::rows::{self, FOLD};
 use super::{fault, io_fault};
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
 /// The application id in SQLite's header, which says whose file it is: "syst".
@@ -51,8 +52,6 @@ CREATE TABLE record (
   time INTEGER NOT NULL, config INTEGER NOT NULL, code INTEGER,
   salt BLOB NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX record_seq ON record (thread, seq);
-CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE ordinal IS NOT NULL;
 CREATE UNIQUE INDEX record_key ON record (thread, sender, key) WHERE key IS NOT NULL;
 CREATE TABLE document (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, bytes BLOB NOT NULL) STRICT;
 CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -167,6 +166,7 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
     connection.pragma_update(None, "user_version", FORMAT)?;
     connection.execute_batch(&objects(kind))?;
     rows::empty(&connection)?;
+    places::set(&connection, Position(0))?;
     connection.execute_batch("COMMIT")?;
     // Closing the last connection copies the write-ahead log into the file and syncs it.
     connection.close().map_err(|(_, e)| e)
@@ -175,7 +175,7 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
 /// The SQL of everything in a new file.
 pub(super) fn objects(kind: LogFileKind) -> String {
     let followed = if kind == LogFileKind::Copy { FOLLOWED } else { "" };
-    [TABLES, FOLD, LARGE, LINE, followed].concat()
+    [TABLES, PLACES, FOLD, LARGE, LINE, followed].concat()
 }
 
 /// Opens an existing log for the one writer.

@@ -10,12 +10,16 @@ use rusqlite::Connection;
 
 use super::fault;
 use super::layout::{LARGE, LINE, LogFileKind, connect_writing};
+use super::places::{self, PLACES, STAND_INS, WITHOUT_INDEXES_BEFORE};
 use super::rows::{self, FOLD};
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::FORMAT;
 
-/// Migrates a log to the newest format; returns whether it had an older one.
-pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<bool, LogFault> {
+/// The first format whose logs have a tip beside them, and checksums in their cache.
+pub(super) const WITH_TIP: u32 = 3;
+
+/// Migrates a log to the newest format; returns the one it had.
+pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     let connection = connect_writing(path, kind).map_err(ill)?;
     let found = number(&connection).map_err(ill)?;
@@ -25,14 +29,18 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<bool, LogFault> 
             let steps = format!("{LARGE}DROP VIEW IF EXISTS line;{LINE}");
             connection.execute_batch(&steps).map_err(ill)?;
         }
-        // Older rows have no checksum, so a changed row cannot be detected, and every thread is folded again.
-        connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
-        rows::empty(&connection).map_err(ill)?;
+        if found < 3 {
+            // Its rows have no checksum, so a changed row cannot be detected, and every thread is folded again.
+            connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
+            rows::empty(&connection).map_err(ill)?;
+        }
+        connection.execute_batch(&format!("{PLACES}{WITHOUT_INDEXES_BEFORE}")).map_err(ill)?;
+        places::run_all(&connection).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }
     connection.close().map_err(|(_, e)| ill(e))?;
-    Ok(found < FORMAT)
+    Ok(found)
 }
 
 /// The format number, as the newest commit has it.
@@ -49,8 +57,12 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
         if found < 2 {
             connection.execute_batch(&LARGE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
         }
-        // An empty table that hides the older one, whose rows are not trusted.
-        connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
+        if found < 3 {
+            // An empty table that hides the older one, whose rows are not trusted.
+            connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
+        }
+        connection.execute_batch(STAND_INS)?;
+        places::set(connection, Position(i64::MAX.unsigned_abs()))?;
     }
     Ok(is_older)
 }

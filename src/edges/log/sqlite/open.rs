@@ -81,9 +81,9 @@ fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result
         // This comes before the log gets a format whose logs have a tip.
         (LogFileKind::Log, None) => Some(Tip::of(&path, found.tip, found.end)?),
     };
-    let is_older = migrate::forward(&path, kind)?;
-    let without_tip = kind == LogFileKind::Log && !is_older && found.is_untold();
-    notes.extend(found.note(&path).filter(|_| kind == LogFileKind::Log && !is_older));
+    let had_tip = migrate::forward(&path, kind)? >= migrate::WITH_TIP;
+    let without_tip = kind == LogFileKind::Log && had_tip && found.is_untold();
+    notes.extend(found.note(&path).filter(|_| kind == LogFileKind::Log && had_tip));
     // Positions and call numbers may be used again, so an answer to an old delivery must not fit a new one.
     let secret = match given_up.is_some() || without_tip {
         true => LogSecret::anew(&path)?,
@@ -94,7 +94,8 @@ fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result
     }
     let pool = Arc::new(Pool::new(path, Manner::Live));
     let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
-    notes.extend(writer.heal()?);
+    // Half of what was lost may have been copied into the file.
+    notes.extend(writer.heal(given_up.is_some())?);
     Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
 }
 

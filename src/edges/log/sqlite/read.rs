@@ -12,11 +12,11 @@ use super::column::{Unfit, records_where, stored};
 use super::pool::Pool;
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
-use super::{damaged, fault, migrate};
+use super::{damaged, fault, migrate, places};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
-use systole_core::types::record::{FORMAT, Record};
+use systole_core::types::record::Record;
 
 /// How many records opening takes into memory at once. If more came after the checkpoint, each thread is folded by
 /// itself.
@@ -69,28 +69,38 @@ impl SqliteReader {
         damaged(&self.pool.path, position, why)
     }
 
-    /// The records of a query. If a position is given, the records must follow it without a gap.
-    fn records(
-        &self,
-        after: Option<Position>,
-        sql: &str,
-        params: impl Params,
-    ) -> Result<Vec<(Position, Record)>, LogFault> {
+    /// The records of one thread from `seq` on. Each must continue the one before it.
+    fn linked(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        // The record before the first one is only read for its head.
+        let early = u64::from(seq > 1);
+        let (from, count) = (number(seq - early), limited(limit).saturating_add(number(early)));
         self.pool.read(|connection| {
-            let mut walk = Walk::after(connection, &self.pool.path, after.unwrap_or_default());
-            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
-            let mut rows = statement.query(params).map_err(|e| self.fault(&e))?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
-                let record = stored(row).map_err(|Unfit(why)| {
-                    // The position is the table's key: an existing row has a number there.
-                    self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
-                })?;
-                found.push(match after {
-                    _ if !self.proves => record.claimed(),
-                    Some(_) => walk.step(record)?,
-                    None => walk.link(record)?,
-                });
+            let ill = |e: rusqlite::Error| self.fault(&e);
+            let positions = places::of_thread(connection, thread.as_str(), from, count).map_err(ill)?;
+            let mut walk = Walk::after(connection, &self.pool.path, Position::default());
+            let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
+            let mut found = Vec::with_capacity(positions.len());
+            for pos in positions {
+                let position = Position(pos.unsigned_abs());
+                let mut rows = statement.query([pos]).map_err(ill)?;
+                let Some(row) = rows.next().map_err(ill)? else {
+                    return Err(
+                        self.damaged(position, "there is no record, but the table place names it".into())
+                    );
+                };
+                let record = stored(row).map_err(|Unfit(why)| self.damaged(position, why))?;
+                if record.header.thread != *thread {
+                    return Err(
+                        self.damaged(position, format!("the table place says that it is of {thread}"))
+                    );
+                }
+                if record.header.seq < seq {
+                    walk.begin_with(&record);
+                } else if self.proves {
+                    found.push(walk.link(record)?);
+                } else {
+                    found.push(record.claimed());
+                }
             }
             Ok(found)
         })
@@ -129,7 +139,7 @@ impl SqliteReader {
             let is_complete = match marks {
                 Some(marks) => rows::working(&moment, marks).map_err(|e| self.fault(&e))?.is_complete,
                 // An older log has no such marks.
-                None => migrate::number(&moment).map_err(|e| self.fault(&e))? < FORMAT,
+                None => migrate::number(&moment).map_err(|e| self.fault(&e))? < migrate::WITH_TIP,
             };
             cache.is_complete = is_complete;
             Ok(cache)
@@ -183,15 +193,26 @@ impl LogReader for SqliteReader {
         seq: u64,
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        let sql = records_where!(
-            "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) AND r.seq >= ?2 ORDER BY r.seq LIMIT ?3"
-        );
-        self.records(None, sql, (thread.as_str(), number(seq), limited(limit)))
+        self.linked(thread, seq, limit)
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
-        self.records(Some(position), sql, (number(position.0), limited(limit)))
+        self.pool.read(|connection| {
+            let mut walk = Walk::after(connection, &self.pool.path, position);
+            let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let mut rows =
+                statement.query((number(position.0), limited(limit))).map_err(|e| self.fault(&e))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next().map_err(|e| self.fault(&e))? {
+                let record = stored(row).map_err(|Unfit(why)| {
+                    // The position is the table's key: an existing row has a number there.
+                    self.damaged(Position(row.get::<_, i64>(0).unwrap_or_default().unsigned_abs()), why)
+                })?;
+                found.push(if self.proves { walk.step(record)? } else { record.claimed() });
+            }
+            Ok(found)
+        })
     }
 
     fn by_key(
@@ -200,11 +221,18 @@ impl LogReader for SqliteReader {
         sender: &Name,
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault> {
-        let sql = records_where!(
-            "WHERE r.thread = (SELECT id FROM thread WHERE text = ?1) \
-             AND r.sender = (SELECT id FROM word WHERE text = ?2) AND r.key = ?3"
-        );
-        Ok(self.records(None, sql, (thread.as_str(), sender.as_str(), key.as_str()))?.pop())
+        let sql = "SELECT seq FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) \
+             AND sender = (SELECT id FROM word WHERE text = ?2) AND key = ?3";
+        let seq: Option<i64> = self.pool.read(|connection| {
+            let mut find = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let found = find.query_row((thread.as_str(), sender.as_str(), key.as_str()), |row| row.get(0));
+            found.optional().map_err(|e| self.fault(&e))
+        })?;
+        let Some(seq) = seq else { return Ok(None) };
+        Ok(self
+            .linked(thread, seq.unsigned_abs(), 1)?
+            .pop()
+            .filter(|(_, record)| record.header.key.as_ref() == Some(key)))
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {

@@ -218,7 +218,7 @@ fn share(thread: &str) -> i64 {
     first_eight("systole working v1", &[thread.as_bytes()])
 }
 
-fn first_eight(domain: &str, parts: &[&[u8]]) -> i64 {
+pub(super) fn first_eight(domain: &str, parts: &[&[u8]]) -> i64 {
     let hash = hash(domain, parts);
     hash.first_chunk().map_or(0, |first| i64::from_be_bytes(*first))
 }

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use super::fault;
 use super::layout::{self, LogFileKind};
 use super::log_file::{canonical, look, manner};
+use super::places::INDEXES_BEFORE;
 use super::pool::connect;
 use systole_core::types::ports::LogFault;
 
@@ -19,7 +20,8 @@ use systole_core::types::ports::LogFault;
 const NAMED: i64 = 5;
 
 /// What each format number added or changed. These objects may differ in a file with a lower number.
-const CHANGED: [(u32, &[&str]); 2] = [(2, &["large", "line"]), (3, &["fold"])];
+const CHANGED: [(u32, &[&str]); 3] =
+    [(2, &["large", "line"]), (3, &["fold"]), (4, &["place", "item", "placed"])];
 
 /// Something that the format does not have, or has in another form.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -42,15 +44,18 @@ pub fn oddities(path: &Path) -> Result<Vec<StructureOddity>, LogFault> {
     let connection = connect(&path, manner(&path))?.connection;
     let ill = |e: rusqlite::Error| fault(&path, None, &e);
     let format = super::migrate::number(&connection).map_err(ill)?;
-    let mut odd = compared(&wanted(kind).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
+    let mut odd = compared(&wanted(kind, format).map_err(ill)?, &objects(&connection).map_err(ill)?, format);
     odd.extend(left_behind(&connection).map_err(ill)?);
     Ok(odd)
 }
 
-/// The objects that a new file has.
-fn wanted(kind: LogFileKind) -> rusqlite::Result<BTreeMap<Name, String>> {
+/// The objects that a new file has, and those that a file of that format still has.
+fn wanted(kind: LogFileKind, format: u32) -> rusqlite::Result<BTreeMap<Name, String>> {
     let fresh = Connection::open_in_memory()?;
     fresh.execute_batch(&layout::objects(kind))?;
+    if format < 4 {
+        fresh.execute_batch(INDEXES_BEFORE)?;
+    }
     objects(&fresh)
 }
 
@@ -117,8 +122,7 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>
     let mut add = |what: String, why: &str| {
         odd.push(StructureOddity { what, why: why.to_owned(), is_harmless: false });
     };
-    let sql =
-        "SELECT text FROM thread t WHERE NOT EXISTS (SELECT 1 FROM record r WHERE r.thread = t.id) LIMIT ?1";
+    let sql = "SELECT text FROM thread WHERE id NOT IN (SELECT thread FROM record) LIMIT ?1";
     let mut statement = connection.prepare(sql)?;
     for thread in statement.query_map([NAMED], |row| row.get::<_, String>(0))? {
         add(format!("thread {}", thread?), "has no record any more");

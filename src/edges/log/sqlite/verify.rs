@@ -7,13 +7,13 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 use super::column::{Stored, Unfit, records_where, stored};
 use super::pool::{Manner, connect};
 use super::recent::Recent;
 use super::rows::Marks;
-use super::{damaged, fault};
+use super::{damaged, fault, places};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, head_zero};
@@ -26,13 +26,18 @@ pub(super) struct Walk<'c> {
     connection: &'c Connection,
     path: &'c Path,
     next: Position,
+    /// Where the walk began: it has met every record from there on.
+    began: Position,
+    /// Whether it knows the heads of the records before, as far as they have no entries of places.
+    knows_before: bool,
     heads: Recent<ThreadId, (u64, Digest)>,
 }
 
 impl<'c> Walk<'c> {
     /// A walk that begins after a position.
     pub(super) fn after(connection: &'c Connection, path: &'c Path, position: Position) -> Walk<'c> {
-        Walk { connection, path, next: Position(position.0.saturating_add(1)), heads: Recent::new(HEADS) }
+        let began = Position(position.0.saturating_add(1));
+        Walk { connection, path, next: began, began, knows_before: false, heads: Recent::new(HEADS) }
     }
 
     /// Verifies every record from here to the end of the log, and passes each on.
@@ -84,34 +89,50 @@ impl<'c> Walk<'c> {
         Ok((position, record))
     }
 
+    /// Takes the head of a record as it is claimed: the next record of its thread must continue it.
+    pub(super) fn begin_with(&mut self, stored: &Stored) {
+        self.heads.insert(stored.header.thread.clone(), (stored.header.seq, stored.head));
+    }
+
     /// The head that the thread had before its record `seq`, which is at the next position.
     fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
         let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");
+        if self.heads.get(thread).is_none() && !self.knows_before {
+            self.knows_before = true;
+            self.remember_before().map_err(|e| self.fault(&e))?;
+        }
         if let Some((last, head)) = self.heads.get(thread) {
             let (last, head) = (*last, *head);
             return if last.checked_add(1) == Some(seq) { Ok(head) } else { Err(self.damaged(broken(last))) };
         }
-        if seq == 1 {
-            // A rule of the table allows only one such record in a thread, so this is the first. A later record that
-            // came before it would already have failed, because it would have found no predecessor.
-            return Ok(head_zero(thread));
-        }
-        let last: Option<(i64, [u8; 32])> = self
-            .connection
-            .prepare_cached(
-                "SELECT seq, head FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) AND seq < ?2 \
-                 AND pos < ?3 ORDER BY seq DESC LIMIT 1",
-            )
-            .and_then(|mut find| {
-                let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-                let pos = i64::try_from(self.next.0).unwrap_or(i64::MAX);
-                find.query_row((thread.as_str(), seq, pos), |row| Ok((row.get(0)?, row.get(1)?))).optional()
-            })
-            .map_err(|e| self.fault(&e))?;
-        match last {
+        let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let here = (signed(seq), signed(self.next.0));
+        let before = places::before(self.connection, thread.as_str(), here).map_err(|e| self.fault(&e))?;
+        match before {
+            None if seq == 1 => Ok(head_zero(thread)),
             Some((last, head)) if last.unsigned_abs() + 1 == seq => Ok(Digest(head)),
             other => Err(self.damaged(broken(other.map_or(0, |(last, _)| last.unsigned_abs())))),
         }
+    }
+
+    /// Remembers the heads of records that came before the walk and have no entries of places yet.
+    fn remember_before(&mut self) -> rusqlite::Result<()> {
+        let signed = |position: Position| i64::try_from(position.0).unwrap_or(i64::MAX);
+        let Some(placed) = places::known(self.connection)?.filter(|placed| placed.0 + 1 < self.began.0)
+        else {
+            return Ok(());
+        };
+        let mut find = self.connection.prepare_cached(
+            "SELECT t.text, r.seq, r.head FROM record r JOIN thread t ON t.id = r.thread \
+             WHERE r.pos > ?1 AND r.pos < ?2 ORDER BY r.pos",
+        )?;
+        let mut found = find.query([signed(placed), signed(self.began)])?;
+        while let Some(row) = found.next()? {
+            let Ok(thread) = ThreadId::parse(row.get_ref(0)?.as_str()?) else { continue };
+            let seq: i64 = row.get(1)?;
+            self.heads.insert(thread, (seq.unsigned_abs(), Digest(row.get(2)?)));
+        }
+        Ok(())
     }
 
     fn damaged(&self, why: String) -> LogFault {

@@ -6,7 +6,7 @@ use super::lock::Lock;
 use super::log_file::{canonical, look};
 use super::pool::{Manner, connect};
 use super::verify::{Walk, documents, ends};
-use super::{damaged, fault, loss};
+use super::{damaged, fault, loss, places};
 use systole_core::types::ports::{LogFault, Position};
 
 /// The result of a walk through a whole log.
@@ -60,6 +60,9 @@ fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
         })
         .map_err(ill)?;
     summary.threads = threads.unsigned_abs();
+    if let Some(why) = places::fault(&moment).map_err(ill)? {
+        return Err(damaged(path, Position::default(), why));
+    }
     let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
     if verdict != "ok" {
         return Err(damaged(path, Position::default(), verdict));

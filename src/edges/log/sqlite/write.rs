@@ -10,30 +10,22 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
+use super::known::Known;
 use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
 use super::pool::Pool;
 use super::read::SqliteReader;
-use super::recent::Recent;
 use super::rows;
 use super::tip::{End, Tip};
-use super::{closing, copy, fault, verify};
+use super::{closing, copy, fault, places, verify};
 use crate::edges::log::{Breach, Rule};
-use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack,
 };
 use systole_core::types::record::Record;
 
-/// How many words (names, kinds, codes) have their numbers remembered: every listener and client of a large
-/// organism, at about 100 bytes each.
-const WORDS: usize = 4_096;
-/// How many threads have their numbers remembered, at about 150 bytes each. A thread that wakes after a long sleep
-/// costs two look-ups.
-const THREADS: usize = 16_384;
-/// How many configurations have their numbers remembered: the current one, and those that open calls began with.
-const CONFIGS: usize = 64;
 /// How many of the newest records are verified before a log is trusted again after an unknown commit, in addition to
 /// those of the batch itself.
 const TAIL: u64 = 1_000;
@@ -50,21 +42,6 @@ pub struct SqliteAppender {
     /// The tip file next to the log; a copy has none.
     tip: Option<Tip>,
     _lock: Arc<Lock>,
-}
-
-/// What the writer remembers of the stored data.
-struct Known {
-    last: Position,
-    words: Recent<Box<str>, i64>,
-    configs: Recent<Digest, i64>,
-    threads: Recent<ThreadId, Numbered>,
-}
-
-/// A thread's number in the file, and the seq of its last record.
-#[derive(Clone, Copy)]
-struct Numbered {
-    id: i64,
-    last_seq: u64,
 }
 
 /// Why a batch is not stored.
@@ -88,12 +65,7 @@ impl SqliteAppender {
         tip: Option<Tip>,
     ) -> Result<SqliteAppender, LogFault> {
         let (connection, last) = reopened(&pool.path, kind)?;
-        let known = Known {
-            last,
-            words: Recent::new(WORDS),
-            configs: Recent::new(CONFIGS),
-            threads: Recent::new(THREADS),
-        };
+        let known = Known::at(last);
         Ok(SqliteAppender {
             connection: Some(connection),
             pool,
@@ -112,6 +84,8 @@ impl Drop for SqliteAppender {
         // into it. If that fails, the next opening does it, so an error here is harmless.
         self.pool.close_idle();
         if let Some(connection) = self.connection.take() {
+            // Those who read a closed log then need not look at its last records; the next writer does it otherwise.
+            let _completed = places::complete(&connection, self.known.last);
             if self.kind == LogFileKind::Log {
                 let _marked = closing::end(&connection);
             }
@@ -197,9 +171,14 @@ impl SqliteAppender {
     }
 
     /// Prepares the cache for what opening reads; returns what was wrong with it.
-    pub(super) fn heal(&mut self) -> Result<Option<String>, LogFault> {
+    pub(super) fn heal(&mut self, is_suspect: bool) -> Result<Option<String>, LogFault> {
         let Some(connection) = &self.connection else { return Ok(None) };
-        rows::heal(connection).map_err(|e| fault(&self.pool.path, None, &e))
+        let ill = |e: rusqlite::Error| fault(&self.pool.path, None, &e);
+        let placed = places::heal(connection, is_suspect).map_err(ill)?.then(|| {
+            "it was unknown which of its records have an entry in the table place: all entries were made again".to_owned()
+        });
+        let rows = rows::heal(connection).map_err(ill)?;
+        Ok([placed, rows].into_iter().flatten().reduce(|one, other| format!("{one}; {other}")))
     }
 
     /// Forgets the prepared batch.
@@ -353,6 +332,7 @@ fn settle(connection: &Connection, failure: Failure) -> Commit {
 
 /// Everything in a transaction except its end.
 fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Result<Position, Failure> {
+    known.remember(connection)?;
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
         set_document(connection, document.hash, &document.bytes)?;
@@ -367,9 +347,10 @@ fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Resul
     }
     let mut rows: Vec<(i64, &FoldRow)> = Vec::with_capacity(batch.rows.len());
     for row in &batch.rows {
-        rows.push((known.thread(connection, &row.thread)?.id, row));
+        rows.push((known.thread(connection, &row.thread)?, row));
     }
     rows::set(connection, &rows, batch.checkpoint.then_some(last))?;
+    known.place(connection, last)?;
     Ok(last)
 }
 
@@ -385,19 +366,17 @@ fn insert_record(
     record: &Record,
 ) -> Result<(), Failure> {
     let header = &record.header;
-    let numbered = known.thread(connection, &header.thread)?;
-    if header.seq != numbered.last_seq + 1 {
-        let rule = Rule::Sequence { last: numbered.last_seq };
-        return Err(Failure::Refused(Breach(rule, header).to_string()));
-    }
-    known.threads.insert(header.thread.clone(), Numbered { last_seq: header.seq, ..numbered });
+    let thread = match known.takes(connection, header)? {
+        Ok(thread) => thread,
+        Err(rule) => return Err(Failure::Refused(Breach(rule, header).to_string())),
+    };
     let body = match record.body.len() > limits::LARGE_BODY {
         true => store_large_body(connection, position, &record.body)?,
         false => &*record.body,
     };
     let inserted = insert.execute(params![
         signed(position.0)?,
-        numbered.id,
+        thread,
         signed(header.seq)?,
         header.id.0,
         known.word(connection, header.kind.as_str())?,
@@ -444,89 +423,15 @@ fn set_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite
 }
 
 /// The rule that a failed insert broke; `None` if it failed for another reason. SQLite names the columns of the
-/// index in its message, and nothing else distinguishes the indexes.
+/// index in its message.
 fn breach_of(error: &rusqlite::Error, record: &Record) -> Option<String> {
     if error.sqlite_error_code() != Some(ErrorCode::ConstraintViolation) {
         return None;
     }
     let words = error.to_string();
-    let rule = if words.contains("record.key") {
-        Rule::Key
-    } else if words.contains("record.ordinal") {
-        Rule::Item
-    } else {
-        return None;
-    };
-    Some(Breach(rule, &record.header).to_string())
+    words.contains("record.key").then(|| Breach(Rule::Key, &record.header).to_string())
 }
 
 fn signed(number: u64) -> Result<i64, Failure> {
     i64::try_from(number).map_err(|_| Failure::Refused(format!("{number} is more than the log can number")))
-}
-
-impl Known {
-    /// After a batch that was not committed: the numbers that it assigned are not valid.
-    fn forget(&mut self) {
-        self.words.clear();
-        self.configs.clear();
-        self.threads.clear();
-    }
-
-    fn word(&mut self, connection: &Connection, text: &str) -> rusqlite::Result<i64> {
-        if let Some(id) = self.words.get(text) {
-            return Ok(*id);
-        }
-        let found = connection
-            .prepare_cached("SELECT id FROM word WHERE text = ?1")?
-            .query_row([text], |row| row.get(0))
-            .optional()?;
-        let id = match found {
-            Some(id) => id,
-            None => connection.prepare_cached("INSERT INTO word (text) VALUES (?1)")?.insert([text])?,
-        };
-        self.words.insert(text.into(), id);
-        Ok(id)
-    }
-
-    fn config(&mut self, connection: &Connection, hash: Digest) -> rusqlite::Result<i64> {
-        if let Some(id) = self.configs.get(&hash) {
-            return Ok(*id);
-        }
-        let found = connection
-            .prepare_cached("SELECT id FROM config WHERE hash = ?1")?
-            .query_row([hash.0], |row| row.get(0))
-            .optional()?;
-        let id = match found {
-            Some(id) => id,
-            None => connection.prepare_cached("INSERT INTO config (hash) VALUES (?1)")?.insert([hash.0])?,
-        };
-        self.configs.insert(hash, id);
-        Ok(id)
-    }
-
-    fn thread(&mut self, connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
-        if let Some(numbered) = self.threads.get(thread) {
-            return Ok(*numbered);
-        }
-        let numbered = number(connection, thread)?;
-        self.threads.insert(thread.clone(), numbered);
-        Ok(numbered)
-    }
-}
-
-/// The thread's numbers in the file; a new thread gets one.
-fn number(connection: &Connection, thread: &ThreadId) -> rusqlite::Result<Numbered> {
-    let text = thread.as_str();
-    let found = connection
-        .prepare_cached("SELECT id FROM thread WHERE text = ?1")?
-        .query_row([text], |row| row.get(0))
-        .optional()?;
-    let Some(id) = found else {
-        let id = connection.prepare_cached("INSERT INTO thread (text) VALUES (?1)")?.insert([text])?;
-        return Ok(Numbered { id, last_seq: 0 });
-    };
-    let last: i64 = connection
-        .prepare_cached("SELECT coalesce(max(seq), 0) FROM record WHERE thread = ?1")?
-        .query_row([id], |row| row.get(0))?;
-    Ok(Numbered { id, last_seq: last.unsigned_abs() })
 }

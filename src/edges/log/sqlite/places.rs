@@ -1,0 +1,212 @@
+//! The places of records: at which position each record of a thread is, and which items are recorded.
+//!
+//! An index that every commit kept up to date would dirty a page at another place of the file for each record. So
+//! the entries of new records are written in runs: sorted, many at once, with the commit that makes enough of them.
+//! The records after the last run are the last ones of the file, and are found by looking at those. They are few.
+//!
+//! All of this can be made again from the records, and is no evidence. How far the entries go has a checksum: without
+//! it a flipped bit could hide records.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::rows::first_eight;
+use systole_core::types::ports::Position;
+
+/// How many records wait for the next run at most. A longer wait makes runs cheaper for each record, and each look at
+/// the records that wait dearer.
+pub(super) const RUN: u64 = 2_048;
+
+/// The tables, since format 4.
+pub(super) const PLACES: &str = "
+CREATE TABLE place (
+  thread INTEGER NOT NULL, seq INTEGER NOT NULL, pos INTEGER NOT NULL, PRIMARY KEY (thread, seq)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE item (
+  thread INTEGER NOT NULL, call TEXT NOT NULL, turn INTEGER NOT NULL, ordinal INTEGER NOT NULL,
+  PRIMARY KEY (thread, call, turn, ordinal)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE placed (pos INTEGER NOT NULL, sum INTEGER NOT NULL) STRICT;
+";
+
+/// The indexes that they replaced.
+pub(super) const INDEXES_BEFORE: &str = "
+CREATE UNIQUE INDEX record_seq ON record (thread, seq);
+CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE ordinal IS NOT NULL;
+";
+
+/// Drops those indexes.
+pub(super) const WITHOUT_INDEXES_BEFORE: &str = "DROP INDEX record_seq; DROP INDEX record_item;";
+
+/// What a log of an older format gets in memory in their stead: its indexes know every record.
+pub(super) const STAND_INS: &str = "
+CREATE TEMP VIEW place AS SELECT thread, seq, pos FROM main.record;
+CREATE TEMP VIEW item AS SELECT thread, call, turn, ordinal FROM main.record WHERE ordinal IS NOT NULL;
+CREATE TEMP TABLE placed (pos INTEGER NOT NULL, sum INTEGER NOT NULL);
+";
+
+/// The position up to which every record has its entries; `None` if that is corrupt.
+pub(super) fn known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+    let mut find = connection.prepare_cached("SELECT pos, sum FROM placed")?;
+    let found: Option<(i64, i64)> = find.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    Ok(found.filter(|(pos, sum)| *sum == sum_of(*pos)).map(|(pos, _)| Position(pos.unsigned_abs())))
+}
+
+/// Sets how far the entries go.
+pub(super) fn set(connection: &Connection, position: Position) -> rusqlite::Result<()> {
+    let pos = signed(position);
+    let mut change = connection.prepare_cached("UPDATE placed SET pos = ?1, sum = ?2")?;
+    if change.execute([pos, sum_of(pos)])? == 0 {
+        connection.execute("INSERT INTO placed (pos, sum) VALUES (?1, ?2)", [pos, sum_of(pos)])?;
+    }
+    Ok(())
+}
+
+/// Writes the entries of the records after one position up to another, the last one. Part of a transaction.
+pub(super) fn run(connection: &Connection, after: Position, last: Position) -> rusqlite::Result<()> {
+    let after = signed(after);
+    // A second entry of the same name breaks the key of its table, and the transaction with it.
+    connection
+        .prepare_cached(
+            "INSERT INTO place (thread, seq, pos) SELECT thread, seq, pos FROM record WHERE pos > ?1 ORDER BY 1, 2",
+        )?
+        .execute([after])?;
+    connection
+        .prepare_cached(
+            "INSERT INTO item (thread, call, turn, ordinal) SELECT thread, call, turn, ordinal FROM record \
+             WHERE pos > ?1 AND ordinal IS NOT NULL AND turn IS NOT NULL AND call IS NOT NULL ORDER BY 1, 2, 3, 4",
+        )?
+        .execute([after])?;
+    set(connection, last)
+}
+
+/// Makes all entries again if it is unknown how far they go, if they go beyond the last record, or if they are suspect
+/// anyway. Returns whether it did.
+pub(super) fn heal(connection: &Connection, is_suspect: bool) -> rusqlite::Result<bool> {
+    let last = last(connection)?;
+    if !is_suspect && known(connection)?.is_some_and(|placed| signed(placed) <= last) {
+        return Ok(false);
+    }
+    connection.execute_batch("BEGIN IMMEDIATE; DELETE FROM place; DELETE FROM item; DELETE FROM placed;")?;
+    run_all(connection)?;
+    connection.execute_batch("COMMIT")?;
+    Ok(true)
+}
+
+/// Writes the entries of all records, if there are none yet. Part of a transaction.
+pub(super) fn run_all(connection: &Connection) -> rusqlite::Result<()> {
+    run(connection, Position(0), Position(last(connection)?.unsigned_abs()))
+}
+
+fn last(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
+}
+
+/// Writes the entries that are missing, so that a closed log has them all.
+pub(super) fn complete(connection: &Connection, last: Position) -> rusqlite::Result<()> {
+    match known(connection)? {
+        Some(placed) if placed < last => {
+            connection.execute_batch("BEGIN IMMEDIATE")?;
+            run(connection, placed, last)?;
+            connection.execute_batch("COMMIT")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The number of a thread's last record among those with entries; 0 if it has none there.
+pub(super) fn last_seq(connection: &Connection, thread: i64) -> rusqlite::Result<u64> {
+    let mut find = connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM place WHERE thread = ?1")?;
+    find.query_row([thread], |row| row.get(0)).map(i64::unsigned_abs)
+}
+
+/// Whether an item has an entry.
+pub(super) fn has_item(
+    connection: &Connection,
+    thread: i64,
+    (call, turn, ordinal): (&str, u32, u32),
+) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM item WHERE thread = ?1 AND call = ?2 AND turn = ?3 AND ordinal = ?4";
+    connection.prepare_cached(sql)?.exists(params![thread, call, turn, ordinal])
+}
+
+/// The positions of a thread's records from `seq` on, at most `limit`.
+pub(super) fn of_thread(
+    connection: &Connection,
+    thread: &str,
+    seq: i64,
+    limit: i64,
+) -> rusqlite::Result<Vec<i64>> {
+    // Entries that cannot be trusted count as none, and every record is looked at.
+    let placed = known(connection)?.map_or(0, signed);
+    let mut found = connection.prepare_cached(
+        "SELECT pos FROM place WHERE thread = (SELECT id FROM thread WHERE text = ?1) AND seq >= ?2 AND pos <= ?3 \
+         ORDER BY seq LIMIT ?4",
+    )?;
+    let found = found.query_map(params![thread, seq, placed, limit], |row| row.get(0))?;
+    let mut found: Vec<i64> = found.collect::<Result<_, _>>()?;
+    let missing = limit.saturating_sub(i64::try_from(found.len()).unwrap_or(i64::MAX));
+    if missing > 0 {
+        let mut newest = connection.prepare_cached(
+            "SELECT pos FROM record WHERE pos > ?3 AND thread = (SELECT id FROM thread WHERE text = ?1) \
+             AND seq >= ?2 ORDER BY pos LIMIT ?4",
+        )?;
+        let newest = newest.query_map(params![thread, seq, placed, missing], |row| row.get(0))?;
+        found.extend(newest.collect::<Result<Vec<i64>, _>>()?);
+    }
+    Ok(found)
+}
+
+/// The last record of a thread before the record `seq` at a position: its number and head. Only records with entries
+/// are found. A second record with that number, further ahead, is found too.
+pub(super) fn before(
+    connection: &Connection,
+    thread: &str,
+    (seq, position): (i64, i64),
+) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
+    let Some(placed) = known(connection)? else {
+        let mut find = connection.prepare_cached(
+            "SELECT seq, head FROM record WHERE pos < ?2 AND thread = (SELECT id FROM thread WHERE text = ?1) \
+             ORDER BY pos DESC LIMIT 1",
+        )?;
+        let found = find.query_row(params![thread, position], |row| Ok((row.get(0)?, row.get(1)?)));
+        return found.optional();
+    };
+    let mut find = connection.prepare_cached(
+        "SELECT r.seq, r.head FROM place p JOIN record r ON r.pos = p.pos AND r.thread = p.thread AND r.seq = p.seq \
+         WHERE p.thread = (SELECT id FROM thread WHERE text = ?1) AND p.seq <= ?2 AND p.pos < ?3 AND p.pos <= ?4 \
+         ORDER BY p.seq DESC LIMIT 1",
+    )?;
+    find.query_row(params![thread, seq, position, signed(placed)], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()
+}
+
+/// What is wrong with the entries, if anything.
+pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
+    let Some(placed) = known(connection)? else {
+        return Ok(Some("the table placed does not fit its checksum"));
+    };
+    let differ = |sql: &str| connection.query_row(sql, [signed(placed)], |row| row.get::<_, bool>(0));
+    // Each entry has its record, and there are as many of them: so each record has its entry, and only one.
+    if differ(
+        "SELECT (SELECT count(*) FROM place) <> (SELECT count(*) FROM record WHERE pos <= ?1) \
+         OR EXISTS (SELECT 1 FROM place p LEFT JOIN record r ON r.pos = p.pos \
+                    WHERE r.thread IS NOT p.thread OR r.seq IS NOT p.seq OR p.pos > ?1)",
+    )? {
+        return Ok(Some("the table place does not have each record once"));
+    }
+    let items = differ(
+        "SELECT (SELECT count(*) FROM item) <> (SELECT count(*) FROM record WHERE pos <= ?1 AND ordinal IS NOT NULL \
+                 AND turn IS NOT NULL AND call IS NOT NULL) \
+         OR EXISTS (SELECT thread, call, turn, ordinal FROM item EXCEPT \
+                    SELECT thread, call, turn, ordinal FROM record WHERE pos <= ?1 AND ordinal IS NOT NULL)",
+    )?;
+    Ok(items.then_some("the table item does not have each item once"))
+}
+
+fn signed(position: Position) -> i64 {
+    i64::try_from(position.0).unwrap_or(i64::MAX)
+}
+
+fn sum_of(pos: i64) -> i64 {
+    first_eight("systole placed v1", &[&pos.to_be_bytes()])
+}

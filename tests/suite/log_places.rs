@@ -1,0 +1,260 @@
+//! The entries of records in the file's own tables, written in runs: what is refused and what is read must not depend
+//! on whether a record has its entries yet.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use systole::edges::log::sqlite::{self, SqliteReader};
+use systole_core::types::ids::{CallPath, ThreadId};
+use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, LogWriter, Position, ReadBack};
+use systole_core::types::record::Record;
+use systole_soak::dice::SeededDice;
+
+use crate::log_records::{Author, Folder, batch, edit_at, key, root};
+
+/// More records than wait for a run.
+const MANY: u64 = 3_000;
+
+fn number(log: &Path, sql: &str) -> i64 {
+    Connection::open(log).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// The files of a log as they would be if the machine died now.
+fn crashed(folder: &Folder) -> (Folder, PathBuf) {
+    let copy = Folder::new();
+    for ending in ["", "-wal", ".tip", ".secret"] {
+        let name = format!("organism.db{ending}");
+        std::fs::copy(folder.path().join(&name), copy.path().join(&name)).unwrap();
+    }
+    let log = copy.log();
+    (copy, log)
+}
+
+/// An author whose records are items with keys, so that each rule of the log holds for each of them.
+fn item(author: &mut Author, thread: &ThreadId, call: u32, turn: u32, ordinal: u32) -> Record {
+    author.record(thread, b"<a/>", |header| {
+        header.call = Some(CallPath::top(call));
+        (header.turn, header.ordinal) = (Some(turn), Some(ordinal));
+        header.key = Some(key(&format!("{call}-{turn}-{ordinal}")));
+    })
+}
+
+/// Three records that break one rule each, and nothing else.
+fn breaches(author: &Author, thread: &ThreadId) -> [(Record, &'static str); 3] {
+    let fresh = |change: &dyn Fn(&mut systole_core::types::record::Header)| {
+        author.clone().record(thread, b"", |header| change(header))
+    };
+    [
+        (
+            fresh(&|header| {
+                header.call = Some(CallPath::top(1));
+                (header.turn, header.ordinal) = (Some(1), Some(0));
+            }),
+            "item 0 of turn 1 of call 1 is already recorded",
+        ),
+        (fresh(&|header| header.key = Some(key("1-1-0"))), "key 1-1-0 of researcher is already recorded"),
+        (fresh(&|header| header.seq = 1), "record 1 does not follow record "),
+    ]
+}
+
+fn refused(writer: &mut impl LogWriter, author: &Author, when: &str) {
+    for (record, why) in breaches(author, &root(1)) {
+        match writer.commit(&batch([record])) {
+            Commit::Conflict(words) => assert!(words.contains(why), "{when}: {words}"),
+            other => panic!("{when}: {why}: {other:?}"),
+        }
+    }
+}
+
+fn placed(log: &Path) -> i64 {
+    number(log, "SELECT pos FROM placed")
+}
+
+#[test]
+fn c13_what_is_recorded_is_refused_a_second_time_wherever_its_entry_is() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let first = item(&mut author, &root(1), 1, 1, 0);
+    assert_eq!(opened.writer.commit(&batch([first])), Commit::Committed(Position(1)));
+    refused(&mut opened.writer, &author, "before its run");
+    {
+        let (_copy, log) = crashed(&folder);
+        let mut opened = sqlite::open(&log).unwrap();
+        assert_eq!(placed(&log), 0, "it has no entry");
+        refused(&mut opened.writer, &author, "after a crash before its run");
+    }
+    let many = (0..MANY).map(|n| author.note(&root(2 + n % 50), 20)).collect::<Vec<_>>();
+    assert!(matches!(opened.writer.commit(&batch(many)), Commit::Committed(_)));
+    assert_eq!(placed(&folder.log()), 3_001, "all have their entries");
+    refused(&mut opened.writer, &author, "after its run");
+    let more = item(&mut author, &root(1), 1, 1, 1);
+    assert!(matches!(opened.writer.commit(&batch([more])), Commit::Committed(_)));
+    refused(&mut opened.writer, &author, "with a later record that has no entry");
+    {
+        let (_copy, log) = crashed(&folder);
+        let mut opened = sqlite::open(&log).unwrap();
+        refused(&mut opened.writer, &author, "after a crash after its run");
+        let next = item(&mut author.clone(), &root(1), 1, 1, 2);
+        assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(3_003)));
+    }
+    // A batch that may be stored or not makes the writer forget everything.
+    let next = batch([item(&mut author, &root(1), 1, 1, 2)]);
+    assert!(matches!(opened.writer.read_back(&next), ReadBack::Absent));
+    assert_eq!(opened.writer.commit(&next), Commit::Committed(Position(3_003)));
+    refused(&mut opened.writer, &author, "after reading back");
+    drop(opened);
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert_eq!(placed(&folder.log()), 3_003, "closing wrote all entries");
+    refused(&mut opened.writer, &author, "after a normal end");
+    drop(opened);
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 3_003);
+}
+
+/// Compares what a reader finds of some threads with what was written.
+fn compare(reader: &SqliteReader, wrote: &[Record], dice: &mut SeededDice, when: &str) {
+    for _ in 0..6 {
+        let thread = root(1 + dice.below(40));
+        let its: Vec<_> =
+            wrote.iter().enumerate().filter(|(_, record)| record.header.thread == thread).collect();
+        let seq = 1 + dice.below(its.len() as u64 + 1);
+        let limit = 1 + usize::try_from(dice.below(200)).unwrap();
+        let wanted: Vec<_> = its
+            .iter()
+            .filter(|(_, record)| record.header.seq >= seq)
+            .take(limit)
+            .map(|(at, record)| (Position(*at as u64 + 1), Record::clone(record)))
+            .collect();
+        assert_eq!(reader.of_thread(&thread, seq, limit).unwrap(), wanted, "{when}: {thread} from {seq}");
+        let Some((at, record)) = its.get(usize::try_from(seq - 1).unwrap()) else { continue };
+        let keyed = reader.by_key(&thread, &record.header.from, record.header.key.as_ref().unwrap());
+        assert_eq!(keyed.unwrap().map(|(position, _)| position.0), Some(*at as u64 + 1), "{when}");
+        let from = dice.below(wrote.len() as u64);
+        let after = reader.after(Position(from), limit).unwrap();
+        assert!(
+            after
+                .iter()
+                .map(|(_, record)| record)
+                .eq(wrote.iter().skip(usize::try_from(from).unwrap()).take(limit))
+        );
+    }
+}
+
+#[test]
+fn a_thread_is_read_whole_wherever_its_entries_are() {
+    let (folder, mut author, dice) = (Folder::new(), Author::default(), &mut SeededDice::new(21));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let beside = sqlite::open_reading(&folder.log()).unwrap();
+    let mut wrote = Vec::new();
+    for round in 0..60 {
+        // Threads of very different lengths, and a few that are silent for long.
+        let records = (0..1 + dice.below(250)).map(|n| {
+            let (one, other) = (1 + dice.below(40), 1 + dice.below(40));
+            let turn = u32::try_from(round).unwrap();
+            item(&mut author, &root(one.min(other)), 1, turn, u32::try_from(n).unwrap())
+        });
+        let records: Vec<_> = records.collect();
+        wrote.extend(records.iter().cloned());
+        let rows = LogBatch { checkpoint: dice.below(8) == 0, ..batch(records) };
+        assert_eq!(opened.writer.commit(&rows), Commit::Committed(Position(wrote.len() as u64)));
+        compare(&opened.reader, &wrote, dice, "in the process");
+        compare(&beside, &wrote, dice, "beside the process");
+        if round % 10 == 9 {
+            let (_copy, log) = crashed(&folder);
+            compare(&sqlite::open_reading(&log).unwrap(), &wrote, dice, "after a crash");
+            assert_eq!(sqlite::verify_all(&log).unwrap().records, wrote.len() as u64);
+            compare(&sqlite::open(&log).unwrap().reader, &wrote, dice, "by the next organism");
+        }
+    }
+    assert!(wrote.len() > 6_000, "several runs");
+    drop(opened);
+    compare(&beside, &wrote, dice, "after the end");
+    assert_eq!(placed(&folder.log()), i64::try_from(wrote.len()).unwrap());
+    assert_eq!(number(&folder.log(), "SELECT count(*) FROM item"), i64::try_from(wrote.len()).unwrap());
+}
+
+/// A closed log of 300 records, its entries complete.
+fn closed() -> (Folder, Vec<Record>) {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let wrote: Vec<_> =
+        (0..300).map(|n| item(&mut author, &root(1 + n % 7), 1, 1, u32::try_from(n).unwrap())).collect();
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit(&batch(wrote.clone())), Commit::Committed(_)));
+    drop(opened);
+    (folder, wrote)
+}
+
+#[test]
+fn a_log_that_does_not_know_how_far_its_entries_go_is_read_whole_and_healed() {
+    for sql in [
+        "UPDATE placed SET pos = pos + 64",
+        "UPDATE placed SET sum = sum - 1",
+        "DELETE FROM placed; DELETE FROM place",
+    ] {
+        let (folder, wrote) = closed();
+        edit_at(&folder.log(), sql);
+        let dice = &mut SeededDice::new(3);
+        compare(&sqlite::open_reading(&folder.log()).unwrap(), &wrote, dice, sql);
+        let words = sqlite::verify_all(&folder.log()).unwrap_err().to_string();
+        assert!(words.contains("the table placed does not fit its checksum"), "{sql}: {words}");
+        let opened = sqlite::open(&folder.log()).unwrap();
+        assert!(opened.notes[0].contains("all entries were made again"), "{sql}: {:?}", opened.notes);
+        compare(&opened.reader, &wrote, dice, sql);
+        drop(opened);
+        assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "{sql}");
+        assert_eq!(sqlite::open(&folder.log()).unwrap().notes, [""; 0], "once is enough");
+    }
+}
+
+#[test]
+fn a_log_that_was_cut_back_behind_its_entries_gets_them_again() {
+    let (folder, mut wrote) = closed();
+    edit_at(&folder.log(), "DELETE FROM record WHERE pos > 200");
+    // With its tip it would be refused.
+    std::fs::remove_file(folder.path().join("organism.db.tip")).unwrap();
+    wrote.truncate(200);
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(
+        opened.notes.iter().any(|note| note.contains("all entries were made again")),
+        "{:?}",
+        opened.notes
+    );
+    let mut author = Author::default();
+    wrote.extend((0..50).map(|n| item(&mut author, &root(30), 1, 1, n)));
+    assert!(matches!(opened.writer.commit(&batch(wrote[200..].to_vec())), Commit::Committed(Position(250))));
+    compare(&opened.reader, &wrote, &mut SeededDice::new(4), "cut and written on");
+}
+
+#[test]
+fn an_entry_that_is_gone_or_wrong_is_found() {
+    let record = "SELECT 301, thread, seq, id, kind, sender, addressee, call, turn, ordinal, cause, NULL, origin, time, \
+                  config, code, salt, head, body FROM record WHERE pos = 1";
+    for (sql, why) in [
+        ("DELETE FROM place WHERE pos = 7", "the table place does not have each record once"),
+        ("UPDATE place SET pos = 8 WHERE pos = 1", "the table place does not have each record once"),
+        ("INSERT INTO place VALUES (1, 1000, 1)", "the table place does not have each record once"),
+        ("DELETE FROM item WHERE ordinal = 7", "the table item does not have each item once"),
+        ("UPDATE item SET turn = 9 WHERE ordinal = 7", "the table item does not have each item once"),
+        // The first record of a thread a second time.
+        (
+            &format!("INSERT INTO record {record}"),
+            "record 1 of thread sess-000000000001 comes after record 43",
+        ),
+    ] {
+        let (folder, _) = closed();
+        edit_at(&folder.log(), sql);
+        match sqlite::verify_all(&folder.log()) {
+            Err(LogFault::Damaged { why: found, .. }) => assert!(found.contains(why), "{sql}: {found}"),
+            other => panic!("{sql}: {other:?}"),
+        }
+    }
+    // Whoever reads only the end of the log must find it too.
+    let (folder, _) = closed();
+    edit_at(&folder.log(), &format!("INSERT INTO record {record}"));
+    let end = sqlite::open_reading(&folder.log()).unwrap().after(Position(300), 9);
+    assert!(matches!(end, Err(LogFault::Damaged { position: Position(301), .. })), "{end:?}");
+    // An entry that leads to a record of another thread is no way to that record.
+    let (folder, _) = closed();
+    edit_at(&folder.log(), "UPDATE place SET pos = 2 WHERE pos = 1");
+    let read = sqlite::open_reading(&folder.log()).unwrap().of_thread(&root(1), 1, 9);
+    assert!(matches!(read, Err(LogFault::Damaged { position: Position(2), .. })), "{read:?}");
+}
