@@ -54,30 +54,48 @@ pub(crate) fn records(reader: &dyn LogReader) -> Vec<Record> {
     }
 }
 
-/// The seconds that plain rusqlite needs to insert the same records, in batches of that size, into the
-/// same table with the same indexes, WAL and FULL: numbers instead of names, nothing computed.
-pub(crate) fn inserts(folder: &Path, log: &Path, records: &[Record], batch: usize) -> f64 {
+/// The table of records as format 2 of the log had it. It is written out here, so that the floor stays where it is
+/// when the log changes.
+const TABLE: &str = "CREATE TABLE record (
+  pos INTEGER PRIMARY KEY, thread INTEGER NOT NULL, seq INTEGER NOT NULL, id BLOB NOT NULL,
+  kind INTEGER NOT NULL, sender INTEGER NOT NULL, addressee INTEGER,
+  call TEXT, turn INTEGER, ordinal INTEGER, cause BLOB, key TEXT, origin BLOB,
+  time INTEGER NOT NULL, config INTEGER NOT NULL, code INTEGER,
+  salt BLOB NOT NULL, head BLOB NOT NULL, body BLOB NOT NULL) STRICT;";
+
+/// The indexes that it had.
+const INDEXES: &str = "CREATE UNIQUE INDEX record_seq ON record (thread, seq);
+CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE ordinal IS NOT NULL;
+CREATE UNIQUE INDEX record_key ON record (thread, sender, key) WHERE key IS NOT NULL;";
+
+/// What plain inserts keep up to date.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FloorTable {
+    /// The table and its three indexes.
+    Indexed,
+    /// The table alone.
+    Lean,
+}
+
+/// The seconds that plain rusqlite needs to insert the same records, in batches of that size, into a table, WAL and
+/// FULL: numbers instead of names, nothing computed.
+pub(crate) fn inserts(folder: &Path, table: FloorTable, records: &[Record], batch: usize) -> f64 {
     let path = folder.join("floor.db");
     for ending in ["", "-wal", "-shm"] {
         let mut name = path.clone().into_os_string();
         name.push(ending);
         drop(std::fs::remove_file(name));
     }
-    let schema: Vec<String> = {
-        let from = Connection::open(log).unwrap();
-        let mut found = from
-            .prepare("SELECT sql FROM sqlite_schema WHERE tbl_name = 'record' AND sql IS NOT NULL")
-            .unwrap();
-        let rows = found.query_map([], |row| row.get(0)).unwrap();
-        rows.map(Result::unwrap).collect()
-    };
     let mut to = Connection::open(&path).unwrap();
     to.pragma_update(None, "page_size", 8192).unwrap();
     to.pragma_update(None, "journal_mode", "WAL").unwrap();
     to.pragma_update(None, "synchronous", "FULL").unwrap();
     to.pragma_update(None, "wal_autocheckpoint", 2048).unwrap();
     to.pragma_update(None, "cache_size", -32_768).unwrap();
-    schema.iter().for_each(|sql| to.execute_batch(sql).unwrap());
+    to.execute_batch(TABLE).unwrap();
+    if table == FloorTable::Indexed {
+        to.execute_batch(INDEXES).unwrap();
+    }
     let mut numbers = std::collections::HashMap::new();
     let threads: Vec<i64> = records
         .iter()

@@ -2,15 +2,17 @@
 //! and the latency of a single hop. Only the time between two commits in the middle of a walk counts:
 //! every walker starts before the first and continues after the second.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use systole::edges::log::memory::MemoryLog;
 use systole::runtime::plan::LogPlace;
 use systole::runtime::running::Organism;
+use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
+use systole_core::types::record::Record;
 
-use crate::floors::{self, Ground};
+use crate::floors::{self, FloorTable, Ground};
 use crate::report::{Table, quantile, sized, worked, worked_by_threads};
 use crate::route;
 use crate::walk::{self, Course, GRACE, Stage};
@@ -80,6 +82,7 @@ pub(crate) fn durable(table: &mut Table) {
         [(64, most / 4, "at least 0.5"), (1024, most, "at least 0.6, and 80,000/s")]
     {
         let (mut paces, mut shares) = (Vec::new(), THREADS.map(|_| Vec::new()));
+        let mut alone = Vec::new();
         for _ in 0..table.runs {
             let folder = tempfile::tempdir_in("target").unwrap();
             let log = folder.path().join("bench.db");
@@ -92,15 +95,34 @@ pub(crate) fn durable(table: &mut Table) {
             });
             let records = floors::records(&systole::edges::log::sqlite::open_reading(&log).unwrap());
             let before = worked().0;
-            let took = floors::inserts(folder.path(), &log, &records, in_flight);
+            let took = floors::inserts(folder.path(), FloorTable::Indexed, &records, in_flight);
             paces.push((pace, Pace::of(records.len() as u64, took, worked().0 - before)));
+            let before = worked().0;
+            floors::inserts(folder.path(), FloorTable::Lean, &records, in_flight);
+            let lean = worked().0 - before;
+            let micros = |worked: f64| worked * 1e6 / records.len() as f64;
+            alone.push((micros(written(&folder.path().join("alone.db"), &records, in_flight)), micros(lean)));
             shares.iter_mut().zip(of_threads).for_each(|(all, one)| all.push((one, f64::NAN)));
         }
         tell(table, &format!("durable hops, {in_flight} in flight"), target, &paces);
         for ((_, what), shares) in THREADS.iter().zip(&shares) {
             table.add(what, "us", "", shares);
         }
+        let what = "  the writer alone, beside inserts without indexes";
+        table.add(what, "us", "at most 1.3", &alone);
     }
+}
+
+/// The processor seconds that the writer of the log takes for the same records, in batches of that size.
+fn written(log: &Path, records: &[Record], batch: usize) -> f64 {
+    let mut opened = systole::edges::log::sqlite::open(log).unwrap();
+    let records: Vec<_> = records.iter().map(|record| Arc::new(record.clone())).collect();
+    let before = worked().0;
+    for records in records.chunks(batch) {
+        let batch = LogBatch { records: records.to_vec(), ..LogBatch::default() };
+        assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
+    }
+    worked().0 - before
 }
 
 /// Single hops, each measured separately: from the moment one listener has its delivery to the moment
@@ -118,7 +140,8 @@ pub(crate) fn alone(table: &mut Table) {
         prepared.extend(syncs(Ground::Prepared));
         appended.extend(syncs(Ground::Grown));
         let records = floors::records(&systole::edges::log::sqlite::open_reading(&log).unwrap());
-        let inserted = floors::inserts(folder.path(), &log, &records, 1) / records.len() as f64;
+        let inserted =
+            floors::inserts(folder.path(), FloorTable::Indexed, &records, 1) / records.len() as f64;
         mean.push((took.iter().sum::<f64>() / took.len() as f64 * 1e6, inserted * 1e6));
         let micros = |values: &[f64], share| quantile(values, share) * 1e6;
         p50.push((micros(&took, 0.5), micros(&prepared, 0.5)));

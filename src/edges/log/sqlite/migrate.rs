@@ -34,8 +34,9 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
             connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
             rows::empty(&connection).map_err(ill)?;
         }
-        connection.execute_batch(&format!("{PLACES}{WITHOUT_INDEXES_BEFORE}")).map_err(ill)?;
+        connection.execute_batch(PLACES).map_err(ill)?;
         places::run_all(&connection).map_err(ill)?;
+        connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }

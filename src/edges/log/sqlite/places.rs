@@ -10,11 +10,12 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::rows::first_eight;
+use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ports::Position;
 
 /// How many records wait for the next run at most. A longer wait makes runs cheaper for each record, and each look at
 /// the records that wait dearer.
-pub(super) const RUN: u64 = 2_048;
+pub(super) const RUN: u64 = 4_096;
 
 /// The tables, since format 4.
 pub(super) const PLACES: &str = "
@@ -129,55 +130,95 @@ pub(super) fn has_item(
     connection.prepare_cached(sql)?.exists(params![thread, call, turn, ordinal])
 }
 
-/// The positions of a thread's records from `seq` on, at most `limit`.
-pub(super) fn of_thread(
-    connection: &Connection,
-    thread: &str,
-    seq: i64,
-    limit: i64,
-) -> rusqlite::Result<Vec<i64>> {
-    // Entries that cannot be trusted count as none, and every record is looked at.
-    let placed = known(connection)?.map_or(0, signed);
-    let mut found = connection.prepare_cached(
-        "SELECT pos FROM place WHERE thread = (SELECT id FROM thread WHERE text = ?1) AND seq >= ?2 AND pos <= ?3 \
-         ORDER BY seq LIMIT ?4",
-    )?;
-    let found = found.query_map(params![thread, seq, placed, limit], |row| row.get(0))?;
-    let mut found: Vec<i64> = found.collect::<Result<_, _>>()?;
-    let missing = limit.saturating_sub(i64::try_from(found.len()).unwrap_or(i64::MAX));
-    if missing > 0 {
-        let mut newest = connection.prepare_cached(
-            "SELECT pos FROM record WHERE pos > ?3 AND thread = (SELECT id FROM thread WHERE text = ?1) \
-             AND seq >= ?2 ORDER BY pos LIMIT ?4",
-        )?;
-        let newest = newest.query_map(params![thread, seq, placed, missing], |row| row.get(0))?;
-        found.extend(newest.collect::<Result<Vec<i64>, _>>()?);
-    }
-    Ok(found)
+/// The records without entries: which of them belong to a thread. It is read once, and later only what was committed
+/// since.
+#[derive(Default)]
+pub(super) struct NewestPlaces {
+    /// The last position with entries.
+    placed: i64,
+    /// The last position that was read.
+    read: i64,
+    /// The numbers and positions of each thread's records, by the thread's number in the file.
+    threads: FastMap<i64, Vec<(i64, i64)>>,
 }
 
-/// The last record of a thread before the record `seq` at a position: its number and head. Only records with entries
-/// are found. A second record with that number, further ahead, is found too.
-pub(super) fn before(
-    connection: &Connection,
-    thread: &str,
-    (seq, position): (i64, i64),
-) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
-    let Some(placed) = known(connection)? else {
+impl NewestPlaces {
+    fn renew(&mut self, connection: &Connection) -> rusqlite::Result<()> {
+        // Entries that cannot be trusted count as none, and every record is looked at.
+        let placed = known(connection)?.map_or(0, signed);
+        if placed != self.placed {
+            *self = NewestPlaces { placed, read: placed, threads: FastMap::default() };
+        }
+        let mut find =
+            connection.prepare_cached("SELECT pos, thread, seq FROM record WHERE pos > ?1 ORDER BY pos")?;
+        let mut found = find.query([self.read])?;
+        while let Some(row) = found.next()? {
+            self.read = row.get(0)?;
+            self.threads.entry(row.get(1)?).or_default().push((row.get(2)?, self.read));
+        }
+        Ok(())
+    }
+
+    fn of(&self, thread: i64) -> &[(i64, i64)] {
+        self.threads.get(&thread).map_or(&[], Vec::as_slice)
+    }
+
+    /// The positions of a thread's records from `seq` on, at most `limit`.
+    pub(super) fn of_thread(
+        &mut self,
+        connection: &Connection,
+        thread: &str,
+        seq: i64,
+        limit: usize,
+    ) -> rusqlite::Result<Vec<i64>> {
+        let Some(thread) = number(connection, thread)? else { return Ok(Vec::new()) };
+        self.renew(connection)?;
         let mut find = connection.prepare_cached(
-            "SELECT seq, head FROM record WHERE pos < ?2 AND thread = (SELECT id FROM thread WHERE text = ?1) \
-             ORDER BY pos DESC LIMIT 1",
+            "SELECT pos FROM place WHERE thread = ?1 AND seq >= ?2 AND pos <= ?3 ORDER BY seq LIMIT ?4",
         )?;
-        let found = find.query_row(params![thread, position], |row| Ok((row.get(0)?, row.get(1)?)));
-        return found.optional();
-    };
-    let mut find = connection.prepare_cached(
-        "SELECT r.seq, r.head FROM place p JOIN record r ON r.pos = p.pos AND r.thread = p.thread AND r.seq = p.seq \
-         WHERE p.thread = (SELECT id FROM thread WHERE text = ?1) AND p.seq <= ?2 AND p.pos < ?3 AND p.pos <= ?4 \
-         ORDER BY p.seq DESC LIMIT 1",
-    )?;
-    find.query_row(params![thread, seq, position, signed(placed)], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()
+        let most = i64::try_from(limit).unwrap_or(i64::MAX);
+        let found = find.query_map([thread, seq, self.placed, most], |row| row.get(0))?;
+        let mut found: Vec<i64> = found.collect::<Result<_, _>>()?;
+        let newest = self.of(thread).iter().filter(|(its, _)| *its >= seq).map(|(_, pos)| *pos);
+        let missing = limit - found.len();
+        found.extend(newest.take(missing));
+        Ok(found)
+    }
+
+    /// The last record of a thread before the record `seq` at a position: its number and head. A second record with
+    /// that number, further ahead, is found too.
+    pub(super) fn before(
+        &mut self,
+        connection: &Connection,
+        thread: &str,
+        (seq, position): (i64, i64),
+    ) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
+        let Some(thread) = number(connection, thread)? else { return Ok(None) };
+        if self.read < position - 1 {
+            self.renew(connection)?;
+        }
+        let newest = self.of(thread).iter().rev().find(|(_, pos)| *pos < position);
+        let found = match newest {
+            Some((_, pos)) => Some(*pos),
+            None => connection
+                .prepare_cached(
+                    "SELECT pos FROM place WHERE thread = ?1 AND seq <= ?2 AND pos < ?3 AND pos <= ?4 \
+                     ORDER BY seq DESC LIMIT 1",
+                )?
+                .query_row([thread, seq, position, self.placed], |row| row.get(0))
+                .optional()?,
+        };
+        let Some(found) = found else { return Ok(None) };
+        let mut head =
+            connection.prepare_cached("SELECT seq, head FROM record WHERE pos = ?1 AND thread = ?2")?;
+        head.query_row([found, thread], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+    }
+}
+
+/// The number of a thread in the file.
+fn number(connection: &Connection, thread: &str) -> rusqlite::Result<Option<i64>> {
+    let mut find = connection.prepare_cached("SELECT id FROM thread WHERE text = ?1")?;
+    find.query_row([thread], |row| row.get(0)).optional()
 }
 
 /// What is wrong with the entries, if anything.

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use rusqlite::{Connection, OpenFlags};
 
 use super::layout::{beside, guard};
+use super::places::NewestPlaces;
 use super::{fault, io_fault, migrate};
 use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
@@ -37,6 +38,8 @@ pub(super) struct Pool {
 /// A connection that can only read.
 pub(super) struct Reading {
     pub(super) connection: Connection,
+    /// What it knows of the records that have no entries of places yet.
+    pub(super) newest: NewestPlaces,
     /// Whether the log had an older format when it was opened.
     is_older: bool,
 }
@@ -58,14 +61,22 @@ impl Pool {
         &self,
         read: impl FnOnce(&Connection) -> Result<T, LogFault>,
     ) -> Result<T, LogFault> {
+        self.read_with(|reading| read(&reading.connection))
+    }
+
+    /// Reads with a connection of the pool and what it knows.
+    pub(super) fn read_with<T>(
+        &self,
+        read: impl FnOnce(&mut Reading) -> Result<T, LogFault>,
+    ) -> Result<T, LogFault> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let outdated = |held: &Reading| held.is_outdated().map_err(|e| fault(&self.path, None, &e));
-        let held = match idle {
+        let mut held = match idle {
             Some(held) if !outdated(&held)? => held,
             _ => connect(&self.path, self.manner)?,
         };
         // A connection whose read failed is not used again: the fault may be only in the connection.
-        let found = read(&held.connection)?;
+        let found = read(&mut held)?;
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < KEPT {
             idle.push(held);
@@ -98,7 +109,7 @@ pub(super) fn connect(path: &Path, manner: Manner) -> Result<Reading, LogFault> 
     let first = connection.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0));
     first.map_err(|e| fault(path, None, &e))?;
     let is_older = migrate::beside(&connection).map_err(|e| fault(path, None, &e))?;
-    Ok(Reading { connection, is_older })
+    Ok(Reading { connection, newest: NewestPlaces::default(), is_older })
 }
 
 /// Bytes of the header of a write-ahead log.

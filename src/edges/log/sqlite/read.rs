@@ -9,10 +9,11 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension, Params};
 
 use super::column::{Unfit, records_where, stored};
-use super::pool::Pool;
+use super::places::NewestPlaces;
+use super::pool::{Pool, Reading};
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
-use super::{damaged, fault, migrate, places};
+use super::{damaged, fault, migrate};
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
@@ -73,11 +74,11 @@ impl SqliteReader {
     fn linked(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         // The record before the first one is only read for its head.
         let early = u64::from(seq > 1);
-        let (from, count) = (number(seq - early), limited(limit).saturating_add(number(early)));
-        self.pool.read(|connection| {
+        let (from, count) = (number(seq - early), limit.saturating_add(usize::from(seq > 1)));
+        self.pool.read_with(|Reading { connection, newest, .. }| {
             let ill = |e: rusqlite::Error| self.fault(&e);
-            let positions = places::of_thread(connection, thread.as_str(), from, count).map_err(ill)?;
-            let mut walk = Walk::after(connection, &self.pool.path, Position::default());
+            let positions = newest.of_thread(connection, thread.as_str(), from, count).map_err(ill)?;
+            let mut walk = Walk::after(connection, newest, &self.pool.path, Position::default());
             let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
             let mut found = Vec::with_capacity(positions.len());
             for pos in positions {
@@ -160,7 +161,9 @@ impl LogReader for SqliteReader {
                 return Ok(LogOpening { last, by_thread: true, ..LogOpening::default() });
             };
             let mut records = Vec::new();
-            Walk::after(&moment, &self.pool.path, marks.checkpoint).finish(|record| records.push(record))?;
+            let mut newest = NewestPlaces::default();
+            let mut walk = Walk::after(&moment, &mut newest, &self.pool.path, marks.checkpoint);
+            walk.finish(|record| records.push(record))?;
             Ok(LogOpening { last, rows: working.rows, records, by_thread: false })
         })
     }
@@ -198,8 +201,8 @@ impl LogReader for SqliteReader {
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
         let sql = records_where!("WHERE r.pos > ?1 ORDER BY r.pos LIMIT ?2");
-        self.pool.read(|connection| {
-            let mut walk = Walk::after(connection, &self.pool.path, position);
+        self.pool.read_with(|Reading { connection, newest, .. }| {
+            let mut walk = Walk::after(connection, newest, &self.pool.path, position);
             let mut statement = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
             let mut rows =
                 statement.query((number(position.0), limited(limit))).map_err(|e| self.fault(&e))?;

@@ -2,21 +2,22 @@
 //! more memory than the few thousand that are awake.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::hash::Hash;
+
+use systole_core::types::fast_maps::FastMap;
 
 /// Holds at least the `room` keys used last, at most twice as many. It has two plain maps instead of a
 /// linked list: when the young map is full, it becomes the old one, and the content of the old one is
 /// forgotten.
 pub(super) struct Recent<K, V> {
-    young: HashMap<K, V>,
-    old: HashMap<K, V>,
+    young: FastMap<K, V>,
+    old: FastMap<K, V>,
     room: usize,
 }
 
 impl<K: Eq + Hash, V> Recent<K, V> {
     pub(super) fn new(room: usize) -> Recent<K, V> {
-        Recent { young: HashMap::new(), old: HashMap::new(), room }
+        Recent { young: FastMap::default(), old: FastMap::default(), room }
     }
 
     pub(super) fn get<Q>(&mut self, key: &Q) -> Option<&mut V>

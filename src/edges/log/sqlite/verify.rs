@@ -10,10 +10,11 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::column::{Stored, Unfit, records_where, stored};
+use super::places::NewestPlaces;
 use super::pool::{Manner, connect};
 use super::recent::Recent;
 use super::rows::Marks;
-use super::{damaged, fault, places};
+use super::{damaged, fault};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, head_zero};
@@ -26,18 +27,20 @@ pub(super) struct Walk<'c> {
     connection: &'c Connection,
     path: &'c Path,
     next: Position,
-    /// Where the walk began: it has met every record from there on.
-    began: Position,
-    /// Whether it knows the heads of the records before, as far as they have no entries of places.
-    knows_before: bool,
+    newest: &'c mut NewestPlaces,
     heads: Recent<ThreadId, (u64, Digest)>,
 }
 
 impl<'c> Walk<'c> {
     /// A walk that begins after a position.
-    pub(super) fn after(connection: &'c Connection, path: &'c Path, position: Position) -> Walk<'c> {
-        let began = Position(position.0.saturating_add(1));
-        Walk { connection, path, next: began, began, knows_before: false, heads: Recent::new(HEADS) }
+    pub(super) fn after(
+        connection: &'c Connection,
+        newest: &'c mut NewestPlaces,
+        path: &'c Path,
+        position: Position,
+    ) -> Walk<'c> {
+        let next = Position(position.0.saturating_add(1));
+        Walk { connection, path, next, newest, heads: Recent::new(HEADS) }
     }
 
     /// Verifies every record from here to the end of the log, and passes each on.
@@ -97,42 +100,19 @@ impl<'c> Walk<'c> {
     /// The head that the thread had before its record `seq`, which is at the next position.
     fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
         let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");
-        if self.heads.get(thread).is_none() && !self.knows_before {
-            self.knows_before = true;
-            self.remember_before().map_err(|e| self.fault(&e))?;
-        }
         if let Some((last, head)) = self.heads.get(thread) {
             let (last, head) = (*last, *head);
             return if last.checked_add(1) == Some(seq) { Ok(head) } else { Err(self.damaged(broken(last))) };
         }
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let here = (signed(seq), signed(self.next.0));
-        let before = places::before(self.connection, thread.as_str(), here).map_err(|e| self.fault(&e))?;
+        let before = self.newest.before(self.connection, thread.as_str(), here);
+        let before = before.map_err(|e| self.fault(&e))?;
         match before {
             None if seq == 1 => Ok(head_zero(thread)),
             Some((last, head)) if last.unsigned_abs() + 1 == seq => Ok(Digest(head)),
             other => Err(self.damaged(broken(other.map_or(0, |(last, _)| last.unsigned_abs())))),
         }
-    }
-
-    /// Remembers the heads of records that came before the walk and have no entries of places yet.
-    fn remember_before(&mut self) -> rusqlite::Result<()> {
-        let signed = |position: Position| i64::try_from(position.0).unwrap_or(i64::MAX);
-        let Some(placed) = places::known(self.connection)?.filter(|placed| placed.0 + 1 < self.began.0)
-        else {
-            return Ok(());
-        };
-        let mut find = self.connection.prepare_cached(
-            "SELECT t.text, r.seq, r.head FROM record r JOIN thread t ON t.id = r.thread \
-             WHERE r.pos > ?1 AND r.pos < ?2 ORDER BY r.pos",
-        )?;
-        let mut found = find.query([signed(placed), signed(self.began)])?;
-        while let Some(row) = found.next()? {
-            let Ok(thread) = ThreadId::parse(row.get_ref(0)?.as_str()?) else { continue };
-            let seq: i64 = row.get(1)?;
-            self.heads.insert(thread, (seq.unsigned_abs(), Digest(row.get(2)?)));
-        }
-        Ok(())
     }
 
     fn damaged(&self, why: String) -> LogFault {
@@ -172,7 +152,8 @@ pub(super) fn stretch(
     after: Position,
     end: Position,
 ) -> Result<(), LogFault> {
-    let mut walk = Walk::after(connection, path, after);
+    let mut newest = NewestPlaces::default();
+    let mut walk = Walk::after(connection, &mut newest, path, after);
     walk.until(end, |_| {})?;
     if walk.next.0 != end.0 + 1 {
         return Err(walk.damaged(format!("records up to position {} should follow", end.0)));

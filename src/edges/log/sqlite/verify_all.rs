@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::lock::Lock;
 use super::log_file::{canonical, look};
+use super::places::NewestPlaces;
 use super::pool::{Manner, connect};
 use super::verify::{Walk, documents, ends};
 use super::{damaged, fault, loss, places};
@@ -45,7 +46,8 @@ fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
     let moment = connection.unchecked_transaction().map_err(ill)?;
     ends(&moment, path)?;
     let mut summary = VerifySummary::default();
-    let mut walk = Walk::after(&moment, path, Position(0));
+    let mut newest = NewestPlaces::default();
+    let mut walk = Walk::after(&moment, &mut newest, path, Position(0));
     walk.finish(|_| summary.records += 1)?;
     summary.last = walk.last();
     summary.documents = documents(&moment, path)?;
