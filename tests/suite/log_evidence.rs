@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use systole::edges::log::sqlite;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::head_zero;
 
@@ -40,6 +40,21 @@ pub(crate) fn number(folder: &Path, sql: &str) -> i64 {
     Connection::open(folder.join("hello.db")).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
+/// Makes the entries fit the records that are left, with a checksum that fits too.
+fn place_again(folder: &Path) {
+    let last = number(folder, "SELECT max(pos) FROM record");
+    let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &last.to_be_bytes()].concat();
+    let sum = i64::from_be_bytes(Digest::of(&text).0[..8].try_into().unwrap());
+    edit(
+        folder,
+        &format!(
+            "DELETE FROM place; INSERT INTO place SELECT thread, seq, pos FROM record; DELETE FROM item;
+             INSERT INTO item SELECT thread, call, turn, ordinal FROM record WHERE ordinal IS NOT NULL;
+             UPDATE placed SET pos = {last}, sum = {sum}"
+        ),
+    );
+}
+
 /// Removes every record of a thread and closes the gap in the positions.
 pub(crate) fn drop_thread(folder: &Path, thread: &str) {
     edit(
@@ -51,11 +66,10 @@ pub(crate) fn drop_thread(folder: &Path, thread: &str) {
              CREATE TEMP TABLE moved AS SELECT pos AS old, row_number() OVER (ORDER BY pos) AS new FROM record;
              UPDATE record SET pos = -(SELECT new FROM moved WHERE old = pos);
              UPDATE large SET pos = -(SELECT new FROM moved WHERE old = pos);
-             UPDATE record SET pos = -pos; UPDATE large SET pos = -pos;
-             DELETE FROM place; INSERT INTO place SELECT thread, seq, pos FROM record; DELETE FROM item;
-             INSERT INTO item SELECT thread, call, turn, ordinal FROM record WHERE ordinal IS NOT NULL;"
+             UPDATE record SET pos = -pos; UPDATE large SET pos = -pos;"
         ),
     );
+    place_again(folder);
 }
 
 /// Rewrites a thread: another body for its record `seq`, and every later head recomputed.

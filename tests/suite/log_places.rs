@@ -39,7 +39,7 @@ fn item(author: &mut Author, thread: &ThreadId, call: u32, turn: u32, ordinal: u
     })
 }
 
-/// Three records that break one rule each, and nothing else.
+/// Records that break one rule each, and nothing else.
 fn breaches(author: &Author, thread: &ThreadId) -> [(Record, &'static str); 3] {
     let fresh = |change: &dyn Fn(&mut systole_core::types::record::Header)| {
         author.clone().record(thread, b"", |header| change(header))
@@ -66,6 +66,17 @@ fn refused(writer: &mut impl LogWriter, author: &Author, when: &str) {
     }
 }
 
+/// A record that is only alike: another thread, call, turn or ordinal.
+fn taken(writer: &mut impl LogWriter, author: &mut Author, when: &str) {
+    for (thread, call, turn, ordinal) in [(99, 1, 1, 0), (1, 2, 1, 0), (1, 1, 2, 0)] {
+        let alike = item(author, &root(thread), call, turn, ordinal);
+        assert!(
+            matches!(writer.commit(&batch([alike])), Commit::Committed(_)),
+            "{when}: {thread} {call} {turn}"
+        );
+    }
+}
+
 fn placed(log: &Path) -> i64 {
     number(log, "SELECT pos FROM placed")
 }
@@ -87,6 +98,7 @@ fn c13_what_is_recorded_is_refused_a_second_time_wherever_its_entry_is() {
     assert!(matches!(opened.writer.commit(&batch(many)), Commit::Committed(_)));
     assert_eq!(placed(&folder.log()), 5_001, "all have their entries");
     refused(&mut opened.writer, &author, "after its run");
+    taken(&mut opened.writer, &mut author, "after its run");
     let more = item(&mut author, &root(1), 1, 1, 1);
     assert!(matches!(opened.writer.commit(&batch([more])), Commit::Committed(_)));
     refused(&mut opened.writer, &author, "with a later record that has no entry");
@@ -95,19 +107,19 @@ fn c13_what_is_recorded_is_refused_a_second_time_wherever_its_entry_is() {
         let mut opened = sqlite::open(&log).unwrap();
         refused(&mut opened.writer, &author, "after a crash after its run");
         let next = item(&mut author.clone(), &root(1), 1, 1, 2);
-        assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(5_003)));
+        assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(5_006)));
     }
     // A batch that may be stored or not makes the writer forget everything.
     let next = batch([item(&mut author, &root(1), 1, 1, 2)]);
     assert!(matches!(opened.writer.read_back(&next), ReadBack::Absent));
-    assert_eq!(opened.writer.commit(&next), Commit::Committed(Position(5_003)));
+    assert_eq!(opened.writer.commit(&next), Commit::Committed(Position(5_006)));
     refused(&mut opened.writer, &author, "after reading back");
     drop(opened);
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    assert_eq!(placed(&folder.log()), 5_003, "closing wrote all entries");
+    assert_eq!(placed(&folder.log()), 5_006, "closing wrote all entries");
     refused(&mut opened.writer, &author, "after a normal end");
     drop(opened);
-    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 5_003);
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 5_006);
 }
 
 /// Compares what a reader finds of some threads with what was written.
@@ -170,6 +182,55 @@ fn a_thread_is_read_whole_wherever_its_entries_are() {
     compare(&beside, &wrote, dice, "after the end");
     assert_eq!(placed(&folder.log()), i64::try_from(wrote.len()).unwrap());
     assert_eq!(number(&folder.log(), "SELECT count(*) FROM item"), i64::try_from(wrote.len()).unwrap());
+}
+
+#[test]
+fn more_threads_than_are_remembered_are_written_on_before_and_after_a_run() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    for round in 0..2 {
+        for part in 0..10 {
+            let records: Vec<_> = (0..3_500).map(|n| author.note(&root(1 + part * 3_500 + n), 8)).collect();
+            assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)), "{round} {part}");
+        }
+    }
+    // What is dropped after its run is not written.
+    let many: Vec<_> = (0..MANY).map(|n| author.clone().note(&root(50_000 + n), 8)).collect();
+    assert!(opened.writer.prepare(&batch(many)).is_ok());
+    opened.writer.drop_prepared();
+    let next = author.note(&root(7), 8);
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(70_001)));
+    drop(opened);
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 70_001);
+}
+
+#[test]
+fn readers_see_whole_threads_while_runs_are_written() {
+    let folder = Folder::new();
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let (reader, ended) = (opened.reader.clone(), std::sync::atomic::AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for n in 1..=6_u64 {
+            let (reader, ended) = (reader.clone(), &ended);
+            scope.spawn(move || {
+                let mut seen = 0;
+                while !ended.load(std::sync::atomic::Ordering::Relaxed) {
+                    let all = reader.of_thread(&root(n), 1, 100_000).unwrap();
+                    assert!(all.iter().zip(1..).all(|((_, record), seq)| record.header.seq == seq));
+                    assert!(all.len() >= seen, "{} after {seen}", all.len());
+                    seen = all.len();
+                    let from = seen.saturating_sub(3) as u64;
+                    reader.after(Position(from * 6), 50).unwrap();
+                }
+            });
+        }
+        let mut author = Author::default();
+        for _ in 0..60 {
+            let records: Vec<_> = (0..300).map(|n| author.note(&root(1 + n % 6), 8)).collect();
+            assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+        }
+        ended.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
 }
 
 /// A closed log of 300 records, its entries complete.
@@ -245,6 +306,70 @@ fn an_entry_that_is_gone_or_wrong_is_found() {
     edit_at(&folder.log(), "UPDATE place SET pos = 2 WHERE pos = 1");
     let read = sqlite::open_reading(&folder.log()).unwrap().of_thread(&root(1), 1, 9);
     assert!(matches!(read, Err(LogFault::Damaged { position: Position(2), .. })), "{read:?}");
+}
+
+#[test]
+fn an_item_that_another_program_repeats_is_found_before_anything_is_written() {
+    let (folder, _) = closed();
+    // Its chain fits: only the table of items shows that it is there twice.
+    let log = sqlite::open_reading(&folder.log()).unwrap();
+    let mut author = Author::default();
+    let wrote: Vec<_> = (0..300).map(|n| item(&mut author, &root(1 + n % 7), 1, 1, n as u32)).collect();
+    assert_eq!(log.after(Position(299), 1).unwrap()[0].1, wrote[299]);
+    let again = author.record(&root(1), b"<a/>", |header| {
+        header.call = Some(CallPath::top(1));
+        (header.turn, header.ordinal) = (Some(1), Some(7));
+    });
+    let connection = Connection::open(folder.log()).unwrap();
+    let sql = "INSERT INTO record SELECT 301, thread, ?1, ?2, kind, sender, addressee, call, turn, ordinal, cause, \
+               NULL, origin, ?3, config, code, ?4, ?5, body FROM record WHERE ordinal = 7";
+    let (seq, time) = (again.header.seq.cast_signed(), again.header.time.0.cast_signed());
+    connection
+        .execute(sql, rusqlite::params![seq, again.header.id.0, time, again.salt, again.head.0])
+        .unwrap();
+    connection.close().unwrap();
+    assert_eq!(log.after(Position(300), 1).unwrap()[0].1, again, "it is a good record");
+    let faults = [sqlite::verify_all(&folder.log()).map(drop), sqlite::open(&folder.log()).map(drop)];
+    for fault in faults {
+        let Err(LogFault::Damaged { position, why, .. }) = fault else { panic!("{fault:?}") };
+        assert_eq!((position, why.as_str()), (Position(301), "its item is recorded before it"));
+    }
+    // Nothing but the record can be wrong, so making the entries again does not hide it.
+    edit_at(&folder.log(), "DELETE FROM placed");
+    assert!(matches!(sqlite::open(&folder.log()), Err(LogFault::Damaged { .. })));
+}
+
+#[test]
+fn a_log_with_holes_is_read_as_it_is_claimed() {
+    let (folder, wrote) = closed();
+    edit_at(&folder.log(), "DELETE FROM record WHERE pos = 8");
+    let reader = sqlite::open_reading(&folder.log()).unwrap();
+    let claimed = reader.as_claimed().of_thread(&root(1), 1, 9).unwrap();
+    assert_eq!(
+        claimed.iter().map(|(position, _)| position.0).collect::<Vec<_>>(),
+        [1, 15, 22, 29, 36, 43, 50, 57]
+    );
+    assert_eq!(reader.of_thread(&root(1), 1, 1).unwrap()[0].1, wrote[0], "what comes before it is proved");
+    let read = reader.of_thread(&root(1), 1, 9);
+    assert!(matches!(read, Err(LogFault::Damaged { position: Position(8), .. })), "{read:?}");
+}
+
+#[test]
+fn a_lost_entry_hides_no_key_and_keeps_no_log_from_opening() {
+    let (folder, wrote) = closed();
+    let last = wrote.iter().rev().find(|record| record.header.thread == root(1)).unwrap();
+    edit_at(&folder.log(), &format!("DELETE FROM place WHERE seq = {} AND thread = 1", last.header.seq));
+    let reader = sqlite::open_reading(&folder.log()).unwrap();
+    let found = reader.by_key(&root(1), &last.header.from, last.header.key.as_ref().unwrap()).unwrap();
+    assert_eq!(found.map(|(_, record)| record).as_ref(), Some(last));
+    // The record before is found without its entry.
+    edit_at(&folder.log(), "DELETE FROM place WHERE pos = 8");
+    assert_eq!(reader.after(Position(14), 1).unwrap()[0].1, wrote[14]);
+    let words = sqlite::verify_all(&folder.log()).unwrap_err().to_string();
+    assert!(words.contains("empty the table placed while no organism runs"), "{words}");
+    edit_at(&folder.log(), "DELETE FROM placed");
+    drop(sqlite::open(&folder.log()).unwrap());
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "and that helps");
 }
 
 #[test]

@@ -99,7 +99,9 @@ impl Known {
 
     /// Writes the entries of places for the newest records, if there are enough of them.
     pub(super) fn place(&mut self, connection: &Connection, last: Position) -> rusqlite::Result<()> {
-        if let Some(newest) = self.newest.as_mut().filter(|newest| last.0 - newest.placed.0 >= places::RUN) {
+        if let Some(newest) =
+            self.newest.as_mut().filter(|newest| last.0.saturating_sub(newest.placed.0) >= places::RUN)
+        {
             places::run(connection, newest.placed, last)?;
             newest.threads.clear();
             newest.items.clear();
@@ -159,7 +161,7 @@ impl Newest {
     fn read(connection: &Connection) -> rusqlite::Result<Newest> {
         places::heal(connection, false)?;
         let mut newest =
-            Newest { placed: places::known(connection)?.unwrap_or_default(), ..Newest::default() };
+            Newest { placed: places::placed(connection)?.unwrap_or_default(), ..Newest::default() };
         let mut find = connection.prepare_cached(
             "SELECT thread, seq, call, turn, ordinal FROM record WHERE pos > ?1 ORDER BY pos",
         )?;

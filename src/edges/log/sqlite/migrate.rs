@@ -12,7 +12,7 @@ use super::fault;
 use super::layout::{LARGE, LINE, LogFileKind, connect_writing};
 use super::places::{self, PLACES, STAND_INS, WITHOUT_INDEXES_BEFORE};
 use super::rows::{self, FOLD};
-use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::ports::LogFault;
 use systole_core::types::record::FORMAT;
 
 /// The first format whose logs have a tip beside them, and checksums in their cache.
@@ -63,7 +63,7 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
             connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
         }
         connection.execute_batch(STAND_INS)?;
-        places::set(connection, Position(i64::MAX.unsigned_abs()))?;
+        places::set(connection, places::EVERYTHING)?;
     }
     Ok(is_older)
 }

@@ -68,10 +68,14 @@ fn damaged(path: &Path, position: Position, why: impl Into<String>) -> LogFault 
 /// Its position is the one that was being read, or 0 if no position is known.
 fn fault(path: &Path, at: Option<Position>, error: &rusqlite::Error) -> LogFault {
     match error.sqlite_error_code() {
-        // An unknown code is SQLite's plain "error": a table or column of ours is missing.
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown) => {
-            damaged(path, at.unwrap_or_default(), error.to_string())
-        }
+        // An unknown code is SQLite's plain "error": a table or column of ours is missing. A rule of a table that is
+        // broken outside of a commit was broken by another program before.
+        Some(
+            ErrorCode::DatabaseCorrupt
+            | ErrorCode::NotADatabase
+            | ErrorCode::Unknown
+            | ErrorCode::ConstraintViolation,
+        ) => damaged(path, at.unwrap_or_default(), error.to_string()),
         _ => LogFault::Io { path: path.display().to_string(), why: error.to_string() },
     }
 }

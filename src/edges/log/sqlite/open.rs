@@ -95,7 +95,7 @@ fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result
     let pool = Arc::new(Pool::new(path, Manner::Live));
     let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
     // Half of what was lost may have been copied into the file.
-    notes.extend(writer.heal(given_up.is_some())?);
+    notes.extend(writer.heal(given_up.is_some() || without_tip)?);
     Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
 }
 

@@ -7,7 +7,7 @@
 //! All of this can be made again from the records, and is no evidence. How far the entries go has a checksum: without
 //! it a flipped bit could hide records.
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::rows::first_eight;
 use systole_core::types::fast_maps::FastMap;
@@ -36,20 +36,34 @@ CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE or
 ";
 
 /// Drops those indexes.
-pub(super) const WITHOUT_INDEXES_BEFORE: &str = "DROP INDEX record_seq; DROP INDEX record_item;";
+pub(super) const WITHOUT_INDEXES_BEFORE: &str =
+    "DROP INDEX IF EXISTS record_seq; DROP INDEX IF EXISTS record_item;";
+
+/// Where the entries of a log of an older format go to: its indexes know every record.
+pub(super) const EVERYTHING: Position = Position(i64::MAX.unsigned_abs());
 
 /// What a log of an older format gets in memory in their stead: its indexes know every record.
 pub(super) const STAND_INS: &str = "
 CREATE TEMP VIEW place AS SELECT thread, seq, pos FROM main.record;
-CREATE TEMP VIEW item AS SELECT thread, call, turn, ordinal FROM main.record WHERE ordinal IS NOT NULL;
 CREATE TEMP TABLE placed (pos INTEGER NOT NULL, sum INTEGER NOT NULL);
 ";
 
 /// The position up to which every record has its entries; `None` if that is corrupt.
-pub(super) fn known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
-    let mut find = connection.prepare_cached("SELECT pos, sum FROM placed")?;
+fn known(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+    let sql = "SELECT pos, sum FROM placed WHERE (SELECT count(*) FROM placed) = 1";
+    let mut find = connection.prepare_cached(sql)?;
     let found: Option<(i64, i64)> = find.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
-    Ok(found.filter(|(pos, sum)| *sum == sum_of(*pos)).map(|(pos, _)| Position(pos.unsigned_abs())))
+    let sound = found.filter(|(pos, sum)| *sum == sum_of(*pos));
+    Ok(sound.and_then(|(pos, _)| u64::try_from(pos).ok()).map(Position))
+}
+
+/// The same, if it fits the log: no entry is later than the last record, and no more records follow than may wait for
+/// a run.
+pub(super) fn placed(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+    let Some(placed) = known(connection)? else { return Ok(None) };
+    let last = last(connection)?;
+    let fits = placed <= last && last.0 - placed.0 < 2 * RUN;
+    Ok((fits || placed == EVERYTHING).then_some(placed))
 }
 
 /// Sets how far the entries go.
@@ -62,56 +76,53 @@ pub(super) fn set(connection: &Connection, position: Position) -> rusqlite::Resu
     Ok(())
 }
 
-/// Writes the entries of the records after one position up to another, the last one. Part of a transaction.
+/// Writes the entries of the records after one position up to another. Part of a transaction.
 pub(super) fn run(connection: &Connection, after: Position, last: Position) -> rusqlite::Result<()> {
-    let after = signed(after);
     // A second entry of the same name breaks the key of its table, and the transaction with it.
-    connection
-        .prepare_cached(
-            "INSERT INTO place (thread, seq, pos) SELECT thread, seq, pos FROM record WHERE pos > ?1 ORDER BY 1, 2",
-        )?
-        .execute([after])?;
-    connection
-        .prepare_cached(
-            "INSERT INTO item (thread, call, turn, ordinal) SELECT thread, call, turn, ordinal FROM record \
-             WHERE pos > ?1 AND ordinal IS NOT NULL AND turn IS NOT NULL AND call IS NOT NULL ORDER BY 1, 2, 3, 4",
-        )?
-        .execute([after])?;
-    set(connection, last)
-}
-
-/// Makes all entries again if it is unknown how far they go, if they go beyond the last record, or if they are suspect
-/// anyway. Returns whether it did.
-pub(super) fn heal(connection: &Connection, is_suspect: bool) -> rusqlite::Result<bool> {
-    let last = last(connection)?;
-    if !is_suspect && known(connection)?.is_some_and(|placed| signed(placed) <= last) {
-        return Ok(false);
+    let places = "INSERT INTO place (thread, seq, pos) SELECT thread, seq, pos FROM record \
+                  WHERE pos > ?1 AND pos <= ?2 ORDER BY 1, 2";
+    let items = "INSERT INTO item (thread, call, turn, ordinal) SELECT thread, call, turn, ordinal FROM record \
+                 WHERE pos > ?1 AND pos <= ?2 AND ordinal IS NOT NULL AND turn IS NOT NULL AND call IS NOT NULL \
+                 ORDER BY 1, 2, 3, 4";
+    for sql in [places, items] {
+        connection.prepare_cached(sql)?.execute([signed(after), signed(last)])?;
     }
-    connection.execute_batch("BEGIN IMMEDIATE; DELETE FROM place; DELETE FROM item; DELETE FROM placed;")?;
-    run_all(connection)?;
-    connection.execute_batch("COMMIT")?;
-    Ok(true)
+    set(connection, last)
 }
 
 /// Writes the entries of all records, if there are none yet. Part of a transaction.
 pub(super) fn run_all(connection: &Connection) -> rusqlite::Result<()> {
-    run(connection, Position(0), Position(last(connection)?.unsigned_abs()))
+    run(connection, Position(0), last(connection)?)
 }
 
-fn last(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("SELECT coalesce(max(pos), 0) FROM record", [], |row| row.get(0))
+/// Makes all entries again if it is unknown how far they go, or if they are suspect anyway. Returns whether it was
+/// unknown.
+pub(super) fn heal(connection: &Connection, is_suspect: bool) -> rusqlite::Result<bool> {
+    let is_unknown = placed(connection)?.is_none();
+    if !is_suspect && !is_unknown {
+        return Ok(false);
+    }
+    let work = connection.unchecked_transaction()?;
+    work.execute_batch("DELETE FROM place; DELETE FROM item; DELETE FROM placed;")?;
+    run_all(&work)?;
+    work.commit()?;
+    Ok(is_unknown)
 }
 
 /// Writes the entries that are missing, so that a closed log has them all.
-pub(super) fn complete(connection: &Connection, last: Position) -> rusqlite::Result<()> {
-    match known(connection)? {
-        Some(placed) if placed < last => {
-            connection.execute_batch("BEGIN IMMEDIATE")?;
-            run(connection, placed, last)?;
-            connection.execute_batch("COMMIT")
-        }
-        _ => Ok(()),
+pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    let last = last(connection)?;
+    if let Some(placed) = placed(connection)?.filter(|placed| *placed < last) {
+        let work = connection.unchecked_transaction()?;
+        run(&work, placed, last)?;
+        work.commit()?;
     }
+    Ok(())
+}
+
+fn last(connection: &Connection) -> rusqlite::Result<Position> {
+    let mut find = connection.prepare_cached("SELECT coalesce(max(pos), 0) FROM record")?;
+    find.query_row([], |row| row.get(0)).map(|last: i64| Position(last.unsigned_abs()))
 }
 
 /// The number of a thread's last record among those with entries; 0 if it has none there.
@@ -130,12 +141,25 @@ pub(super) fn has_item(
     connection.prepare_cached(sql)?.exists(params![thread, call, turn, ordinal])
 }
 
+/// The first record without entries whose item is recorded before it. Only another program can have written it.
+pub(super) fn repeated_item(connection: &Connection) -> rusqlite::Result<Option<Position>> {
+    let placed = placed(connection)?.filter(|placed| *placed != EVERYTHING);
+    let Some(placed) = placed else { return Ok(None) };
+    let sql = "SELECT min(pos) FROM (SELECT max(r.pos) AS pos FROM record r \
+               WHERE r.pos > ?1 AND r.ordinal IS NOT NULL AND r.turn IS NOT NULL AND r.call IS NOT NULL \
+               GROUP BY r.thread, r.call, r.turn, r.ordinal \
+               HAVING count(*) > 1 OR EXISTS (SELECT 1 FROM item i WHERE i.thread = r.thread AND i.call = r.call \
+               AND i.turn = r.turn AND i.ordinal = r.ordinal))";
+    let found: Option<i64> = connection.query_row(sql, [signed(placed)], |row| row.get(0))?;
+    Ok(found.map(|pos| Position(pos.unsigned_abs())))
+}
+
 /// The records without entries: which of them belong to a thread. It is read once, and later only what was committed
 /// since.
 #[derive(Default)]
 pub(super) struct NewestPlaces {
-    /// The last position with entries.
-    placed: i64,
+    /// The last position with entries; `None` if they cannot be trusted, and every record must be looked at.
+    placed: Option<Position>,
     /// The last position that was read.
     read: i64,
     /// The numbers and positions of each thread's records, by the thread's number in the file.
@@ -143,11 +167,14 @@ pub(super) struct NewestPlaces {
 }
 
 impl NewestPlaces {
-    fn renew(&mut self, connection: &Connection) -> rusqlite::Result<()> {
-        // Entries that cannot be trusted count as none, and every record is looked at.
-        let placed = known(connection)?.map_or(0, signed);
+    /// Reads what was committed since. Returns the last position with entries.
+    fn renew(&mut self, connection: &Connection) -> rusqlite::Result<Option<i64>> {
+        let placed = placed(connection)?;
         if placed != self.placed {
-            *self = NewestPlaces { placed, read: placed, threads: FastMap::default() };
+            *self = NewestPlaces { placed, read: placed.map_or(0, signed), threads: FastMap::default() };
+        }
+        if placed.is_none() {
+            return Ok(None);
         }
         let mut find =
             connection.prepare_cached("SELECT pos, thread, seq FROM record WHERE pos > ?1 ORDER BY pos")?;
@@ -156,32 +183,34 @@ impl NewestPlaces {
             self.read = row.get(0)?;
             self.threads.entry(row.get(1)?).or_default().push((row.get(2)?, self.read));
         }
-        Ok(())
+        Ok(placed.map(signed))
     }
 
     fn of(&self, thread: i64) -> &[(i64, i64)] {
         self.threads.get(&thread).map_or(&[], Vec::as_slice)
     }
 
-    /// The positions of a thread's records from `seq` on, at most `limit`.
+    /// The numbers and positions of a thread's records from `seq` on, at most `limit`.
     pub(super) fn of_thread(
         &mut self,
         connection: &Connection,
         thread: &str,
         seq: i64,
         limit: usize,
-    ) -> rusqlite::Result<Vec<i64>> {
+    ) -> rusqlite::Result<Vec<(i64, i64)>> {
         let Some(thread) = number(connection, thread)? else { return Ok(Vec::new()) };
-        self.renew(connection)?;
-        let mut find = connection.prepare_cached(
-            "SELECT pos FROM place WHERE thread = ?1 AND seq >= ?2 AND pos <= ?3 ORDER BY seq LIMIT ?4",
-        )?;
         let most = i64::try_from(limit).unwrap_or(i64::MAX);
-        let found = find.query_map([thread, seq, self.placed, most], |row| row.get(0))?;
-        let mut found: Vec<i64> = found.collect::<Result<_, _>>()?;
-        let newest = self.of(thread).iter().filter(|(its, _)| *its >= seq).map(|(_, pos)| *pos);
-        let missing = limit - found.len();
-        found.extend(newest.take(missing));
+        let Some(placed) = self.renew(connection)? else {
+            let sql = "SELECT seq, pos FROM record WHERE thread = ?1 AND seq >= ?2 ORDER BY pos LIMIT ?3";
+            return connection.prepare_cached(sql)?.query_map([thread, seq, most], pair)?.collect();
+        };
+        let sql =
+            "SELECT seq, pos FROM place WHERE thread = ?1 AND seq >= ?2 AND pos <= ?3 ORDER BY seq LIMIT ?4";
+        let mut find = connection.prepare_cached(sql)?;
+        let found = find.query_map([thread, seq, placed, most], pair)?;
+        let mut found = found.collect::<Result<Vec<_>, _>>()?;
+        let newest = self.of(thread).iter().filter(|(its, _)| *its >= seq);
+        found.extend(newest.take(limit - found.len()));
         Ok(found)
     }
 
@@ -194,25 +223,42 @@ impl NewestPlaces {
         (seq, position): (i64, i64),
     ) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
         let Some(thread) = number(connection, thread)? else { return Ok(None) };
-        if self.read < position - 1 {
+        if self.placed.is_none() || self.read < position - 1 {
             self.renew(connection)?;
         }
-        let newest = self.of(thread).iter().rev().find(|(_, pos)| *pos < position);
-        let found = match newest {
-            Some((_, pos)) => Some(*pos),
-            None => connection
+        let newest = self.of(thread);
+        let newest = newest.get(..newest.partition_point(|(_, pos)| *pos < position)).unwrap_or_default();
+        let found = match (newest.last(), self.placed) {
+            (Some((_, pos)), _) => Some(*pos),
+            (None, None) => None,
+            (None, Some(placed)) => connection
                 .prepare_cached(
                     "SELECT pos FROM place WHERE thread = ?1 AND seq <= ?2 AND pos < ?3 AND pos <= ?4 \
                      ORDER BY seq DESC LIMIT 1",
                 )?
-                .query_row([thread, seq, position, self.placed], |row| row.get(0))
+                .query_row([thread, seq, position, signed(placed)], |row| row.get(0))
                 .optional()?,
         };
-        let Some(found) = found else { return Ok(None) };
-        let mut head =
-            connection.prepare_cached("SELECT seq, head FROM record WHERE pos = ?1 AND thread = ?2")?;
-        head.query_row([found, thread], |row| Ok((row.get(0)?, row.get(1)?))).optional()
+        let sql = "SELECT seq, head FROM record WHERE pos = ?1 AND thread = ?2";
+        let mut head = connection.prepare_cached(sql)?;
+        let found =
+            found.map(|found| head.query_row([found, thread], pair).optional()).transpose()?.flatten();
+        match found {
+            Some((its, _)) if its + 1 == seq => Ok(found),
+            None if seq == 1 && self.placed.is_some() => Ok(None),
+            // The entries do not lead to the record before. They are no evidence, so the records have the last word.
+            _ => connection
+                .prepare_cached(
+                    "SELECT seq, head FROM record WHERE thread = ?1 AND pos < ?2 ORDER BY pos DESC LIMIT 1",
+                )?
+                .query_row([thread, position], pair)
+                .optional(),
+        }
     }
+}
+
+fn pair<A: rusqlite::types::FromSql, B: rusqlite::types::FromSql>(row: &Row<'_>) -> rusqlite::Result<(A, B)> {
+    Ok((row.get(0)?, row.get(1)?))
 }
 
 /// The number of a thread in the file.
@@ -221,10 +267,16 @@ fn number(connection: &Connection, thread: &str) -> rusqlite::Result<Option<i64>
     find.query_row([thread], |row| row.get(0)).optional()
 }
 
-/// What is wrong with the entries, if anything.
+/// What is wrong with the entries, if anything. An older log has none.
 pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    let Some(placed) = known(connection)? else {
+    let Some(known) = known(connection)? else {
         return Ok(Some("the table placed does not fit its checksum"));
+    };
+    if known == EVERYTHING {
+        return Ok(None);
+    }
+    let Some(placed) = placed(connection)? else {
+        return Ok(Some("the table placed does not fit the records"));
     };
     let differ = |sql: &str| connection.query_row(sql, [signed(placed)], |row| row.get::<_, bool>(0));
     // Each entry has its record, and there are as many of them: so each record has its entry, and only one.
@@ -243,6 +295,10 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static
     )?;
     Ok(items.then_some("the table item does not have each item once"))
 }
+
+/// What helps against a fault of the entries.
+pub(super) const CURE: &str =
+    "empty the table placed while no organism runs, and the next start makes all entries again";
 
 fn signed(position: Position) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)

@@ -70,41 +70,36 @@ impl SqliteReader {
         damaged(&self.pool.path, position, why)
     }
 
-    /// The records of one thread from `seq` on. Each must continue the one before it.
-    fn linked(&self, thread: &ThreadId, seq: u64, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
-        // The record before the first one is only read for its head.
-        let early = u64::from(seq > 1);
-        let (from, count) = (number(seq - early), limit.saturating_add(usize::from(seq > 1)));
-        self.pool.read_with(|Reading { connection, newest, .. }| {
-            let ill = |e: rusqlite::Error| self.fault(&e);
-            let positions = newest.of_thread(connection, thread.as_str(), from, count).map_err(ill)?;
-            let mut walk = Walk::after(connection, newest, &self.pool.path, Position::default());
-            let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
-            let mut found = Vec::with_capacity(positions.len());
-            for pos in positions {
-                let position = Position(pos.unsigned_abs());
-                let mut rows = statement.query([pos]).map_err(ill)?;
-                let Some(row) = rows.next().map_err(ill)? else {
-                    return Err(
-                        self.damaged(position, "there is no record, but the table place names it".into())
-                    );
-                };
-                let record = stored(row).map_err(|Unfit(why)| self.damaged(position, why))?;
-                if record.header.thread != *thread {
-                    return Err(
-                        self.damaged(position, format!("the table place says that it is of {thread}"))
-                    );
+    /// The records at these positions, where a thread has records with these numbers. Each must continue the one
+    /// before it. What is not there is left out of a log as it is claimed.
+    fn at(
+        &self,
+        Reading { connection, newest, .. }: &mut Reading,
+        thread: &ThreadId,
+        places: &[(i64, i64)],
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        let ill = |e: rusqlite::Error| self.fault(&e);
+        let mut walk = Walk::after(connection, newest, &self.pool.path, Position::default());
+        let mut statement = connection.prepare_cached(records_where!("WHERE r.pos = ?1")).map_err(ill)?;
+        let mut found = Vec::with_capacity(places.len());
+        for (seq, pos) in places {
+            let (seq, position) = (seq.unsigned_abs(), Position(pos.unsigned_abs()));
+            let mut rows = statement.query([pos]).map_err(ill)?;
+            let row = rows.next().map_err(ill)?;
+            let record = row.map(stored).transpose().map_err(|Unfit(why)| self.damaged(position, why))?;
+            match record {
+                Some(record) if record.header.thread == *thread && record.header.seq == seq => {
+                    found.push(if self.proves { walk.link(record)? } else { record.claimed() });
                 }
-                if record.header.seq < seq {
-                    walk.begin_with(&record);
-                } else if self.proves {
-                    found.push(walk.link(record)?);
-                } else {
-                    found.push(record.claimed());
+                _ if !self.proves => {}
+                _ => {
+                    let why =
+                        format!("record {seq} of thread {thread} is not here, but the table place says so");
+                    return Err(self.damaged(position, why));
                 }
             }
-            Ok(found)
-        })
+        }
+        Ok(found)
     }
 
     fn threads_where(&self, sql: &str, params: impl Params) -> Result<Vec<ThreadId>, LogFault> {
@@ -196,7 +191,12 @@ impl LogReader for SqliteReader {
         seq: u64,
         limit: usize,
     ) -> Result<Vec<(Position, Record)>, LogFault> {
-        self.linked(thread, seq, limit)
+        self.pool.read_with(|reading| {
+            let Reading { connection, newest, .. } = &mut *reading;
+            let places = newest.of_thread(connection, thread.as_str(), number(seq), limit);
+            let places = places.map_err(|e| self.fault(&e))?;
+            self.at(reading, thread, &places)
+        })
     }
 
     fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
@@ -224,18 +224,17 @@ impl LogReader for SqliteReader {
         sender: &Name,
         key: &Key,
     ) -> Result<Option<(Position, Record)>, LogFault> {
-        let sql = "SELECT seq FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) \
+        let sql = "SELECT seq, pos FROM record WHERE thread = (SELECT id FROM thread WHERE text = ?1) \
              AND sender = (SELECT id FROM word WHERE text = ?2) AND key = ?3";
-        let seq: Option<i64> = self.pool.read(|connection| {
-            let mut find = connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
-            let found = find.query_row((thread.as_str(), sender.as_str(), key.as_str()), |row| row.get(0));
-            found.optional().map_err(|e| self.fault(&e))
-        })?;
-        let Some(seq) = seq else { return Ok(None) };
-        Ok(self
-            .linked(thread, seq.unsigned_abs(), 1)?
-            .pop()
-            .filter(|(_, record)| record.header.key.as_ref() == Some(key)))
+        self.pool.read_with(|reading| {
+            let mut find = reading.connection.prepare_cached(sql).map_err(|e| self.fault(&e))?;
+            let place = find.query_row((thread.as_str(), sender.as_str(), key.as_str()), |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            });
+            let place: Option<(i64, i64)> = place.optional().map_err(|e| self.fault(&e))?;
+            drop(find);
+            Ok(self.at(reading, thread, place.as_slice())?.pop())
+        })
     }
 
     fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {

@@ -92,11 +92,6 @@ impl<'c> Walk<'c> {
         Ok((position, record))
     }
 
-    /// Takes the head of a record as it is claimed: the next record of its thread must continue it.
-    pub(super) fn begin_with(&mut self, stored: &Stored) {
-        self.heads.insert(stored.header.thread.clone(), (stored.header.seq, stored.head));
-    }
-
     /// The head that the thread had before its record `seq`, which is at the next position.
     fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
         let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");

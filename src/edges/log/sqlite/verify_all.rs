@@ -63,7 +63,10 @@ fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
         .map_err(ill)?;
     summary.threads = threads.unsigned_abs();
     if let Some(why) = places::fault(&moment).map_err(ill)? {
-        return Err(damaged(path, Position::default(), why));
+        return Err(damaged(path, Position::default(), format!("{why}; {}", places::CURE)));
+    }
+    if let Some(position) = places::repeated_item(&moment).map_err(ill)? {
+        return Err(damaged(path, position, "its item is recorded before it"));
     }
     let verdict: String = moment.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(ill)?;
     if verdict != "ok" {

@@ -17,7 +17,7 @@ use super::pool::Pool;
 use super::read::SqliteReader;
 use super::rows;
 use super::tip::{End, Tip};
-use super::{closing, copy, fault, places, verify};
+use super::{closing, copy, damaged, fault, places, verify};
 use crate::edges::log::{Breach, Rule};
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
@@ -85,7 +85,7 @@ impl Drop for SqliteAppender {
         self.pool.close_idle();
         if let Some(connection) = self.connection.take() {
             // Those who read a closed log then need not look at its last records; the next writer does it otherwise.
-            let _completed = places::complete(&connection, self.known.last);
+            let _completed = places::complete(&connection);
             if self.kind == LogFileKind::Log {
                 let _marked = closing::end(&connection);
             }
@@ -177,6 +177,9 @@ impl SqliteAppender {
         let placed = places::heal(connection, is_suspect).map_err(ill)?.then(|| {
             "it was unknown which of its records have an entry in the table place: all entries were made again".to_owned()
         });
+        if let Some(position) = places::repeated_item(connection).map_err(ill)? {
+            return Err(damaged(&self.pool.path, position, "its item is recorded before it"));
+        }
         let rows = rows::heal(connection).map_err(ill)?;
         Ok([placed, rows].into_iter().flatten().reduce(|one, other| format!("{one}; {other}")))
     }
