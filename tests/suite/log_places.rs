@@ -314,7 +314,8 @@ fn an_item_that_another_program_repeats_is_found_before_anything_is_written() {
     // Its chain fits: only the table of items shows that it is there twice.
     let log = sqlite::open_reading(&folder.log()).unwrap();
     let mut author = Author::default();
-    let wrote: Vec<_> = (0..300).map(|n| item(&mut author, &root(1 + n % 7), 1, 1, n as u32)).collect();
+    let wrote: Vec<_> =
+        (0..300_u32).map(|n| item(&mut author, &root(1 + u64::from(n % 7)), 1, 1, n)).collect();
     assert_eq!(log.after(Position(299), 1).unwrap()[0].1, wrote[299]);
     let again = author.record(&root(1), b"<a/>", |header| {
         header.call = Some(CallPath::top(1));
