@@ -175,7 +175,7 @@ fn frame(id: Option<Position>, kind: &str, data: &impl Serialize) -> Vec<u8> {
 }
 
 /// The client's message if the log cannot be read any further.
-fn told_of(fault: &LogFault) -> api_types::ApiRefusal {
+pub(super) fn told_of(fault: &LogFault) -> api_types::ApiRefusal {
     let code = match fault {
         LogFault::Damaged { .. } => Code::DamagedThread,
         _ => Code::IngressUnavailable,

@@ -61,6 +61,10 @@ pub(super) async fn messages(
         Ok(wait) => wait,
         Err(refusal) => return bad_request(refusal.message),
     };
+    let document = match read(&state, &headers, body).await {
+        Ok(document) => document,
+        Err(unread) => return unread_response(&state.front, client, key, unread).await,
+    };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let seat = match wait.map(|_| state.waiters.try_acquire()).transpose() {
         Ok(seat) => seat,
@@ -69,10 +73,6 @@ pub(super) async fn messages(
             let refusal = Refusal::new(Code::IngressUnavailable, words);
             return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
         }
-    };
-    let document = match read(&state, &headers, body).await {
-        Ok(document) => document,
-        Err(unread) => return unread_response(&state.front, client, key, unread).await,
     };
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask(message).await {

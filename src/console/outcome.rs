@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use super::api_types::{ApiReceipt, MessageOutcome};
+use super::api_types::{ApiReceipt, ApiRecord, MessageOutcome};
 use super::ending::{CallResult, ending};
-use super::events::Follower;
+use super::events::{Follower, told_of};
 use super::request_refusals::unfit_request;
 use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::Position;
+use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 
 /// The longest wait: a broker keeps the reply path for twice as long.
@@ -24,26 +24,26 @@ pub(super) fn waited(text: &str) -> Result<Duration, Box<Refusal>> {
     })
 }
 
-/// The outcome of a message within that time.
+/// Records of the thread that are read at once.
+const PAGE: usize = 64;
+
+/// The outcome of a message within that time. If the log cannot be read, the outcome is open with the code of that
+/// fault: to wait again is of no use.
 pub(super) async fn outcome_within(
     front: &OrganismHandle,
     receipt: &ApiReceipt,
     wait: Duration,
 ) -> MessageOutcome {
     let open = MessageOutcome::open(receipt);
-    let Ok(thread) = ThreadId::parse(&receipt.thread) else { return open };
-    let mut follower = Follower::after(front, Position(receipt.position), Some(thread));
-    let look = async {
-        // If the log ends, the wait ends: the next pump knows more.
-        while let Ok(Some(records)) = follower.next().await {
-            let ended = records.into_iter().find_map(|record| Some((ending(receipt, &record)?, record)));
-            if ended.is_some() {
-                return ended;
-            }
+    let found = match tokio::time::timeout(wait, ended(front, receipt)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(fault)) => {
+            tracing::error!(%fault, "a sender waits for an outcome that cannot be read");
+            return MessageOutcome { code: Some(told_of(&fault).code), ..open };
         }
-        None
+        Err(_) => None,
     };
-    let Some((ending, record)) = tokio::time::timeout(wait, look).await.ok().flatten() else { return open };
+    let Some((ending, record)) = found else { return open };
     let (outcome, code) = match ending {
         CallResult::Answered => ("answered", None),
         CallResult::Partial => ("partial", None),
@@ -53,4 +53,42 @@ pub(super) async fn outcome_within(
     };
     let (outcome, position) = (outcome.to_owned(), Some(record.position));
     MessageOutcome { outcome, code, position, payload: Some(record.body), ..open }
+}
+
+/// The end of the call, with its record; `None` if the log ends first: the next pump knows more.
+async fn ended(
+    front: &OrganismHandle,
+    receipt: &ApiReceipt,
+) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
+    let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
+    let tail = *front.tail().borrow();
+    // A call that is waited for again may have ended long ago. Up to here its thread alone is read.
+    let mut seq = receipt.seq + 1;
+    loop {
+        let (reader, thread) = (front.reader().clone(), thread.clone());
+        let read = tokio::task::spawn_blocking(move || reader.of_thread(&thread, seq, PAGE)).await;
+        let page = read.map_err(|end| LogFault::Io { path: "the log".into(), why: end.to_string() })??;
+        let records = page.iter().map(|(position, record)| ApiRecord::of(*position, record));
+        if let Some(found) = first_ending(receipt, records) {
+            return Ok(Some(found));
+        }
+        match page.last() {
+            Some((_, record)) if page.len() == PAGE => seq = record.header.seq + 1,
+            _ => break,
+        }
+    }
+    let mut follower = Follower::after(front, tail, Some(thread));
+    while let Some(records) = follower.next().await? {
+        if let Some(found) = first_ending(receipt, records.into_iter()) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+fn first_ending(
+    receipt: &ApiReceipt,
+    mut records: impl Iterator<Item = ApiRecord>,
+) -> Option<(CallResult, ApiRecord)> {
+    records.find_map(|record| Some((ending(receipt, &record)?, record)))
 }

@@ -163,6 +163,31 @@ fn a_sender_that_waits_gets_the_outcome_with_its_receipt() {
 }
 
 #[test]
+fn who_waits_again_for_a_call_that_ended_long_ago_gets_its_outcome() {
+    let folder = house();
+    let wait = |key: &str, path: &str| {
+        let headers = [("Systole-Wait", "60"), ("Idempotency-Key", key)];
+        ask(&run_file(folder.path()), "POST", path, &headers, &say(key))
+    };
+    let organism = Running::organism(folder.path());
+    let first = wait("k0", "/v1/messages");
+    let thread = format!("/v1/messages?thread={}", text(&first.json, "thread"));
+    // In its own thread come more records than are read at once, and others between them.
+    for n in 1..=40 {
+        assert_eq!(wait(&format!("k{n}"), &thread).status, 200);
+        assert_eq!(post(folder.path(), &format!("other-{n}"), &say("hello")).status, 202);
+    }
+    assert_eq!(organism.interrupt().code, Some(130));
+    let organism = Running::organism(folder.path());
+    for n in [0, 20, 40] {
+        let again = wait(&format!("k{n}"), if n == 0 { "/v1/messages" } else { &thread });
+        assert_eq!((again.status, &again.json["repeated"]), (200, &true.into()), "{again:?}");
+        assert!(text(&again.json["result"], "payload").contains(&format!("k{n}")), "{again:?}");
+    }
+    drop(organism);
+}
+
+#[test]
 fn a_client_of_the_whole_log_gets_each_record_once_and_in_order() {
     let folder = house();
     let organism = Running::organism(folder.path());

@@ -183,6 +183,17 @@ fn g3_a_server_that_cannot_be_pinned_is_reported_with_its_last_words() {
     let house = ToolHouse::new("  none:\n    mcp: [sh, -c, 'echo no luck >&2; exit 3']\n");
     let lost = house.systole(&["mcp", "pin"]);
     says(&lost, 5, &["none: ", "no luck", "try: make `sh -c"]);
+    // A server of the newer revision that fails: what it says to a question of the older one is not the reason.
+    let answers = r#"import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    words = "not here" if asked["method"] == "initialize" else "the token is used up"
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": {"code": -32000, "message": words}}), flush=True)
+"#;
+    let house = ToolHouse::new(&format!("  none:\n    mcp: [{}, newer.py]\n", python()));
+    house.write("newer.py", answers);
+    let (newer, older) = ("the token is used up", "not here");
+    says(&house.systole(&["mcp", "pin"]), 5, &["2026-07-28", newer, "2025-11-25", older]);
     let house = ToolHouse::new("  none:\n    mcp: [cat]\n");
     says(&house.systole(&["mcp", "pin", "non"]), 2, &["did you mean none?"]);
     let house = ToolHouse::new("  none:\n    mcp: [./not-there]\n");

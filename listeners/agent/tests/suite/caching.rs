@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use systole_agent::model::script::{Script, ScriptedModel};
-use systole_agent::model::{AnswerFuture, AnswerWatcher, Model, ModelRequest};
+use systole_agent::model::{AnswerFuture, AnswerWatcher, MessagePart, Model, ModelRequest};
 use systole_agent::spec::{Dialect, Provider};
 
 use super::bench::{FORMS, model, run};
@@ -112,6 +112,20 @@ fn c10_a_mark_covers_all_but_the_header_and_the_next_request_begins_with_it() {
             before = texts;
         }
     }
+}
+
+#[test]
+fn c10_no_empty_result_is_marked() {
+    let mut request = run(requests(Dialect::Native)).swap_remove(2);
+    let parts = request.messages.iter_mut().flat_map(|message| &mut message.parts);
+    for part in parts {
+        if let MessagePart::Result { text, .. } = part {
+            " \n".clone_into(text);
+        }
+    }
+    let marked: Vec<String> =
+        blocks(&request).into_iter().filter_map(|(text, is_marked)| is_marked.then_some(text)).collect();
+    assert!(!marked.is_empty() && marked.iter().all(|text| !text.contains("tool_result")), "{marked:?}");
 }
 
 #[test]

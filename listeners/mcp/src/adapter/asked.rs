@@ -16,7 +16,13 @@ pub fn pin_of(place: &ServerPlace) -> Result<PinFile, String> {
         // Each revision in a process of its own, the newer one first.
         match asked_in(Revision::Modern, place).await {
             Ok(pin) => Ok(pin),
-            Err(_) => asked_in(Revision::Legacy, place).await,
+            Err(newer) => asked_in(Revision::Legacy, place).await.map_err(|older| match newer == older {
+                true => older,
+                false => {
+                    let [new, old] = [Revision::Modern, Revision::Legacy].map(Revision::word);
+                    format!("asked in {new}: {newer}; asked in {old}: {older}")
+                }
+            }),
         }
     })
 }

@@ -22,7 +22,7 @@ macro_rules! records_where {
             // A large body is stored among the documents. No payload is empty, so few rows are looked up for
             // nothing.
             "CASE WHEN length(r.body) > 0 THEN r.body ELSE coalesce((SELECT d.bytes FROM large l ",
-            "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END FROM record r ",
+            "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END, r.thread FROM record r ",
             "LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind ",
             "LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee ",
             "LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ",
@@ -35,6 +35,8 @@ pub(super) use records_where;
 /// A record as the file has it, with unchecked hashes.
 pub(super) struct Stored {
     pub(super) position: Position,
+    /// The number of its thread in the file.
+    pub(super) thread: i64,
     pub(super) header: Header,
     body: Arc<[u8]>,
     salt: [u8; 16],
@@ -87,6 +89,7 @@ pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
     let position = Position(natural(row, 0, "pos")?);
     Ok(Stored {
         position,
+        thread: row.get(19).map_err(|e| unfit("thread", e))?,
         header,
         body,
         salt: bytes(row, 16, "salt")?,

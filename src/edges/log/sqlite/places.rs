@@ -219,10 +219,9 @@ impl NewestPlaces {
     pub(super) fn before(
         &mut self,
         connection: &Connection,
-        thread: &str,
+        thread: i64,
         (seq, position): (i64, i64),
     ) -> rusqlite::Result<Option<(i64, [u8; 32])>> {
-        let Some(thread) = number(connection, thread)? else { return Ok(None) };
         if self.placed.is_none() || self.read < position - 1 {
             self.renew(connection)?;
         }

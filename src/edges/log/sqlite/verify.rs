@@ -83,7 +83,7 @@ impl<'c> Walk<'c> {
         self.next = stored.position;
         let thread = stored.header.thread.clone();
         let seq = stored.header.seq;
-        let before = self.head_before(&thread, seq)?;
+        let before = self.head_before(&thread, stored.thread, seq)?;
         let Some((position, record)) = stored.proved(before) else {
             let why = format!("record {seq} of thread {thread} does not continue its hash chain");
             return Err(self.damaged(why));
@@ -93,7 +93,7 @@ impl<'c> Walk<'c> {
     }
 
     /// The head that the thread had before its record `seq`, which is at the next position.
-    fn head_before(&mut self, thread: &ThreadId, seq: u64) -> Result<Digest, LogFault> {
+    fn head_before(&mut self, thread: &ThreadId, number: i64, seq: u64) -> Result<Digest, LogFault> {
         let broken = |last: u64| format!("record {seq} of thread {thread} comes after record {last}");
         if let Some((last, head)) = self.heads.get(thread) {
             let (last, head) = (*last, *head);
@@ -101,7 +101,7 @@ impl<'c> Walk<'c> {
         }
         let signed = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let here = (signed(seq), signed(self.next.0));
-        let before = self.newest.before(self.connection, thread.as_str(), here);
+        let before = self.newest.before(self.connection, number, here);
         let before = before.map_err(|e| self.fault(&e))?;
         match before {
             None if seq == 1 => Ok(head_zero(thread)),

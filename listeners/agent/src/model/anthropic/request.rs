@@ -69,15 +69,24 @@ fn messages(request: &ModelRequest) -> Vec<Value> {
 /// Marks the end of what the next request repeats, and the end of what the last request marked: the cache is searched
 /// only a few blocks back from a mark, and one turn may add more.
 fn mark(joined: &mut [(MessageAuthor, Vec<Value>)]) {
-    for (_, blocks) in joined.iter_mut().rev().step_by(2).take(2) {
-        if let Some(last) = blocks.iter_mut().rev().find(|block| is_cacheable(block)) {
+    for left_out in [0, 2] {
+        let before = joined.iter_mut().rev().skip(left_out);
+        if let Some(last) =
+            before.flat_map(|(_, blocks)| blocks.iter_mut().rev()).find(|block| is_cacheable(block))
+        {
             cached(last);
         }
     }
 }
 
+/// A mark on a block without a visible character may be refused, and then each repetition of the request would be.
 fn is_cacheable(block: &Value) -> bool {
-    matches!(block.get("type").and_then(Value::as_str), Some("text" | "tool_use" | "tool_result"))
+    let content = || block.get("content").and_then(Value::as_str).unwrap_or_default();
+    match block.get("type").and_then(Value::as_str) {
+        Some("text" | "tool_use") => true,
+        Some("tool_result") => !content().trim().is_empty(),
+        _ => false,
+    }
 }
 
 fn cached(block: &mut Value) {
