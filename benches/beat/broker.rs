@@ -12,13 +12,21 @@ use futures_core::Stream as _;
 
 /// The server that `tools/prepare test` installed, or else the one on PATH; `None` if there is neither.
 pub(crate) fn program() -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let programs = [target.join("tools/nats-server"), PathBuf::from("nats-server")];
+    let programs = [tools().join("nats-server"), PathBuf::from("nats-server")];
     programs.into_iter().find(|program| {
         let mut version = Command::new(program);
         version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
         version.status().is_ok_and(|status| status.success())
     })
+}
+
+/// The client for Python that `tools/prepare test` installed.
+pub(crate) fn python_client() -> Option<PathBuf> {
+    Some(tools().join("python")).filter(|folder| folder.is_dir())
+}
+
+fn tools() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools")
 }
 
 /// A running broker that syncs each message before it acknowledges it.

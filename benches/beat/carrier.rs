@@ -1,8 +1,9 @@
-//! A call to a listener over NATS: two hops through the broker to a worker in a process of its own. Next to it a bare
-//! request and reply with the same client between two such processes. The broker, the worker and the organism share
-//! the processors.
+//! A call to a listener in a process of its own: over stdin and over NATS, each with a program in Rust and one in
+//! Python. Over NATS a call is two hops through the broker; next to it a bare request and reply between two processes,
+//! with the same client on each side. The broker, the worker and the organism share the processors.
 
 use std::path::Path;
+use std::process::Command;
 
 use systole::runtime::plan::{BusAccess, LogPlace};
 use systole_core::types::composition::Reach;
@@ -12,6 +13,7 @@ use tokio::task::JoinSet;
 
 use crate::broker::{self, Broker};
 use crate::child::{self, Lasting};
+use crate::door::{Tool, program};
 use crate::hops::{Pace, TEXT};
 use crate::report::{Table, now, sized, worked, worked_by};
 use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
@@ -19,29 +21,43 @@ use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
 /// The subject of the floor.
 const BARE: &str = "bare";
 
-/// Calls with one, 32 and 64 in flight.
-pub(crate) fn over_nats(table: &mut Table) {
-    let Some(program) = broker::program() else {
+/// Both languages, with the part of the bare rate that a worker should reach.
+const LANGUAGES: [(Tool, &str, &str); 2] =
+    [(Tool::Rust, "Rust", "at least 5,000/s at 64"), (Tool::Python, "Python", "at least 0.3 at 64")];
+
+/// Calls over each carrier, to a program in each language, with one, 32 and 64 in flight.
+pub(crate) fn calls(table: &mut Table) {
+    let most = sized("CALLS", 20_000) as u64;
+    let counts = [(1, most / 10), (32, most), (64, most)];
+    for (tool, language, _) in LANGUAGES {
+        for (in_flight, calls) in counts {
+            let (mut rates, mut works) = (Vec::new(), Vec::new());
+            for _ in 0..table.runs {
+                let pace = over_stdin(tool, in_flight, calls);
+                rates.push((pace.rate, f64::NAN));
+                works.push((pace.work_us, f64::NAN));
+            }
+            table.add(&format!("calls over stdin, {language}, {in_flight} in flight"), "/s", "", &rates);
+            table.add("  processor time of one in the pump's process", "us", "", &works);
+        }
+    }
+    let Some(server) = broker::program() else {
         println!("carrier: there is no nats-server, neither from tools/prepare test nor on PATH: left out");
         return;
     };
-    let most = sized("CALLS", 20_000) as u64;
-    for (in_flight, calls, target) in [(1, most / 10, ""), (32, most, ""), (64, most, "at least 5,000/s")] {
-        let (mut rates, mut works, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..table.runs {
-            let run = of_one(&program, in_flight, calls);
-            rates.push((run.calls.rate, run.bare.rate));
-            works.push((run.calls.work_us, run.bare.work_us));
-            brokers.push((run.broker_us, f64::NAN));
+    for (tool, language, target) in LANGUAGES {
+        for (in_flight, calls) in counts {
+            let (mut rates, mut works, mut brokers) = (Vec::new(), Vec::new(), Vec::new());
+            for _ in 0..table.runs {
+                let run = over_nats(&server, tool, in_flight, calls);
+                rates.push((run.calls.rate, run.bare.rate));
+                works.push((run.calls.work_us, run.bare.work_us));
+                brokers.push((run.broker_us, f64::NAN));
+            }
+            table.add(&format!("calls over NATS, {language}, {in_flight} in flight"), "/s", target, &rates);
+            table.add("  processor time of one in the pump's process", "us", "at most 150 at 64", &works);
+            table.add("  and in the broker's", "us", "", &brokers);
         }
-        table.add(
-            &format!("calls over NATS, {in_flight} in flight, beside bare requests"),
-            "/s",
-            target,
-            &rates,
-        );
-        table.add("  processor time of one in the pump's process", "us", "at most 150", &works);
-        table.add("  and in the broker's", "us", "", &brokers);
     }
 }
 
@@ -51,21 +67,51 @@ struct CallRun {
     broker_us: f64,
 }
 
-fn of_one(program: &Path, in_flight: usize, calls: u64) -> CallRun {
-    let broker = Broker::start_unsynced(program);
-    let folder = tempfile::tempdir_in("target").unwrap();
+fn over_stdin(tool: Tool, in_flight: usize, calls: u64) -> Pace {
+    run(None, in_flight, calls, || 0.0, program(tool).map_or(Reach::Inline, Reach::Process)).0
+}
+
+fn over_nats(server: &Path, tool: Tool, in_flight: usize, calls: u64) -> CallRun {
+    let broker = Broker::start_unsynced(server);
     let bare = {
-        let _echo = Lasting::start(&["bare", &broker.url]);
+        let _echo = answerer(tool, "bare", &broker.url, in_flight);
         walk::runtime().block_on(bare(&broker.url, in_flight, calls))
     };
-    let _worker = Lasting::start(&["worker", &broker.url, &in_flight.to_string()]);
+    let _worker = answerer(tool, "worker", &broker.url, in_flight);
+    let bus = BusAccess { url: broker.url.clone(), credentials: None };
+    let (calls, broker_us) = run(Some(bus), in_flight, calls, || worked_by(&broker.pid()), Reach::Nats);
+    CallRun { calls, bare, broker_us }
+}
+
+/// The process that answers: bare requests, or deliveries.
+fn answerer(tool: Tool, work: &str, url: &str, at_once: usize) -> Lasting {
+    let (bytes, at_once) = (TEXT.to_string(), at_once.to_string());
+    if !matches!(tool, Tool::Python) {
+        return Lasting::start(&[work, url, &at_once]);
+    }
+    let mut python = Command::new("python3");
+    if let Some(library) = broker::python_client() {
+        python.env("PYTHONPATH", library);
+    }
+    python.args(["config/bench/worker.py", url, work, &bytes, &at_once]);
+    Lasting::of(&mut python)
+}
+
+/// The pace of calls to the tool, with what each took of the broker.
+fn run(
+    bus: Option<BusAccess>,
+    in_flight: usize,
+    calls: u64,
+    broker: impl Fn() -> f64,
+    reach: Reach,
+) -> (Pace, f64) {
+    let folder = tempfile::tempdir_in("target").unwrap();
     let course = Course::new(TEXT, 1, Stage::Gather);
-    let (pace, broker_us) = walk::runtime().block_on(async {
-        let bus = BusAccess { url: broker.url.clone(), credentials: None };
+    walk::runtime().block_on(async {
         let log = LogPlace::File(folder.path().join("bench.db"));
         let organism = walk::start_over(bus, log, &course, |(listeners, inline)| {
             let tool = listeners.get_mut("tool").unwrap();
-            tool.reach = Reach::Nats;
+            tool.reach = reach;
             tool.in_flight = in_flight;
             inline.remove("tool");
         })
@@ -74,16 +120,15 @@ fn of_one(program: &Path, in_flight: usize, calls: u64) -> CallRun {
         course.gathered(in_flight).await;
         course.is_now(Stage::Walk(u32::MAX));
         let (from, began) = course.turned(&organism, calls / 10).await;
-        let before = (worked().0, worked_by(&broker.pid()));
+        let before = (worked().0, broker());
         let (to, ended) = course.turned(&organism, from + calls).await;
-        let after = (worked().0, worked_by(&broker.pid()));
+        let after = (worked().0, broker());
         course.is_now(Stage::Home);
         organism.stop(GRACE).await;
         let seconds = (ended - began).as_secs_f64();
         let in_broker = Pace::of(to - from, seconds, after.1 - before.1);
         (Pace::of(to - from, seconds, after.0 - before.0), in_broker.work_us)
-    });
-    CallRun { calls: pace, bare, broker_us }
+    })
 }
 
 /// Bare requests of the same size.

@@ -15,8 +15,11 @@ pub(crate) fn resident_mb(process: &str) -> f64 {
 }
 
 fn start(arguments: &[&str]) -> Child {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg("--child").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    spawn(Command::new(std::env::current_exe().unwrap()).arg("--child").args(arguments))
+}
+
+fn spawn(command: &mut Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 /// Seconds until a child's first line; it waits for the child to end.
@@ -41,10 +44,18 @@ pub(crate) struct Lasting(Child);
 impl Lasting {
     /// Starts it, and waits for its word.
     pub(crate) fn start(arguments: &[&str]) -> Lasting {
-        let mut child = start(arguments);
+        Lasting::when_ready(start(arguments))
+    }
+
+    /// The same with another program.
+    pub(crate) fn of(program: &mut Command) -> Lasting {
+        Lasting::when_ready(spawn(program))
+    }
+
+    fn when_ready(mut child: Child) -> Lasting {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(!line.is_empty(), "the child {arguments:?} says its word");
+        assert!(!line.is_empty(), "the child says its word");
         Lasting(child)
     }
 }
@@ -120,7 +131,7 @@ pub(crate) fn run(arguments: &[String]) {
             std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
         }
         ["first-delivery", folder] => cold::first_delivery(folder.as_ref()),
-        ["bare", url] => carrier::answer_bare(url),
+        ["bare", url, _] => carrier::answer_bare(url),
         ["worker", url, slots] => carrier::work(url, slots.parse().unwrap()),
         ["program"] => door::answer(),
         ["callers", address, token, in_flight, calls, way] => {

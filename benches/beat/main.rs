@@ -57,7 +57,7 @@ const PARTS: [(&str, Measure); 19] = [
     ("words", words::on_a_terminal),
     ("search", search::of_source),
     ("door", door::calls),
-    ("carrier", carrier::over_nats),
+    ("carrier", carrier::calls),
     ("far", far::over_nats),
 ];
 

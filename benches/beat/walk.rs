@@ -232,14 +232,14 @@ pub(crate) async fn start_far(copy: PathBuf, url: &str, course: &Arc<Course>) ->
     Organism::start(RunPlan { bus: Some(bus), ..plan(log, course, 1, |_| ()) }).await.unwrap()
 }
 
-/// The same over that broker, after a change to its listeners.
+/// The same after a change to its listeners, over that broker if there is one.
 pub(crate) async fn start_over(
-    bus: BusAccess,
+    bus: Option<BusAccess>,
     log: LogPlace,
     course: &Arc<Course>,
     change: impl FnOnce(Cast<'_>),
 ) -> Organism {
-    Organism::start(RunPlan { bus: Some(bus), ..plan(log, course, 1, change) }).await.unwrap()
+    Organism::start(RunPlan { bus, ..plan(log, course, 1, change) }).await.unwrap()
 }
 
 /// The next message; `None` if there will be none.

@@ -1,10 +1,11 @@
 //! What every route of the HTTP door gets: the door's state, the client of the request, and its query.
 
-use std::sync::{Arc, Mutex};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failed_logins::FailedLogins;
 use super::mcp::open_calls::OpenCalls;
@@ -16,11 +17,27 @@ use systole_core::types::ids::Name;
 pub(super) struct HttpState {
     pub(super) front: OrganismHandle,
     pub(super) bodies: Semaphore,
-    pub(super) waiters: Semaphore,
+    pub(super) waiting: WaitingSenders,
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,
     pub(super) open_calls: OpenCalls,
+}
+
+/// The senders that wait for their outcomes, of each client.
+#[derive(Default)]
+pub(super) struct WaitingSenders(Mutex<BTreeMap<Name, Arc<Semaphore>>>);
+
+impl WaitingSenders {
+    /// Senders of one client that may wait at once: each costs its connection and an inbox.
+    pub(super) const MOST: usize = 64;
+
+    /// A place to wait; `None` if this client has none left.
+    pub(super) fn place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
+        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let places = clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(Self::MOST)));
+        places.clone().try_acquire_owned().ok()
+    }
 }
 
 /// The client of a request's credential.

@@ -16,7 +16,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
-use super::http_state::{Caller, HttpState, ParsedQuery};
+use super::http_state::{Caller, HttpState, ParsedQuery, WaitingSenders};
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
@@ -32,9 +32,6 @@ use systole_core::types::refusal::Refusal;
 /// How long a client may take to send a body: enough for a mebibyte over a slow line, but no seat is
 /// held for ever.
 const BODY_MS: u64 = 30_000;
-
-/// Senders that may wait for their outcomes at once: each costs its connection and an inbox.
-pub(super) const WAITERS: usize = 256;
 
 #[derive(Deserialize)]
 pub(super) struct Beside {
@@ -66,14 +63,12 @@ pub(super) async fn messages(
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
-    let seat = match wait.map(|_| state.waiters.try_acquire()).transpose() {
-        Ok(seat) => seat,
-        Err(_) => {
-            let words = format!("{WAITERS} senders wait for their outcomes already");
-            let refusal = Refusal::new(Code::IngressUnavailable, words);
-            return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
-        }
-    };
+    let place = wait.map(|_| state.waiting.place(&client));
+    if matches!(place, Some(None)) {
+        let words = format!("{} senders of this client wait for their outcomes already", WaitingSenders::MOST);
+        let refusal = Refusal::new(Code::IngressUnavailable, words);
+        return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
+    }
     let message = ClientMessage { client, key: key.clone(), document, to, thread };
     match state.front.ask(message).await {
         Some(SenderReply::Receipt(receipt, position)) => {
@@ -84,7 +79,7 @@ pub(super) async fn messages(
             let told = api_types::ApiReceipt::of(&receipt, position, key.as_str());
             let Some(wait) = wait else { return (StatusCode::ACCEPTED, Json(told)).into_response() };
             let result = outcome_within(&state.front, &told, wait).await;
-            drop(seat);
+            drop(place);
             let status = if result.is_open() { StatusCode::ACCEPTED } else { StatusCode::OK };
             (status, Json(api_types::AnsweredReceipt { receipt: told, result })).into_response()
         }

@@ -2,13 +2,14 @@
 //! a refused message is reported.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
 
 use serde_json::{Value, json};
 
 use crate::http::HOUSE;
 use crate::log_records::read_all;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
-use crate::program::{Answer, Running, ask, ask_as, kept_from_events, run_file, systole};
+use crate::program::{Answer, PATIENCE, Running, ask, ask_as, kept_from_events, run_file, systole};
 
 const ALICE: &str = "alice-token-0123456789";
 const BOB: &str = "bob-token-0123456789";
@@ -247,6 +248,36 @@ fn a_client_with_many_refusals_must_wait_and_the_log_has_a_count() {
         })
         .sum();
     assert_eq!(counts, throttled.len() as u64, "none was lost on the way");
+}
+
+#[test]
+fn a_client_whose_senders_all_wait_leaves_the_others_their_places() {
+    let folder = house();
+    let organism = Running::organism_with(folder.path(), &TOKENS);
+    assert_eq!(asks(folder.path(), BOB, "POST", "/v1/pause", "").status, 200);
+    let waits = |token: &str, seconds: &str| {
+        let bearer = format!("Bearer {token}");
+        let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", seconds)];
+        ask_as(&run_file(folder.path()), "POST", "/v1/messages", &headers, &say("waits"))
+    };
+    let (answers, answered) = channel();
+    std::thread::scope(|scope| {
+        for _ in 0..65 {
+            let answers = answers.clone();
+            scope.spawn(move || answers.send(waits(ALICE, "300")).unwrap());
+        }
+        let first = answered.recv_timeout(PATIENCE).unwrap();
+        assert_eq!((first.status, text(&first.json, "code")), (503, "ingress.unavailable"), "one too many");
+        assert!(text(&first.json, "message").starts_with("64 senders of this client"), "{first:?}");
+        assert_eq!(waits(BOB, "1").status, 202, "bob's places are his own");
+        assert_eq!(sends(folder.path(), ALICE, "", &say("does not wait")).status, 202);
+        organism.interrupt();
+    });
+    let others: Vec<Answer> = answered.try_iter().collect();
+    assert_eq!(others.len(), 64);
+    assert!(others.iter().all(|other| text(&other.json["result"], "outcome") == "open"), "{others:?}");
+    let waiting = stored(folder.path()).into_iter().filter(|r| r.3.contains("waits")).count();
+    assert_eq!(waiting, 65, "nothing is recorded of the one that was refused");
 }
 
 /// Names ten thousand foreign deliveries, then answers.

@@ -188,6 +188,24 @@ fn who_waits_again_for_a_call_that_ended_long_ago_gets_its_outcome() {
 }
 
 #[test]
+fn who_waits_for_an_outcome_that_is_damaged_is_told_so() {
+    let folder = house();
+    let organism = Running::organism(folder.path());
+    let wait = || {
+        let headers = [("Systole-Wait", "60"), ("Idempotency-Key", "k1")];
+        ask(&run_file(folder.path()), "POST", "/v1/messages", &headers, &say("hello"))
+    };
+    let thread = text(&wait().json, "thread").to_owned();
+    let log = rusqlite::Connection::open(folder.path().join("hello.db")).unwrap();
+    let edit = "UPDATE record SET body = CAST('<other/>' AS BLOB) WHERE seq = 2 AND thread = (SELECT id FROM thread WHERE text = ?1)";
+    assert_eq!(log.execute(edit, [&thread]).unwrap(), 1);
+    let again = wait();
+    assert_eq!((again.status, text(&again.json["result"], "outcome")), (202, "open"), "{again:?}");
+    assert_eq!(text(&again.json["result"], "code"), "thread.damaged", "{again:?}");
+    drop(organism);
+}
+
+#[test]
 fn a_client_of_the_whole_log_gets_each_record_once_and_in_order() {
     let folder = house();
     let organism = Running::organism(folder.path());

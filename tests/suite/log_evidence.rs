@@ -40,17 +40,22 @@ pub(crate) fn number(folder: &Path, sql: &str) -> i64 {
     Connection::open(folder.join("hello.db")).unwrap().query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Makes the entries fit the records that are left, with a checksum that fits too.
-fn place_again(folder: &Path) {
-    let last = number(folder, "SELECT max(pos) FROM record");
-    let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &last.to_be_bytes()].concat();
+/// The SQL that sets how far the entries of a log go, with a checksum that fits.
+pub(crate) fn placed_at(pos: i64) -> String {
+    let text = [b"systole placed v1", &8_u64.to_be_bytes()[..], &pos.to_be_bytes()].concat();
     let sum = i64::from_be_bytes(Digest::of(&text).0[..8].try_into().unwrap());
+    format!("UPDATE placed SET pos = {pos}, sum = {sum}")
+}
+
+/// Makes the entries fit the records that are left.
+fn place_again(folder: &Path) {
+    let placed = placed_at(number(folder, "SELECT max(pos) FROM record"));
     edit(
         folder,
         &format!(
             "DELETE FROM place; INSERT INTO place SELECT thread, seq, pos FROM record; DELETE FROM item;
              INSERT INTO item SELECT thread, call, turn, ordinal FROM record WHERE ordinal IS NOT NULL;
-             UPDATE placed SET pos = {last}, sum = {sum}"
+             {placed}"
         ),
     );
 }

@@ -10,6 +10,7 @@ use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader as _, Log
 use systole_core::types::record::Record;
 use systole_soak::dice::SeededDice;
 
+use crate::log_evidence::placed_at;
 use crate::log_records::{Author, Folder, batch, edit_at, key, root};
 
 /// More records than wait for a run.
@@ -371,6 +372,21 @@ fn a_lost_entry_hides_no_key_and_keeps_no_log_from_opening() {
     edit_at(&folder.log(), "DELETE FROM placed");
     drop(sqlite::open(&folder.log()).unwrap());
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "and that helps");
+    // A file that came without its tip may have been copied while it was written.
+    edit_at(&folder.log(), "DELETE FROM place WHERE pos = 8");
+    std::fs::remove_file(folder.path().join("organism.db.tip")).unwrap();
+    drop(sqlite::open(&folder.log()).unwrap());
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300, "its entries were made again");
+}
+
+#[test]
+fn a_log_cannot_say_that_all_records_of_all_times_have_their_entries() {
+    let (folder, wrote) = closed();
+    edit_at(&folder.log(), &format!("DELETE FROM place WHERE pos > 200; {}", placed_at(i64::MAX)));
+    compare(&sqlite::open_reading(&folder.log()).unwrap(), &wrote, &mut SeededDice::new(5), "as it came");
+    assert!(sqlite::verify_all(&folder.log()).is_err());
+    drop(sqlite::open(&folder.log()).unwrap());
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 300);
 }
 
 #[test]

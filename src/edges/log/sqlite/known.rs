@@ -92,7 +92,7 @@ impl Known {
         self.threads.insert(header.thread.clone(), Numbered { id, last_seq: header.seq });
         let is_new = match &mut self.newest {
             Some(newest) => newest.takes(connection, id, header)?,
-            None => true,
+            None => false,
         };
         Ok(if is_new { Ok(id) } else { Err(Rule::Item) })
     }

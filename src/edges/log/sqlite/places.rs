@@ -39,10 +39,10 @@ CREATE UNIQUE INDEX record_item ON record (thread, call, turn, ordinal) WHERE or
 pub(super) const WITHOUT_INDEXES_BEFORE: &str =
     "DROP INDEX IF EXISTS record_seq; DROP INDEX IF EXISTS record_item;";
 
-/// Where the entries of a log of an older format go to: its indexes know every record.
+/// How far the stand-ins of an older log go. In the file itself, it is not believed.
 pub(super) const EVERYTHING: Position = Position(i64::MAX.unsigned_abs());
 
-/// What a log of an older format gets in memory in their stead: its indexes know every record.
+/// What a log of an older format gets in memory in place of these tables: its indexes know every record.
 pub(super) const STAND_INS: &str = "
 CREATE TEMP VIEW place AS SELECT thread, seq, pos FROM main.record;
 CREATE TEMP TABLE placed (pos INTEGER NOT NULL, sum INTEGER NOT NULL);
@@ -63,7 +63,12 @@ pub(super) fn placed(connection: &Connection) -> rusqlite::Result<Option<Positio
     let Some(placed) = known(connection)? else { return Ok(None) };
     let last = last(connection)?;
     let fits = placed <= last && last.0 - placed.0 < 2 * RUN;
-    Ok((fits || placed == EVERYTHING).then_some(placed))
+    Ok((fits || placed == EVERYTHING && has_stand_ins(connection)?).then_some(placed))
+}
+
+fn has_stand_ins(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT 1 FROM temp.sqlite_schema WHERE name = 'placed'";
+    connection.prepare_cached(sql)?.exists([])
 }
 
 /// Sets how far the entries go.
@@ -268,15 +273,15 @@ fn number(connection: &Connection, thread: &str) -> rusqlite::Result<Option<i64>
 
 /// What is wrong with the entries, if anything. An older log has none.
 pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<&'static str>> {
-    let Some(known) = known(connection)? else {
+    if known(connection)?.is_none() {
         return Ok(Some("the table placed does not fit its checksum"));
-    };
-    if known == EVERYTHING {
-        return Ok(None);
     }
     let Some(placed) = placed(connection)? else {
         return Ok(Some("the table placed does not fit the records"));
     };
+    if placed == EVERYTHING {
+        return Ok(None);
+    }
     let differ = |sql: &str| connection.query_row(sql, [signed(placed)], |row| row.get::<_, bool>(0));
     // Each entry has its record, and there are as many of them: so each record has its entry, and only one.
     if differ(
