@@ -103,9 +103,9 @@ async fn hops_beside(log: PathBuf, hops: usize, beside: Beside) -> Vec<f64> {
         assert!(asks.join_all().await.into_iter().all(|heard| heard), "every message is heard");
     }
     course.is_now(Stage::Walk(u32::MAX));
-    course.arrivals(&organism, hops / 10).await;
+    course.arrivals(hops / 10).await;
     course.anew();
-    course.arrivals(&organism, hops).await;
+    course.arrivals(hops).await;
     let took = course.between();
     assert!(asked.load(Ordering::Relaxed) < WAITING, "the bad one ran out of work; FAIR is too large");
     course.is_now(Stage::Home);

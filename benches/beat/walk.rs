@@ -20,7 +20,7 @@ use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::writer::XmlWriter;
 use systole_kit::{DocumentLimits, Payload};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 
 use crate::report::now;
@@ -42,15 +42,51 @@ pub(crate) struct Course {
     /// One permit for each walker at the gate.
     arrived: Semaphore,
     /// How many turns walkers have had since.
-    turns: AtomicU64,
+    turns: Milestone,
     /// When each delivery reached its listener, if hops are measured one by one.
     stamps: Option<Mutex<Vec<Instant>>>,
+    stamped: Milestone,
     /// The payloads, made before the measurement, because writing them is the listeners' work.
     work: Vec<Vec<Item>>,
     worked: [Item; 2],
     walked: Item,
     /// The document that a walk begins with.
     walk: Vec<u8>,
+}
+
+/// A count that wakes who waits for it once. To wake somebody for each hop would cost the hops that are measured.
+#[derive(Default)]
+struct Milestone {
+    count: AtomicU64,
+    goal: AtomicU64,
+    reached: Notify,
+}
+
+impl Milestone {
+    fn set(&self, count: u64) {
+        self.count.store(count, Ordering::SeqCst);
+        if count == self.goal.load(Ordering::SeqCst) {
+            self.reached.notify_one();
+        }
+    }
+
+    fn add(&self) {
+        if self.count.fetch_add(1, Ordering::SeqCst) + 1 == self.goal.load(Ordering::SeqCst) {
+            self.reached.notify_one();
+        }
+    }
+
+    /// Waits until that many were counted. Returns how many then were.
+    async fn wait(&self, goal: u64) -> u64 {
+        self.goal.store(goal, Ordering::SeqCst);
+        loop {
+            let count = self.count.load(Ordering::SeqCst);
+            if count >= goal {
+                return count;
+            }
+            self.reached.notified().await;
+        }
+    }
 }
 
 /// The namespaces of the two tools.
@@ -108,8 +144,9 @@ impl Course {
         Course {
             stage: watch::channel(stage).0,
             arrived: Semaphore::new(0),
-            turns: AtomicU64::new(0),
+            turns: Milestone::default(),
             stamps,
+            stamped: Milestone::default(),
             work: TOOLS.iter().take(tools).map(|ns| different(ns, &text)).collect(),
             worked: TOOLS.map(|ns| item(&filled(ns, "worked", &text))),
             // As long as a payload of the tool.
@@ -129,15 +166,9 @@ impl Course {
     }
 
     /// Waits until walkers have had that many turns. Returns how many they then had, and the time.
-    pub(crate) async fn turned(&self, organism: &Organism, turns: u64) -> (u64, Instant) {
-        let mut tail = organism.tail();
-        loop {
-            let had = self.turns.load(Ordering::Relaxed);
-            if had >= turns {
-                return (had, now());
-            }
-            tail.changed().await.unwrap();
-        }
+    pub(crate) async fn turned(&self, turns: u64) -> (u64, Instant) {
+        let had = self.turns.wait(turns).await;
+        (had, now())
     }
 
     /// Seconds between one arrival and the next.
@@ -147,11 +178,8 @@ impl Course {
     }
 
     /// Waits until that many deliveries have arrived.
-    pub(crate) async fn arrivals(&self, organism: &Organism, most: usize) {
-        let mut tail = organism.tail();
-        while self.stamps.as_ref().unwrap().lock().unwrap().len() < most {
-            tail.changed().await.unwrap();
-        }
+    pub(crate) async fn arrivals(&self, most: usize) {
+        self.stamped.wait(most as u64).await;
     }
 
     /// Waits until the walkers are called home.
@@ -162,11 +190,14 @@ impl Course {
     /// Forgets the arrivals so far.
     pub(crate) fn anew(&self) {
         self.stamps.as_ref().unwrap().lock().unwrap().clear();
+        self.stamped.set(0);
     }
 
     fn stamp(&self) {
         if let Some(stamps) = &self.stamps {
-            stamps.lock().unwrap().push(now());
+            let mut stamps = stamps.lock().unwrap();
+            stamps.push(now());
+            self.stamped.set(stamps.len() as u64);
         }
     }
 
@@ -176,7 +207,7 @@ impl Course {
             self.arrived.add_permits(1);
             stage = *self.stage.subscribe().wait_for(|s| *s != Stage::Gather).await.unwrap();
         }
-        self.turns.fetch_add(1, Ordering::Relaxed);
+        self.turns.add();
         let goes_on = matches!(stage, Stage::Walk(turns) if turn <= turns);
         let tool = thread.bytes().last().map_or(0, usize::from) % self.work.len();
         let work = &self.work[tool];

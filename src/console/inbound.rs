@@ -65,7 +65,8 @@ pub(super) async fn messages(
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let place = wait.map(|_| state.waiting.place(&client));
     if matches!(place, Some(None)) {
-        let words = format!("{} senders of this client wait for their outcomes already", WaitingSenders::MOST);
+        let words =
+            format!("{} senders of this client wait for their outcomes already", WaitingSenders::MOST);
         let refusal = Refusal::new(Code::IngressUnavailable, words);
         return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
     }

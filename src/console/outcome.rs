@@ -62,7 +62,24 @@ async fn ended(
 ) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
     let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
     let tail = *front.tail().borrow();
-    // A call that is waited for again may have ended long ago. Up to here its thread alone is read.
+    if let Some(found) = ended_before(front, receipt, &thread).await? {
+        return Ok(Some(found));
+    }
+    let mut follower = Follower::after(front, tail, Some(thread));
+    while let Some(records) = follower.next().await? {
+        if let Some(found) = first_ending(receipt, records.into_iter()) {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// The same if the call has ended. One that is waited for again may have ended long ago, so its thread alone is read.
+pub(super) async fn ended_before(
+    front: &OrganismHandle,
+    receipt: &ApiReceipt,
+    thread: &ThreadId,
+) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
     let mut seq = receipt.seq + 1;
     loop {
         let (reader, thread) = (front.reader().clone(), thread.clone());
@@ -74,16 +91,9 @@ async fn ended(
         }
         match page.last() {
             Some((_, record)) if page.len() == PAGE => seq = record.header.seq + 1,
-            _ => break,
+            _ => return Ok(None),
         }
     }
-    let mut follower = Follower::after(front, tail, Some(thread));
-    while let Some(records) = follower.next().await? {
-        if let Some(found) = first_ending(receipt, records.into_iter()) {
-            return Ok(Some(found));
-        }
-    }
-    Ok(None)
 }
 
 fn first_ending(

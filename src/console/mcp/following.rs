@@ -10,8 +10,9 @@ use super::open_calls::CallSeat;
 use super::revision::McpRevision;
 use super::{results, rpc, tasks};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
-use crate::console::ending::ending;
+use crate::console::ending::{CallResult, ending};
 use crate::console::events::{Follower, FollowerBatch, ProgressFollower};
+use crate::console::outcome::ended_before;
 use crate::edges::tasks::{TaskKind, start};
 use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::{Name, ThreadId};
@@ -92,7 +93,13 @@ impl OpenCall {
     /// The last message for the client.
     async fn last(&self, to_client: &mpsc::Sender<Value>) -> Value {
         let thread = ThreadId::parse(&self.receipt.thread).ok();
-        // A repeated message may have its answer already, so everything after its record is read.
+        if let Some(thread) = thread.as_ref().filter(|_| self.receipt.repeated) {
+            match ended_before(&self.front, &self.receipt, thread).await {
+                Ok(Some((ending, record))) => return self.result(&ending, &record),
+                Ok(None) => {}
+                Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
+            }
+        }
         let from = Position(self.receipt.position);
         let hearing = self.progress.is_some().then(|| self.front.hear(None, thread.clone()));
         let mut events = ProgressFollower::new(Follower::after(&self.front, from, thread), hearing);
@@ -113,9 +120,7 @@ impl OpenCall {
                 Ok(Some(FollowerBatch::Records(records))) => {
                     for record in records {
                         if let Some(ending) = ending(&self.receipt, &record) {
-                            let organism = self.front.composition();
-                            let result = results::ended(organism, &self.receipt, &ending, &record);
-                            return rpc::result(&self.id, &self.revision.complete(result));
+                            return self.result(&ending, &record);
                         }
                         if let Some(words) = self.waits(&record).await {
                             self.tell(to_client, &mut steps, &words);
@@ -134,6 +139,11 @@ impl OpenCall {
                 Err(fault) => return self.cut(&format!("the log cannot be read: {fault}")),
             }
         }
+    }
+
+    fn result(&self, ending: &CallResult, record: &ApiRecord) -> Value {
+        let result = results::ended(self.front.composition(), &self.receipt, ending, record);
+        rpc::result(&self.id, &self.revision.complete(result))
     }
 
     /// The answer in place of a result that cannot be waited for.
