@@ -7,10 +7,11 @@ use super::rust::line_of;
 use super::{Source, hold, sources};
 
 /// The crates that are read: the folder of the sources, and the name in paths.
-const CRATES: [(&str, &str); 12] = [
+const CRATES: [(&str, &str); 13] = [
     ("src/", "systole"),
     ("crates/core/src/", "systole_core"),
     ("crates/checker/src/", "systole_checker"),
+    ("crates/proof/src/", "systole_proof"),
     ("crates/schema/src/", "systole_schema"),
     ("crates/wire/src/", "systole_wire"),
     ("listeners/agent/src/", "systole_agent"),

@@ -106,9 +106,7 @@ impl ProofBuilder {
     /// Takes the next leaf. Leaves after the last one of the tree change nothing.
     pub fn push(&mut self, leaf: TreeHash) {
         let at = self.seen;
-        if at < self.size {
-            self.seen += 1;
-        }
+        self.seen += 1;
         if !self.wanted.peek().is_some_and(|(_, range)| range.contains(&at)) {
             return;
         }

@@ -20,8 +20,11 @@ fn cosigned() -> SignedCheckpoint {
     signed
 }
 
-/// The signatures that verify, each with its key and time; none if the note is refused.
-fn verified(bytes: &[u8], known: &[VerifierKey]) -> Option<(String, Vec<(usize, Option<u64>)>)> {
+/// A text, and the signatures that verify: each with its key and time.
+type VerifiedText = (String, Vec<(usize, Option<u64>)>);
+
+/// Nothing if the note is refused.
+fn verified(bytes: &[u8], known: &[VerifierKey]) -> Option<VerifiedText> {
     let note = SignedNote::read(bytes).ok()?;
     let verified = note.verify(known).ok()?;
     let made = verified.iter().map(|signature| (signature.key, signature.seconds)).collect();

@@ -1,11 +1,13 @@
 //! Signed notes: the examples of the format's page and of Go, forms that are refused, and known and unknown keys.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use systole_proof::key::{SignatureKind, SignerKey, VerifierKey};
 use systole_proof::limits::{NOTE_BYTES, SIGNATURES, TEXT_BYTES};
 use systole_proof::note::{NoteFault, SignedNote};
 
 use crate::keys::{GO_SIGNER, GO_VERIFIER};
-use crate::parties::{keys, log, witness};
+use crate::parties::{WITNESS_SEED, checkpoint, keys, log, witness};
 
 /// The example of the page of the format.
 const SPEC_KEY: &str = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
@@ -84,6 +86,36 @@ fn a_key_that_shares_its_name_with_a_known_one_is_unknown() {
     let mut note = SignedNote::unsigned("text\n").unwrap();
     note.sign(&other).unwrap();
     assert_eq!(note.verify(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
+    // So is one that shares its id and signed rightly, but has another name.
+    let renamed = signed("text\n", &[&log()]).to_string().replace("example.org/acme", "example.org/other");
+    let renamed = SignedNote::read(renamed.as_bytes()).unwrap();
+    assert_eq!(renamed.signatures()[0].id(), log().verifier().id());
+    assert_eq!(renamed.verify(&keys(&[&log()])).unwrap_err(), NoteFault::Unsigned);
+}
+
+/// A cosignature as another program would write it.
+fn foreign_cosignature(text: &str, seconds: u64) -> SignedNote {
+    let key = ed25519_of_theirs::SigningKey::from_bytes(&WITNESS_SEED);
+    let message = format!("cosignature/v1\ntime {seconds}\n{text}");
+    let signature = ed25519_of_theirs::Signer::sign(&key, message.as_bytes()).to_bytes();
+    let verifier = witness(1).verifier().clone();
+    let bytes = [verifier.id().as_slice(), &seconds.to_be_bytes(), &signature].concat();
+    let line = format!("\u{2014} {} {}\n", verifier.name(), BASE64_STANDARD.encode(bytes));
+    SignedNote::read(format!("{text}\n{line}").as_bytes()).unwrap()
+}
+
+#[test]
+fn a_cosignature_of_another_program_counts_up_to_the_latest_time() {
+    let text = checkpoint(3).note().text().to_owned();
+    let known = keys(&[&witness(1)]);
+    for seconds in [0, 1, 1_679_315_147, (1 << 63) - 1] {
+        let verified = foreign_cosignature(&text, seconds).verify(&known).unwrap();
+        assert_eq!(verified[0].seconds, Some(seconds));
+    }
+    for seconds in [1 << 63, u64::MAX] {
+        let fault = foreign_cosignature(&text, seconds).verify(&known).unwrap_err();
+        assert!(matches!(fault, NoteFault::WrongSignature { line: 5, .. }), "{fault}");
+    }
 }
 
 #[test]

@@ -8,6 +8,9 @@ use systole_proof::tree::TreeHash;
 
 pub(crate) const ORIGIN: &str = "example.org/acme";
 
+/// The secret of witness 1.
+pub(crate) const WITNESS_SEED: [u8; 32] = [101; 32];
+
 pub(crate) fn log() -> SignerKey {
     SignerKey::generate(ORIGIN, SignatureKind::Plain, &[1; 32]).unwrap()
 }
@@ -32,6 +35,11 @@ pub(crate) fn leaf(number: u64) -> TreeHash {
 
 pub(crate) fn leaves(count: u64) -> Vec<TreeHash> {
     (0..count).map(leaf).collect()
+}
+
+/// A number as the place in a list.
+pub(crate) fn at(number: u64) -> usize {
+    usize::try_from(number).unwrap()
 }
 
 /// The largest power of two below a number.

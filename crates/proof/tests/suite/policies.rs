@@ -2,9 +2,10 @@
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use systole_proof::checkpoint::SignedCheckpoint;
+use systole_proof::checkpoint::{CheckpointFault, SignedCheckpoint};
 use systole_proof::key::{SignatureKind, SignerKey};
 use systole_proof::limits::{POLICY_BYTES, POLICY_ENTRIES, POLICY_LINES};
+use systole_proof::note::{NoteFault, SignedNote};
 use systole_proof::policy::{PolicyFault, PolicyVerdict, TrustPolicy};
 
 use crate::parties::{checkpoint, log, witness};
@@ -58,6 +59,11 @@ fn a_verdict_names_the_witnesses_and_the_log() {
     let named: Vec<_> = verdict.cosigned.iter().map(|by| (by.witness.as_str(), by.seconds)).collect();
     assert_eq!(named, [("X1", 1001), ("Y2", 1005)]);
     assert_eq!((verdict.witnesses, verdict.is_quorum, &verdict.log), (6, false, log().verifier()));
+    let mut twice = cosigned(&[1]);
+    twice.cosign(&witness(1), 900).unwrap();
+    twice.cosign(&witness(1), 1100).unwrap();
+    let verdict = TrustPolicy::read(two_levels().as_bytes()).unwrap().judge(&twice, None).unwrap();
+    assert_eq!((verdict.cosigned.len(), verdict.cosigned[0].seconds), (1, 900));
 }
 
 #[test]
@@ -185,6 +191,15 @@ fn only_a_known_log_counts() {
     assert_eq!(fault.to_string(), "no signature of the note is by a known key");
     let other = SignerKey::generate("example.org/other", SignatureKind::Plain, &[2; 32]).unwrap();
     assert!(matches!(listed.judge(&signed, Some(other.verifier())), Err(PolicyFault::Log(_))));
+    // A listed log signs for itself alone: under the name of another log its signature is that of a stranger.
+    let mut note = SignedNote::unsigned(signed.note().text()).unwrap();
+    note.sign(&other).unwrap();
+    let borrowed = SignedCheckpoint::of(note).unwrap();
+    let lines = format!("log {}\nquorum none\n", other.verifier());
+    assert!(matches!(policy(&lines).judge(&borrowed, None), Err(PolicyFault::UnknownLog(_))));
+    let lines = format!("log {}\n{lines}", log().verifier());
+    let fault = policy(&lines).judge(&borrowed, None).unwrap_err();
+    assert_eq!(fault, PolicyFault::Log(CheckpointFault::Note(NoteFault::Unsigned)));
     // Two keys of one log: each is enough.
     let both = policy(&format!("log {}\nlog {}\nquorum none\n", renewed.verifier(), log().verifier()));
     assert_eq!(both.judge(&signed, None).unwrap().log, *log().verifier());

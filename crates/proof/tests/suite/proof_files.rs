@@ -6,7 +6,7 @@ use systole_proof::policy::TrustPolicy;
 use systole_proof::proof_file::{EntryProof, ProofFileFault};
 use systole_proof::tree::TreeFault;
 
-use crate::parties::{checkpoint, leaf, leaves, log, path, witness};
+use crate::parties::{at, checkpoint, leaf, leaves, log, path, witness};
 
 pub(crate) const SIZE: u64 = 13;
 pub(crate) const INDEX: u64 = 5;
@@ -19,7 +19,7 @@ pub(crate) fn policy() -> TrustPolicy {
 pub(crate) fn proof(extra: Option<&[u8]>) -> EntryProof {
     let mut signed = checkpoint(SIZE);
     signed.cosign(&witness(1), 1000).unwrap();
-    let hashes = path(INDEX as usize, &leaves(SIZE));
+    let hashes = path(at(INDEX), &leaves(SIZE));
     EntryProof::new(extra.map(<[u8]>::to_vec), INDEX, hashes, signed).unwrap()
 }
 
@@ -54,7 +54,7 @@ fn the_lines_of_a_proof_are_those_of_the_format() {
 fn a_proof_of_something_else_proves_nothing() {
     let refused = |proof: EntryProof, index| proof.verify(&leaf(index), None, &policy()).unwrap_err();
     assert_eq!(refused(proof(None), 6), ProofFileFault::Tree(TreeFault::WrongRoot(SIZE)));
-    let hashes = || path(INDEX as usize, &leaves(SIZE));
+    let hashes = || path(at(INDEX), &leaves(SIZE));
     let other = EntryProof::new(None, 99, hashes(), checkpoint(SIZE)).unwrap();
     assert_eq!(
         refused(other, INDEX).to_string(),

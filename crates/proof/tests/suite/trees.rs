@@ -9,7 +9,7 @@ use systole_proof::tree::{
 };
 use tlog_tiles::tlog::{self, Hash, HashReader};
 
-use crate::parties::{consistency, leaf, leaves, path, root};
+use crate::parties::{at, consistency, leaf, leaves, path, root};
 
 const SIZES: Range<u64> = 0..71;
 
@@ -63,13 +63,13 @@ fn roots_and_proofs_are_those_of_the_recursive_definition() {
         assert_eq!((frontier(&leaves).size(), frontier(&leaves).root()), (size, top), "{size} leaves");
         for index in 0..size {
             let proof = inclusion(index, &leaves);
-            assert_eq!(proof, path(index as usize, &leaves), "leaf {index} of {size}");
+            assert_eq!(proof, path(at(index), &leaves), "leaf {index} of {size}");
             verify_inclusion(&leaf(index), index, size, &proof, &top).unwrap();
         }
         for old in 0..=size {
             let proof = built(ProofBuilder::consistency(old, size).unwrap(), &leaves);
-            assert_eq!(proof, consistency(old as usize, &leaves), "{old} to {size}");
-            let old_root = root(&leaves[..old as usize]);
+            assert_eq!(proof, consistency(at(old), &leaves), "{old} to {size}");
+            let old_root = root(&leaves[..at(old)]);
             verify_consistency(old, &old_root, size, &top, &proof).unwrap();
         }
     }
@@ -91,7 +91,7 @@ impl StoredHashes {
 
 impl HashReader for StoredHashes {
     fn read_hashes(&self, places: &[u64]) -> Result<Vec<Hash>, tlog::Error> {
-        Ok(places.iter().map(|place| self.0[*place as usize]).collect())
+        Ok(places.iter().map(|place| self.0[at(*place)]).collect())
     }
 }
 
@@ -122,7 +122,7 @@ fn tlog_tiles_makes_the_same_proofs_and_accepts_ours() {
         for old in 1..=size {
             let proof = built(ProofBuilder::consistency(old, size).unwrap(), &leaves);
             assert_eq!(plain(&tlog::prove_tree(size, old, &stored).unwrap()), proof, "{old} to {size}");
-            let old_root = frontier(&leaves[..old as usize]).root();
+            let old_root = frontier(&leaves[..at(old)]).root();
             tlog::check_tree(&theirs(&proof), size, Hash(top), old, Hash(old_root)).unwrap();
         }
     }
@@ -164,8 +164,8 @@ fn a_changed_consistency_proof_proves_nothing() {
         let leaves = leaves(size);
         let top = root(&leaves);
         for old in 1..=size {
-            let old_root = root(&leaves[..old as usize]);
-            let proof = consistency(old as usize, &leaves);
+            let old_root = root(&leaves[..at(old)]);
+            let proof = consistency(at(old), &leaves);
             let refused = |old_root: TreeHash, proof: &[TreeHash], top: TreeHash| {
                 verify_consistency(old, &old_root, size, &top, proof).unwrap_err()
             };
@@ -228,7 +228,7 @@ fn a_stored_frontier_goes_on() {
         let (before, all) = (leaves(size), leaves(size + 9));
         let mut stored = Frontier::from_bytes(&frontier(&before).to_bytes()).unwrap();
         assert_eq!(stored, frontier(&before));
-        all[size as usize..].iter().for_each(|leaf| stored.push(*leaf));
+        all[at(size)..].iter().for_each(|leaf| stored.push(*leaf));
         assert_eq!(stored.root(), root(&all));
     }
 }

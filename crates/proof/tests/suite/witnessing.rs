@@ -6,14 +6,14 @@ use systole_proof::limits::{REQUEST_BYTES, SIGNATURES};
 use systole_proof::tree::TreeHash;
 use systole_proof::witness::{AddCheckpoint, WitnessAnswer, WitnessedLog, answer, take_cosignatures};
 
-use crate::parties::{ORIGIN, checkpoint, consistency, keys, leaf, leaves, log, root, witness};
+use crate::parties::{ORIGIN, at, checkpoint, consistency, keys, leaf, leaves, log, root, witness};
 
 pub(crate) fn known(size: u64) -> WitnessedLog {
     WitnessedLog { keys: keys(&[&log()]), size, root: root(&leaves(size)) }
 }
 
 pub(crate) fn request(old: u64, new: u64) -> AddCheckpoint {
-    let proof = consistency(old as usize, &leaves(new));
+    let proof = consistency(at(old), &leaves(new));
     AddCheckpoint { old, proof, checkpoint: checkpoint(new) }
 }
 
