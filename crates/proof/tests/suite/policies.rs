@@ -133,6 +133,7 @@ fn a_policy_of_another_form_is_refused_with_its_line() {
         ("group g 01 w1", "the threshold \"01\" of a group of 1 is not all, any or a number from 1 to 1"),
         ("group g -1 w1", "the threshold \"-1\" of a group of 1 is not all, any or a number from 1 to 1"),
         ("group g ALL w1", "the threshold \"ALL\" of a group of 1 is not all, any or a number from 1 to 1"),
+        ("# \u{7f}", "a control character; only tabs and line breaks are allowed"),
         ("quorum none\r", "a control character; only tabs and line breaks are allowed"),
         ("witness w3 x", "a verifier key has the form NAME+ID+BASE64, with eight small hex digits as ID"),
     ] {
@@ -173,6 +174,25 @@ fn a_policy_is_bounded() {
     };
     TrustPolicy::read(many(POLICY_ENTRIES).as_bytes()).unwrap();
     assert_eq!(fault(&many(POLICY_ENTRIES + 1)), "line 65: too many witness lines: 64 at most");
+    let logs = |count: usize| -> String {
+        let line = |number: usize| {
+            let key =
+                SignerKey::generate("l", SignatureKind::Plain, &[u8::try_from(number).unwrap(); 32]).unwrap();
+            format!("log {}\n", key.verifier())
+        };
+        (0..count).map(line).collect::<String>() + "quorum none\n"
+    };
+    TrustPolicy::read(logs(POLICY_ENTRIES).as_bytes()).unwrap();
+    assert_eq!(fault(&logs(POLICY_ENTRIES + 1)), "line 65: too many log lines: 64 at most");
+    // The deepest policy: each group has only the one before it.
+    let groups = |count: usize| {
+        let group = |number: usize| format!("group g{} all g{number}\n", number + 1);
+        let groups: String = (0..count).map(group).collect();
+        format!("log {}\nwitness g0 {}\n{groups}quorum g{count}\n", log().verifier(), witness(1).verifier())
+    };
+    assert!(judge(&groups(POLICY_ENTRIES), &[1]).is_quorum);
+    assert!(!judge(&groups(POLICY_ENTRIES), &[2]).is_quorum);
+    assert_eq!(fault(&groups(POLICY_ENTRIES + 1)), "line 67: too many group lines: 64 at most");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use proptest::prelude::*;
 use systole_proof::limits::{PROOF_HASHES, TREE_SIZE};
 use systole_proof::tree::{
     Frontier, ProofBuilder, TreeFault, TreeHash, consistency_ranges, empty_root, inclusion_ranges, leaf_hash,
@@ -264,4 +265,37 @@ fn a_builder_wants_all_leaves_and_no_more() {
     assert!(ProofBuilder::consistency(6, 5).is_err());
     // The log may have grown since the checkpoint.
     assert_eq!(built(ProofBuilder::inclusion(2, 5).unwrap(), &leaves(9)), inclusion(2, &leaves(5)));
+}
+
+/// Whether these subtrees are next to each other and reach from the first leaf to the end.
+fn is_whole(mut ranges: Vec<Range<u64>>, end: u64) -> bool {
+    ranges.sort_by_key(|range| range.start);
+    let reached =
+        ranges.iter().try_fold(0, |at, range| (range.start == at && range.end > at).then_some(range.end));
+    reached == Some(end)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The subtrees of a proof and what the reader has are the whole tree, also in trees that no test can fill.
+    #[test]
+    fn a_proof_covers_the_whole_tree(size in 1..=TREE_SIZE, bits in 0..62u32, part in any::<u64>()) {
+        let size = (size >> bits).max(1);
+        let mut ranges = inclusion_ranges(part % size, size).unwrap();
+        prop_assert!(ranges.len() < PROOF_HASHES);
+        ranges.push(part % size..part % size + 1);
+        prop_assert!(is_whole(ranges, size));
+
+        let old = part % size + 1;
+        let mut ranges = consistency_ranges(old, size).unwrap();
+        prop_assert!(ranges.len() <= PROOF_HASHES);
+        let mut of_old: Vec<Range<u64>> = ranges.iter().filter(|range| range.end <= old).cloned().collect();
+        if of_old.is_empty() {
+            of_old.push(0..old);
+            ranges.push(0..old);
+        }
+        prop_assert!(is_whole(of_old, old));
+        prop_assert!(is_whole(ranges, size));
+    }
 }
