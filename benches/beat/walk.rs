@@ -54,7 +54,7 @@ pub(crate) struct Course {
     walk: Vec<u8>,
 }
 
-/// A count that wakes who waits for it once. To wake somebody for each hop would cost the hops that are measured.
+/// A count that wakes who waits for it once. To wake a waiting task for each hop would cost the hops that are measured.
 #[derive(Default)]
 struct Milestone {
     count: AtomicU64,

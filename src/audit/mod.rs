@@ -31,5 +31,6 @@ pub mod texts;
 pub mod todo;
 pub mod trail;
 pub mod tree;
+pub mod verdict;
 pub mod whole;
 pub mod why;

@@ -11,6 +11,7 @@ mod bounds;
 mod cancel;
 mod cast;
 mod check;
+mod checkpoint;
 mod completions;
 mod copy;
 mod cost;
@@ -29,6 +30,7 @@ mod here;
 mod hindered;
 mod hosting;
 mod init;
+mod keygen;
 mod listen_as;
 mod listener;
 mod live;
@@ -57,6 +59,7 @@ mod todo;
 mod trail;
 mod tree;
 mod unread;
+mod verify;
 mod why;
 mod words;
 mod workflow;
@@ -153,6 +156,12 @@ enum Command {
     End(end::End),
     /// Run the tests of an organism, with time skipped
     Test(test::Test),
+    /// Make a key that signs checkpoints
+    Keygen(keygen::Keygen),
+    /// Sign how many records the log has, and their root
+    Checkpoint(checkpoint::SignCheckpoint),
+    /// Verify a log, and compare it with what others kept of it
+    Verify(verify::Verify),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -241,7 +250,11 @@ impl Command {
             Command::Ps(_) | Command::Why(_) | Command::Tree(_) | Command::Todo(_) | Command::Context(_) => {
                 true
             }
-            Command::Trail(_) | Command::Cost(_) | Command::Explain(_) | Command::Graph(_) => true,
+            Command::Trail(_)
+            | Command::Cost(_)
+            | Command::Explain(_)
+            | Command::Graph(_)
+            | Command::Verify(_) => true,
             Command::Workflow(workflow) => workflow.is_paged(),
             _ => false,
         }
@@ -276,6 +289,9 @@ impl Command {
             Command::Cancel(cancel) => cancel.run(),
             Command::End(end) => end.run(),
             Command::Test(test) => test.run(),
+            Command::Keygen(keygen) => keygen.run(),
+            Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Verify(verify) => verify.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

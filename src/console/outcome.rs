@@ -9,7 +9,7 @@ use super::events::{Follower, told_of};
 use super::request_refusals::unfit_request;
 use crate::runtime::front::OrganismHandle;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
 /// The longest wait: a broker keeps the reply path for twice as long.
@@ -61,11 +61,14 @@ async fn ended(
     receipt: &ApiReceipt,
 ) -> Result<Option<(CallResult, ApiRecord)>, LogFault> {
     let Ok(thread) = ThreadId::parse(&receipt.thread) else { return Ok(None) };
-    let tail = *front.tail().borrow();
-    if let Some(found) = ended_before(front, receipt, &thread).await? {
-        return Ok(Some(found));
+    let mut from = Position(receipt.position);
+    if receipt.repeated {
+        from = *front.tail().borrow();
+        if let Some(found) = ended_before(front, receipt, &thread).await? {
+            return Ok(Some(found));
+        }
     }
-    let mut follower = Follower::after(front, tail, Some(thread));
+    let mut follower = Follower::after(front, from, Some(thread));
     while let Some(records) = follower.next().await? {
         if let Some(found) = first_ending(receipt, records.into_iter()) {
             return Ok(Some(found));

@@ -11,6 +11,7 @@ pub mod log;
 pub mod managed;
 pub mod nats;
 pub mod schemas;
+pub mod signing_key;
 pub mod sockets;
 pub mod system;
 pub mod tally;

@@ -2,7 +2,7 @@
 //! a refused message is reported.
 
 use std::path::Path;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::sync_channel;
 
 use serde_json::{Value, json};
 
@@ -260,7 +260,7 @@ fn a_client_whose_senders_all_wait_leaves_the_others_their_places() {
         let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", seconds)];
         ask_as(&run_file(folder.path()), "POST", "/v1/messages", &headers, &say("waits"))
     };
-    let (answers, answered) = channel();
+    let (answers, answered) = sync_channel(65);
     std::thread::scope(|scope| {
         for _ in 0..65 {
             let answers = answers.clone();

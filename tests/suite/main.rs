@@ -142,5 +142,6 @@ mod trail_kinds;
 mod trail_texts;
 mod trial;
 mod unruly;
+mod verify;
 mod workers;
 mod workflows;

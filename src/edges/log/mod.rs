@@ -6,6 +6,7 @@
 
 pub mod memory;
 pub mod nats;
+pub mod notes;
 pub mod sqlite;
 pub mod writer;
 

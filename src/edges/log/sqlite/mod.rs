@@ -42,7 +42,7 @@ pub use read::{FoldCache, SqliteReader};
 pub use remake::{CopyDifference, CopyRemake};
 pub use secret::LogSecret;
 pub use structure::{StructureOddity, oddities};
-pub use verify_all::{VerifySummary, verify_all};
+pub use verify_all::{VerifySummary, verify_all, verify_each};
 pub use write::SqliteAppender;
 
 use crate::edges::system;

@@ -9,6 +9,7 @@ use super::pool::{Manner, connect};
 use super::verify::{Walk, documents, ends};
 use super::{damaged, fault, loss, places};
 use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::record::Record;
 
 /// The result of a walk through a whole log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -26,20 +27,35 @@ pub struct VerifySummary {
 /// Verifies a whole log, whether an organism runs on it or not: every record, every document, and SQLite's own
 /// structures. Changes no byte of it.
 pub fn verify_all(path: &Path) -> Result<VerifySummary, LogFault> {
+    verify_each(path, || (), |(), _| ()).map(|(summary, ())| summary)
+}
+
+/// The same, and gathers something from every record, in the order of positions. `start` begins the gathering; it
+/// begins anew if an organism starts to write the log in the middle of it.
+pub fn verify_each<T>(
+    path: &Path,
+    start: impl Fn() -> T,
+    each: impl Fn(&mut T, &Record),
+) -> Result<(VerifySummary, T), LogFault> {
     let path = canonical(path)?;
     let kind = look(&path)?;
     loss::refuse_unreadable(&path, kind)?;
+    let walk = |manner| {
+        let mut gathered = start();
+        let summary = walk_all(&path, manner, |record| each(&mut gathered, record))?;
+        Ok((summary, gathered))
+    };
     if Lock::is_held(&path)? {
-        return walk_all(&path, Manner::Live);
+        return walk(Manner::Live);
     }
-    match walk_all(&path, Manner::Still) {
+    match walk(Manner::Still) {
         // If a process began to write during a walk without locks, what the walk saw is no damage.
-        Err(_) if Lock::is_held(&path)? => walk_all(&path, Manner::Live),
+        Err(_) if Lock::is_held(&path)? => walk(Manner::Live),
         walked => walked,
     }
 }
 
-fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
+fn walk_all(path: &Path, manner: Manner, mut each: impl FnMut(&Record)) -> Result<VerifySummary, LogFault> {
     let connection = connect(path, manner)?.connection;
     let ill = |e: rusqlite::Error| fault(path, None, &e);
     // One transaction: a log that is being written to is judged as of one moment.
@@ -48,7 +64,10 @@ fn walk_all(path: &Path, manner: Manner) -> Result<VerifySummary, LogFault> {
     let mut summary = VerifySummary::default();
     let mut newest = NewestPlaces::default();
     let mut walk = Walk::after(&moment, &mut newest, path, Position(0));
-    walk.finish(|_| summary.records += 1)?;
+    walk.finish(|record| {
+        summary.records += 1;
+        each(&record);
+    })?;
     summary.last = walk.last();
     summary.documents = documents(&moment, path)?;
     // The walk began at position 1, and such a record could still be read by its number in its thread.

@@ -1,0 +1,92 @@
+//! Signed checkpoints beside the log that they are about: whether its first records have the root that was signed, and
+//! who signed it.
+
+use systole_proof::checkpoint::SignedCheckpoint;
+use systole_proof::policy::{PolicyVerdict, TrustPolicy};
+
+use super::gathering::GatheredLog;
+
+/// A checkpoint and where it is from.
+pub struct CheckpointSource {
+    /// Its file, and the number of the checkpoint there if it has several.
+    pub place: String,
+    /// Whether the reader kept it apart from the log, so that who can write the log cannot change it.
+    pub is_apart: bool,
+    /// The checkpoint.
+    pub signed: SignedCheckpoint,
+}
+
+/// What was found about a checkpoint.
+pub struct CheckpointFinding {
+    /// Where it is from.
+    pub place: String,
+    /// Whether the reader kept it apart from the log.
+    pub is_apart: bool,
+    /// The name of the log in it.
+    pub origin: String,
+    /// How many records it is about.
+    pub size: u64,
+    /// Whether these records have its root.
+    pub fit: RootFit,
+    /// Who signed it.
+    pub signer: CheckpointSigner,
+}
+
+/// Whether a log has the root that a checkpoint says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RootFit {
+    /// Its first records are those of the checkpoint.
+    Same,
+    /// One of its first records is another one.
+    Other,
+    /// The log has fewer records.
+    Fewer,
+}
+
+/// Who signed a checkpoint.
+pub enum CheckpointSigner {
+    /// A log that the policy names.
+    Known(Box<PolicyVerdict>),
+    /// No policy says which keys are known; but the reader kept the checkpoint apart.
+    KeptApart,
+    /// No key that counts, for this reason.
+    Unknown(String),
+}
+
+impl CheckpointFinding {
+    pub(super) fn of(
+        source: &CheckpointSource,
+        policy: Option<&TrustPolicy>,
+        records: u64,
+        log: &GatheredLog,
+    ) -> CheckpointFinding {
+        let checkpoint = source.signed.checkpoint();
+        let size = checkpoint.size();
+        let fit = match log.roots.get(&size) {
+            Some(root) if root == checkpoint.root() => RootFit::Same,
+            None if size > records => RootFit::Fewer,
+            _ => RootFit::Other,
+        };
+        let signer = match policy.map(|policy| policy.judge(&source.signed, None)) {
+            Some(Ok(verdict)) => CheckpointSigner::Known(Box::new(verdict)),
+            Some(Err(fault)) => CheckpointSigner::Unknown(fault.to_string()),
+            None if source.is_apart => CheckpointSigner::KeptApart,
+            None => CheckpointSigner::Unknown("without --policy no key is known".to_owned()),
+        };
+        let (place, origin) = (source.place.clone(), checkpoint.origin().to_owned());
+        CheckpointFinding { place, is_apart: source.is_apart, origin, size, fit, signer }
+    }
+
+    /// Whether it says something against who can write the log.
+    pub(super) fn counts(&self) -> bool {
+        !matches!(self.signer, CheckpointSigner::Unknown(_))
+    }
+
+    /// The judgement of the policy, if the checkpoint fits the log.
+    pub(super) fn known(&self) -> Option<&PolicyVerdict> {
+        match &self.signer {
+            CheckpointSigner::Known(verdict) if self.fit == RootFit::Same => Some(verdict),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! What a walk through a log gathers: the root of its records at every size that is asked about, the times and
+//! configurations, and where another log of the same organism begins to differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::vec;
+
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::Record;
+use systole_core::types::time::Millis;
+use systole_proof::tree::{Frontier, TreeHash};
+
+/// Records of the other log that are read at once.
+const PAGE: usize = 1024;
+
+/// What is known after some records.
+pub struct WalkGathering<'a> {
+    tree: Frontier,
+    sizes: &'a BTreeSet<u64>,
+    roots: BTreeMap<u64, TreeHash>,
+    times: Option<(Millis, Millis)>,
+    configs: BTreeSet<Digest>,
+    others: Vec<OtherLog<'a>>,
+}
+
+/// The same after all of them.
+pub struct GatheredLog {
+    /// The root of all records.
+    pub root: TreeHash,
+    /// The roots at the sizes that were asked about, as far as the log has so many records.
+    pub roots: BTreeMap<u64, TreeHash>,
+    /// The earliest and the latest time of a record.
+    pub times: Option<(Millis, Millis)>,
+    /// How many configurations records name.
+    pub configs: usize,
+    /// What was found about each of the other logs, in the order in which they were given.
+    pub others: Vec<OtherEnd>,
+}
+
+/// How the comparison with another log ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OtherEnd {
+    /// It has the same records, from the first to its last one; their number.
+    Same(u64),
+    /// It has a record more, at this position.
+    Longer(Position),
+    /// It has another record at this position.
+    Differs(Position),
+    /// It cannot be read, or is damaged itself.
+    Unread(LogFault),
+}
+
+/// A log that is read beside the one that is verified.
+struct OtherLog<'a> {
+    reader: &'a dyn LogReader,
+    page: vec::IntoIter<(Position, Record)>,
+    read: Position,
+    end: Option<OtherEnd>,
+}
+
+impl<'a> WalkGathering<'a> {
+    /// The beginning, with the sizes and the other logs that are asked about.
+    pub fn new(sizes: &'a BTreeSet<u64>, others: &[&'a dyn LogReader]) -> WalkGathering<'a> {
+        let other = |reader: &&'a dyn LogReader| OtherLog {
+            reader: *reader,
+            page: Vec::new().into_iter(),
+            read: Position(0),
+            end: None,
+        };
+        let mut roots = BTreeMap::new();
+        let tree = Frontier::new();
+        if sizes.contains(&0) {
+            roots.insert(0, tree.root());
+        }
+        WalkGathering {
+            tree,
+            sizes,
+            roots,
+            times: None,
+            configs: BTreeSet::new(),
+            others: others.iter().map(other).collect(),
+        }
+    }
+
+    /// Takes the next record.
+    pub fn take(&mut self, record: &Record) {
+        self.tree.push(record.leaf.0);
+        let size = self.tree.size();
+        if self.sizes.contains(&size) {
+            self.roots.insert(size, self.tree.root());
+        }
+        let time = record.header.time;
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+        if !self.configs.contains(&record.header.config) {
+            self.configs.insert(record.header.config);
+        }
+        for other in &mut self.others {
+            other.compare(Position(size), record);
+        }
+    }
+
+    /// The end of the log.
+    pub fn finish(self) -> GatheredLog {
+        let size = self.tree.size();
+        GatheredLog {
+            root: self.tree.root(),
+            roots: self.roots,
+            times: self.times,
+            configs: self.configs.len(),
+            others: self.others.into_iter().map(|other| other.finish(size)).collect(),
+        }
+    }
+}
+
+impl OtherLog<'_> {
+    fn next(&mut self) -> Result<Option<Record>, LogFault> {
+        if self.page.len() == 0 {
+            let page = self.reader.after(self.read, PAGE)?;
+            self.read = page.last().map_or(self.read, |(position, _)| *position);
+            self.page = page.into_iter();
+        }
+        Ok(self.page.next().map(|(_, record)| record))
+    }
+
+    fn compare(&mut self, position: Position, record: &Record) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = match self.next() {
+            Ok(Some(own)) if own.leaf == record.leaf => None,
+            Ok(Some(_)) => Some(OtherEnd::Differs(position)),
+            Ok(None) => Some(OtherEnd::Same(position.0 - 1)),
+            Err(fault) => Some(OtherEnd::Unread(fault)),
+        };
+    }
+
+    fn finish(mut self, size: u64) -> OtherEnd {
+        match self.end.take() {
+            Some(end) => end,
+            None => match self.next() {
+                Ok(Some(_)) => OtherEnd::Longer(Position(size + 1)),
+                Ok(None) => OtherEnd::Same(size),
+                Err(fault) => OtherEnd::Unread(fault),
+            },
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! `systole verify`: reads a log from its first record to its last, compares it with what others kept of it, and says
+//! what that shows and what not. Nothing is written.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::exit::CommandExit;
+use super::place::Place;
+use super::screen::Screen;
+use super::{here, hindered};
+use crate::audit::columns::{plain, wrapped};
+use crate::audit::layout::{TextTone, paint};
+use crate::audit::verdict::{
+    CheckpointFinding, CheckpointSigner, CheckpointSource, LogExamination, LogVerdict, OtherEnd, RootFit,
+    WalkGathering,
+};
+use crate::cli::looking::absent;
+use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
+use crate::edges::log::{self, notes};
+use crate::edges::system;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_proof::policy::TrustPolicy;
+
+/// The first bytes of every SQLite file.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Verifies a log.
+///
+/// Every record is hashed again, and has to continue the chain of its thread. The root of all records
+/// is compared with the checkpoints beside the log, and with what `--against` names.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole verify
+  systole verify organism.db --against backup.db --policy proof.policy")]
+pub(super) struct Verify {
+    #[command(flatten)]
+    place: Place,
+    /// The log, if it is not the one of the organism's file
+    #[arg(value_name = "LOG", conflicts_with = "log")]
+    named: Option<PathBuf>,
+    /// The keys of logs and witnesses that you trust, and how many have to sign
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// A checkpoint or a copy of the log that you kept elsewhere
+    #[arg(long, value_name = "NOTE|LOG")]
+    against: Vec<PathBuf>,
+}
+
+/// What the log is compared with.
+#[derive(Default)]
+struct Kept {
+    checkpoints: Vec<CheckpointSource>,
+    logs: Vec<(String, SqliteReader)>,
+    /// Checkpoints that cannot be read.
+    unread: Vec<String>,
+}
+
+impl Verify {
+    pub(super) fn run(self) -> CommandExit {
+        let screen = self.place.screen();
+        self.verified(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn verified(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let log: PathBuf = match &self.named {
+            Some(named) => named.clone(),
+            None => self.place.log(screen)?.components().collect(),
+        };
+        if !log.exists() {
+            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+            screen.say("  try: the path of a log, as organism.db");
+            return Err(exit);
+        }
+        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let kept = self.kept(screen, &log)?;
+        let sizes: BTreeSet<u64> =
+            kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
+        let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
+        let walked = sqlite::verify_each(
+            &log,
+            || WalkGathering::new(&sizes, &others),
+            |gathering, record| gathering.take(record),
+        );
+        let (summary, gathered) = match walked {
+            Ok((summary, gathering)) => (summary, gathering.finish()),
+            Err(fault) => return Err(damaged(screen, &log, &fault)),
+        };
+        let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
+        let examination =
+            LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
+        if screen.json {
+            screen.value(&as_json(&log, &summary, &examination, &kept.unread));
+        } else {
+            lines(&log, &summary, &examination, &kept.unread).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(exit(screen, &examination))
+    }
+
+    /// Reads everything that the log is compared with.
+    fn kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
+        let mut kept = Kept::default();
+        let beside = notes::path(log);
+        let found =
+            notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        kept.take(&beside, false, found);
+        for path in &self.against {
+            if is_log(path) {
+                let reader = sqlite::open_reading(path).map_err(|fault| here::log_fault(screen, &fault))?;
+                kept.logs.push((path.display().to_string(), reader));
+                continue;
+            }
+            if !path.exists() {
+                let absent = std::io::Error::from(std::io::ErrorKind::NotFound);
+                let fault = system::unread(path, "a checkpoint or a log", &absent);
+                return Err(hindered::say(screen, CommandExit::Usage, &fault));
+            }
+            let found =
+                notes::read(path).map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+            if let Some(Err(unread)) = found.iter().map(|(_, read)| read).find(|read| read.is_err()) {
+                let words = format!("{}:{}: {}", path.display(), unread.line, unread.why);
+                let exit = screen.fail(CommandExit::Usage, words);
+                screen.say("  try: the file of a checkpoint, or of a log");
+                return Err(exit);
+            }
+            kept.take(path, true, found);
+        }
+        Ok(kept)
+    }
+}
+
+impl Kept {
+    fn take(&mut self, path: &Path, is_apart: bool, found: Vec<log::notes::FoundNote>) {
+        for (line, read) in found {
+            let place = format!("{}:{line}", path.display());
+            match read {
+                Ok(signed) => self.checkpoints.push(CheckpointSource { place, is_apart, signed }),
+                Err(unread) => self.unread.push(format!("{place}: {}", unread.why)),
+            }
+        }
+    }
+}
+
+fn is_log(path: &Path) -> bool {
+    use std::io::Read as _;
+    let mut first = [0; SQLITE.len()];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == SQLITE
+}
+
+fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a policy", &error))?;
+    TrustPolicy::read(&bytes).map_err(|fault| {
+        let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
+        screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
+        exit
+    })
+}
+
+/// Reports a log that does not verify. Only damage gets a verdict.
+fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
+    let LogFault::Damaged { position, why, .. } = fault else { return here::log_fault(screen, fault) };
+    let verdict = match position.0 {
+        0 => "damaged".to_owned(),
+        at => format!("damaged at #{at}"),
+    };
+    if screen.json {
+        screen.value(&json!({"log": log, "verdict": verdict, "position": position.0, "why": why}));
+    } else {
+        let log = plain(&log.display().to_string());
+        wrapped(&format!("{log}: "), 2, &plain(why)).iter().for_each(|line| screen.drawn(line));
+        screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
+    }
+    screen.say("  try: systole doctor, which says how far the damage goes");
+    CommandExit::Log
+}
+
+fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
+    for (name, end) in found.others.iter().zip(&found.log.others) {
+        if let OtherEnd::Unread(fault) = end {
+            screen.say(format!("{name} is not intact itself:"));
+            return here::log_fault(screen, fault);
+        }
+    }
+    match found.verdict() {
+        LogVerdict::Contradicted { .. } => CommandExit::Log,
+        _ if found.satisfies_policy() => CommandExit::Done,
+        _ => {
+            let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
+            screen.say("  try: --against with a checkpoint that its witnesses cosigned");
+            exit
+        }
+    }
+}
+
+fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Vec<String> {
+    let VerifySummary { records, threads, documents, .. } = summary;
+    let mut lines = vec![
+        format!(
+            "{}: {records} records in {threads} threads, {documents} documents",
+            plain(&log.display().to_string())
+        ),
+        "  every hash fits, and each thread is one chain without gaps".to_owned(),
+        format!("  root of all records: {}", Digest(found.log.root)),
+    ];
+    for (name, end) in found.others.iter().zip(&found.log.others) {
+        lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
+    }
+    // The file beside the log may have thousands that fit: the last of them stands for all.
+    let (usual, special): (Vec<_>, Vec<_>) =
+        found.checkpoints.iter().partition(|one| !one.is_apart && one.fit == RootFit::Same);
+    if let Some((last, before)) = usual.split_last() {
+        let more = match before.len() {
+            0 => String::new(),
+            count => format!("; {count} before it fit too"),
+        };
+        lines.extend(wrapped("  ", 4, &plain(&(checkpoint_words(last) + &more))));
+    }
+    for checkpoint in special {
+        lines.extend(wrapped("  ", 4, &plain(&checkpoint_words(checkpoint))));
+    }
+    lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
+    let verdict = found.verdict();
+    let tone = match verdict {
+        LogVerdict::Sound => TextTone::Held,
+        LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
+        LogVerdict::Contradicted { .. } => TextTone::Bad,
+    };
+    lines.push(format!("verdict: {}", paint(tone, &plain(&verdict.words()))));
+    for answer in found.answers() {
+        lines.push(String::new());
+        lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
+        lines.extend(wrapped("  ", 2, &plain(&answer.words)));
+    }
+    lines.push(String::new());
+    lines.extend(wrapped("not checked: ", 2, NOT_CHECKED));
+    lines
+}
+
+/// What this command does not look at.
+const NOT_CHECKED: &str = "the states that the organism folded from the records (systole doctor compares them), the \
+     prompts of models, and everything that listeners did outside of the log";
+
+fn other_words(end: &OtherEnd) -> String {
+    match end {
+        OtherEnd::Same(records) => format!("its {records} records are the first ones here"),
+        OtherEnd::Longer(position) => format!("has a record #{}, which is missing here", position.0),
+        OtherEnd::Differs(position) => format!("has another record #{}", position.0),
+        OtherEnd::Unread(_) => "was not compared to its end".to_owned(),
+    }
+}
+
+fn checkpoint_words(found: &CheckpointFinding) -> String {
+    let CheckpointFinding { place, origin, size, .. } = found;
+    let fit = match found.fit {
+        RootFit::Same => "fits",
+        RootFit::Other => "does not fit: another root",
+        RootFit::Fewer => "does not fit: the log has fewer records",
+    };
+    let signer = match &found.signer {
+        CheckpointSigner::Known(known) if known.witnesses == 0 => "signed by its log".to_owned(),
+        CheckpointSigner::Known(known) => {
+            let (cosigned, all) = (known.cosigned.len(), known.witnesses);
+            let enough = if known.is_quorum { "enough" } else { "too few" };
+            format!("signed by its log, cosigned by {cosigned} of {all} witnesses: {enough} for the policy")
+        }
+        CheckpointSigner::KeptApart => "whose signature was not checked: there is no --policy".to_owned(),
+        CheckpointSigner::Unknown(why) => format!("which does not count: {why}"),
+    };
+    format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}")
+}
+
+fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Value {
+    let others = found.others.iter().zip(&found.log.others).map(|(name, end)| {
+        let (position, is_same) = match end {
+            OtherEnd::Same(records) => (*records, true),
+            OtherEnd::Longer(position) | OtherEnd::Differs(position) => (position.0, false),
+            OtherEnd::Unread(_) => (0, false),
+        };
+        json!({"log": name, "same": is_same, "position": position, "words": other_words(end)})
+    });
+    let checkpoints = found.checkpoints.iter().map(|one| {
+        let known = match &one.signer {
+            CheckpointSigner::Known(known) => Some(known),
+            _ => None,
+        };
+        let cosigned = known.map(|known| {
+            let each = known.cosigned.iter();
+            each.map(|by| json!({"witness": by.witness, "seconds": by.seconds})).collect::<Vec<_>>()
+        });
+        json!({
+            "place": one.place, "origin": one.origin, "size": one.size, "fits": one.fit == RootFit::Same,
+            "key": known.map(|known| known.log.to_string()), "cosigned": cosigned,
+            "quorum": known.map(|known| known.is_quorum), "words": checkpoint_words(one),
+        })
+    });
+    let answers = found.answers().into_iter().map(|answer| {
+        json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
+    });
+    json!({
+        "log": log, "records": summary.records, "threads": summary.threads, "documents": summary.documents,
+        "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
+        "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
+        "answers": answers.collect::<Vec<_>>(), "not_checked": NOT_CHECKED,
+    })
+}
