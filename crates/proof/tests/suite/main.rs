@@ -9,6 +9,7 @@ mod notes;
 mod parties;
 mod policies;
 mod proof_files;
+mod public_log;
 mod strangers;
 mod trees;
 mod witnessing;

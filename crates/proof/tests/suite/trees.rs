@@ -14,7 +14,7 @@ use crate::parties::{at, consistency, leaf, leaves, path, root};
 
 const SIZES: Range<u64> = 0..71;
 
-fn hex(text: &str) -> Vec<u8> {
+pub(crate) fn hex(text: &str) -> Vec<u8> {
     let digit = |place| u8::from_str_radix(&text[place..place + 2], 16).unwrap();
     (0..text.len()).step_by(2).map(digit).collect()
 }

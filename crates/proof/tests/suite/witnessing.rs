@@ -125,6 +125,11 @@ fn only_a_known_log_with_its_own_key_is_cosigned() {
     let WitnessAnswer::Cosigned(kept) = answered(request.as_bytes(), &known(0)) else { panic!("{request}") };
     assert_eq!(kept.note().signatures().len(), 2);
     kept.verify(log().verifier()).unwrap();
+    // A log that signs as often as a note allows leaves room for the cosignature.
+    let line = checkpoint(3).note().signatures()[0].to_string();
+    let full = format!("old 0\n\n{}\n{}", checkpoint(3).note().text(), line.repeat(SIGNATURES));
+    let WitnessAnswer::Cosigned(kept) = answered(full.as_bytes(), &known(0)) else { panic!("{full}") };
+    assert_eq!(kept.note().signatures().len(), 2);
 }
 
 #[test]
