@@ -25,7 +25,7 @@ use crate::edges::signing_key;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole checkpoint
-  systole checkpoint --key acme.key > today.note")]
+  systole checkpoint --key acme.key")]
 pub(super) struct SignCheckpoint {
     #[command(flatten)]
     place: Place,
@@ -49,7 +49,8 @@ impl SignCheckpoint {
         }
         let key = signing_key::read(&self.key)
             .map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
-        let file = notes::path(&log);
+        // The notes are beside the file itself, not beside a link to it.
+        let file = notes::path(std::fs::canonicalize(&log).as_deref().unwrap_or(&log));
         let before = last_of(screen, &file, &key)?;
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let walked = sqlite::verify_each(
@@ -59,6 +60,11 @@ impl SignCheckpoint {
         );
         let (summary, gathering) = walked.map_err(|fault| here::log_fault(screen, &fault))?;
         let gathered = gathering.finish();
+        if summary.records == 0 {
+            let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
+            screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
+            return Err(exit);
+        }
         if let Some(before) = &before {
             let before = before.checkpoint();
             if gathered.roots.get(&before.size()) != Some(before.root()) {
@@ -87,7 +93,7 @@ impl SignCheckpoint {
             let root = systole_core::types::ids::Digest(gathered.root).to_string();
             let (origin, size) = (key.verifier().name(), summary.records);
             let note = checkpoint.to_string();
-            screen.value(&json!({"origin": origin, "size": size, "root": root, "note": note, "file": file}));
+            screen.value(&json!({"origin": origin, "size": size, "root": root, "note": note, "file": file.display().to_string()}));
         } else {
             screen.document(checkpoint.to_string().as_bytes());
         }

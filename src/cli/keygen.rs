@@ -44,7 +44,7 @@ impl Keygen {
         };
         let public = key.verifier().to_string();
         if screen.json {
-            screen.value(&json!({"key": public, "file": self.out}));
+            screen.value(&json!({"key": public, "file": self.out.display().to_string()}));
         } else {
             screen.show(&public);
         }

@@ -12,6 +12,7 @@ use super::place::Place;
 use super::screen::Screen;
 use super::{here, hindered};
 use crate::audit::columns::{plain, wrapped};
+use crate::audit::kinship;
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
     CheckpointFinding, CheckpointSigner, CheckpointSource, LogExamination, LogVerdict, OtherEnd, RootFit,
@@ -42,7 +43,7 @@ pub(super) struct Verify {
     /// The log, if it is not the one of the organism's file
     #[arg(value_name = "LOG", conflicts_with = "log")]
     named: Option<PathBuf>,
-    /// The keys of logs and witnesses that you trust, and how many have to sign
+    /// The keys of logs and witnesses that you trust
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// A checkpoint or a copy of the log that you kept elsewhere
@@ -85,10 +86,18 @@ impl Verify {
             || WalkGathering::new(&sizes, &others),
             |gathering, record| gathering.take(record),
         );
-        let (summary, gathered) = match walked {
-            Ok((summary, gathering)) => (summary, gathering.finish()),
-            Err(fault) => return Err(damaged(screen, &log, &fault)),
-        };
+        let (summary, gathering) = walked.map_err(|fault| damaged(screen, &log, &fault))?;
+        let reader = sqlite::open_reading(&log).map_err(|fault| here::log_fault(screen, &fault))?;
+        let agreed = kinship::look(&reader).map_err(|fault| damaged(screen, &log, &fault))?;
+        if let Some(misfit) = agreed.misfits.first() {
+            let why = format!("record {} of {}: {}", misfit.seq, misfit.thread, misfit.why);
+            let path = log.display().to_string();
+            return Err(damaged(screen, &log, &LogFault::Damaged { path, position: misfit.position, why }));
+        }
+        let mut gathered = gathering.finish();
+        // An organism that runs on the log may have written since the walk what the other log has too.
+        let last = reader.last().map_err(|fault| here::log_fault(screen, &fault))?;
+        gathered.has_grown_to(summary.records, last);
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
@@ -103,12 +112,20 @@ impl Verify {
     /// Reads everything that the log is compared with.
     fn kept(&self, screen: Screen, log: &Path) -> Result<Kept, CommandExit> {
         let mut kept = Kept::default();
-        let beside = notes::path(log);
+        // The notes are beside the file itself, not beside a link to it.
+        let real = std::fs::canonicalize(log);
+        let beside = notes::path(real.as_deref().unwrap_or(log));
         let found =
             notes::read(&beside).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
         kept.take(&beside, false, found);
         for path in &self.against {
             if is_log(path) {
+                if std::fs::canonicalize(path).ok() == real.as_ref().ok().cloned() {
+                    let words = format!("{} is the log itself", path.display());
+                    let exit = screen.fail(CommandExit::Usage, words);
+                    screen.say("  try: a copy that was kept elsewhere");
+                    return Err(exit);
+                }
                 let reader = sqlite::open_reading(path).map_err(|fault| here::log_fault(screen, &fault))?;
                 kept.logs.push((path.display().to_string(), reader));
                 continue;
@@ -120,6 +137,11 @@ impl Verify {
             }
             let found =
                 notes::read(path).map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+            if found.is_empty() {
+                let exit = screen.fail(CommandExit::Usage, format!("{} is empty", path.display()));
+                screen.say("  try: the file of a checkpoint, or of a log");
+                return Err(exit);
+            }
             if let Some(Err(unread)) = found.iter().map(|(_, read)| read).find(|read| read.is_err()) {
                 let words = format!("{}:{}: {}", path.display(), unread.line, unread.why);
                 let exit = screen.fail(CommandExit::Usage, words);
@@ -168,6 +190,7 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
         at => format!("damaged at #{at}"),
     };
     if screen.json {
+        let log = log.display().to_string();
         screen.value(&json!({"log": log, "verdict": verdict, "position": position.0, "why": why}));
     } else {
         let log = plain(&log.display().to_string());
@@ -179,21 +202,29 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
 }
 
 fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
+    if let LogVerdict::Contradicted { by, .. } = found.verdict() {
+        let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
+        screen.say("  try: if this is an older copy, verify the newer log --against this one");
+        return exit;
+    }
     for (name, end) in found.others.iter().zip(&found.log.others) {
         if let OtherEnd::Unread(fault) = end {
             screen.say(format!("{name} is not intact itself:"));
             return here::log_fault(screen, fault);
         }
     }
-    match found.verdict() {
-        LogVerdict::Contradicted { .. } => CommandExit::Log,
-        _ if found.satisfies_policy() => CommandExit::Done,
-        _ => {
-            let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
-            screen.say("  try: --against with a checkpoint that its witnesses cosigned");
-            exit
-        }
+    if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
+        let words = format!("{} was not compared: the policy knows no key that signed it", useless.place);
+        let exit = screen.fail(CommandExit::Failed, words);
+        screen.say("  try: a policy with the key of its log; or no --policy, if you trust the file itself");
+        return exit;
     }
+    if found.satisfies_policy() {
+        return CommandExit::Done;
+    }
+    let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
+    screen.say("  try: --against with a checkpoint that its witnesses cosigned");
+    exit
 }
 
 fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Vec<String> {
@@ -209,18 +240,25 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
     for (name, end) in found.others.iter().zip(&found.log.others) {
         lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
     }
-    // The file beside the log may have thousands that fit: the last of them stands for all.
-    let (usual, special): (Vec<_>, Vec<_>) =
-        found.checkpoints.iter().partition(|one| !one.is_apart && one.fit == RootFit::Same);
-    if let Some((last, before)) = usual.split_last() {
-        let more = match before.len() {
-            0 => String::new(),
-            count => format!("; {count} before it fit too"),
-        };
-        lines.extend(wrapped("  ", 4, &plain(&(checkpoint_words(last) + &more))));
-    }
+    // The file beside the log may have thousands that fit and show less than the best.
+    let best = found.best().map(|best| best.place.as_str());
+    let is_usual = |one: &&CheckpointFinding| {
+        !one.is_apart && one.fit == RootFit::Same && best != Some(one.place.as_str())
+    };
+    let (usual, special): (Vec<_>, Vec<_>) = found.checkpoints.iter().partition(is_usual);
     for checkpoint in special {
         lines.extend(wrapped("  ", 4, &plain(&checkpoint_words(checkpoint))));
+    }
+    match usual.as_slice() {
+        [] => {}
+        [one] => lines.extend(wrapped("  ", 4, &plain(&checkpoint_words(one)))),
+        [.., last] => {
+            lines.push(format!(
+                "  {} more checkpoints beside the log fit, up to #{}",
+                usual.len(),
+                last.size
+            ));
+        }
     }
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
     let verdict = found.verdict();
@@ -242,14 +280,14 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
 
 /// What this command does not look at.
 const NOT_CHECKED: &str = "the states that the organism folded from the records (systole doctor compares them), the \
-     prompts of models, and everything that listeners did outside of the log";
+     prompts of models, and what listeners did outside of the log";
 
 fn other_words(end: &OtherEnd) -> String {
     match end {
         OtherEnd::Same(records) => format!("its {records} records are the first ones here"),
         OtherEnd::Longer(position) => format!("has a record #{}, which is missing here", position.0),
         OtherEnd::Differs(position) => format!("has another record #{}", position.0),
-        OtherEnd::Unread(_) => "was not compared to its end".to_owned(),
+        OtherEnd::Unread(fault) => format!("was not compared to its end: {fault}"),
     }
 }
 
@@ -276,9 +314,9 @@ fn checkpoint_words(found: &CheckpointFinding) -> String {
 fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Value {
     let others = found.others.iter().zip(&found.log.others).map(|(name, end)| {
         let (position, is_same) = match end {
-            OtherEnd::Same(records) => (*records, true),
-            OtherEnd::Longer(position) | OtherEnd::Differs(position) => (position.0, false),
-            OtherEnd::Unread(_) => (0, false),
+            OtherEnd::Same(records) => (Some(*records), Some(true)),
+            OtherEnd::Longer(position) | OtherEnd::Differs(position) => (Some(position.0), Some(false)),
+            OtherEnd::Unread(_) => (None, None),
         };
         json!({"log": name, "same": is_same, "position": position, "words": other_words(end)})
     });
@@ -301,8 +339,9 @@ fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: 
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
     json!({
-        "log": log, "records": summary.records, "threads": summary.threads, "documents": summary.documents,
+        "log": log.display().to_string(), "records": summary.records, "threads": summary.threads, "documents": summary.documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
+        "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
         "answers": answers.collect::<Vec<_>>(), "not_checked": NOT_CHECKED,
     })

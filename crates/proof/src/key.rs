@@ -9,7 +9,8 @@ use thiserror::Error;
 use crate::encoding::{base64_of, bytes_of};
 use crate::limits;
 
-const SECRET_PREFIX: &str = "PRIVATE+KEY+";
+/// How the text of a secret key begins.
+pub(crate) const SECRET_PREFIX: &str = "PRIVATE+KEY+";
 
 /// What a key signs with. Both kinds are Ed25519; they differ in the signed message and in the key id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -41,42 +41,49 @@ pub struct AuditAnswer {
 impl LogExamination {
     /// The answers, in the order of the questions. Nothing is claimed of a log that is contradicted.
     pub fn answers(&self) -> Vec<AuditAnswer> {
-        let is_contradicted = matches!(self.verdict(), LogVerdict::Contradicted { .. });
-        let best = self.best().filter(|_| !is_contradicted);
         let answer = |question, (standing, words)| AuditAnswer { question, standing, words };
+        let shown = match self.verdict() {
+            LogVerdict::Contradicted { .. } => None,
+            _ => Some(self.best()),
+        };
+        let of = |words: &dyn Fn(Option<&CheckpointFinding>) -> (AnswerStanding, String)| {
+            shown.map_or_else(|| (AnswerStanding::Nothing, CONTRADICTED.to_owned()), words)
+        };
         vec![
-            answer("Who could have written this?", self.who(best)),
-            answer("When?", self.when(best)),
-            answer("Under which configuration?", self.configuration()),
-            answer("Is anything left out?", self.left_out(best)),
+            answer("Who could have written this?", of(&|best| self.who(best))),
+            answer("When?", of(&|best| self.when(best))),
+            answer("Under which configuration?", of(&|best| self.configuration(best))),
+            answer("Is anything left out?", of(&|best| self.left_out(best))),
             answer("What happens when recording fails?", on_failure()),
-            answer("Can it be verified without being able to forge it?", forgeable(best)),
+            answer("Can it be verified without being able to forge it?", of(&forgeable)),
         ]
     }
 
     fn who(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
-        let after = |size: u64| match self.records.checked_sub(size) {
-            Some(0) | None => String::new(),
-            Some(rest) => format!(" The {rest} after them: anyone who can write the log."),
+        let Some(found) = best else {
+            let words = "Anyone who can write the log, at any time: no checkpoint that counts fits.";
+            return (AnswerStanding::Nothing, words.to_owned());
         };
-        match best.map(|found| (found, found.known())) {
-            Some((found, Some(known))) => {
-                let (size, key) = (found.size, &known.log);
-                let words = format!("The first {size} records: only who held the key {key} when it signed.");
-                (AnswerStanding::Recheckable, words + &after(size))
-            }
-            Some((found, None)) => {
-                let size = found.size;
+        let size = found.size;
+        let rest = match self.records.saturating_sub(size) {
+            0 => String::new(),
+            rest => format!(" The {rest} after them: anyone who can write the log."),
+        };
+        match found.known() {
+            Some(known) => {
                 let words = format!(
-                    "The first {size} records are those of the checkpoint {}; whose key signed it was not checked.",
-                    found.place
+                    "Since {} signed, no one without that key can have changed the first {size} records. Before \
+                     that, anyone who could write the log.",
+                    known.log
                 );
-                (AnswerStanding::Assertion, words + &after(size))
+                (AnswerStanding::Recheckable, words + &rest)
             }
             None => {
-                let words =
-                    "Anyone who can write the log can write all of it anew: no checkpoint that counts fits.";
-                (AnswerStanding::Nothing, words.to_owned())
+                let words = format!(
+                    "The first {size} records are those of {}, which you kept; whose key signed it was not checked.",
+                    found.place
+                );
+                (AnswerStanding::Assertion, words + &rest)
             }
         }
     }
@@ -100,33 +107,43 @@ impl LogExamination {
         }
     }
 
-    fn configuration(&self) -> (AnswerStanding, String) {
-        let noun = if self.log.configs == 1 { "configuration" } else { "configurations" };
+    fn configuration(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
+        let all = match self.log.configs {
+            1 => "the one".to_owned(),
+            many => format!("all {many}"),
+        };
         let words = format!(
-            "Each record names its configuration by its hash; the log has {} {noun}. Which program files ran is an \
-             assertion.",
-            self.log.configs
+            "Each record names its configuration by its hash, and the log has {all}. Which program files ran is an \
+             assertion."
         );
-        (AnswerStanding::Recheckable, words)
+        (standing(best), words)
     }
 
     fn left_out(&self, best: Option<&CheckpointFinding>) -> (AnswerStanding, String) {
-        let inside = format!("Up to #{}, no record of a thread is missing between two others.", self.records);
-        match best {
-            Some(found) => {
-                let words = format!(
-                    "{inside} The first {} are complete. Records that were cut off after them would not be noticed.",
-                    found.size
-                );
-                (AnswerStanding::Recheckable, words)
-            }
-            None => {
-                let words = format!(
-                    "{inside} Records that were cut off at the end, and whole threads, would not be noticed."
-                );
-                (AnswerStanding::Nothing, words)
-            }
-        }
+        let inside = "No record of a thread is missing between two others, and no child of a parent.";
+        let words = match best {
+            Some(found) => format!(
+                "{inside} None of the first {} was taken away since the checkpoint. What was left out before, or \
+                 comes after them, would not be noticed.",
+                found.size
+            ),
+            None => format!(
+                "{inside} Records that were cut off at the end, and whole threads, would not be noticed."
+            ),
+        };
+        (standing(best), words)
+    }
+}
+
+/// The words of every answer that a contradicted log cannot give.
+const CONTRADICTED: &str = "What was kept elsewhere contradicts the log, so it shows nothing.";
+
+/// What an answer is worth that holds only since a checkpoint.
+fn standing(best: Option<&CheckpointFinding>) -> AnswerStanding {
+    match best.map(CheckpointFinding::known) {
+        Some(Some(_)) => AnswerStanding::Recheckable,
+        Some(None) => AnswerStanding::Assertion,
+        None => AnswerStanding::Nothing,
     }
 }
 

@@ -2,7 +2,7 @@
 //! who signed it.
 
 use systole_proof::checkpoint::SignedCheckpoint;
-use systole_proof::policy::{PolicyVerdict, TrustPolicy};
+use systole_proof::policy::{PolicyFault, PolicyVerdict, TrustPolicy};
 
 use super::gathering::GatheredLog;
 
@@ -67,14 +67,18 @@ impl CheckpointFinding {
             None if size > records => RootFit::Fewer,
             _ => RootFit::Other,
         };
-        let signer = match policy.map(|policy| policy.judge(&source.signed, None)) {
-            Some(Ok(verdict)) => CheckpointSigner::Known(Box::new(verdict)),
-            Some(Err(fault)) => CheckpointSigner::Unknown(fault.to_string()),
+        let signer = match policy {
+            Some(policy) => signer(policy, &source.signed),
             None if source.is_apart => CheckpointSigner::KeptApart,
             None => CheckpointSigner::Unknown("without --policy no key is known".to_owned()),
         };
         let (place, origin) = (source.place.clone(), checkpoint.origin().to_owned());
         CheckpointFinding { place, is_apart: source.is_apart, origin, size, fit, signer }
+    }
+
+    /// Whether the reader kept it apart for nothing: the policy knows no key that signed it.
+    pub fn is_of_no_use(&self) -> bool {
+        self.is_apart && !self.counts()
     }
 
     /// Whether it says something against who can write the log.
@@ -88,5 +92,26 @@ impl CheckpointFinding {
             CheckpointSigner::Known(verdict) if self.fit == RootFit::Same => Some(verdict),
             _ => None,
         }
+    }
+}
+
+/// Who signed, by a policy. A line that a stranger added, with a wrong signature of a witness, takes nothing from the
+/// signature of the log.
+fn signer(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
+    match policy.judge(signed, None) {
+        Ok(verdict) => CheckpointSigner::Known(Box::new(verdict)),
+        Err(PolicyFault::Witness(fault)) => {
+            let log = policy.logs().iter().map(|log| &log.key).find(|key| signed.verify(key).is_ok());
+            match log {
+                Some(log) => CheckpointSigner::Known(Box::new(PolicyVerdict {
+                    log: log.clone(),
+                    cosigned: Vec::new(),
+                    witnesses: policy.witnesses().len(),
+                    is_quorum: false,
+                })),
+                None => CheckpointSigner::Unknown(fault.to_string()),
+            }
+        }
+        Err(fault) => CheckpointSigner::Unknown(fault.to_string()),
     }
 }

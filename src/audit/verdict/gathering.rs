@@ -37,6 +37,18 @@ pub struct GatheredLog {
     pub others: Vec<OtherEnd>,
 }
 
+impl GatheredLog {
+    /// The log that was walked through, up to that many records, has grown to this position since. Another log that has
+    /// no more than that is not longer.
+    pub fn has_grown_to(&mut self, records: u64, last: Position) {
+        for end in &mut self.others {
+            if matches!(end, OtherEnd::Longer(position) if *position <= last) {
+                *end = OtherEnd::Same(records);
+            }
+        }
+    }
+}
+
 /// How the comparison with another log ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OtherEnd {

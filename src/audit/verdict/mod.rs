@@ -91,7 +91,7 @@ impl LogExamination {
     pub fn verdict(&self) -> LogVerdict {
         self.contradiction().unwrap_or_else(|| match self.best() {
             Some(finding) => match finding.known() {
-                Some(known) if known.witnesses > 0 && known.is_quorum => LogVerdict::Witnessed {
+                Some(known) if !known.cosigned.is_empty() && known.is_quorum => LogVerdict::Witnessed {
                     size: finding.size,
                     cosigned: known.cosigned.len(),
                     witnesses: known.witnesses,
@@ -109,8 +109,11 @@ impl LogExamination {
     }
 
     /// The checkpoint that shows most: one with a quorum before one without, a larger one before a smaller one.
-    fn best(&self) -> Option<&CheckpointFinding> {
-        let fits = self.checkpoints.iter().filter(|found| found.counts() && found.fit == RootFit::Same);
+    pub fn best(&self) -> Option<&CheckpointFinding> {
+        // The checkpoint of an empty log fits every log.
+        let shows =
+            |found: &&CheckpointFinding| found.counts() && found.fit == RootFit::Same && found.size > 0;
+        let fits = self.checkpoints.iter().filter(shows);
         let rank = |found: &CheckpointFinding| {
             let known = found.known();
             (known.is_some_and(|known| known.is_quorum), known.is_some(), found.size)
@@ -129,9 +132,10 @@ impl LogExamination {
         let by_notes = counting().filter(|found| found.fit != RootFit::Same).map(|found| {
             let agreed = counting().filter(|other| other.fit == RootFit::Same && other.size < found.size);
             let first = Position(agreed.map(|other| other.size).max().unwrap_or(0) + 1);
+            let by = format!("{} of {}", found.place, found.origin);
             match found.fit {
-                RootFit::Fewer => at(Position(self.records + 1), Position(self.records + 1), &found.place),
-                RootFit::Same | RootFit::Other => at(first, Position(found.size.max(1)), &found.place),
+                RootFit::Fewer => at(Position(self.records + 1), Position(self.records + 1), &by),
+                RootFit::Same | RootFit::Other => at(first, Position(found.size.max(1)), &by),
             }
         });
         by_logs.chain(by_notes).min_by_key(|verdict| match verdict {

@@ -1,20 +1,25 @@
 //! The checkpoints of a log, one after another in a file beside it. A record about a checkpoint would change the tree
 //! that it is about, so they are no part of the log. Only whole checkpoints are ever added.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
-use systole_proof::checkpoint::SignedCheckpoint;
+use rustix::fs::{FlockOperation, OFlags, flock};
+use systole_proof::checkpoint::{CheckpointFault, SignedCheckpoint};
 use systole_proof::limits::NOTE_BYTES;
 
 use crate::edges::system::{self, FileFault};
 
 /// The most bytes that are read: a checkpoint in each minute of a year.
 const MOST: u64 = 256 << 20;
-/// More bytes than one checkpoint has.
-const LAST: u64 = 2 * NOTE_BYTES as u64;
+/// The bytes of a root in base64.
+const ROOT: usize = 44;
+/// No waiting for a pipe.
+const WAITS_NOT: i32 = OFlags::NONBLOCK.bits().cast_signed();
+/// No link at the end of the path, and no waiting for a pipe.
+const OPEN_FLAGS: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
 /// How a line of a signature begins.
 const SIGNATURE: &[u8] = "\u{2014} ".as_bytes();
 /// What the file is, in messages.
@@ -41,7 +46,7 @@ pub type FoundNote = (usize, Result<SignedCheckpoint, UnreadNote>);
 
 /// The checkpoints of a file, in their order; none if there is no file.
 pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
-    let file = match File::open(path) {
+    let file = match OpenOptions::new().read(true).custom_flags(WAITS_NOT).open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(system::unread(path, WHAT, &error)),
@@ -55,27 +60,52 @@ pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
     Ok(split(&bytes))
 }
 
-/// The checkpoints in these bytes.
+/// The checkpoints in these bytes. Empty lines between them are allowed.
 fn split(bytes: &[u8]) -> Vec<FoundNote> {
-    let mut found = Vec::new();
-    let (mut from, mut first, mut is_signed) = (0, 1, false);
-    let mut at = 0;
-    let mut take = |from: usize, to: usize, line: usize| {
-        if let Some(note) = bytes.get(from..to).filter(|note| !note.is_empty()) {
-            let read = SignedCheckpoint::read(note);
-            found.push((line, read.map_err(|fault| UnreadNote { line, why: fault.to_string() })));
-        }
+    let read = |block: &NoteBlock| {
+        let note = bytes.get(block.from..block.to).unwrap_or_default();
+        let unread = |fault: CheckpointFault| UnreadNote { line: block.line, why: fault.to_string() };
+        (block.line, SignedCheckpoint::read(note).map_err(unread))
     };
+    blocks(bytes).iter().map(read).collect()
+}
+
+/// The place of one checkpoint.
+struct NoteBlock {
+    from: usize,
+    to: usize,
+    /// Its first line, from 1.
+    line: usize,
+    /// Whether its last line is a whole signature.
+    is_whole: bool,
+}
+
+/// The places of checkpoints: a text, an empty line, and the lines of signatures.
+fn blocks(bytes: &[u8]) -> Vec<NoteBlock> {
+    let mut found: Vec<NoteBlock> = Vec::new();
+    // Whether a text goes on, and whether its signatures have begun.
+    let (mut is_open, mut is_signed) = (false, false);
+    let mut at = 0;
     for (number, line) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
-        let signs = line.starts_with(SIGNATURE);
-        if is_signed && !signs {
-            take(from, at, first);
-            (from, first) = (at, number);
-        }
-        is_signed = signs;
+        let (from, is_empty) = (at, line == b"\n");
         at += line.len();
+        let signs = is_signed && line.starts_with(SIGNATURE);
+        if is_signed && !signs {
+            (is_open, is_signed) = (false, false);
+        }
+        match found.last_mut().filter(|_| is_open) {
+            Some(block) => {
+                block.to = at;
+                block.is_whole = signs && line.ends_with(b"\n");
+                is_signed = is_signed || is_empty;
+            }
+            None if is_empty => {}
+            None => {
+                found.push(NoteBlock { from, to: at, line: number, is_whole: false });
+                is_open = true;
+            }
+        }
     }
-    take(from, at, first);
     found
 }
 
@@ -85,29 +115,44 @@ pub fn append(path: &Path, checkpoint: &SignedCheckpoint) -> Result<(), FileFaul
 }
 
 fn added(path: &Path, note: &[u8]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    let mut open = OpenOptions::new();
+    // A link would lead to a file of something else.
+    open.read(true).write(true).create(true).truncate(false).custom_flags(OPEN_FLAGS);
+    let mut file = open.open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is no ordinary file"));
+    }
     // Two may be made at the same time. The kernel takes the lock away with the file.
     flock(&file, FlockOperation::LockExclusive)?;
-    let from = file.metadata()?.len().saturating_sub(LAST);
-    file.seek(SeekFrom::Start(from))?;
+    if file.metadata()?.len() > MOST {
+        return Err(std::io::Error::other(format!("it has more than {MOST} bytes; move it away")));
+    }
     let mut before = Vec::new();
-    (&file).take(LAST).read_to_end(&mut before)?;
-    let whole = from + whole_part(&before) as u64;
-    file.set_len(whole)?;
-    file.seek(SeekFrom::Start(whole))?;
+    (&file).take(MOST).read_to_end(&mut before)?;
+    let whole = match blocks(&before).last() {
+        None => 0,
+        Some(last) if last.is_whole => before.len(),
+        Some(last) if is_torn(before.get(last.from..).unwrap_or_default()) => last.from,
+        Some(last) => {
+            let words = format!("line {} begins something that is no checkpoint", last.line);
+            return Err(std::io::Error::other(words));
+        }
+    };
+    file.set_len(whole as u64)?;
+    file.seek(SeekFrom::Start(whole as u64))?;
     file.write_all(note)?;
     file.sync_all()
 }
 
-/// How many of these bytes are whole checkpoints: up to the last whole line of a signature.
-fn whole_part(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    let mut whole = 0;
-    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        at += line.len();
-        if line.starts_with(SIGNATURE) && line.ends_with(b"\n") {
-            whole = at;
-        }
-    }
-    whole
+/// Whether these bytes are the beginning of a checkpoint of ours, as a crash leaves it.
+fn is_torn(bytes: &[u8]) -> bool {
+    let lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    bytes.len() <= NOTE_BYTES
+        && lines.iter().enumerate().all(|(number, line)| match number {
+            0 => !line.contains(&b' '),
+            1 => line.iter().all(u8::is_ascii_digit),
+            2 => line.len() <= ROOT && !line.contains(&b' '),
+            3 => line.is_empty(),
+            _ => line.starts_with(SIGNATURE) || SIGNATURE.starts_with(line),
+        })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use thiserror::Error;
 
 use super::{PolicyMember, PolicyParty, QuorumRule, TrustPolicy, WitnessGroup};
-use crate::key::{NoteKeyFault, SignatureKind, VerifierKey};
+use crate::key::{NoteKeyFault, SECRET_PREFIX, SignatureKind, VerifierKey};
 use crate::limits;
 
 /// Why a policy is refused. Names that are not UTF-8 are shown with replacement characters.
@@ -232,7 +232,7 @@ fn check_key(
 
 fn key_of(word: &[u8]) -> Result<VerifierKey, PolicyLineFault> {
     // What is not UTF-8 becomes a text with another name, whose ID is wrong.
-    Ok(VerifierKey::read(&shown(word))?)
+    Ok(VerifierKey::read(&String::from_utf8_lossy(word))?)
 }
 
 fn url_of(word: Option<&[u8]>) -> Result<Option<String>, PolicyLineFault> {
@@ -252,6 +252,8 @@ fn threshold_of(word: &[u8], members: usize) -> Result<usize, PolicyLineFault> {
     threshold.ok_or_else(|| PolicyLineFault::Threshold { said: shown(word), members })
 }
 
+/// A word of the file, for a name or a message. A secret key may stand anywhere by mistake, and is not repeated.
 fn shown(word: &[u8]) -> String {
-    String::from_utf8_lossy(word).into_owned()
+    let word = String::from_utf8_lossy(word);
+    if word.contains(SECRET_PREFIX) { "(a secret key)".to_owned() } else { word.into_owned() }
 }
