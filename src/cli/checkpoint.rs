@@ -14,8 +14,8 @@ use super::looking::absent;
 use super::place::Place;
 use super::screen::Screen;
 use super::{here, hindered};
-use crate::audit::verdict::WalkGathering;
-use crate::edges::log::{notes, sqlite};
+use crate::audit::verdict::GatheredLog;
+use crate::edges::log::notes;
 use crate::edges::signing_key;
 
 /// Signs a checkpoint of the log.
@@ -53,13 +53,8 @@ impl SignCheckpoint {
         let file = notes::path(std::fs::canonicalize(&log).as_deref().unwrap_or(&log));
         let before = last_of(screen, &file, &key)?;
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
-        let walked = sqlite::verify_each(
-            &log,
-            || WalkGathering::new(&sizes, &[]),
-            |gathering, record| gathering.take(record),
-        );
-        let (summary, gathering) = walked.map_err(|fault| here::log_fault(screen, &fault))?;
-        let gathered = gathering.finish();
+        let (summary, gathered) =
+            GatheredLog::of(&log, &sizes, &[]).map_err(|fault| here::log_fault(screen, &fault))?;
         if summary.records == 0 {
             let exit = screen.fail(CommandExit::Unavailable, format!("{} has no records yet", log.display()));
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
@@ -93,7 +88,8 @@ impl SignCheckpoint {
             let root = systole_core::types::ids::Digest(gathered.root).to_string();
             let (origin, size) = (key.verifier().name(), summary.records);
             let note = checkpoint.to_string();
-            screen.value(&json!({"origin": origin, "size": size, "root": root, "note": note, "file": file.display().to_string()}));
+            let file = file.display().to_string();
+            screen.value(&json!({"origin": origin, "size": size, "root": root, "note": note, "file": file}));
         } else {
             screen.document(checkpoint.to_string().as_bytes());
         }
@@ -105,6 +101,15 @@ impl SignCheckpoint {
 /// The last checkpoint beside the log that this key signed.
 fn last_of(screen: Screen, file: &Path, key: &SignerKey) -> Result<Option<SignedCheckpoint>, CommandExit> {
     let found = notes::read(file).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
-    let own = found.into_iter().filter_map(|(_, read)| read.ok());
-    Ok(own.filter(|one| one.verify(key.verifier()).is_ok()).max_by_key(|one| one.checkpoint().size()))
+    let mut own = Vec::new();
+    for (line, read) in found {
+        match read {
+            Ok(checkpoint) => own.push(checkpoint),
+            Err(why) => screen.say(format!("note: {}:{line} is not read: {why}", file.display())),
+        }
+    }
+    Ok(own
+        .into_iter()
+        .filter(|one| one.verify(key.verifier()).is_ok())
+        .max_by_key(|one| one.checkpoint().size()))
 }

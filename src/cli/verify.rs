@@ -12,15 +12,14 @@ use super::place::Place;
 use super::screen::Screen;
 use super::{here, hindered};
 use crate::audit::columns::{plain, wrapped};
-use crate::audit::kinship;
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
-    CheckpointFinding, CheckpointSigner, CheckpointSource, LogExamination, LogVerdict, OtherEnd, RootFit,
-    WalkGathering,
+    CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
+    RootFit,
 };
 use crate::cli::looking::absent;
+use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
-use crate::edges::log::{self, notes};
 use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
@@ -81,23 +80,8 @@ impl Verify {
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
-        let walked = sqlite::verify_each(
-            &log,
-            || WalkGathering::new(&sizes, &others),
-            |gathering, record| gathering.take(record),
-        );
-        let (summary, gathering) = walked.map_err(|fault| damaged(screen, &log, &fault))?;
-        let reader = sqlite::open_reading(&log).map_err(|fault| here::log_fault(screen, &fault))?;
-        let agreed = kinship::look(&reader).map_err(|fault| damaged(screen, &log, &fault))?;
-        if let Some(misfit) = agreed.misfits.first() {
-            let why = format!("record {} of {}: {}", misfit.seq, misfit.thread, misfit.why);
-            let path = log.display().to_string();
-            return Err(damaged(screen, &log, &LogFault::Damaged { path, position: misfit.position, why }));
-        }
-        let mut gathered = gathering.finish();
-        // An organism that runs on the log may have written since the walk what the other log has too.
-        let last = reader.last().map_err(|fault| here::log_fault(screen, &fault))?;
-        gathered.has_grown_to(summary.records, last);
+        let (summary, gathered) =
+            GatheredLog::of(&log, &sizes, &others).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
@@ -142,8 +126,8 @@ impl Verify {
                 screen.say("  try: the file of a checkpoint, or of a log");
                 return Err(exit);
             }
-            if let Some(Err(unread)) = found.iter().map(|(_, read)| read).find(|read| read.is_err()) {
-                let words = format!("{}:{}: {}", path.display(), unread.line, unread.why);
+            if let Some((line, Err(why))) = found.iter().find(|(_, read)| read.is_err()) {
+                let words = format!("{}:{line}: {why}", path.display());
                 let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: the file of a checkpoint, or of a log");
                 return Err(exit);
@@ -155,12 +139,12 @@ impl Verify {
 }
 
 impl Kept {
-    fn take(&mut self, path: &Path, is_apart: bool, found: Vec<log::notes::FoundNote>) {
+    fn take(&mut self, path: &Path, is_apart: bool, found: Vec<notes::FoundNote>) {
         for (line, read) in found {
             let place = format!("{}:{line}", path.display());
             match read {
                 Ok(signed) => self.checkpoints.push(CheckpointSource { place, is_apart, signed }),
-                Err(unread) => self.unread.push(format!("{place}: {}", unread.why)),
+                Err(why) => self.unread.push(format!("{place}: {why}")),
             }
         }
     }
@@ -214,7 +198,7 @@ fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
         }
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
-        let words = format!("{} was not compared: the policy knows no key that signed it", useless.place);
+        let words = format!("{} was not compared: no signature of it counts by the policy", useless.place);
         let exit = screen.fail(CommandExit::Failed, words);
         screen.say("  try: a policy with the key of its log; or no --policy, if you trust the file itself");
         return exit;
@@ -339,7 +323,8 @@ fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: 
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
     json!({
-        "log": log.display().to_string(), "records": summary.records, "threads": summary.threads, "documents": summary.documents,
+        "log": log.display().to_string(), "records": summary.records, "threads": summary.threads,
+        "documents": summary.documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,

@@ -20,7 +20,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::events::{Events, Follower};
-use super::http_state::{Caller, HttpState, ParsedQuery, WaitingSenders};
+use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
 use super::inbound;
 use super::mcp::{self, open_calls::OpenCalls};
 use super::request_refusals::{bad_request, plain, refused, stopping};
@@ -94,7 +94,7 @@ impl HttpDoor {
             front,
             keyring,
             bodies: Semaphore::new(BODIES),
-            waiting: WaitingSenders::default(),
+            waiting: WaitingPlaces::default(),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),

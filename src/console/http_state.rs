@@ -17,18 +17,18 @@ use systole_core::types::ids::Name;
 pub(super) struct HttpState {
     pub(super) front: OrganismHandle,
     pub(super) bodies: Semaphore,
-    pub(super) waiting: WaitingSenders,
+    pub(super) waiting: WaitingPlaces,
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,
     pub(super) open_calls: OpenCalls,
 }
 
-/// The senders that wait for their outcomes, of each client.
+/// The places of senders that wait for their outcomes, for each client.
 #[derive(Default)]
-pub(super) struct WaitingSenders(Mutex<BTreeMap<Name, Arc<Semaphore>>>);
+pub(super) struct WaitingPlaces(Mutex<BTreeMap<Name, Arc<Semaphore>>>);
 
-impl WaitingSenders {
+impl WaitingPlaces {
     /// Senders of one client that may wait at once: each costs its connection and an inbox.
     pub(super) const MOST: usize = 64;
 

@@ -16,7 +16,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
-use super::http_state::{Caller, HttpState, ParsedQuery, WaitingSenders};
+use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
@@ -65,8 +65,7 @@ pub(super) async fn messages(
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let place = wait.map(|_| state.waiting.place(&client));
     if matches!(place, Some(None)) {
-        let words =
-            format!("{} senders of this client wait for their outcomes already", WaitingSenders::MOST);
+        let words = format!("{} senders of this client wait for their outcomes already", WaitingPlaces::MOST);
         let refusal = Refusal::new(Code::IngressUnavailable, words);
         return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
     }

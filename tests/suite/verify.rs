@@ -219,6 +219,8 @@ async fn c2_a_child_that_is_gone_is_damage_although_every_chain_fits() {
     assert!(code == Some(7) && words.starts_with("damaged at #"), "{words}");
     let ran = systole(at, &["verify"]);
     assert!(ran.stdout.replace("\n ", "").contains("the child that it spawned has no record"), "{ran:?}");
+    let ran = systole(at, &["checkpoint"]);
+    assert!(ran.code == Some(7) && ran.stdout.is_empty(), "and nothing is signed: {ran:?}");
 }
 
 #[tokio::test]
@@ -307,6 +309,9 @@ async fn c2_half_a_checkpoint_at_the_end_of_the_file_is_named_and_goes_with_the_
     let (_, value) = json(at, &["verify", "--policy", "proof.policy"]);
     let unread = value["unread"][0].as_str().unwrap();
     assert!(unread.starts_with(&format!("{}:6: ", file.display())), "{value}");
+    let ran = systole(at, &["checkpoint"]);
+    assert!(ran.stderr.contains("hello.db.notes:6 is not read"), "{ran:?}");
+    std::fs::write(&file, [one.as_str(), one.get(..one.len() - 20).unwrap()].concat()).unwrap();
     assert_eq!(value["verdict"], format!("anchored up to #{}", records(at)));
     checkpoint(at, "kept.note");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), [one.as_str(), one.as_str()].concat());
@@ -351,8 +356,8 @@ async fn c2_what_cannot_be_used_is_refused_with_its_place_and_a_fix() {
     refused(&["verify", "--policy", "proof.key"], 3, &["line 1", "a secret key"]);
     std::fs::write(at.join("wrong.policy"), "log not-a-key\nquorum none\n").unwrap();
     refused(&["verify", "--policy", "wrong.policy"], 3, &["wrong.policy: line 1"]);
-    std::fs::write(at.join("wrong.policy"), "quorum nobody-known\n").unwrap();
-    refused(&["verify", "--policy", "wrong.policy"], 3, &["wrong.policy: line 1", "nobody-known"]);
+    std::fs::write(at.join("wrong.policy"), "quorum absent-w\n").unwrap();
+    refused(&["verify", "--policy", "wrong.policy"], 3, &["wrong.policy: line 1", "absent-w"]);
     std::fs::copy(at.join("hello.db"), at.join("broken.db")).unwrap();
     let broken = rusqlite::Connection::open(at.join("broken.db")).unwrap();
     broken.execute("UPDATE record SET time = time + 1 WHERE pos = 3", []).unwrap();

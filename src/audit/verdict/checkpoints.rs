@@ -8,7 +8,7 @@ use super::gathering::GatheredLog;
 
 /// A checkpoint and where it is from.
 pub struct CheckpointSource {
-    /// Its file, and the number of the checkpoint there if it has several.
+    /// Its file, and its first line there.
     pub place: String,
     /// Whether the reader kept it apart from the log, so that who can write the log cannot change it.
     pub is_apart: bool,

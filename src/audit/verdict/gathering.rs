@@ -2,8 +2,11 @@
 //! configurations, and where another log of the same organism begins to differ.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::vec;
 
+use crate::audit::kinship;
+use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
@@ -14,7 +17,7 @@ use systole_proof::tree::{Frontier, TreeHash};
 const PAGE: usize = 1024;
 
 /// What is known after some records.
-pub struct WalkGathering<'a> {
+struct WalkGathering<'a> {
     tree: Frontier,
     sizes: &'a BTreeSet<u64>,
     roots: BTreeMap<u64, TreeHash>,
@@ -23,7 +26,7 @@ pub struct WalkGathering<'a> {
     others: Vec<OtherLog<'a>>,
 }
 
-/// The same after all of them.
+/// What was gathered from a whole log.
 pub struct GatheredLog {
     /// The root of all records.
     pub root: TreeHash,
@@ -38,9 +41,29 @@ pub struct GatheredLog {
 }
 
 impl GatheredLog {
-    /// The log that was walked through, up to that many records, has grown to this position since. Another log that has
-    /// no more than that is not longer.
-    pub fn has_grown_to(&mut self, records: u64, last: Position) {
+    /// Verifies a whole log, and what its records say of each other: children and documents. Gathers the roots at those
+    /// sizes, and compares it with the other logs.
+    pub fn of(
+        log: &Path,
+        sizes: &BTreeSet<u64>,
+        others: &[&dyn LogReader],
+    ) -> Result<(VerifySummary, GatheredLog), LogFault> {
+        let start = || WalkGathering::new(sizes, others);
+        let (summary, gathering) = sqlite::verify_each(log, start, WalkGathering::take)?;
+        let reader = sqlite::open_reading(log)?;
+        if let Some(misfit) = kinship::look(&reader)?.misfits.into_iter().next() {
+            let why = format!("record {} of {}: {}", misfit.seq, misfit.thread, misfit.why);
+            let path = log.display().to_string();
+            return Err(LogFault::Damaged { path, position: misfit.position, why });
+        }
+        let mut gathered = gathering.finish();
+        gathered.has_grown_to(summary.records, reader.last()?);
+        Ok((summary, gathered))
+    }
+
+    /// The log that was walked through, up to that many records, has grown to this position since: an organism runs on
+    /// it. Another log that has no more than that is not longer.
+    fn has_grown_to(&mut self, records: u64, last: Position) {
         for end in &mut self.others {
             if matches!(end, OtherEnd::Longer(position) if *position <= last) {
                 *end = OtherEnd::Same(records);
@@ -72,7 +95,7 @@ struct OtherLog<'a> {
 
 impl<'a> WalkGathering<'a> {
     /// The beginning, with the sizes and the other logs that are asked about.
-    pub fn new(sizes: &'a BTreeSet<u64>, others: &[&'a dyn LogReader]) -> WalkGathering<'a> {
+    fn new(sizes: &'a BTreeSet<u64>, others: &[&'a dyn LogReader]) -> WalkGathering<'a> {
         let other = |reader: &&'a dyn LogReader| OtherLog {
             reader: *reader,
             page: Vec::new().into_iter(),
@@ -95,7 +118,7 @@ impl<'a> WalkGathering<'a> {
     }
 
     /// Takes the next record.
-    pub fn take(&mut self, record: &Record) {
+    fn take(&mut self, record: &Record) {
         self.tree.push(record.leaf.0);
         let size = self.tree.size();
         if self.sizes.contains(&size) {
@@ -113,7 +136,7 @@ impl<'a> WalkGathering<'a> {
     }
 
     /// The end of the log.
-    pub fn finish(self) -> GatheredLog {
+    fn finish(self) -> GatheredLog {
         let size = self.tree.size();
         GatheredLog {
             root: self.tree.root(),
@@ -156,5 +179,21 @@ impl OtherLog<'_> {
                 Err(fault) => OtherEnd::Unread(fault),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_has_grown_meanwhile_lacks_only_what_it_still_does_not_have() {
+        let longer = |position| OtherEnd::Longer(Position(position));
+        let (root, roots) = ([0; 32], BTreeMap::new());
+        let others = vec![longer(5), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
+        let mut gathered = GatheredLog { root, roots, times: None, configs: 0, others };
+        gathered.has_grown_to(4, Position(5));
+        let left = [OtherEnd::Same(4), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
+        assert_eq!(gathered.others, left);
     }
 }

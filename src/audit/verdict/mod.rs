@@ -10,12 +10,12 @@ use systole_proof::policy::TrustPolicy;
 
 pub use answers::{AnswerStanding, AuditAnswer};
 pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
-pub use gathering::{GatheredLog, OtherEnd, WalkGathering};
+pub use gathering::{GatheredLog, OtherEnd};
 
 /// What an intact log shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum LogVerdict {
-    /// It fits together. Nothing from elsewhere confirms it.
+    /// It fits together. No checkpoint that counts confirms it.
     Sound,
     /// Its first records, so many, are those of a checkpoint that counts.
     Anchored(u64),

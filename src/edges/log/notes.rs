@@ -32,17 +32,8 @@ pub fn path(log: &Path) -> PathBuf {
     path.into()
 }
 
-/// A checkpoint that is no checkpoint, by its first line in the file.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct UnreadNote {
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong with it.
-    pub why: String,
-}
-
-/// The first line of a checkpoint in its file, and the checkpoint.
-pub type FoundNote = (usize, Result<SignedCheckpoint, UnreadNote>);
+/// The first line of a checkpoint in its file, and the checkpoint, or what is wrong with it.
+pub type FoundNote = (usize, Result<SignedCheckpoint, CheckpointFault>);
 
 /// The checkpoints of a file, in their order; none if there is no file.
 pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
@@ -64,8 +55,7 @@ pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
 fn split(bytes: &[u8]) -> Vec<FoundNote> {
     let read = |block: &NoteBlock| {
         let note = bytes.get(block.from..block.to).unwrap_or_default();
-        let unread = |fault: CheckpointFault| UnreadNote { line: block.line, why: fault.to_string() };
-        (block.line, SignedCheckpoint::read(note).map_err(unread))
+        (block.line, SignedCheckpoint::read(note))
     };
     blocks(bytes).iter().map(read).collect()
 }
