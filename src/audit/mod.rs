@@ -34,3 +34,4 @@ pub mod tree;
 pub mod verdict;
 pub mod whole;
 pub mod why;
+pub mod xml_diff;

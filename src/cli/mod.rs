@@ -12,6 +12,7 @@ mod cancel;
 mod cast;
 mod check;
 mod checkpoint;
+mod compared;
 mod completions;
 mod copy;
 mod cost;
@@ -46,6 +47,7 @@ mod place;
 mod prompted;
 mod ps;
 mod refused;
+mod replay;
 mod run;
 mod schema;
 mod screen;
@@ -162,6 +164,8 @@ enum Command {
     Checkpoint(checkpoint::SignCheckpoint),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Run recorded threads again, without models, and compare
+    Replay(replay::Replay),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -254,7 +258,8 @@ impl Command {
             | Command::Cost(_)
             | Command::Explain(_)
             | Command::Graph(_)
-            | Command::Verify(_) => true,
+            | Command::Verify(_)
+            | Command::Replay(_) => true,
             Command::Workflow(workflow) => workflow.is_paged(),
             _ => false,
         }
@@ -292,6 +297,7 @@ impl Command {
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Replay(replay) => replay.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

@@ -15,6 +15,7 @@ pub mod permissions;
 pub mod plan;
 pub mod pump_loop;
 mod refusals;
+pub mod replaying;
 pub mod runfile;
 pub mod running;
 pub mod skipping;
