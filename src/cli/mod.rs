@@ -18,11 +18,13 @@ mod copy;
 mod cost;
 mod demo;
 mod detach;
+mod diff;
 mod doctor;
 mod end;
 mod examples;
 mod exit;
 mod explain;
+mod fork;
 mod forms;
 mod fresh;
 mod graph;
@@ -166,6 +168,10 @@ enum Command {
     Verify(verify::Verify),
     /// Run recorded threads again, without models, and compare
     Replay(replay::Replay),
+    /// Compare two threads record by record
+    Diff(diff::Diff),
+    /// Copy a thread up to a turn into a log of its own
+    Fork(fork::Fork),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -259,7 +265,8 @@ impl Command {
             | Command::Explain(_)
             | Command::Graph(_)
             | Command::Verify(_)
-            | Command::Replay(_) => true,
+            | Command::Replay(_)
+            | Command::Diff(_) => true,
             Command::Workflow(workflow) => workflow.is_paged(),
             _ => false,
         }
@@ -298,6 +305,8 @@ impl Command {
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Verify(verify) => verify.run(),
             Command::Replay(replay) => replay.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Fork(fork) => fork.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

@@ -20,6 +20,9 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, stretch_ms};
 
+/// The most deliveries without an answer that are listed.
+const UNANSWERED: usize = 10;
+
 /// Replays recorded threads.
 ///
 /// The pump, agents and workflows run again. The journal answers in place of models, and every other
@@ -134,7 +137,8 @@ impl Replay {
     fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
         let edited = match &self.config {
             Some(path) => {
-                let loaded = config::load_set(path, self.place.settings());
+                // The journal has the answers of rehearsed models, too.
+                let loaded = config::load_rehearsed(path, self.place.settings());
                 Some(loaded.map_err(|refused| refuse(screen, &refused))?)
             }
             None if !self.place.settings().is_empty() => Some(self.place.organism(screen)?),
@@ -277,11 +281,15 @@ fn one(screen: Screen, root: &ThreadId, verdict: ReplayVerdict, replayed: &Repla
     for refusal in &replayed.refused {
         screen.show(&format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message));
     }
-    for missing in &replayed.unanswered {
-        screen.show(&format!(
-            "  no answer in the log: {} at {}: {}",
-            missing.listener, missing.place, missing.why
-        ));
+    // A delivery that is open in the record too needs no remark.
+    let missing = replayed.unanswered.iter().filter(|_| verdict != ReplayVerdict::Equal);
+    let mut missing: Vec<String> = missing
+        .map(|one| format!("  no answer in the log: {} at {}: {}", one.listener, one.place, one.why))
+        .collect();
+    missing.dedup();
+    missing.iter().take(UNANSWERED).for_each(|line| screen.show(line));
+    if missing.len() > UNANSWERED {
+        screen.show(&format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
     }
 }
 

@@ -143,8 +143,8 @@ pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMi
     whole(path, settings, &[], Reads::All)
 }
 
-/// Like `load_set`, for a test that has the answers of all models: no script is read.
-fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
+/// Like `load_set`, for a test or a replay that has the answers of all models: no script is read.
+pub fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
     whole(path, settings, &[], Reads::NoScripts)
 }
 

@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
+pub mod forking;
 pub mod front;
 pub mod hosting;
 mod keeping;

@@ -9,7 +9,7 @@ use systole_core::rules::core_payload::{self, AttemptRecord};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
 use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Digest, Name, ThreadId, TimerId};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LostRange, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -82,6 +82,7 @@ fn taken() -> Vec<String> {
         "<attempt X number='3' code='listener.lost' with_pump='true' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
         "<loss-accepted X first='32' last='60'/>",
+        "<forked X call='1' turn='2'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",
@@ -223,6 +224,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
+        core_payload::forked(&CallPath::top(1), 2),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
         core_payload::listener_joined(&name, None),

@@ -111,6 +111,7 @@ mod questions;
 mod readme;
 mod reference;
 mod rehearsed;
+mod replay;
 mod roles;
 mod roles_kills;
 mod rules;

@@ -183,7 +183,8 @@ impl<'a> Driver<'a> {
         self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
     }
 
-    /// Starts the pump from the log in memory.
+    /// Starts the pump from the log in memory. It sends nothing until the record shows that a delivery was out: other
+    /// threads may have had all slots of a listener, or the organism ran for one order only.
     fn start(&mut self, config: Digest) -> Result<(), CannotReplay> {
         let page = self.shelf.page(self.reader, config)?;
         let mut recovered = wake::recover(&self.log, &NoObserver)?;
@@ -202,7 +203,7 @@ impl<'a> Driver<'a> {
             askers: self.ports.clone(),
             steps: Arc::new(NoObserver),
         };
-        let mut engine = Engine::new(recovered, ports, self.log.last()?);
+        let mut engine = Engine::new(recovered, ports, self.log.last()?).hold_deliveries(true);
         engine.boot();
         let unmade = |words| CannotReplay::Configuration { config: page.composition.hash, words };
         let performers = performers(&page.file, &self.answers).map_err(unmade)?;
@@ -487,8 +488,12 @@ impl<'a> Driver<'a> {
         self.reach(cue.at);
         let page = self.running()?.page.clone();
         let input = match cue.what {
-            CueKind::Tick => {
-                self.running()?.engine.tick();
+            CueKind::Tick { releases } => {
+                let engine = &mut self.running()?.engine;
+                if releases {
+                    engine.release_deliveries();
+                }
+                engine.tick();
                 return self.settle();
             }
             CueKind::Started { config, was_drained } => {

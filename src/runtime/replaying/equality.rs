@@ -71,7 +71,7 @@ pub struct RecordParts {
 }
 
 /// The records that are compared, with their places. A refusal that belongs to no call came from outside of the thread
-/// and is not among them.
+/// and is not among them, and neither is the marker of a fork.
 pub fn placed<'r>(
     root: &ThreadId,
     records: impl Iterator<Item = &'r Record>,
@@ -90,7 +90,8 @@ pub fn placed<'r>(
 
 fn is_compared(root: &ThreadId, record: &Record) -> bool {
     let h = &record.header;
-    h.thread.is_within(root) && (h.call.is_some() || h.kind != RecordKind::Refusal)
+    let is_marker = h.code == Some(RecordCode::Role(MessageRole::Told));
+    h.thread.is_within(root) && !is_marker && (h.call.is_some() || h.kind != RecordKind::Refusal)
 }
 
 fn place(root: &ThreadId, record: &Record) -> RecordPlace {
@@ -188,16 +189,29 @@ pub(super) fn comparable_body(record: &Record) -> String {
         attributes.iter().fold(body.clone(), |body, attribute| blanked(&body, &format!(" {attribute}=\"")))
     };
     match (record.header.kind, record.header.code) {
+        // The time that was used is measured. Everything else that is used is counted.
+        (RecordKind::Message, _) if is_about_time(&body) => without(&["used"]),
         // The due time depends on the clock.
         (RecordKind::Attempt, _) => without(&["due"]),
-        // The time that was used is measured.
+        // The same.
         (RecordKind::Timer, Some(RecordCode::Timing(TimerEffect::Wall))) => without(&["used"]),
         // Due times, the heads of other threads, and digests of leaves, which are made of ids and salts.
         (
             RecordKind::Message,
             Some(RecordCode::Role(MessageRole::Answer | MessageRole::Inbox | MessageRole::Final)),
         ) => without(&["due", "head", "digest"]),
-        // Requests are counted over the whole log, and expire by the clock.
+        // Requests are counted over the whole log, and expire by the clock. A message that is shown with a question may
+        // hold a head.
+        (RecordKind::Approval, Some(RecordCode::Approving(ApprovalEffect::Asked))) => {
+            let body = without(&["id", "expires"]);
+            let mut parts = body.split("<show ");
+            let first = parts.next().unwrap_or_default().to_owned();
+            parts.fold(first, |whole, part| {
+                let end = part.find('>').unwrap_or(part.len());
+                let (tag, rest) = part.split_at(end);
+                whole + "<show " + &blanked(tag, " hash=\"") + rest
+            })
+        }
         (RecordKind::Approval, code) if code != Some(RecordCode::Approving(ApprovalEffect::Amendment)) => {
             without(&["id", "expires"])
         }
@@ -206,6 +220,12 @@ pub(super) fn comparable_body(record: &Record) -> String {
         (RecordKind::Refusal, _) => without(&["line", "column"]),
         _ => body,
     }
+}
+
+/// Whether a payload of the core is about the time budget.
+fn is_about_time(body: &str) -> bool {
+    (body.starts_with("<budget-warning ") || body.starts_with("<budget-exceeded "))
+        && body.contains(" what=\"time\"")
 }
 
 /// The hash of the prompt in the record of a model call.

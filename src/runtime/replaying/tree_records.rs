@@ -106,7 +106,7 @@ impl SystemEvents {
     /// # Errors
     /// If the log cannot be read, or the chain of `sys` does not verify.
     pub fn read(reader: &dyn LogReader) -> Result<SystemEvents, LogFault> {
-        let mut events = Vec::new();
+        let mut events: Vec<(Position, Millis, SystemEvent)> = Vec::new();
         let mut last_shutdown = None;
         of_thread(reader, &ThreadId::sys(), |position, record| {
             let h = &record.header;
@@ -141,16 +141,28 @@ impl SystemEvents {
             .flatten()
     }
 
-    /// The events between two positions, and before them the pause that holds at the first.
-    pub(super) fn between(
-        &self,
-        (first, last): (Position, Position),
-    ) -> Vec<&(Position, Millis, SystemEvent)> {
-        let is_pause =
-            |event: &&(Position, Millis, SystemEvent)| matches!(event.2, SystemEvent::Paused { .. });
-        let before = self.events.iter().filter(|(at, ..)| *at < first).filter(is_pause).next_back();
-        let before = before.filter(|(_, _, event)| matches!(event, SystemEvent::Paused { halts: true, .. }));
-        let within = self.events.iter().filter(|(at, ..)| first < *at && *at < last);
-        before.into_iter().chain(within).collect()
+    /// The events that concern a tree: the starts before each of its records, the pauses during its life, and the pause
+    /// that held when it began.
+    pub(super) fn of_tree(&self, tree: &RecordedTree) -> Vec<&(Position, Millis, SystemEvent)> {
+        let (first, last) = tree.span();
+        let is_pause = |event: &SystemEvent| matches!(event, SystemEvent::Paused { .. });
+        let before = self.events.iter().rev().filter(|(at, ..)| *at < first);
+        let before = before.filter(|(_, _, event)| is_pause(event)).take(1);
+        let held = before.filter(|(_, _, event)| matches!(event, SystemEvent::Paused { halts: true, .. }));
+        let mut found: Vec<_> = held.collect();
+        let mut start = None;
+        let mut records = tree.records.iter().map(|(position, _)| *position).peekable();
+        for event in self.events.iter().filter(|(at, ..)| first < *at && *at < last) {
+            while records.next_if(|position| *position < event.0).is_some() {
+                // A start after which nothing is recorded changed nothing.
+                found.extend(start.take());
+            }
+            match is_pause(&event.2) {
+                true => found.extend(start.take().into_iter().chain([event])),
+                false => start = Some(event),
+            }
+        }
+        found.extend(start);
+        found
     }
 }

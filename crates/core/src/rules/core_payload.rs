@@ -53,6 +53,11 @@ pub fn loss_accepted(given_up: LostRange) -> Body {
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
 }
 
+/// `<forked>`: the first record of a fork. It continues the thread at the beginning of that turn of that call.
+pub fn forked(call: &CallPath, turn: u32) -> Body {
+    written("forked", |forked| forked.attr("call", call.as_str()).number("turn", u64::from(turn)).empty())
+}
+
 /// Stop mode of an organism that may leave deliveries out.
 pub const DRAIN: &str = "drain";
 /// Stop mode of an organism with no deliveries out, not even from an earlier run.

@@ -153,6 +153,11 @@ impl Engine {
         Engine { still, ..self }
     }
 
+    /// Deliveries go out from the next tick on, even if they were held back.
+    pub fn release_deliveries(&mut self) {
+        self.still = false;
+    }
+
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was
     /// out after them, so the log's statement that nothing was out does not count.
     pub fn without(self, given_up: Option<LostRange>) -> Engine {

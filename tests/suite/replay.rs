@@ -1,0 +1,309 @@
+//! `systole replay` and `systole diff`: recorded threads run again without a model or a listener. The real program runs
+//! the examples of `config/`; then their listeners and scripts are removed, and the logs are replayed.
+
+use std::path::{Path, PathBuf};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use systole::runtime::runfile::RunFile;
+
+use crate::log_evidence::{edit, rewrite, thread};
+use crate::program::{Events, Ran, Running, ask, systole};
+use crate::session::copy;
+
+/// A message from outside: its receiver and its payload.
+type Message = (&'static str, String);
+
+fn payload(listener: &str, element: &str, inside: &str) -> String {
+    format!("<{element} xmlns=\"https://xml-pipeline.org/ns/{listener}/v1\">{inside}</{element}>")
+}
+
+fn question(words: &str) -> String {
+    payload("talk", "ask", words)
+}
+
+/// A copy of an example's folder.
+fn placed(example: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("config").join(example), folder.path());
+    // A log that a user of the example left in the checkout is not replayed.
+    let files = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    let logs = files.filter(|path| path.to_string_lossy().contains(".db"));
+    logs.for_each(|log| std::fs::remove_file(log).unwrap());
+    folder
+}
+
+/// The log in a folder.
+fn log_in(folder: &Path) -> PathBuf {
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    files.into_iter().find(|path| path.extension().is_some_and(|end| end == "db")).unwrap()
+}
+
+fn is(record: &Value, field: &str, wanted: &str) -> bool {
+    record[field] == wanted
+}
+
+/// Whether a record closes that call.
+fn ends(record: &Value, receipt: &Value) -> bool {
+    let goes_on = ["dead-letter", "children-open", "todo-open"].iter().any(|code| is(record, "code", code));
+    let closes = is(record, "kind", "message") && is(record, "code", "final")
+        || is(record, "kind", "outcome") && !goes_on;
+    closes && record["thread"] == receipt["thread"] && record["call"] == receipt["call"]
+}
+
+/// Sends a message and waits until its call is closed. `each` sees every record before that.
+fn send(run: &RunFile, number: usize, (to, body): &Message, mut each: impl FnMut(&Value)) {
+    let mut events = Events::open(run, "", &[]);
+    let (path, key) = (format!("/v1/messages?to={to}"), format!("k-{number}"));
+    let sent = ask(run, "POST", &path, &[("Idempotency-Key", &key)], body);
+    assert_eq!(sent.status, 202, "{to}: {sent:?}");
+    loop {
+        let (_, _, record) = events.next().expect("the call is closed");
+        each(&record);
+        if ends(&record, &sent.json) {
+            return;
+        }
+    }
+}
+
+fn stop(running: Running) {
+    running.signal(Signal::TERM);
+    let ended = running.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+/// An example whose log has the name that `log_evidence` edits.
+fn named(example: &str) -> tempfile::TempDir {
+    let folder = placed(example);
+    let file = folder.path().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap() + "log: {path: ./hello.db}\n";
+    std::fs::write(file, text).unwrap();
+    folder
+}
+
+/// Runs an organism with these messages, one after the other, and stops it.
+fn plays(folder: &Path, messages: &[Message]) {
+    let running = Running::organism_set(folder, &["--set", "console.listen=127.0.0.1:0"], &[]);
+    let run = RunFile::of(&log_in(folder)).unwrap();
+    for (number, message) in messages.iter().enumerate() {
+        send(&run, number, message, |_| ());
+    }
+    stop(running);
+}
+
+/// Runs an example with these messages, one after the other, and leaves its log.
+fn played(example: &str, messages: &[Message]) -> tempfile::TempDir {
+    let folder = placed(example);
+    plays(folder.path(), messages);
+    folder
+}
+
+/// Removes everything that could answer: programs and the answers of scripted models.
+fn without_listeners(folder: &Path) {
+    for name in ["listeners", "answer.py", "answer.sh", "replies.yaml"] {
+        let path = folder.join(name);
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(path).unwrap(),
+            false if path.exists() => std::fs::remove_file(path).unwrap(),
+            false => {}
+        }
+    }
+}
+
+fn replayed(folder: &Path, arguments: &[&str]) -> Ran {
+    let log = log_in(folder);
+    systole(folder, &[&["replay", "--log", log.to_str().unwrap()], arguments].concat())
+}
+
+/// The values that a replay of the whole log printed, without the last one, which counts them.
+fn all_replayed(folder: &Path, arguments: &[&str]) -> (Ran, Vec<Value>) {
+    let ran = replayed(folder, &[&["--all", "--json"], arguments].concat());
+    let mut values = ran.json_lines();
+    values.pop();
+    (ran, values)
+}
+
+/// Checks that every thread of a log is equal, and returns how many records were compared.
+#[track_caller]
+fn equal(folder: &Path) -> u64 {
+    let (ran, threads) = all_replayed(folder, &[]);
+    let wrong: Vec<&Value> = threads.iter().filter(|thread| thread["verdict"] != "equal").collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!threads.is_empty());
+    threads.iter().map(|thread| thread["records"].as_u64().unwrap()).sum()
+}
+
+/// The bytes of a log, and of what is beside it.
+fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let order = std::fs::read_to_string(root.join("config/beat/order.xml")).unwrap();
+    let examples: [(&str, Vec<Message>, u64); 8] = [
+        ("hello", vec![("greeter", question("Who is there?"))], 2),
+        ("first-listeners", vec![("answer", question("Who?")), ("answer-py", question("Who?"))], 4),
+        ("beat", vec![("clerk", order)], 8),
+        ("agent", vec![("assistant", question("How many r are in strawberry?"))], 6),
+        ("reader", vec![("reader", question("Where is a greeting made?"))], 20),
+        ("team", vec![("coordinator", question("What makes a heart beat?"))], 50),
+        ("review", vec![("review", question("Is it ready?"))], 50),
+        ("decision", vec![("decide", question("Shall we move the service to the new cluster?"))], 40),
+    ];
+    let mut all = 0;
+    for (example, messages, least) in examples {
+        let folder = played(example, &messages);
+        without_listeners(folder.path());
+        let before = bytes(folder.path());
+        let records = equal(folder.path());
+        assert!(records >= least, "{example}: {records}");
+        assert!(before == bytes(folder.path()), "{example}: a replay writes nothing");
+        println!("{example}: {records} records are equal");
+        all += records;
+    }
+    println!("{all} records in all");
+}
+
+const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
+
+/// The agent of the examples with one answered question.
+fn agent() -> tempfile::TempDir {
+    let folder = named("agent");
+    plays(folder.path(), &[("assistant", question("How many r are in strawberry?"))]);
+    folder
+}
+
+/// Writes a changed organism file, and replays the only thread under it.
+fn under(folder: &Path, from: &str, to: &str) -> (Option<i32>, Value) {
+    let text = std::fs::read_to_string(folder.join("organism.yaml")).unwrap();
+    assert!(text.contains(from), "{text}");
+    std::fs::write(folder.join("edited.yaml"), text.replace(from, to)).unwrap();
+    let ran = replayed(folder, &["--config", "edited.yaml", "--json"]);
+    (ran.code, ran.json_lines().remove(0))
+}
+
+#[test]
+fn c4_a_changed_prompt_schema_and_reply_show_the_first_difference() {
+    let folder = agent();
+    let at = folder.path();
+    without_listeners(at);
+    let records = equal(at);
+
+    // The same file under another name is no change.
+    let (code, same) = under(at, "You answer questions", "You answer questions");
+    assert_eq!((code, &same["verdict"]), (Some(0), &"equal".into()), "{same:#}");
+    assert_eq!(same["records"], records);
+
+    // Another prompt shows in the first call of the model, with both texts.
+    let (code, prompt) = under(at, "You answer questions in one sentence.", "You answer in two sentences.");
+    let first = &prompt["differences"][0];
+    assert_eq!((code, &prompt["verdict"], &first["part"]), (Some(1), &"differs".into(), &"prompt".into()));
+    assert!(first["recorded"]["text"].as_str().unwrap().contains("in one sentence."), "{first:#}");
+    assert!(first["replayed"]["text"].as_str().unwrap().contains("in two sentences."), "{first:#}");
+
+    // A narrower schema refuses the recorded reply of the tool.
+    let (code, schema) = under(at, "times: int 0..", "times: int 0..2");
+    assert_eq!((code, &schema["verdict"]), (Some(1), &"refused".into()), "{schema:#}");
+    assert_eq!(schema["differences"][0]["refused"], "payload.invalid");
+    let told = replayed(at, &["--all", "--config", "edited.yaml"]);
+    assert!(told.stdout.contains("0 same, 0 differ, 1 refused by the new schema; first: sess-"), "{told:?}");
+
+    // What the agent said was replaced afterwards, with all hashes: every chain fits, but the replay differs there.
+    let root = thread(at, FIRST);
+    let recorded = systole(at, &["log", root.as_str(), "--json"]).json_lines();
+    let last = recorded.iter().find(|record| is(record, "code", "final") && is(record, "from", "assistant"));
+    let (seq, body) = (last.unwrap()["seq"].as_u64().unwrap(), last.unwrap()["body"].as_str().unwrap());
+    rewrite(at, &root, seq, &body.replace("There are 3", "There are 4"));
+    let forged = replayed(at, &["--json"]);
+    let value = forged.json_lines().remove(0);
+    assert_eq!((forged.code, value["differences"].as_array().unwrap().len()), (Some(1), 1), "{value:#}");
+    assert_eq!(value["differences"][0]["recorded"]["seq"], seq);
+    let shown = replayed(at, &[]);
+    let lines = ["-     There are 4 letters r in strawberry.", "+     There are 3 letters r in strawberry."];
+    assert!(lines.iter().all(|line| shown.stdout.contains(line)), "{}", shown.stdout);
+}
+
+#[test]
+fn c4_what_cannot_be_replayed_is_not_reported_as_different() {
+    let folder = agent();
+    let at = folder.path();
+    let root = thread(at, FIRST);
+    for (arguments, code, words) in [
+        (&["sess-000000000000"][..], 2, "no thread begins with"),
+        (&["--config", "absent.yaml"], 3, "absent.yaml"),
+        (&["--since", "soon"], 2, "a whole number with a unit"),
+        (&["--since", "30d", root.as_str()], 2, "cannot be used with"),
+    ] {
+        let ran = replayed(at, arguments);
+        assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(words), "{arguments:?}: {ran:?}");
+    }
+    let absent = systole(at, &["replay", "--log", "absent.db"]);
+    assert_eq!(absent.code, Some(5), "{absent:?}");
+
+    // The configuration is gone.
+    let whole = std::fs::read(at.join("hello.db")).unwrap();
+    std::fs::rename(at.join("organism.yaml"), at.join("kept.yaml")).unwrap();
+    edit(at, "DELETE FROM document WHERE CAST(substr(bytes, 1, 40) AS TEXT) LIKE '%systole configuration%'");
+    let gone = replayed(at, &["--json"]);
+    assert_eq!((gone.code, &gone.json_lines()[0]["verdict"]), (Some(5), &"cannot-replay".into()), "{gone:?}");
+    assert!(gone.stderr.contains("cannot replay sess-") && gone.stderr.contains("the log does not have it"));
+    let all = replayed(at, &["--all"]);
+    assert_eq!(all.code, Some(5), "{all:?}");
+    assert!(all.stdout.contains("0 same, 0 differ, 1 cannot be replayed"), "{all:?}");
+    // Under a file that is there, it can be replayed.
+    assert_eq!(replayed(at, &["--config", "kept.yaml"]).code, Some(0));
+
+    // A damaged log is refused, and nothing is said about its threads.
+    std::fs::write(at.join("hello.db"), &whole).unwrap();
+    edit(at, "UPDATE record SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB) WHERE code IS NOT NULL");
+    let damaged = replayed(at, &["--all"]);
+    assert_eq!((damaged.code, damaged.stdout.as_str()), (Some(7), ""), "{damaged:?}");
+    assert!(damaged.stderr.contains("systole verify"), "{damaged:?}");
+}
+
+#[test]
+fn c4_two_threads_are_compared_record_by_record() {
+    let folder = named("hello");
+    let at = folder.path();
+    plays(at, &[("greeter", question("Who?")), ("greeter", question("Who?")), ("greeter", question("Why?"))]);
+    let threads: Vec<String> = systole(at, &["ps", "--json"]).json_lines()[0]["threads"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|thread| thread["thread"].as_str().unwrap().to_owned())
+        .collect();
+    let asked = |thread: &String| systole(at, &["log", thread, "--json"]).stdout.contains("Why?");
+    let (other, same): (Vec<String>, Vec<String>) = threads.into_iter().partition(asked);
+    let equal = systole(at, &["diff", &same[0], &same[1]]);
+    assert_eq!(equal.code, Some(0), "{equal:?}");
+    assert!(equal.stdout.contains("2 records, equal"), "{equal:?}");
+    let differs = systole(at, &["diff", &same[0], &other[0]]);
+    assert_eq!(differs.code, Some(1), "{differs:?}");
+    for line in ["2 records, 2 differences", "-   Who?", "+   Why?"] {
+        assert!(differs.stdout.contains(line), "{line}: {}", differs.stdout);
+    }
+    let value = systole(at, &["diff", &same[0], &other[0], "--json"]).json_lines().remove(0);
+    assert_eq!((&value["same"], value["differences"].as_array().unwrap().len()), (&false.into(), 2));
+
+    // The same thread in a copy of the log.
+    std::fs::copy(at.join("hello.db"), at.join("copy.db")).unwrap();
+    let copied = systole(at, &["diff", &other[0], &other[0], "--against", "copy.db"]);
+    assert_eq!(copied.code, Some(0), "{copied:?}");
+    for (arguments, code) in [
+        (["diff", &same[0], "sess-000000000000"].as_slice(), 2),
+        (&["diff", &same[0], &same[1], "--against", "absent.db"], 5),
+    ] {
+        assert_eq!(systole(at, arguments).code, Some(code), "{arguments:?}");
+    }
+}
