@@ -135,9 +135,18 @@ fn xml_lines(text: &str) -> Option<Vec<String>> {
     let mut gate = Gate::strict(text.as_bytes(), &DocumentLimits::FROM_PUMP).ok()?;
     let mut lines: Vec<String> = Vec::new();
     let mut open: Vec<(String, usize)> = Vec::new();
+    let mut words = String::new();
     let indent = |depth: usize| "  ".repeat(depth);
     loop {
-        match gate.step().ok()? {
+        let step = gate.step().ok()?;
+        if let GateStep::Text(piece) = &step {
+            piece.append_to(&mut words);
+            continue;
+        }
+        let kept = words.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.extend(kept.map(|line| format!("{}{line}", indent(open.len()))));
+        words.clear();
+        match step {
             GateStep::Open(tag) => {
                 let mut start = format!("{}<{}", indent(open.len()), tag.local);
                 for attribute in gate.attributes() {
@@ -147,12 +156,6 @@ fn xml_lines(text: &str) -> Option<Vec<String>> {
                 lines.push(start);
                 open.push((tag.local.to_owned(), lines.len()));
             }
-            GateStep::Text(piece) => {
-                let mut inside = String::new();
-                piece.append_to(&mut inside);
-                let kept = inside.lines().map(str::trim).filter(|line| !line.is_empty());
-                lines.extend(kept.map(|line| format!("{}{line}", indent(open.len()))));
-            }
             GateStep::Close => {
                 let (name, after) = open.pop()?;
                 let is_empty = lines.len() == after;
@@ -161,7 +164,7 @@ fn xml_lines(text: &str) -> Option<Vec<String>> {
                     None => lines.push(format!("{}</{name}>", indent(open.len()))),
                 }
             }
-            GateStep::Instruction => {}
+            GateStep::Text(_) | GateStep::Instruction => {}
             GateStep::Done => return Some(lines),
         }
     }

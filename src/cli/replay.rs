@@ -274,8 +274,8 @@ fn one(screen: Screen, root: &ThreadId, verdict: ReplayVerdict, replayed: &Repla
         screen.show(&format!("  {reworded} records are worded by another version, which does not count"));
     }
     if replayed.not_replayed > 0 {
-        let refusals = replayed.not_replayed;
-        screen.show(&format!("  {refusals} refusals from outside of all calls were not replayed"));
+        let counts = replayed.not_replayed;
+        screen.show(&format!("  {counts} records that count refusals were not replayed"));
     }
     compared::differences(screen, &comparison.differences, ComparedSides::Replay);
     for refusal in &replayed.refused {

@@ -123,8 +123,10 @@ pub fn compare(
             });
         }
     }
-    // At one position, a record that differs explains more than one that is missing or new.
-    result.differences.sort_by_key(|found| (found.at, found.part == "record", found.place.clone()));
+    // At one position, a refusal explains more than a record that differs, and that more than one that is missing or
+    // new.
+    let rank = |found: &RecordDifference| (found.refused.is_none(), found.part == "record");
+    result.differences.sort_by_key(|found| (found.at, rank(found), found.place.clone()));
     Ok(result)
 }
 

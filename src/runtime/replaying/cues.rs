@@ -17,7 +17,7 @@ use super::history::{OutsideInput, RecordedMoment, TreeHistory};
 use super::tree_records::{RecordedTree, SystemEvent, SystemEvents};
 
 /// The place of a sender that waits for nothing.
-const NO_TICKET: Ticket = Ticket(0);
+pub(super) const NO_TICKET: Ticket = Ticket(0);
 
 /// A cue.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub(super) enum CueKind {
     Ordered(ClientOrder),
     /// A person's decision.
     Ruled(RecordedRuling),
+    /// Something that was refused outside of every call, by the index of its record.
+    Refused { at: usize, is_late: bool },
 }
 
 /// A message from outside, as its record shows it.
@@ -152,6 +154,8 @@ fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInpu
             CueKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
         }
         OutsideInput::Ended => CueKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread }),
+        OutsideInput::Refused => CueKind::Refused { at, is_late: false },
+        OutsideInput::Late => CueKind::Refused { at, is_late: true },
         OutsideInput::Ruled => CueKind::Ruled(ruling(tree, at, record)?),
     })
 }

@@ -13,16 +13,18 @@ use systole_core::pump::wake;
 use systole_core::rules::admit;
 use systole_core::types::codes::Code;
 use systole_core::types::delivery::Delivery;
-use systole_core::types::flow::{Lease, LeaseToken};
-use systole_core::types::ids::{Digest, Name};
+use systole_core::types::flow::{
+    DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Lease, LeaseToken, Refused,
+};
+use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::ports::{
     ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_core::types::refusal::Refusal;
-use systole_kit::journal::JournalEntry;
+use systole_kit::journal::{EarlierEntry, JournalEntry};
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::{Cue, CueKind};
+use super::cues::{Cue, CueKind, NO_TICKET};
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
@@ -51,7 +53,12 @@ struct ReadyInput {
 
 enum ReadyKind {
     Said(ListenerDocument),
-    Gone { code: Code, words: String },
+    /// A question that is refused.
+    Refused(Refused),
+    Gone {
+        code: Code,
+        words: String,
+    },
 }
 
 impl ReadyKind {
@@ -108,6 +115,8 @@ pub(super) struct Driver<'a> {
     inputs: u64,
     /// The recorded position that the replay has reached.
     at: Position,
+    /// The recorded position of the last input of a listener.
+    entered: Position,
     /// For each record of the replay, the recorded position that was reached when it was made.
     pub(super) made_at: Vec<Position>,
     pub(super) unanswered: Vec<UnansweredDelivery>,
@@ -136,6 +145,7 @@ impl<'a> Driver<'a> {
             ready: Vec::new(),
             inputs: 0,
             at: Position(0),
+            entered: Position(0),
             made_at: Vec::new(),
             unanswered: Vec::new(),
             refused: Vec::new(),
@@ -183,8 +193,9 @@ impl<'a> Driver<'a> {
         self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
     }
 
-    /// Starts the pump from the log in memory. It sends nothing until the record shows that a delivery was out: other
-    /// threads may have had all slots of a listener, or the organism ran for one order only.
+    /// Starts the pump from the log in memory. It sends something only when the record shows that a delivery was out:
+    /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
+    /// killed before.
     fn start(&mut self, config: Digest) -> Result<(), CannotReplay> {
         let page = self.shelf.page(self.reader, config)?;
         let mut recovered = wake::recover(&self.log, &NoObserver)?;
@@ -334,6 +345,11 @@ impl<'a> Driver<'a> {
         for (at, said) in &attempt.said {
             let delivery = delivery.clone();
             let document = match said.clone() {
+                SaidBefore::Refused(index) => {
+                    let what = self.refused_word(&delivery, index)?;
+                    what.into_iter().for_each(|what| self.push(Some(*at), lease, what));
+                    continue;
+                }
                 SaidBefore::Journal { id, entry } => {
                     ListenerDocument::Journal { delivery, id, entry: Ok(entry) }
                 }
@@ -359,6 +375,20 @@ impl<'a> Driver<'a> {
             Some(AttemptEnd::WithPump) | None => {}
         }
         Ok(())
+    }
+
+    /// A journal entry or a question that was refused.
+    fn refused_word(&self, delivery: &str, index: usize) -> Result<Option<ReadyKind>, CannotReplay> {
+        let Some((_, record)) = self.tree.records.get(index) else { return Ok(None) };
+        let kept = replies::kept(self.reader, record)?;
+        if let Some(EarlierEntry { id, entry, .. }) =
+            kept.as_ref().and_then(|kept| EarlierEntry::read(kept).ok())
+        {
+            let delivery = delivery.to_owned();
+            return Ok(Some(ReadyKind::Said(ListenerDocument::Journal { delivery, id, entry: Ok(entry) })));
+        }
+        let refused = replies::refusal(record).map(|refusal| Refused { refusal, kept });
+        Ok(refused.map(ReadyKind::Refused))
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
@@ -394,12 +424,15 @@ impl<'a> Driver<'a> {
         let at = match &mut document {
             ListenerDocument::Journal { entry, .. } => {
                 let mut recorded = said.iter().filter_map(|(at, said)| match said {
-                    SaidBefore::Journal { entry, .. } => Some((at, entry)),
+                    SaidBefore::Journal { entry, .. } => Some((at, Some(entry))),
+                    SaidBefore::Refused(_) => Some((at, None)),
                     SaidBefore::Notice { .. } => None,
                 });
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
-                if let (Ok(JournalEntry::Result(own)), Some((_, JournalEntry::Result(then)))) = (entry, nth) {
+                if let (Ok(JournalEntry::Result(own)), Some((_, Some(JournalEntry::Result(then))))) =
+                    (entry, nth)
+                {
                     // The cost is measured, and depends on tokens that came from a provider's cache.
                     own.money = then.money;
                 }
@@ -430,6 +463,32 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Something that was refused outside of every call: a message of a client, or a document of a listener for a
+    /// delivery that was over.
+    fn refused_outside(&self, index: usize, is_late: bool) -> Result<Option<PumpInput>, CannotReplay> {
+        let Some((_, record)) = self.tree.records.get(index) else { return Ok(None) };
+        let h = &record.header;
+        let (Some(to), Some(refusal)) = (h.to.clone(), replies::refusal(record)) else { return Ok(None) };
+        let kept = replies::kept(self.reader, record)?;
+        if is_late {
+            let Some(id) = replies::late(record) else { return Ok(None) };
+            let lease = Lease { token: LeaseToken("late".into()), listener: to, id, config: h.config };
+            let said = JudgedContent::Items(vec![JudgedItem::Refused(Refused { refusal, kept })]);
+            let judged = JudgedDocument { lease: Arc::new(lease), said, claimed: None, ticket: None };
+            return Ok(Some(PumpInput::Judged(judged)));
+        }
+        let key =
+            Key::parse(&format!("refused-{index}")).map_err(|why| CannotReplay::BrokeOff(why.to_string()))?;
+        Ok(Some(PumpInput::Asked(DoorMessage {
+            ticket: NO_TICKET,
+            client: to,
+            key,
+            thread: Some(h.thread.clone()),
+            payload: Err(Refused { refusal, kept }),
+            claimed: None,
+        })))
+    }
+
     /// Moves on to a recorded moment.
     fn reach(&mut self, at: RecordedMoment) {
         self.at = self.at.max(at.position);
@@ -438,15 +497,21 @@ impl<'a> Driver<'a> {
 
     /// Gives the pump what a listener says.
     fn enter(&mut self, ready: ReadyInput) -> Result<(), CannotReplay> {
-        let ReadyInput { at, token, what, .. } = ready;
+        let ReadyInput { at, number, token, what } = ready;
         if let Some(at) = at {
             self.reach(at);
+            self.entered = at.position;
         }
         let Some(lease) = self.out.get(&token).map(|out| out.lease.clone()) else { return Ok(()) };
         let document = match what {
             ReadyKind::Gone { code, words } => {
                 self.over(&token)?;
                 return self.input(PumpInput::Gone { token, code, words });
+            }
+            ReadyKind::Refused(refused) => {
+                let said = JudgedContent::Ask { id: number, question: Err(refused) };
+                let judged = JudgedDocument { lease, said, claimed: None, ticket: None };
+                return self.input(PumpInput::Judged(judged));
             }
             ReadyKind::Said(document) => document,
         };
@@ -489,12 +554,20 @@ impl<'a> Driver<'a> {
         let page = self.running()?.page.clone();
         let input = match cue.what {
             CueKind::Tick { releases } => {
+                // If the delivery was out before, nothing is known about the next one.
+                let releases = releases && self.entered != cue.at.position;
+                // Under another configuration more may go out than the record shows.
+                let holds_again = releases && !self.shelf.is_replaced();
                 let engine = &mut self.running()?.engine;
                 if releases {
-                    engine.release_deliveries();
+                    engine.set_held(false);
                 }
                 engine.tick();
-                return self.settle();
+                self.settle()?;
+                if holds_again {
+                    self.running()?.engine.set_held(true);
+                }
+                return Ok(());
             }
             CueKind::Started { config, was_drained } => {
                 self.restart(config, was_drained)?;
@@ -512,6 +585,10 @@ impl<'a> Driver<'a> {
                 PumpInput::Asked(outside.judged(message))
             }
             CueKind::Ordered(order) => PumpInput::Ordered(order),
+            CueKind::Refused { at, is_late } => match self.refused_outside(at, is_late)? {
+                Some(input) => input,
+                None => return Ok(()),
+            },
             CueKind::Ruled(ruled) => {
                 let state = self.running()?.engine.state();
                 let request = state.thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::record::{
@@ -70,8 +71,8 @@ pub struct RecordParts {
     pub body: String,
 }
 
-/// The records that are compared, with their places. A refusal that belongs to no call came from outside of the thread
-/// and is not among them, and neither is the marker of a fork.
+/// The records that are compared, with their places. Counts of refusals are not among them, because the refusals are
+/// not recorded, and neither is the marker of a fork.
 pub fn placed<'r>(
     root: &ThreadId,
     records: impl Iterator<Item = &'r Record>,
@@ -91,7 +92,13 @@ pub fn placed<'r>(
 fn is_compared(root: &ThreadId, record: &Record) -> bool {
     let h = &record.header;
     let is_marker = h.code == Some(RecordCode::Role(MessageRole::Told));
-    h.thread.is_within(root) && !is_marker && (h.call.is_some() || h.kind != RecordKind::Refusal)
+    h.thread.is_within(root) && !is_marker && (h.call.is_some() || !is_count(record))
+}
+
+/// Whether a record counts refusals that were not recorded one by one.
+pub(super) fn is_count(record: &Record) -> bool {
+    let is_refusal = record.header.kind == RecordKind::Refusal;
+    is_refusal && core_payload::attributes(&record.body, "throttled", ["count"]).is_some()
 }
 
 fn place(root: &ThreadId, record: &Record) -> RecordPlace {

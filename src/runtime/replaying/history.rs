@@ -13,6 +13,7 @@ use systole_core::types::record::{
 use systole_core::types::time::Millis;
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use super::equality::is_count;
 use super::tree_records::RecordedTree;
 
 /// The words of an attempt that was lost because the pump stopped. The pump finds this out itself, at its next start.
@@ -40,6 +41,8 @@ pub(super) enum SaidBefore {
     Journal { id: u64, entry: JournalEntry },
     /// A notice.
     Notice { code: String, words: String },
+    /// A question that was refused, by the index of its record. Questions that are answered leave no record.
+    Refused(usize),
 }
 
 /// How an attempt ended.
@@ -75,6 +78,10 @@ pub(super) enum OutsideInput {
     Ended,
     /// A person decides about a request.
     Ruled,
+    /// A message from a client that was refused.
+    Refused,
+    /// A document of a listener for a delivery that was over.
+    Late,
 }
 
 /// The history of a tree.
@@ -92,8 +99,8 @@ pub(super) struct TreeHistory {
     pub(super) inputs: HashMap<usize, OutsideInput>,
     /// The positions that show that a delivery was out.
     pub(super) deliveries: HashSet<Position>,
-    /// Records of refusals that belong to no call. Replays do not make them.
-    pub(super) refused_outside: usize,
+    /// Records that count refusals. A replay does not make them.
+    pub(super) counted: usize,
     tracks: HashMap<(ThreadId, CallPath), CallTrack>,
 }
 
@@ -160,7 +167,7 @@ impl TreeHistory {
             self.inputs.insert(at, input);
         }
         let Some(path) = &h.call else {
-            self.refused_outside += usize::from(h.kind == RecordKind::Refusal);
+            self.counted += usize::from(is_count(record));
             return;
         };
         self.open(at, record, path);
@@ -172,6 +179,7 @@ impl TreeHistory {
             return;
         }
         match (h.kind, h.code) {
+            (RecordKind::Refusal, _) => self.refused_word(&call, at, moment),
             (RecordKind::Journal, _) => self.journal(&call, h.turn, moment, record),
             (RecordKind::Attempt, _) => self.attempted(&call, h.turn, moment, record),
             (RecordKind::Approval, Some(RecordCode::Approving(effect))) => {
@@ -328,6 +336,12 @@ impl TreeHistory {
         }
     }
 
+    /// A journal entry or a question was refused. The log keeps the entry.
+    fn refused_word(&mut self, call: &(ThreadId, CallPath), at: usize, moment: RecordedMoment) {
+        let (place, attempt) = self.due(call);
+        self.said(&place, attempt, moment, SaidBefore::Refused(at));
+    }
+
     fn inbox(&mut self, call: &(ThreadId, CallPath), moment: RecordedMoment, record: &Record) {
         let Some((code, words)) = core_payload::error_words(&record.body) else { return };
         let (place, attempt) = self.due(call);
@@ -386,6 +400,8 @@ fn outside_input(tree: &RecordedTree, at: usize, record: &Record) -> Option<Outs
         (RecordKind::Steer, RecordCode::Steering(SteerEffect::Steered)) if h.key.is_some() => {
             OutsideInput::Steered
         }
+        (RecordKind::Refusal, RecordCode::Code(Code::StaleLease)) if h.call.is_none() => OutsideInput::Late,
+        (RecordKind::Refusal, _) if h.call.is_none() && !is_count(record) => OutsideInput::Refused,
         (RecordKind::Steer, RecordCode::Steering(SteerEffect::Paused)) => {
             OutsideInput::Paused { halts: true }
         }

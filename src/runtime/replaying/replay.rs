@@ -26,7 +26,7 @@ pub struct ReplayedTree {
     pub unanswered: Vec<UnansweredDelivery>,
     /// Messages from outside that are refused now.
     pub refused: Vec<Refusal>,
-    /// Recorded refusals that came from outside of every call. They are not replayed.
+    /// Records that count refusals. They are not replayed.
     pub not_replayed: usize,
     /// The version that wrote the first record, if it is another one than this.
     pub version: Option<String>,
@@ -84,7 +84,7 @@ pub fn replay(
         is_across_versions: !is_replaced && (is_older || version.is_some()),
     };
     let comparison = compare(&one, &other, &reached, rules)?;
-    let not_replayed = history.refused_outside;
+    let not_replayed = history.counted;
     drop((one, other));
     Ok(ReplayedTree { comparison, unanswered, refused, not_replayed, version, log })
 }

@@ -1,13 +1,16 @@
 //! The reply of a listener, rebuilt from the records of its items. The log keeps the payload of every item; of an item
 //! that was refused it keeps the bytes as a document.
 
+use std::sync::Arc;
+
 use systole_core::rules::admit;
 use systole_core::rules::core_payload;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ids::{AttemptId, CallPath, Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::refusal::Refusal;
 use systole_kit::Payload;
 use systole_kit::reply::{Item, ReplyContent};
 
@@ -109,17 +112,61 @@ fn refused(
             held_final(tree, record).ok_or_else(|| "a final that was not taken is not stored".to_owned())
         );
     }
-    let hash = core_payload::attributes(&record.body, "system-error", ["hash"]);
-    let hash = hash.and_then(|[hash]| Digest::parse(&hash?).ok());
-    let kept = match hash {
-        Some(hash) => reader.document(hash)?,
-        None => None,
-    };
-    let Some(kept) = kept else {
+    let unknown = core_payload::attributes(&record.body, "system-thread-error", ["unknown_id"]);
+    if let Some([Some(thread)]) = unknown {
+        // The thread alone decides, whatever was sent to it.
+        return Ok(Ok(Item {
+            thread: Some(thread),
+            ..Item::plain(Payload::write("urn:unknown", "item", |_| ()))
+        }));
+    }
+    let Some(kept) = kept(reader, record)? else {
         return Ok(Err("the bytes of a refused item are not stored".to_owned()));
     };
     let payload = Payload::read(&kept, &admit::gate_limits(page));
     Ok(Ok(Item { from: None, to: None, thread: None, payload }))
+}
+
+/// The bytes that a refusal is about, as far as the log keeps them.
+pub(super) fn kept(reader: &dyn LogReader, record: &Record) -> Result<Option<Arc<[u8]>>, LogFault> {
+    let hash = core_payload::attributes(&record.body, "system-error", ["hash"]);
+    match hash.and_then(|[hash]| Digest::parse(&hash?).ok()) {
+        Some(hash) => reader.document(hash),
+        None => Ok(None),
+    }
+}
+
+/// A recorded refusal, read back.
+pub(super) fn refusal(record: &Record) -> Option<Refusal> {
+    let names = ["code", "message", "element", "path", "line", "column"];
+    let [code, message, element, path, line, column] =
+        core_payload::attributes(&record.body, "system-error", names)?;
+    let payload = Payload::trusted(record.body.clone()).ok()?;
+    let number = |text: Option<String>| text?.parse().ok();
+    let mut refusal = Refusal::new(Code::parse(&code?)?, message.unwrap_or_default());
+    (refusal.element, refusal.path) = (element, path);
+    refusal.at = number(line).zip(number(column));
+    refusal.expected = payload.text_of("expected");
+    refusal.received = payload.text_of("received");
+    refusal.schema = payload.text_of("schema");
+    refusal.fix = payload.text_of("try");
+    Some(refusal)
+}
+
+/// The attempt that a late document was for, as its refusal names it: `… for call C of thread T, turn N, attempt M, …`
+pub(super) fn late(record: &Record) -> Option<AttemptId> {
+    let (_, words) = core_payload::error_words(&record.body)?;
+    let (_, rest) = words.split_once(" is for call ")?;
+    let (call, rest) = rest.split_once(" of thread ")?;
+    let (thread, rest) = rest.split_once(", turn ")?;
+    let (turn, rest) = rest.split_once(", attempt ")?;
+    let (attempt, _) = rest.split_once(',')?;
+    Some(AttemptId {
+        thread: ThreadId::parse(thread).ok()?,
+        call: CallPath::parse(call).ok()?,
+        turn: turn.parse().ok()?,
+        attempt: attempt.parse().ok()?,
+    })
 }
 
 /// The first final of a call that left work open is answered by a reminder, and only the next one is stored. Its bytes

@@ -153,9 +153,9 @@ impl Engine {
         Engine { still, ..self }
     }
 
-    /// Deliveries go out from the next tick on, even if they were held back.
-    pub fn release_deliveries(&mut self) {
-        self.still = false;
+    /// Holds deliveries back from now on, or lets them go out with the next tick.
+    pub fn set_held(&mut self, holds: bool) {
+        self.still = holds;
     }
 
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was
