@@ -85,9 +85,9 @@ fn shortened(lines: Vec<DiffLine>) -> Vec<DiffLine> {
 fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
     let (mut lines, mut at) = (Vec::new(), (0, 0));
     if one.len() <= COMPARED && other.len() <= COMPARED {
-        let common = common(one, other);
+        let shared = shared_lines(one, other);
         let width = other.len() + 1;
-        let of = |row: usize, column: usize| common.get(row * width + column).copied().unwrap_or(0);
+        let of = |row: usize, column: usize| shared.get(row * width + column).copied().unwrap_or(0);
         while let (Some(first), Some(second)) = (one.get(at.0), other.get(at.1)) {
             if first == second {
                 lines.push(DiffLine::Both(first.clone()));
@@ -107,7 +107,7 @@ fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
 }
 
 /// How many lines the rests of both parts have in common, for each pair of rests.
-fn common(one: &[String], other: &[String]) -> Vec<u32> {
+fn shared_lines(one: &[String], other: &[String]) -> Vec<u32> {
     let width = other.len() + 1;
     let mut table = vec![0_u32; (one.len() + 1) * width];
     for row in (0..one.len()).rev() {

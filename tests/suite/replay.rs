@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use serde_json::Value;
-use systole::edges::log::sqlite;
 use systole::runtime::runfile::RunFile;
-use systole_core::types::ports::LogReader as _;
 
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Events, Ran, Running, ask, systole};
@@ -136,18 +134,6 @@ fn equal(folder: &Path) -> u64 {
     threads.iter().map(|thread| thread["records"].as_u64().unwrap()).sum()
 }
 
-/// The bytes of a log, and of what is beside it.
-fn bytes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
-    let mut files: Vec<_> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.is_file())
-        .map(|path| (path.clone(), std::fs::read(&path).unwrap()))
-        .collect();
-    files.sort();
-    files
-}
-
 #[test]
 fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -159,17 +145,18 @@ fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
         ("agent", vec![("assistant", question("How many r are in strawberry?"))], 6),
         ("reader", vec![("reader", question("Where is a greeting made?"))], 20),
         ("team", vec![("coordinator", question("What makes a heart beat?"))], 50),
-        ("review", vec![("review", question("Is it ready?"))], 50),
+        ("review", vec![("review-change", question("Is it ready?"))], 50),
         ("decision", vec![("decide", question("Shall we move the service to the new cluster?"))], 40),
     ];
     let mut all = 0;
     for (example, messages, least) in examples {
         let folder = played(example, &messages);
         without_listeners(folder.path());
-        let before = bytes(folder.path());
+        let before = std::fs::read(log_in(folder.path())).unwrap();
         let records = equal(folder.path());
         assert!(records >= least, "{example}: {records}");
-        assert!(before == bytes(folder.path()), "{example}: a replay writes nothing");
+        let after = std::fs::read(log_in(folder.path())).unwrap();
+        assert!(before == after, "{example}: a replay writes nothing into the log");
         println!("{example}: {records} records are equal");
         all += records;
     }
@@ -222,7 +209,7 @@ fn c4_a_changed_prompt_schema_and_reply_show_the_first_difference() {
 
     // What the agent said was replaced afterwards, with all hashes: every chain fits, but the replay differs there.
     let root = thread(at, FIRST);
-    let recorded = systole(at, &["log", root.as_str(), "--json"]).json_lines();
+    let recorded = heads(at, "hello.db", root.as_str());
     let last = recorded.iter().find(|record| is(record, "code", "final") && is(record, "from", "assistant"));
     let (seq, body) = (last.unwrap()["seq"].as_u64().unwrap(), last.unwrap()["body"].as_str().unwrap());
     rewrite(at, &root, seq, &body.replace("There are 3", "There are 4"));
@@ -231,7 +218,7 @@ fn c4_a_changed_prompt_schema_and_reply_show_the_first_difference() {
     assert_eq!((forged.code, value["differences"].as_array().unwrap().len()), (Some(1), 1), "{value:#}");
     assert_eq!(value["differences"][0]["recorded"]["seq"], seq);
     let shown = replayed(at, &[]);
-    let lines = ["-     There are 4 letters r in strawberry.", "+     There are 3 letters r in strawberry."];
+    let lines = ["-   There are 4 letters r in strawberry.", "+   There are 3 letters r in strawberry."];
     assert!(lines.iter().all(|line| shown.stdout.contains(line)), "{}", shown.stdout);
 }
 
@@ -334,12 +321,9 @@ fn c5_a_fork_shares_its_prefix_and_goes_on_under_another_file() {
         }
     }
     assert_eq!(first[shared]["turn"], 2);
-    let reader = sqlite::open_reading(&at.join("fork.db")).unwrap();
-    let marker = reader.of_thread(&root, second.len() as u64, 1).unwrap().remove(0).1;
-    assert_eq!(marker.header.origin.unwrap().to_string(), told["continues"].as_str().unwrap());
-    let before = reader.of_thread(&root, shared as u64, 1).unwrap().remove(0).1;
-    assert_eq!(marker.header.origin, Some(before.head));
-    drop(reader);
+    assert!(second[shared]["body"].as_str().unwrap().starts_with("<forked "), "{}", second[shared]);
+    assert_eq!(second[shared]["origin"], second[shared - 1]["head"]);
+    assert_eq!(second[shared]["origin"], told["continues"]);
     for command in ["verify", "doctor"] {
         let ran = systole(at, &[command, "--log", "fork.db"]);
         assert_eq!(ran.code, Some(0), "{ran:?}");

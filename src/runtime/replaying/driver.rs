@@ -13,24 +13,23 @@ use systole_core::pump::wake;
 use systole_core::rules::admit;
 use systole_core::types::codes::Code;
 use systole_core::types::delivery::Delivery;
-use systole_core::types::flow::{
-    DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Lease, LeaseToken, Refused,
-};
-use systole_core::types::ids::{Digest, Key, Name};
+use systole_core::types::flow::{JudgedContent, JudgedDocument, Lease, LeaseToken, Refused};
+use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{
     ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_core::types::refusal::Refusal;
-use systole_kit::journal::{EarlierEntry, JournalEntry};
+use systole_kit::journal::JournalEntry;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
-use super::cues::{Cue, CueKind, NO_TICKET};
+use super::cues::{Cue, CueKind};
 use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
 use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
 use super::performers::{Performance, Performer, performers};
 use super::ports::{PumpOutput, ReplayPorts};
 use super::recorded_answers;
+use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
 use super::tree_records::RecordedTree;
@@ -346,7 +345,11 @@ impl<'a> Driver<'a> {
             let delivery = delivery.clone();
             let document = match said.clone() {
                 SaidBefore::Refused(index) => {
-                    let what = self.refused_word(&delivery, index)?;
+                    let word = refused_again::word(self.reader, self.tree, (&delivery, index))?;
+                    let what = word.map(|word| match word {
+                        RefusedWord::Entry(document) => ReadyKind::Said(document),
+                        RefusedWord::Question(refused) => ReadyKind::Refused(refused),
+                    });
                     what.into_iter().for_each(|what| self.push(Some(*at), lease, what));
                     continue;
                 }
@@ -375,20 +378,6 @@ impl<'a> Driver<'a> {
             Some(AttemptEnd::WithPump) | None => {}
         }
         Ok(())
-    }
-
-    /// A journal entry or a question that was refused.
-    fn refused_word(&self, delivery: &str, index: usize) -> Result<Option<ReadyKind>, CannotReplay> {
-        let Some((_, record)) = self.tree.records.get(index) else { return Ok(None) };
-        let kept = replies::kept(self.reader, record)?;
-        if let Some(EarlierEntry { id, entry, .. }) =
-            kept.as_ref().and_then(|kept| EarlierEntry::read(kept).ok())
-        {
-            let delivery = delivery.to_owned();
-            return Ok(Some(ReadyKind::Said(ListenerDocument::Journal { delivery, id, entry: Ok(entry) })));
-        }
-        let refused = replies::refusal(record).map(|refusal| Refused { refusal, kept });
-        Ok(refused.map(ReadyKind::Refused))
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
@@ -461,32 +450,6 @@ impl<'a> Driver<'a> {
         if at.is_some() || is_free {
             self.push(at, &lease, ReadyKind::Said(document));
         }
-    }
-
-    /// Something that was refused outside of every call: a message of a client, or a document of a listener for a
-    /// delivery that was over.
-    fn refused_outside(&self, index: usize, is_late: bool) -> Result<Option<PumpInput>, CannotReplay> {
-        let Some((_, record)) = self.tree.records.get(index) else { return Ok(None) };
-        let h = &record.header;
-        let (Some(to), Some(refusal)) = (h.to.clone(), replies::refusal(record)) else { return Ok(None) };
-        let kept = replies::kept(self.reader, record)?;
-        if is_late {
-            let Some(id) = replies::late(record) else { return Ok(None) };
-            let lease = Lease { token: LeaseToken("late".into()), listener: to, id, config: h.config };
-            let said = JudgedContent::Items(vec![JudgedItem::Refused(Refused { refusal, kept })]);
-            let judged = JudgedDocument { lease: Arc::new(lease), said, claimed: None, ticket: None };
-            return Ok(Some(PumpInput::Judged(judged)));
-        }
-        let key =
-            Key::parse(&format!("refused-{index}")).map_err(|why| CannotReplay::BrokeOff(why.to_string()))?;
-        Ok(Some(PumpInput::Asked(DoorMessage {
-            ticket: NO_TICKET,
-            client: to,
-            key,
-            thread: Some(h.thread.clone()),
-            payload: Err(Refused { refusal, kept }),
-            claimed: None,
-        })))
     }
 
     /// Moves on to a recorded moment.
@@ -585,10 +548,12 @@ impl<'a> Driver<'a> {
                 PumpInput::Asked(outside.judged(message))
             }
             CueKind::Ordered(order) => PumpInput::Ordered(order),
-            CueKind::Refused { at, is_late } => match self.refused_outside(at, is_late)? {
-                Some(input) => input,
-                None => return Ok(()),
-            },
+            CueKind::Refused { at, is_late } => {
+                match refused_again::outside(self.reader, self.tree, (at, is_late))? {
+                    Some(input) => input,
+                    None => return Ok(()),
+                }
+            }
             CueKind::Ruled(ruled) => {
                 let state = self.running()?.engine.state();
                 let request = state.thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));

@@ -14,6 +14,7 @@ mod matching;
 mod performers;
 mod ports;
 mod recorded_answers;
+mod refused_again;
 mod replay;
 mod replies;
 mod shelf;
