@@ -8,7 +8,7 @@ use serde_json::Value;
 use systole::runtime::runfile::RunFile;
 
 use crate::log_evidence::{edit, rewrite, thread};
-use crate::program::{Events, Ran, Running, ask, systole};
+use crate::program::{Events, Ran, Running, ask, systole, systole_with};
 use crate::session::copy;
 
 /// A message from outside: its receiver and its payload.
@@ -163,6 +163,83 @@ fn c4_every_example_replays_equal_without_a_model_or_a_listener() {
     println!("{all} records in all");
 }
 
+/// The tokens of the clients of `config/soak`.
+const SOAK: [(&str, &str); 5] = [
+    ("SOAK_ALICE", "a-token-of-alice"),
+    ("SOAK_BOB", "a-token-of-bob-too"),
+    ("SOAK_CAROL", "a-token-of-carol"),
+    ("SOAK_PIA", "a-token-of-pia-too"),
+    ("SOAK_WES", "a-token-of-wes-too"),
+];
+
+/// The errands of `config/soak`: calls, broadcasts, children, cancels, waits, timers, approvals that expire, budgets and
+/// loops that run out, journals, late replies, and every refusal.
+const ERRANDS: [&str; 34] = [
+    "all", "any", "ask", "brood", "cancel", "clear", "count", "credit", "deal", "deep", "doubt", "early",
+    "ends", "fiasco", "hasty", "held", "later", "loop", "lose", "luxury", "miser", "nap", "note", "poll",
+    "race", "safe", "sealed", "spend", "steer", "stray", "todo", "twice", "upset", "view",
+];
+
+#[test]
+fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
+    let folder = placed("soak");
+    let at = folder.path();
+    let runs = || Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &SOAK);
+    let mut open = Vec::new();
+    for (round, errands) in ERRANDS.chunks(7).enumerate() {
+        let running = runs();
+        let run = RunFile::of(&at.join("soak.db")).unwrap();
+        for errand in errands {
+            let inside = format!("<token>t-{errand}</token><way>{errand}</way>");
+            let key = format!("k-{errand}");
+            let body = payload("clerk", "errand", &inside);
+            let sent = ask(&run, "POST", "/v1/messages?to=clerk", &[("Idempotency-Key", &key)], &body);
+            assert_eq!(sent.status, 202, "{errand}: {sent:?}");
+            open.push(sent.json);
+        }
+        if round % 2 == 0 {
+            // In the middle of the work.
+            running.signal(Signal::KILL);
+            running.end();
+        } else {
+            stop(running);
+        }
+    }
+    let running = runs();
+    let run = RunFile::of(&at.join("soak.db")).unwrap();
+    let mut events = Events::open(&run, "?from=0", &[]);
+    while !open.is_empty() {
+        let (_, _, record) = events.next().expect("every errand ends");
+        open.retain(|receipt| !ends(&record, receipt));
+        // What was out at a kill may wait for a person for a day.
+        let body = record["body"].as_str().unwrap_or_default();
+        if is(&record, "code", "requested") && body.contains(" to=\"vault\"") {
+            let id = body.split_once(" id=\"").unwrap().1.split('"').next().unwrap();
+            // A request that was decided before is refused.
+            systole_with(at, &["approve", id], &SOAK);
+        }
+    }
+    stop(running);
+    let records = systole(at, &["log", "-n", "0", "--json", "--log", "soak.db"]).json_lines();
+    let has = |field: &str, value: &str| records.iter().any(|record| is(record, field, value));
+    for (field, value) in [
+        ("kind", "attempt"),
+        ("kind", "approval"),
+        ("kind", "journal"),
+        ("code", "fired"),
+        ("code", "expired"),
+        ("code", "spawn"),
+        ("code", "to-first"),
+        ("code", "thread.cancelled"),
+        ("code", "reply.stale-lease"),
+    ] {
+        assert!(has(field, value), "{field} {value} of {}", records.len());
+    }
+    let compared = equal(at);
+    assert!(compared > 400, "{compared}");
+    println!("{compared} records of {} threads are equal", ERRANDS.len());
+}
+
 const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
 
 /// The agent of the examples with one answered question.
@@ -299,7 +376,7 @@ fn c4_two_threads_are_compared_record_by_record() {
 
 /// The records of a thread in a log, with their heads.
 fn heads(folder: &Path, log: &str, thread: &str) -> Vec<Value> {
-    systole(folder, &["log", thread, "--log", log, "--json"]).json_lines()
+    systole(folder, &["log", thread, "-n", "0", "--log", log, "--json"]).json_lines()
 }
 
 #[test]
