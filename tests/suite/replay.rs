@@ -235,6 +235,7 @@ fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
     ] {
         assert!(has(field, value), "{field} {value} of {}", records.len());
     }
+    std::fs::copy(at.join("soak.db"), format!("/tmp/replay/life-{}.db", std::process::id())).unwrap();
     let compared = equal(at);
     assert!(compared > 400, "{compared}");
     println!("{compared} records of {} threads are equal", ERRANDS.len());

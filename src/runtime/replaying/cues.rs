@@ -28,8 +28,8 @@ pub(super) struct Cue {
 
 #[derive(Debug)]
 pub(super) enum CueKind {
-    /// The clock moves to the time of a record, and what is due happens. `releases` says that a delivery was out then.
-    Tick { releases: bool },
+    /// The clock moves to the time of a record, and what is due happens. A delivery of that call was out then.
+    Tick { sent: Option<(ThreadId, CallPath)> },
     /// The organism stopped and started again.
     Started { config: Digest, was_drained: bool },
     /// A message from outside.
@@ -105,8 +105,8 @@ pub(super) fn cues(tree: &RecordedTree, history: &TreeHistory, system: &SystemEv
         let moment = RecordedMoment { position: *position, time: record.header.time };
         let input = history.inputs.get(&at).and_then(|input| input_of(tree, at, record, input));
         cues.extend(input.map(|what| Cue { at: moment, what }));
-        let releases = history.deliveries.contains(position);
-        cues.push(Cue { at: moment, what: CueKind::Tick { releases } });
+        let sent = history.deliveries.get(position).cloned();
+        cues.push(Cue { at: moment, what: CueKind::Tick { sent } });
     }
     for (position, time, event) in system.of_tree(tree) {
         let what = match event {

@@ -1,7 +1,7 @@
 //! Drives one replay: the real pump with its log in memory, one input after the other, in the order of the recorded
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer};
@@ -213,7 +213,8 @@ impl<'a> Driver<'a> {
             askers: self.ports.clone(),
             steps: Arc::new(NoObserver),
         };
-        let mut engine = Engine::new(recovered, ports, self.log.last()?).hold_deliveries(true);
+        let mut engine = Engine::new(recovered, ports, self.log.last()?);
+        engine.send_only(Some(HashSet::new()));
         engine.boot();
         let unmade = |words| CannotReplay::Configuration { config: page.composition.hash, words };
         let performers = performers(&page.file, &self.answers).map_err(unmade)?;
@@ -516,19 +517,19 @@ impl<'a> Driver<'a> {
         self.reach(cue.at);
         let page = self.running()?.page.clone();
         let input = match cue.what {
-            CueKind::Tick { releases } => {
+            CueKind::Tick { sent } => {
                 // If the delivery was out before, nothing is known about the next one.
-                let releases = releases && self.entered != cue.at.position;
-                // Under another configuration more may go out than the record shows.
-                let holds_again = releases && !self.shelf.is_replaced();
+                let sent = sent.filter(|_| self.entered != cue.at.position);
+                let is_replaced = self.shelf.is_replaced();
                 let engine = &mut self.running()?.engine;
-                if releases {
-                    engine.set_held(false);
+                if let Some(call) = sent {
+                    // Under another configuration more may go out than the record shows.
+                    engine.send_only((!is_replaced).then(|| HashSet::from([call])));
                 }
                 engine.tick();
                 self.settle()?;
-                if holds_again {
-                    self.running()?.engine.set_held(true);
+                if !is_replaced {
+                    self.running()?.engine.send_only(Some(HashSet::new()));
                 }
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! What the records of a tree say about its inputs: what came from outside, and what each listener said in each attempt
 //! at a turn. It is derived from the records alone; nothing is decided here.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use systole_core::rules::{approval_payload, core_payload, question};
 use systole_core::types::codes::Code;
@@ -97,8 +97,8 @@ pub(super) struct TreeHistory {
     pub(super) openings: HashMap<(ThreadId, CallPath), usize>,
     /// The inputs from outside, with the index of their record.
     pub(super) inputs: HashMap<usize, OutsideInput>,
-    /// The positions that show that a delivery was out.
-    pub(super) deliveries: HashSet<Position>,
+    /// The positions that show that a delivery of a call was out.
+    pub(super) deliveries: HashMap<Position, (ThreadId, CallPath)>,
     /// Records that count refusals. A replay does not make them.
     pub(super) counted: usize,
     tracks: HashMap<(ThreadId, CallPath), CallTrack>,
@@ -150,13 +150,13 @@ impl TreeHistory {
 
     fn end(&mut self, place: &TurnPlace, number: u32, end: AttemptEnd) {
         if let AttemptEnd::Replied(at) | AttemptEnd::Failed { at, .. } = &end {
-            self.deliveries.insert(at.position);
+            self.deliveries.insert(at.position, (place.0.clone(), place.1.clone()));
         }
         self.change(place, number, |attempt| attempt.end = attempt.end.take().or(Some(end)));
     }
 
     fn said(&mut self, place: &TurnPlace, number: u32, at: RecordedMoment, said: SaidBefore) {
-        self.deliveries.insert(at.position);
+        self.deliveries.insert(at.position, (place.0.clone(), place.1.clone()));
         self.change(place, number, |attempt| attempt.said.push((at, said)));
     }
 
@@ -263,7 +263,7 @@ impl TreeHistory {
         record: &Record,
     ) {
         let Some(next) = core_payload::read_attempt(&record.body) else { return };
-        self.deliveries.insert(moment.position);
+        self.deliveries.insert(moment.position, call.clone());
         let track = self.tracks.entry(call.clone()).or_default();
         let (before, was_ruled) = (track.attempt, track.was_ruled);
         track.turn = turn.unwrap_or(track.turn);
@@ -283,7 +283,7 @@ impl TreeHistory {
     ) {
         let (place, attempt) = self.due(call);
         if let Some(unknown) = approval_payload::unknown(&record.body) {
-            self.deliveries.insert(moment.position);
+            self.deliveries.insert(moment.position, call.clone());
             // `attempt N: CODE: WORDS`
             let parts = unknown.split_once(": ").and_then(|(_, rest)| rest.split_once(": "));
             let (code, words) = parts.unwrap_or(("", ""));
@@ -308,7 +308,7 @@ impl TreeHistory {
         let (place, attempt) = self.due(call);
         let dead = self.tracks.get_mut(call).and_then(|track| track.dead.take());
         if let Some((at, attempt)) = dead {
-            self.deliveries.insert(at.position);
+            self.deliveries.insert(at.position, call.clone());
             let words = core_payload::error_words(&record.body).map(|(_, words)| words).unwrap_or_default();
             // The words begin with the listener, for the caller.
             let words = words.split_once(": ").map_or(words.clone(), |(_, rest)| rest.to_owned());
