@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use serde_json::Value;
 use systole::runtime::runfile::RunFile;
+use systole_core::types::ids::ThreadId;
 
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Events, Ran, Running, ask, systole, systole_with};
@@ -235,7 +236,6 @@ fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
     ] {
         assert!(has(field, value), "{field} {value} of {}", records.len());
     }
-    std::fs::copy(at.join("soak.db"), format!("/tmp/replay/life-{}.db", std::process::id())).unwrap();
     let compared = equal(at);
     assert!(compared > 400, "{compared}");
     println!("{compared} records of {} threads are equal", ERRANDS.len());
@@ -459,4 +459,100 @@ fn c5_a_fork_in_the_middle_of_work_is_refused() {
     let ran = fork("@last@1", &[]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert_eq!(std::fs::read(at.join("fork.db")).unwrap(), b"mine");
+}
+
+#[test]
+fn c4_an_open_thread_and_the_log_of_a_running_organism_are_replayed() {
+    let folder = placed("release");
+    let at = folder.path();
+    let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
+    let run = RunFile::of(&at.join("release.db")).unwrap();
+    let mut events = Events::open(&run, "", &[]);
+    let body = payload("release", "release-request", "<service>billing</service>");
+    let sent = ask(&run, "POST", "/v1/messages?to=release", &[("Idempotency-Key", "k")], &body);
+    assert_eq!(sent.status, 202, "{sent:?}");
+    let asked = |events: &mut Events| {
+        let mut records = std::iter::from_fn(|| events.next());
+        records.find(|(_, _, record)| is(record, "code", "asked") && record["thread"] != "sys").unwrap().2
+    };
+    for choice in ["revise", "go"] {
+        let question = asked(&mut events)["body"].as_str().unwrap().to_owned();
+        let open = replayed(at, &["@last", "--json"]);
+        assert_eq!((open.code, &open.json_lines()[0]["verdict"]), (Some(0), &"equal".into()), "{open:?}");
+        let id = question.split_once(" id=\"").unwrap().1.split('"').next().unwrap();
+        let chosen = systole(at, &["choose", id, choice, "--note", "One machine first."]);
+        assert_eq!(chosen.code, Some(0), "{chosen:?}");
+    }
+    // The plan is released, and then ten minutes of quiet are waited for.
+    let mut records = std::iter::from_fn(|| events.next());
+    assert!(records.any(|(_, _, record)| is(&record, "code", "set") && is(&record, "kind", "timer")));
+    let open = replayed(at, &["@last"]);
+    assert_eq!(open.code, Some(0), "{open:?}");
+    assert!(open.stdout.contains("records, equal"), "{open:?}");
+    stop(running);
+    assert!(equal(at) > 100);
+}
+
+#[test]
+fn c4_other_words_of_another_version_are_no_difference() {
+    let folder = named("hello");
+    let at = folder.path();
+    let wrong =
+        "cat >/dev/null; echo '<answer xmlns=\"https://xml-pipeline.org/ns/talk/v1\"><no/></answer>'\n";
+    std::fs::write(at.join("listeners/greeter.sh"), wrong).unwrap();
+    plays(at, &[("greeter", question("Who?"))]);
+    equal(at);
+    let root = thread(at, FIRST);
+    let records = heads(at, "hello.db", root.as_str());
+    let refusal = records.iter().find(|record| is(record, "kind", "refusal")).unwrap();
+    let (seq, body) = (refusal["seq"].as_u64().unwrap(), refusal["body"].as_str().unwrap());
+    let (before, after) = body.split_once(" message=\"").unwrap();
+    let reworded = format!("{before} message=\"in other words{}", &after[after.find('"').unwrap()..]);
+    rewrite(at, &root, seq, &reworded);
+    let same_version = replayed(at, &["--json"]);
+    assert_eq!(same_version.code, Some(1), "{same_version:?}");
+    // The same words are those of another version if that wrote the log.
+    let sys = ThreadId::sys();
+    let boots = heads(at, "hello.db", "sys");
+    let boot = boots.iter().find(|record| record["body"].as_str().unwrap().starts_with("<boot ")).unwrap();
+    let version = format!(" version=\"{}\"", env!("CARGO_PKG_VERSION"));
+    let older = boot["body"].as_str().unwrap().replace(&version, " version=\"0.0.9\"");
+    assert!(older.contains("0.0.9"), "{older}");
+    rewrite(at, &sys, boot["seq"].as_u64().unwrap(), &older);
+    let other = replayed(at, &["--json"]);
+    let value = other.json_lines().remove(0);
+    assert_eq!((other.code, &value["reworded"], &value["version"]), (Some(0), &1.into(), &"0.0.9".into()));
+    // Another code is a difference in any version.
+    rewrite(at, &root, seq, &body.replace(" code=\"payload.invalid\"", " code=\"payload.empty\""));
+    assert_eq!(replayed(at, &[]).code, Some(1));
+}
+
+#[test]
+fn c4_a_hostile_log_is_replayed_or_refused_without_a_panic() {
+    let folder = agent();
+    let at = folder.path();
+    let whole = std::fs::read(at.join("hello.db")).unwrap();
+    let root = thread(at, FIRST);
+    let records = heads(at, "hello.db", root.as_str());
+    let large = format!("<a>{}</a>", "<b/>".repeat(50_000));
+    let mut ends = std::collections::BTreeSet::new();
+    for record in &records {
+        let body = record["body"].as_str().unwrap();
+        let numbers =
+            body.replace(" id=\"", " id=\"99999999").replace(" attempt=\"1\"", " attempt=\"4000000000\"");
+        for bad in ["", "<", "\u{0}", "<a/>", &numbers, &large] {
+            std::fs::write(at.join("hello.db"), &whole).unwrap();
+            rewrite(at, &root, record["seq"].as_u64().unwrap(), bad);
+            for arguments in [&["replay", "--log", "hello.db"][..], &["fork", "@last@2", "-o", "f.db"]] {
+                let ran = systole(at, arguments);
+                assert!(!ran.stderr.contains("panicked"), "{record}: {bad:.40}: {ran:?}");
+                assert!(matches!(ran.code, Some(0..=7)), "{record}: {bad:.40}: {ran:?}");
+                ends.insert(ran.code);
+            }
+            for end in ["", "-wal", "-shm", ".tip", ".secret", ".lock"] {
+                drop(std::fs::remove_file(at.join(format!("f.db{end}"))));
+            }
+        }
+    }
+    assert!(ends.contains(&Some(1)), "{ends:?}");
 }

@@ -1,7 +1,7 @@
 //! Drives one replay: the real pump with its log in memory, one input after the other, in the order of the recorded
 //! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer};
@@ -105,6 +105,8 @@ pub(super) struct Driver<'a> {
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
+    /// The configurations of all records.
+    configs: BTreeSet<Digest>,
     pub(super) log: MemoryLog,
     ports: Arc<ReplayPorts>,
     answers: JournalModel,
@@ -136,6 +138,7 @@ impl<'a> Driver<'a> {
             tree,
             history,
             calls: RecordedCalls::of(tree, history),
+            configs: tree.records.iter().map(|(_, record)| record.header.config).collect(),
             log: MemoryLog::new(),
             ports: Arc::new(ports),
             answers: JournalModel::default(),
@@ -199,8 +202,8 @@ impl<'a> Driver<'a> {
         let page = self.shelf.page(self.reader, config)?;
         let mut recovered = wake::recover(&self.log, &NoObserver)?;
         let mut book = CompositionBook::open_at(page.composition.clone());
-        for (_, record) in &self.tree.records {
-            book.add(self.shelf.page(self.reader, record.header.config)?.composition);
+        for config in self.configs.clone() {
+            book.add(self.shelf.page(self.reader, config)?.composition);
         }
         recovered.state.book = book;
         let leases = Arc::new(LeaseTable::default());
