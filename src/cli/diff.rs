@@ -1,6 +1,6 @@
 //! `systole diff`: compares two threads record by record, in one log or in two.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::json;
@@ -83,7 +83,7 @@ impl Diff {
     }
 
     /// The log of the second thread.
-    fn second(&self, looking: &Looking, path: &PathBuf) -> Result<SqliteReader, CommandExit> {
+    fn second(&self, looking: &Looking, path: &Path) -> Result<SqliteReader, CommandExit> {
         if !path.exists() {
             let exit = looking.screen.fail(CommandExit::Unavailable, absent(path));
             looking.screen.say("  try: --against with the path of a log");

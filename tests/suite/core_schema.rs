@@ -87,9 +87,8 @@ fn taken() -> Vec<String> {
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
-    let spell = |shape: &&str| {
-        shape.replace('X', "xmlns='https://xml-pipeline.org/ns/core/v1'").replace("'H'", &format!("'{HASH}'"))
-    };
+    let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
+    let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
     shapes.iter().map(spell).collect()
 }
 
@@ -192,11 +191,10 @@ fn part(next: Option<u64>, text: &str) -> RecallPart {
 
 /// Everything that the pump itself writes, with the odd values that could reach it.
 fn written() -> Vec<Arc<[u8]>> {
-    let name = Name::parse("calc.add").unwrap();
+    let (name, timer) = (Name::parse("calc.add").unwrap(), TimerId::parse("tea").unwrap());
     let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
     let child = root.child("heat").unwrap();
     let odd = "<&>\"'\u{202e}\n\tü";
-    let timer = TimerId::parse("tea").unwrap();
     let mut refusal = Refusal::new(Code::Invalid, odd);
     let bare = core_payload::system_error(&refusal);
     refusal.element = Some(odd.to_owned());

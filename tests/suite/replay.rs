@@ -5,8 +5,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Signal;
 use serde_json::Value;
+use systole::edges::log::sqlite;
+use systole::runtime::replaying::RecordedTree;
+use systole::runtime::replaying::comparison::{ComparedRun, ComparisonRules, compare};
 use systole::runtime::runfile::RunFile;
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::Record;
 
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Events, Ran, Running, ask, systole, systole_with};
@@ -555,4 +560,39 @@ fn c4_a_hostile_log_is_replayed_or_refused_without_a_panic() {
         }
     }
     assert!(ends.contains(&Some(1)), "{ends:?}");
+}
+
+#[test]
+fn c4_the_order_of_parallel_answers_does_not_count() {
+    let folder = played("review", &[("review-change", question("Is it ready?"))]);
+    let reader = sqlite::open_reading(&log_in(folder.path())).unwrap();
+    let root = reader.threads(usize::MAX).unwrap().into_iter().find(|id| id.parent().is_none()).unwrap();
+    let tree = RecordedTree::read(&reader, &root).unwrap().unwrap();
+    assert!(
+        tree.records.iter().any(|(_, record)| record.header.thread != root),
+        "its children work in parallel"
+    );
+    let run = |records: &[(Position, Record)]| {
+        let compared = |records| ComparedRun { root: &root, records, reader: &reader };
+        let one = compared(tree.records.iter().map(|(position, record)| (*position, record)).collect());
+        let other = compared(records.iter().map(|(position, record)| (*position, record)).collect());
+        let rules = ComparisonRules { has_keys: true, is_across_versions: false };
+        compare(&one, &other, &|position| position, rules).unwrap().differences
+    };
+    // Every call answers in another order, and within a call nothing changes.
+    let mut other = tree.records.clone();
+    other.sort_by_key(|(position, record)| {
+        let h = &record.header;
+        (std::cmp::Reverse((h.thread.clone(), h.call.clone())), *position)
+    });
+    assert_ne!(other, tree.records);
+    assert_eq!(run(&other), []);
+    // The control: an answer to another call is seen, and so is one that is missing.
+    let is_final =
+        |(_, record): &&mut (Position, Record)| record.header.code.is_some_and(|c| c.as_str() == "final");
+    let first = other.iter_mut().find(is_final).unwrap();
+    first.1.header.from = Name::core();
+    assert_eq!(run(&other)[0].part, "sender");
+    other.pop();
+    assert!(run(&other).iter().any(|found| found.part == "record"));
 }

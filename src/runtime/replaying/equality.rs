@@ -118,7 +118,7 @@ pub struct PlaceIndex {
     by_id: HashMap<MessageId, String>,
     by_leaf: HashMap<Digest, String>,
     /// The entries of each attempt, for counting them from 1.
-    entries: HashMap<(ThreadId, Option<CallPath>, Option<u32>, u32), Vec<u64>>,
+    entries: HashMap<EntryAttempt, Vec<u64>>,
     root: ThreadId,
 }
 
@@ -162,7 +162,7 @@ impl PlaceIndex {
 
     /// A journal entry with its number counted within its attempt: a listener counts entries and questions in one
     /// sequence, and how often it asks may depend on when a delivery came.
-    fn counted(&self, attempt: &(ThreadId, Option<CallPath>, Option<u32>, u32), body: String) -> String {
+    fn counted(&self, attempt: &EntryAttempt, body: String) -> String {
         let numbers = self.entries.get(attempt).map_or(&[][..], Vec::as_slice);
         [" id=\"", " of=\""].into_iter().fold(body, |body, part| {
             let number = value(&body, part).and_then(|text| text.parse::<u64>().ok());
@@ -177,10 +177,11 @@ impl PlaceIndex {
     }
 }
 
-type Attempt = (ThreadId, Option<CallPath>, Option<u32>, u32);
+/// Thread, call, turn and attempt of a journal entry.
+type EntryAttempt = (ThreadId, Option<CallPath>, Option<u32>, u32);
 
 /// The attempt and the number of a journal entry.
-fn entry(record: &Record) -> Option<(Attempt, u64)> {
+fn entry(record: &Record) -> Option<(EntryAttempt, u64)> {
     let h = &record.header;
     if h.kind != RecordKind::Journal {
         return None;
