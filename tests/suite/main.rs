@@ -53,6 +53,7 @@ mod file_schema;
 mod file_workflows;
 mod first_listeners;
 mod following;
+mod fork;
 mod golden;
 mod graph;
 mod hands_code;
