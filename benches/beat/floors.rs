@@ -6,6 +6,7 @@ use std::io::{Seek as _, Write as _};
 use std::path::Path;
 
 use rusqlite::{Connection, params};
+use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ports::{LogReader, Position};
 use systole_core::types::record::Record;
 
@@ -128,7 +129,10 @@ pub(crate) fn inserts(folder: &Path, table: FloorTable, records: &[Record], batc
                             h.key.as_ref().map(|k| k.as_str()),
                             h.origin.as_ref().map(|o| &o.0[..]),
                             h.time.0.cast_signed(),
-                            &r.salt[..],
+                            match &r.parts.rest {
+                                PartSeal::Kept(salt) => &salt[..],
+                                PartSeal::Erased(hash) => &hash.0[..],
+                            },
                             &r.head.0[..],
                             &r.body[..]
                         ])

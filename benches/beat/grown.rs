@@ -75,7 +75,7 @@ impl Growing {
             header.id = renamed(header.id);
             header.cause = header.cause.map(renamed);
             header.key = header.key.map(|_| Key::parse(key).unwrap());
-            let sealed = header.seal(record.body.clone(), record.salt, thread.head);
+            let sealed = header.seal(record.body.clone(), record.parts.clone(), thread.head);
             apply_to(&mut thread, &sealed);
             self.batch.records.push(sealed.into());
         }

@@ -9,6 +9,7 @@ use systole_kit::schema::SchemaModel;
 
 use crate::edges::schemas::{self, SchemaSource};
 use systole_core::rules::introspection::META_XSD;
+use systole_core::types::body_parts::BodyHole;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::{Composition, SchemaId};
 use systole_core::types::flow::{Judge, Refused, Verdict};
@@ -117,7 +118,10 @@ impl Judge for CompiledSchemas {
             schemas::SchemaVerdict::Valid => {
                 let model = judge.model(id);
                 let dangerous = model.is_none_or(|model| model.is_dangerous(&payload.name().local));
-                return Ok(Verdict::sworn(payload).of_dangerous_element(dangerous));
+                let sensitive = model.map(|model| model.sensitive(payload.bytes())).unwrap_or_default();
+                let places = sensitive.into_iter().filter_map(BodyHole::of).collect();
+                let verdict = Verdict::sworn(payload).of_dangerous_element(dangerous);
+                return Ok(verdict.with_sensitive(places));
             }
             schemas::SchemaVerdict::Invalid { words } => explain(judge.model(id), &payload, &words),
             schemas::SchemaVerdict::Broken { words } => {

@@ -86,7 +86,7 @@ pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
     let mut head = head_zero(thread);
     for (position, record) in records {
         let changed = if record.header.seq == seq { body.as_bytes().into() } else { record.body };
-        let sealed = record.header.seal(changed, record.salt, head);
+        let sealed = record.header.seal(changed, record.parts, head);
         head = sealed.head;
         let set = "UPDATE record SET head = ?2, body = CASE WHEN length(body) > 0 THEN ?3 ELSE body END WHERE pos = ?1";
         connection.execute(set, (position.0.cast_signed(), head.0, &sealed.body[..])).unwrap();

@@ -101,10 +101,10 @@ fn foreign_files_are_refused_untouched() {
 fn a_newer_format_is_refused_untouched() {
     let folder = Folder::new();
     written(&folder, 3);
-    edit(&folder, "PRAGMA user_version = 5");
+    edit(&folder, "PRAGMA user_version = 6");
     let fault = refused(&folder);
-    assert!(matches!(fault, LogFault::Newer { found: 5, known: 4, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 5; this version reads up to 4"), "{fault}");
+    assert!(matches!(fault, LogFault::Newer { found: 6, known: 5, .. }), "{fault}");
+    assert!(fault.to_string().ends_with("has format 6; this version reads up to 5"), "{fault}");
 }
 
 #[test]
@@ -112,13 +112,13 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
-    newer.pragma_update(None, "user_version", 5).unwrap();
+    newer.pragma_update(None, "user_version", 6).unwrap();
     // The files as they are if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = format!("organism.db{ending}");
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
-    assert!(matches!(refused(&crashed), LogFault::Newer { found: 5, known: 4, .. }));
+    assert!(matches!(refused(&crashed), LogFault::Newer { found: 6, known: 5, .. }));
 }
 
 #[test]

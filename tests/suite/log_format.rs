@@ -9,11 +9,11 @@ use systole_core::pump::fold::apply;
 use systole_core::pump::state::{PumpState, Thread};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{
-    Commit, FoldRow, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
+    Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
 use systole_core::types::record::{FORMAT, Record, RecordCode, RecordKind};
 
-use crate::log_records::{Author, Folder, batch, root};
+use crate::log_records::{Author, Folder, batch, edit_at, root};
 use crate::pump::cut::{busy, spread, thinking};
 use crate::pump::record_line;
 use crate::pump::wall::over;
@@ -59,6 +59,14 @@ fn large() -> LogBatch {
     batch([7, 8].map(|n| author.note(&root(n), 66_000)))
 }
 
+/// The additional content of the fixture of format 5: a body with two sensitive values, the same with one of them
+/// erased, and one that is erased but for a value.
+fn in_parts() -> LogBatch {
+    let mut author = Author::default();
+    let sealed = [[false, false, false], [false, true, false], [true, false, true]];
+    batch((1..).zip(sealed).map(|(thread, erased)| author.in_parts(&root(20 + thread), erased)))
+}
+
 /// Run by hand, once, for a new format number:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -70,7 +78,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    for batch in batches().into_iter().chain([large()]) {
+    for batch in batches().into_iter().chain([large(), in_parts()]) {
         assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -180,6 +188,87 @@ fn c13_a_log_of_format_4_opens_with_its_places_and_is_written_on() {
     assert_eq!(opened.notes.len(), 1, "it came without a tip: {:?}", opened.notes);
     let next = Author::default().record(&root(9), b"", |_| {});
     assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(9)));
+}
+
+#[test]
+fn c13_a_log_of_format_5_has_its_parts_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(5), folder.log()).unwrap();
+    let saw = VerifySummary { records: 11, threads: 8, documents: 2, last: Position(11) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let read = opened.reader.after(Position(8), 10).unwrap();
+    let bodies: Vec<String> =
+        read.iter().map(|(_, record)| String::from_utf8(record.body.to_vec()).unwrap()).collect();
+    assert_eq!(
+        bodies,
+        [
+            "<pay iban=\"DE02\"><name>Ann Lee, Oslo</name></pay>",
+            "<pay iban=\"****\"><name>Ann Lee, Oslo</name></pay>",
+            "[erased]***DE02[erased][erased]*****[erased]*****"
+        ]
+    );
+    let whole: Vec<Arc<Record>> = read.into_iter().map(|(_, record)| Arc::new(record)).collect();
+    assert_eq!(whole, in_parts().records);
+    let next = Author::default().in_parts(&root(9), [false, false, true]);
+    let wrote = next.clone();
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(12)));
+    assert_eq!(opened.reader.after(Position(11), 1).unwrap(), [(Position(12), wrote)]);
+    drop(opened);
+    let log = systole_checker::log::LogSnapshot::read(&folder.log()).unwrap();
+    let mut lines = Vec::new();
+    log.each(|line| lines.push(line.unwrap())).unwrap();
+    let heads: Vec<[u8; 32]> = lines.iter().map(|line| line.leaf().0).collect();
+    let leaves = sqlite::open_reading(&folder.log()).unwrap().after(Position(0), 20).unwrap();
+    assert_eq!(heads, leaves.iter().map(|(_, record)| record.leaf.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn c13_a_value_an_erased_place_or_a_seal_that_was_changed_is_damage() {
+    for (sql, position) in [
+        (
+            "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'DE02', 'DE03') AS BLOB) WHERE pos = 9",
+            9,
+        ),
+        (
+            "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), 'Oslo', 'Rome') AS BLOB) WHERE pos = 10",
+            10,
+        ),
+        // No hash covers what stands in an erased place.
+        (
+            "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), '****', 'DE99') AS BLOB) WHERE pos = 10",
+            10,
+        ),
+        (
+            "UPDATE record SET body = CAST(replace(CAST(body AS TEXT), '[erased]***DE02', '<pay iban=\"DE02') AS BLOB) WHERE pos = 11",
+            11,
+        ),
+        ("UPDATE part SET seal = zeroblob(16) WHERE pos = 9 AND number = 2", 9),
+        ("UPDATE part SET seal = zeroblob(32) WHERE pos = 10 AND number = 1", 10),
+        ("UPDATE part SET seal = zeroblob(20) WHERE pos = 9 AND number = 1", 9),
+        ("UPDATE part SET at = at + 1 WHERE pos = 9 AND number = 1", 9),
+        ("UPDATE part SET at = -1 WHERE pos = 9 AND number = 1", 9),
+        ("UPDATE part SET length = 100000 WHERE pos = 9 AND number = 2", 9),
+        ("DELETE FROM part WHERE pos = 9 AND number = 2", 9),
+        ("INSERT INTO part VALUES (1, 1, 0, 3, zeroblob(16))", 1),
+        ("UPDATE record SET salt = zeroblob(32) WHERE pos = 9", 9),
+        ("UPDATE record SET salt = zeroblob(16) WHERE pos = 11", 11),
+    ] {
+        let folder = Folder::new();
+        std::fs::copy(fixture(5), folder.log()).unwrap();
+        edit_at(&folder.log(), sql);
+        let fault = sqlite::verify_all(&folder.log()).unwrap_err();
+        assert!(
+            matches!(&fault, LogFault::Damaged { position: Position(at), .. } if *at == position),
+            "{sql}: {fault}"
+        );
+    }
+    let folder = Folder::new();
+    std::fs::copy(fixture(5), folder.log()).unwrap();
+    edit_at(&folder.log(), "INSERT INTO part VALUES (99, 1, 0, 3, zeroblob(16))");
+    let odd = sqlite::oddities(&folder.log()).unwrap();
+    assert!(odd.iter().any(|odd| odd.what == "table part"), "{odd:?}");
 }
 
 /// A log as text, one line for each record and one for the end of each thread.

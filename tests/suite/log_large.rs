@@ -91,7 +91,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
     let read = early.after(Position(6), 100).unwrap();
     assert_eq!(read[0].1, large, "a reader that had begun goes on");
     drop((opened, early));
-    assert_eq!(sqlite::format(&folder.log()), Ok(4));
+    assert_eq!(sqlite::format(&folder.log()), Ok(5));
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 7);
     assert_eq!(number(&folder, "SELECT count(*) FROM line"), 7);
 }
@@ -127,7 +127,7 @@ fn c13_death_at_any_write_while_a_log_is_brought_forward_leaves_it_whole() {
         let format: usize = number(&folder, "PRAGMA user_version").try_into().unwrap();
         formats[format] += 1;
         drop(sqlite::open(&folder.log()).unwrap_or_else(|e| panic!("write {n}: {e}")));
-        assert_eq!(number(&folder, "PRAGMA user_version"), 4, "write {n}");
+        assert_eq!(number(&folder, "PRAGMA user_version"), 5, "write {n}");
         if ended.success() {
             assert!(n > 3, "several writes were struck");
             assert!(formats[1] > 0 && formats[4] > 0, "before and after: {formats:?}");

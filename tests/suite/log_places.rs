@@ -11,7 +11,7 @@ use systole_core::types::record::Record;
 use systole_soak::dice::SeededDice;
 
 use crate::log_evidence::placed_at;
-use crate::log_records::{Author, Folder, batch, edit_at, key, root};
+use crate::log_records::{Author, Folder, batch, edit_at, key, root, salt_of};
 
 /// More records than wait for a run.
 const MANY: u64 = 5_000;
@@ -327,7 +327,7 @@ fn an_item_that_another_program_repeats_is_found_before_anything_is_written() {
                NULL, origin, ?3, config, code, ?4, ?5, body FROM record WHERE ordinal = 7";
     let (seq, time) = (again.header.seq.cast_signed(), again.header.time.0.cast_signed());
     connection
-        .execute(sql, rusqlite::params![seq, again.header.id.0, time, again.salt, again.head.0])
+        .execute(sql, rusqlite::params![seq, again.header.id.0, time, salt_of(&again), again.head.0])
         .unwrap();
     connection.close().unwrap();
     assert_eq!(log.after(Position(300), 1).unwrap()[0].1, again, "it is a good record");

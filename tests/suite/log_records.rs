@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use systole::edges::log::sqlite;
+use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use systole_core::types::ports::{LogBatch, LogReader as _, Position};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
@@ -82,6 +83,31 @@ impl Author {
         record
     }
 
+    /// A record with two sensitive values: part 0 and each value is erased or not.
+    pub(crate) fn in_parts(&mut self, thread: &ThreadId, erased: [bool; 3]) -> Record {
+        let text = "<pay iban=\"DE02\"><name>Ann Lee, Oslo</name></pay>";
+        let mut record = self.record(thread, text.as_bytes(), |_| {});
+        let hole = |at, length| BodyHole { at, length };
+        let salts = [PartSeal::Kept([1; 16]), PartSeal::Kept([2; 16])];
+        record.parts.values = [hole(11, 4), hole(23, 13)].into_iter().zip(salts).collect();
+        let before = head_zero(thread);
+        assert_eq!(record.header.seq, 1);
+        let whole = record.header.clone().seal(record.body.clone(), record.parts.clone(), before);
+        let (mut parts, mut body) = (whole.parts.clone(), whole.body.to_vec());
+        let all = parts.commitments(&body);
+        let seals = std::iter::once(&mut parts.rest).chain(parts.values.iter_mut().map(|(_, seal)| seal));
+        for ((seal, is_erased), commitment) in seals.zip(erased).zip(all) {
+            if is_erased {
+                *seal = PartSeal::Erased(commitment);
+            }
+        }
+        parts.blank(&mut body);
+        let record = whole.header.clone().seal(Arc::from(body), parts, before);
+        assert_eq!((record.leaf, record.head), (whole.leaf, whole.head), "erasing changes no hash");
+        self.ends.insert(thread.clone(), (1, record.head));
+        record
+    }
+
     /// A record with every field of the header set.
     pub(crate) fn full(&mut self, thread: &ThreadId) -> Record {
         self.record(thread, "<a>è</a>".as_bytes(), |header| {
@@ -144,6 +170,14 @@ impl Drop for Folder {
 pub(crate) fn read_all(log: &Path) -> Vec<Record> {
     let stored = sqlite::open_reading(log).unwrap().after(Position(0), usize::MAX).unwrap();
     stored.into_iter().map(|(_, record)| record).collect()
+}
+
+/// The salt of a body without sensitive values.
+pub(crate) fn salt_of(record: &Record) -> [u8; 16] {
+    match record.parts.rest {
+        PartSeal::Kept(salt) => salt,
+        PartSeal::Erased(_) => panic!("it is erased"),
+    }
 }
 
 /// Changes a log as a person with the file and `sqlite3` could.

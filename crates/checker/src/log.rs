@@ -12,7 +12,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OpenFlags, Row};
 
-use crate::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId};
+use crate::record::{LAST_MOMENT_MS, LogLine, RecordHash, RecordId, Seal};
 
 /// SQLite's application id in a log's header: "syst".
 const APPLICATION_ID: u32 = 0x7379_7374;
@@ -20,7 +20,7 @@ const APPLICATION_ID: u32 = 0x7379_7374;
 const COPY_ID: u32 = 0x7379_7363;
 
 /// The newest number of the log's format that this judge knows.
-const FORMAT: u32 = 4;
+const FORMAT: u32 = 5;
 
 /// How long a read waits while another program locks the file.
 const BUSY: Duration = Duration::from_secs(5);
@@ -31,7 +31,8 @@ const BUSY: Duration = Duration::from_secs(5);
 /// record.
 const RECORDS: &str = "SELECT r.pos, t.text, r.seq, r.id, k.text, s.text, r.addressee, a.text, r.call, r.turn, \
     r.ordinal, r.cause, r.key, r.origin, r.time, c.hash, r.code, m.text, r.salt, r.head, \
-    CASE WHEN big.pos IS NULL THEN r.body ELSE d.bytes END \
+    CASE WHEN big.pos IS NULL THEN r.body ELSE d.bytes END, \
+    (SELECT group_concat(p.at || ' ' || p.length || ' ' || hex(p.seal), ',' ORDER BY p.number) FROM part p WHERE p.pos = r.pos) \
     FROM record r LEFT JOIN large big ON big.pos = r.pos LEFT JOIN document d ON d.id = big.document LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind \
     LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee \
     LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ORDER BY r.pos";
@@ -100,6 +101,11 @@ impl LogSnapshot {
                 "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE large (pos INTEGER PRIMARY KEY, document INTEGER);",
             )?;
         }
+        if format < 5 {
+            connection.execute_batch(
+                "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE part (pos INTEGER, number INTEGER, at INTEGER, length INTEGER, seal BLOB);",
+            )?;
+        }
         // One transaction: records that are appended later are not judged.
         connection.execute_batch("BEGIN")?;
         Ok(LogSnapshot { connection })
@@ -145,10 +151,34 @@ fn record(row: &Row<'_>) -> Result<LogLine, String> {
         time_ms,
         config: RecordHash(needed(maybe(row, 15, "config")?, "config")?),
         code: text(row, 17, "code")?,
-        salt: needed(maybe(row, 18, "salt")?, "salt")?,
+        seal: needed(maybe::<Vec<u8>>(row, 18, "salt")?.as_deref().and_then(Seal::read), "salt")?,
+        values: values(row)?,
         head: RecordHash(needed(maybe(row, 19, "head")?, "head")?),
         body: needed(maybe(row, 20, "body")?, "body")?,
     })
+}
+
+/// The sensitive values, in order and apart, as the format has them.
+fn values(row: &Row<'_>) -> Result<Vec<(u64, u64, Seal)>, String> {
+    let mut values = Vec::new();
+    let mut end = 0;
+    for part in text(row, 21, "part")?.iter().flat_map(|list| list.split(',')) {
+        let mut words = part.split(' ');
+        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+        let (at, length) = (needed(number(), "part")?, needed(number(), "part")?);
+        let seal = words.next().and_then(|hex| Seal::read(&bytes(hex)?));
+        if at < end || length == 0 {
+            return Err(format!("part: the value at {at} overlaps another one, or is empty"));
+        }
+        end = at.saturating_add(length);
+        values.push((at, length, needed(seal, "part")?));
+    }
+    Ok(values)
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let pairs = (0..hex.len()).step_by(2);
+    pairs.map(|at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok()).collect()
 }
 
 fn cell<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<ValueRef<'r>, String> {

@@ -74,6 +74,30 @@ fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     Some(out)
 }
 
+/// What the log keeps of one part of a body besides its bytes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Seal {
+    /// Its salt: the bytes are in the body.
+    Salt([u8; 16]),
+    /// Its commitment: the bytes are erased.
+    Commitment(RecordHash),
+}
+
+impl Seal {
+    /// Reads the stored form: 16 or 32 bytes.
+    pub fn read(bytes: &[u8]) -> Option<Seal> {
+        let salt = <[u8; 16]>::try_from(bytes).map(Seal::Salt);
+        salt.or_else(|_| bytes.try_into().map(|hash| Seal::Commitment(RecordHash(hash)))).ok()
+    }
+
+    fn of(&self, part: &[u8]) -> RecordHash {
+        match self {
+            Seal::Salt(salt) => tagged(3, &[salt, part]),
+            Seal::Commitment(hash) => *hash,
+        }
+    }
+}
+
 /// One line of the log, with its interned columns as text again.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogLine {
@@ -109,8 +133,10 @@ pub struct LogLine {
     pub config: RecordHash,
     /// What it means.
     pub code: Option<String>,
-    /// The salt of the body.
-    pub salt: [u8; 16],
+    /// What is known of part 0 of the body.
+    pub seal: Seal,
+    /// The sensitive values in the body: first byte, length, and what is known of each.
+    pub values: Vec<(u64, u64, Seal)>,
     /// The head that the row claims for its thread after this record.
     pub head: RecordHash,
     /// The payload.
@@ -121,6 +147,7 @@ impl LogLine {
     /// The header as it is hashed.
     pub fn header(&self) -> Vec<u8> {
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();
+        let holes: Vec<String> = self.values.iter().map(|(at, length, _)| format!("{at}+{length}")).collect();
         let mut out = Vec::with_capacity(512);
         for field in [
             "systole record v1",
@@ -140,8 +167,7 @@ impl LogLine {
             &self.config.to_string(),
             self.code.as_deref().unwrap_or_default(),
             &self.body.len().to_string(),
-            // Holes: none, as long as no value of a body is stored apart.
-            "",
+            &holes.join(","),
         ] {
             out.extend_from_slice(field.len().to_string().as_bytes());
             out.push(b':');
@@ -153,8 +179,25 @@ impl LogLine {
 
     /// The leaf of the record's own bytes.
     pub fn leaf(&self) -> RecordHash {
-        let part = tagged(3, &[&self.salt, &self.body]);
-        let commitment = tagged(5, &[&part.0]);
+        let mut rest = Vec::new();
+        let mut values = Vec::new();
+        let mut end = 0;
+        for (at, length, seal) in &self.values {
+            let piece = |from: u64, to: u64| {
+                let range = usize::try_from(from).ok()?..usize::try_from(to).ok()?;
+                self.body.get(range)
+            };
+            let behind = at.saturating_add(*length);
+            rest.extend_from_slice(piece(end, *at).unwrap_or_default());
+            values.push(seal.of(piece(*at, behind).unwrap_or_default()));
+            end = behind;
+        }
+        rest.extend_from_slice(
+            usize::try_from(end).ok().and_then(|end| self.body.get(end..)).unwrap_or_default(),
+        );
+        let rest = self.seal.of(&rest);
+        let parts: Vec<&[u8]> = std::iter::once(&rest).chain(&values).map(|hash| &hash.0[..]).collect();
+        let commitment = tagged(5, &parts);
         tagged(0, &[&self.header(), &commitment.0])
     }
 }

@@ -16,6 +16,7 @@ mod nearest;
 mod part;
 mod prompt;
 mod read;
+mod sensitive;
 mod shape;
 mod texts;
 mod tree;
@@ -112,6 +113,11 @@ impl SchemaModel {
     /// approve its payloads.
     pub fn is_dangerous(&self, element: &str) -> bool {
         self.schema.global(element).is_some_and(|declaration| declaration.dangerous)
+    }
+
+    /// The bytes of a judged payload that hold values marked `systole:sensitive`, in order.
+    pub fn sensitive(&self, payload: &[u8]) -> Vec<std::ops::Range<usize>> {
+        sensitive::places(&self.schema, payload)
     }
 
     /// Whether a global element is annotated with `systole:together="change-set"`, so that all such payloads of one

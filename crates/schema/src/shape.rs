@@ -24,6 +24,8 @@ pub(crate) struct Schema {
     /// The global elements of all these documents, its own first.
     pub(crate) elements: Vec<Declaration>,
     pub(crate) types: Vec<Type>,
+    /// Whether any value is marked as sensitive.
+    pub(crate) has_sensitive: bool,
     /// The place of a global element in `elements`, by namespace and local name.
     places: HashMap<Arc<str>, HashMap<String, usize>>,
 }
@@ -101,6 +103,8 @@ pub(crate) struct ElementMarks {
     pub(crate) tool: Option<String>,
     /// Whether all payloads of one reply that are marked so are put into one change set.
     pub(crate) together: bool,
+    /// Whether what is between its tags can be erased from the record.
+    pub(crate) sensitive: bool,
     /// Its key in JSON, if that is not its name.
     pub(crate) key: Option<String>,
     pub(crate) null: JsonNull,
@@ -167,6 +171,8 @@ pub(crate) struct AttributeUse {
     pub(crate) documentation: Option<String>,
     pub(crate) simple: Arc<Simple>,
     pub(crate) required: bool,
+    /// Whether its value can be erased from the record.
+    pub(crate) sensitive: bool,
     /// The value that a reader supplies if it is missing.
     pub(crate) default: Option<String>,
     pub(crate) fragment: String,

@@ -82,6 +82,13 @@ impl Payload {
         &self.bytes
     }
 
+    /// Where the bytes begin that its sender wrote after the element's name: namespace declarations may have been
+    /// written in before them. From there on, a document that holds the payload has the same bytes.
+    #[must_use]
+    pub fn after_graft(&self) -> usize {
+        self.graft.end
+    }
+
     /// The element's expanded name.
     #[must_use]
     pub fn name(&self) -> &QName {

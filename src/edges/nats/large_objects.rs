@@ -32,40 +32,73 @@ struct Kept {
     deleted: bool,
 }
 
+/// What the store has under a name.
+enum FoundObject {
+    Whole(Vec<u8>),
+    /// It was removed on purpose: the store has a mark of that.
+    Removed,
+    /// It is not there, or some of its parts are missing.
+    Partial,
+}
+
 impl LogSource {
-    /// The object stored under that hash. An incomplete object is asked for again: a pump that does not know whether
-    /// it had stored it may be storing it again just now, or a copy may lag behind.
+    /// The object stored under that hash of its bytes.
     pub async fn get_large(&self, hash: Digest) -> Result<Vec<u8>, ObjectFault> {
+        match self.awaited(hash, |bytes| Digest::of(bytes) == hash).await? {
+            Some(bytes) => Ok(bytes),
+            None => Err(self.ill(hash, "was removed")),
+        }
+    }
+
+    /// The object stored under that name; `None` if it was removed. The caller checks its bytes.
+    pub async fn get_removable(&self, name: Digest) -> Result<Option<Vec<u8>>, ObjectFault> {
+        self.awaited(name, |_| true).await
+    }
+
+    fn ill(&self, name: Digest, why: &str) -> ObjectFault {
+        ObjectFault::Ill(format!("what is kept as {name} in {} {why}", self.address()))
+    }
+
+    /// An incomplete object is asked for again: a pump that does not know whether it had stored it may be storing it
+    /// again just now, or a copy may lag behind.
+    async fn awaited(
+        &self,
+        name: Digest,
+        fits: impl Fn(&[u8]) -> bool,
+    ) -> Result<Option<Vec<u8>>, ObjectFault> {
         let end = Instant::now() + if self.may_lag() { LEFT_BEHIND } else { AGAIN };
         loop {
-            let found = self.assembled(hash).await;
+            let found = self.found(name).await;
             let why = match found.map_err(|unusable| ObjectFault::NotYet(unusable.to_string()))? {
-                Some(bytes) if Digest::of(&bytes) == hash => return Ok(bytes),
-                Some(_) => " has another hash",
-                None => " is not there, or not whole",
+                FoundObject::Whole(bytes) if fits(&bytes) => return Ok(Some(bytes)),
+                FoundObject::Whole(_) => "has another hash",
+                FoundObject::Removed => return Ok(None),
+                FoundObject::Partial => "is not there, or not whole",
             };
             if Instant::now() >= end {
-                let (name, address) = (hash.to_string(), self.address());
-                return Err(ObjectFault::Ill(format!("what is kept as {name} in {address}{why}")));
+                return Err(self.ill(name, why));
             }
             sleep(AGAIN).await;
         }
     }
 
-    /// The object stored under that hash; `None` if some of its parts are missing.
-    async fn assembled(&self, hash: Digest) -> Result<Option<Vec<u8>>, BrokerFault> {
+    async fn found(&self, name: Digest) -> Result<FoundObject, BrokerFault> {
         let what = "what is large was looked for";
-        let asked = json!({ "last_by_subj": self.subjects.object_subject(&hash.to_string()) });
-        let Some(said) = read(&self.wire, what, &self.apart, asked).await? else { return Ok(None) };
-        let Ok(Kept { nuid, size, deleted: false }) = serde_json::from_slice(&said.bytes) else {
-            return Ok(None);
+        let asked = json!({ "last_by_subj": self.subjects.object_subject(&name.to_string()) });
+        let Some(said) = read(&self.wire, what, &self.apart, asked).await? else {
+            return Ok(FoundObject::Partial);
+        };
+        let (nuid, size) = match serde_json::from_slice(&said.bytes) {
+            Ok(Kept { deleted: true, .. }) => return Ok(FoundObject::Removed),
+            Ok(Kept { nuid, size, .. }) => (nuid, size),
+            Err(_) => return Ok(FoundObject::Partial),
         };
         let mut parts = MessagesAhead::of(self, &self.apart, self.subjects.parts(&line(&nuid)), 1);
         let mut bytes = Vec::new();
         while bytes.len() < size {
-            let Some(part) = parts.next().await? else { return Ok(None) };
+            let Some(part) = parts.next().await? else { return Ok(FoundObject::Partial) };
             bytes.extend_from_slice(&part.bytes);
         }
-        Ok((bytes.len() == size).then_some(bytes))
+        Ok(if bytes.len() == size { FoundObject::Whole(bytes) } else { FoundObject::Partial })
     }
 }

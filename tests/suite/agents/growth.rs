@@ -60,7 +60,7 @@ fn c10_turn_100_and_turn_300_of_an_agent_add_the_same_amount_to_the_log() {
         let h = &record.header;
         let Some(turn) = h.call.as_ref().and_then(|call| turn_of(call, h.turn)) else { continue };
         let of_turn = bytes.entry(turn).or_default();
-        *of_turn += h.bytes(record.body.len()).len() + record.body.len();
+        *of_turn += record.header_bytes().len() + record.body.len();
         if let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) =
             EarlierEntry::read(&record.body)
         {

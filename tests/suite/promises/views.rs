@@ -17,6 +17,7 @@ use systole_kit::reply::Item;
 use systole_kit::{DocumentLimits, Payload, reply};
 
 use super::cast::{BOSS, ECHO, HANG, PlanHouse, body, cast, code, judged, plain, say};
+use crate::log_records::salt_of;
 use crate::program::{Events, Running, ask, run_file};
 
 /// The boss's further plan: five messages, then a clear of four of them.
@@ -53,7 +54,7 @@ fn digest(records: &[&Record]) -> String {
     };
     let leaves: Vec<[u8; 32]> = records
         .iter()
-        .map(|r| hash(0, &[&r.header.bytes(r.body.len()), &hash(5, &[&hash(3, &[&r.salt, &r.body])])]))
+        .map(|r| hash(0, &[&r.header_bytes(), &hash(5, &[&hash(3, &[&salt_of(r), &r.body])])]))
         .collect();
     let leaves: Vec<&[u8]> = leaves.iter().map(|leaf| &leaf[..]).collect();
     Digest(hash(6, &leaves)).to_string()

@@ -10,6 +10,7 @@ use systole_core::pump::view::{
 use systole_core::types::ports::{CallMark, LogBatch, LogWriter};
 
 use super::*;
+use crate::log_records::salt_of;
 use systole_core::pump::fold::apply;
 
 pub(super) fn clear(keep: u64) -> JudgedItem {
@@ -148,12 +149,12 @@ const CORE: &str = " xmlns=\"https://xml-pipeline.org/ns/core/v1\"";
 fn leaf_of(record: &Record) -> [u8; 32] {
     let part: [u8; 32] = Sha256::new()
         .chain_update([3])
-        .chain_update(record.salt)
+        .chain_update(salt_of(record))
         .chain_update(&record.body)
         .finalize()
         .into();
     let commitment: [u8; 32] = Sha256::new().chain_update([5]).chain_update(part).finalize().into();
-    let header = record.header.bytes(record.body.len());
+    let header = record.header_bytes();
     Sha256::new().chain_update([0]).chain_update(header).chain_update(commitment).finalize().into()
 }
 

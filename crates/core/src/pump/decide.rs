@@ -21,6 +21,7 @@ use crate::types::refusal::Refusal;
 /// Decides on one event, and folds the facts into their threads.
 pub fn decide(state: &mut PumpState, event: Event) -> Decision {
     let mut decision_builder = DecisionBuilder::new(state, (event.at, event.tick), event.seed, apply_to);
+    decision_builder.sensitive = event.what.sensitive();
     let d = &mut decision_builder;
     match event.what {
         EventKind::Booted { listeners } => {

@@ -13,9 +13,11 @@ use super::replies::RecentReplies;
 use super::state::{BudgetUse, Call, CompositionBook, PumpState, Thread};
 use super::thread_before::ThreadBefore;
 use super::wall::{RunningBudget, RunningBudgets};
+use crate::types::body_parts::{BodyHole, BodyParts, PartSeal, in_order};
 use crate::types::client;
 use crate::types::composition::{Composition, Listener};
 use crate::types::fast_maps::FastMap;
+use crate::types::flow::SensitivePayload;
 use crate::types::ids::{AttemptId, CallPath, Digest, Key, MessageId, Name, ThreadId};
 use crate::types::person::PersonRequestId;
 use crate::types::ports::{Lease, Seed, StoredDocument};
@@ -100,6 +102,8 @@ pub(super) struct DecisionBuilder<'a> {
     pub(super) before: SmallVec<[ThreadBefore; 1]>,
     pub(super) touched: SmallVec<[(ThreadId, CallPath); 4]>,
     pub(super) out: Decision,
+    /// The judged payloads of the event that have sensitive values.
+    pub(super) sensitive: Vec<SensitivePayload>,
 }
 
 impl<'a> DecisionBuilder<'a> {
@@ -124,6 +128,7 @@ impl<'a> DecisionBuilder<'a> {
             before,
             touched,
             out,
+            sensitive: Vec::new(),
         }
     }
 
@@ -215,6 +220,7 @@ impl<'a> DecisionBuilder<'a> {
     pub(super) fn record(&mut self, thread: &ThreadId, fact: Fact) -> (u64, MessageId) {
         let at = self.at;
         let (random, salt) = self.draw();
+        let parts = self.parts(&fact.body, salt);
         let folded = self.threads.entry(thread.clone()).or_insert_with(|| Thread::blank(thread.clone()));
         // The thread of the last fact is most often that of the next.
         if !self.before.iter().rev().any(|before| before.id == *thread) {
@@ -238,7 +244,7 @@ impl<'a> DecisionBuilder<'a> {
             config: fact.config,
             code: fact.code,
         };
-        let record = header.seal(fact.body, salt, folded.head);
+        let record = header.seal(fact.body, parts, folded.head);
         (self.apply)(folded, &record);
         self.touch(&record.header);
         self.out.facts.push(Arc::new(record));
@@ -279,6 +285,27 @@ impl<'a> DecisionBuilder<'a> {
             *to = from;
         }
         (random, salt)
+    }
+
+    /// The parts of a body: what this decision's judged payloads have in sensitive values is salted apart.
+    fn parts(&self, body: &[u8], salt: [u8; 16]) -> BodyParts {
+        let mut parts = BodyParts::from(salt);
+        if !self.sensitive.is_empty() {
+            let places = self.sensitive.iter().filter_map(|payload| payload.places_in(body)).flatten();
+            let salted = |(number, hole): (u32, BodyHole)| {
+                let hash: [u8; 32] = Sha256::new()
+                    .chain_update(self.seed.0)
+                    .chain_update(self.out.facts.len().to_be_bytes())
+                    .chain_update(number.to_be_bytes())
+                    .finalize()
+                    .into();
+                let mut salt = [0; 16];
+                salt.iter_mut().zip(hash).for_each(|(to, from)| *to = from);
+                (hole, PartSeal::Kept(salt))
+            };
+            parts.values = (1..).zip(in_order(places.collect())).map(salted).collect();
+        }
+        parts
     }
 
     /// Keeps refused bytes under their hash.

@@ -10,9 +10,12 @@ use super::view::ReadResults;
 use super::wall::{RunningBudget, TimeLeft};
 use super::wheel::TimerDue;
 use crate::types::codes::Code;
-use crate::types::flow::{DoorMessage, JudgedDocument, Receipt, TakenReply, Ticket, UnmatchedDocument};
+use crate::types::flow::{
+    Admitted, DoorMessage, JudgedContent, JudgedDocument, JudgedItem, Receipt, SensitivePayload, TakenReply,
+    Ticket, UnmatchedDocument,
+};
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId, TimerId};
-use crate::types::person::{PersonRequestId, Ruling};
+use crate::types::person::{PersonDecision, PersonRequestId, Ruling};
 use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, Seed, StoredDocument};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
@@ -103,6 +106,26 @@ pub enum EventKind {
     Noticed(PumpNotice),
     /// An order of a client.
     Ordered(ClientOrder),
+}
+
+impl EventKind {
+    /// The judged payloads with sensitive values that it brings.
+    pub(super) fn sensitive(&self) -> Vec<SensitivePayload> {
+        let of = |admitted: &Admitted| admitted.sensitive().to_vec();
+        match self {
+            EventKind::Asked { asked, .. } => asked.payload.as_ref().map(of).unwrap_or_default(),
+            EventKind::Replied(judged) | EventKind::Looked { judged, .. } => match &judged.said {
+                JudgedContent::Items(items) => {
+                    items.iter().filter_map(JudgedItem::admitted).flat_map(of).collect()
+                }
+                _ => Vec::new(),
+            },
+            EventKind::Ordered(ClientOrder::Ruled(Ruling {
+                says: PersonDecision::Amend(amendment), ..
+            })) => amendment.as_ref().as_ref().map(of).unwrap_or_default(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 /// What the pump hears from outside of any call, and records.

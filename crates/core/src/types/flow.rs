@@ -8,6 +8,7 @@ use systole_wire::ask::PumpQuestion;
 use systole_wire::journal::JournalEntry;
 use systole_wire::payload::Payload;
 
+use super::body_parts::{BodyHole, in_order};
 use super::codes::Code;
 use super::composition::{GatherRule, SchemaId};
 use super::ids::{AttemptId, Digest, Key, Name, ThreadId};
@@ -19,6 +20,7 @@ use super::refusal::Refusal;
 pub struct Verdict {
     payload: Payload,
     dangerous: bool,
+    sensitive: Vec<BodyHole>,
 }
 
 impl Verdict {
@@ -26,7 +28,13 @@ impl Verdict {
     /// dangerous. No payload can declare itself harmless.
     pub fn sworn(payload: Payload) -> Verdict {
         let dangerous = payload.is_marked("is_dangerous");
-        Verdict { payload, dangerous }
+        Verdict { payload, dangerous, sensitive: Vec::new() }
+    }
+
+    /// Adds the schema's statement on which bytes hold sensitive values.
+    pub fn with_sensitive(mut self, places: Vec<BodyHole>) -> Verdict {
+        self.sensitive = in_order(places);
+        self
     }
 
     /// Adds the schema's statement that the element is dangerous.
@@ -100,21 +108,60 @@ pub struct Admitted {
     what: PayloadKind,
     payload: Payload,
     dangerous: bool,
+    sensitive: Vec<SensitivePayload>,
+}
+
+/// A judged payload with sensitive values, and where they are in it.
+#[derive(Clone, Debug)]
+pub struct SensitivePayload {
+    bytes: Arc<[u8]>,
+    /// From here on, the bytes are those of the document that the payload came in.
+    after_graft: usize,
+    holes: Vec<BodyHole>,
+}
+
+impl SensitivePayload {
+    /// Where its values are in the body of a record: the payload itself, or another one that holds it.
+    pub fn places_in(&self, body: &[u8]) -> Option<Vec<BodyHole>> {
+        let text = |bytes| std::str::from_utf8(bytes).ok();
+        let own = self.bytes.get(self.after_graft..).and_then(text)?;
+        // Nothing but end tags follows the payload that another one holds.
+        let found = text(body)?.rfind(own)?;
+        let moved = |hole: &BodyHole| {
+            let start = (hole.range().start + found).checked_sub(self.after_graft)?;
+            BodyHole::of(start..start + hole.range().len())
+        };
+        self.holes.iter().map(moved).collect()
+    }
+}
+
+impl Verdict {
+    fn sensitive(&self) -> Option<SensitivePayload> {
+        let is_some = !self.sensitive.is_empty();
+        is_some.then(|| SensitivePayload {
+            bytes: self.payload.bytes().clone(),
+            after_graft: self.payload.after_graft(),
+            holes: self.sensitive.clone(),
+        })
+    }
 }
 
 impl Admitted {
     /// Admits a payload that the judge found valid.
     pub fn new(what: PayloadKind, verdict: Verdict) -> Admitted {
-        Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous }
+        let sensitive = verdict.sensitive().into_iter().collect();
+        Admitted { what, payload: verdict.payload, dangerous: verdict.dangerous, sensitive }
     }
 
     /// Admits a `<spawn-thread>` with the verdict on its inner payload, which is the one that goes out.
     pub fn spawn(label: Option<String>, to: Name, initial: Verdict, verdict: Verdict) -> Admitted {
         let found = Found::Child { label, to, initial: initial.payload.bytes().clone() };
+        let sensitive = [&verdict, &initial].into_iter().filter_map(Verdict::sensitive).collect();
         Admitted {
             what: PayloadKind::Primitive(found),
             payload: verdict.payload,
             dangerous: initial.dangerous,
+            sensitive,
         }
     }
 
@@ -123,19 +170,35 @@ impl Admitted {
     pub fn for_each(gather: GatherRule, verdicts: Vec<(Name, Verdict)>) -> Option<Admitted> {
         let takers = verdicts.iter().map(|(to, verdict)| (to.clone(), verdict.dangerous)).collect();
         let dangerous = verdicts.iter().any(|(_, verdict)| verdict.dangerous);
-        let (_, Verdict { payload, .. }) = verdicts.into_iter().next()?;
-        Some(Admitted { what: PayloadKind::ForEach { gather, takers }, payload, dangerous })
+        // A value is sensitive if one of the schemas says so.
+        let places = verdicts.iter().flat_map(|(_, verdict)| verdict.sensitive.iter().copied()).collect();
+        let (_, verdict) = verdicts.into_iter().next()?;
+        let verdict = verdict.with_sensitive(places);
+        let sensitive = verdict.sensitive().into_iter().collect();
+        Some(Admitted {
+            what: PayloadKind::ForEach { gather, takers },
+            payload: verdict.payload,
+            dangerous,
+            sensitive,
+        })
     }
 
     /// Admits a `<steer>` from outside with the verdict on its inner payload, which is the one that goes out.
     pub fn steer(to: Name, inside: Verdict, verdict: Verdict) -> Admitted {
         let what = PayloadKind::Steer { to, payload: inside.payload.bytes().clone() };
-        Admitted { what, payload: verdict.payload, dangerous: inside.dangerous || verdict.dangerous }
+        let sensitive = [&verdict, &inside].into_iter().filter_map(Verdict::sensitive).collect();
+        let dangerous = inside.dangerous || verdict.dangerous;
+        Admitted { what, payload: verdict.payload, dangerous, sensitive }
     }
 
     /// Whether the outgoing payload is dangerous: then a person must approve it.
     pub fn is_dangerous(&self) -> bool {
         self.dangerous
+    }
+
+    /// The judged bytes that have sensitive values: its own, and those of the payload inside it.
+    pub fn sensitive(&self) -> &[SensitivePayload] {
+        &self.sensitive
     }
 
     /// The local name of the root element.
@@ -239,6 +302,17 @@ pub enum JudgedContent {
         /// The question.
         question: Result<PumpQuestion, Refused>,
     },
+}
+
+impl JudgedItem {
+    /// The payload, if the door admitted it.
+    pub fn admitted(&self) -> Option<&Admitted> {
+        match self {
+            JudgedItem::Admitted(admitted) => Some(admitted),
+            JudgedItem::ForThread { judged, .. } => judged.as_ref().as_ref().ok(),
+            JudgedItem::Refused(_) => None,
+        }
+    }
 }
 
 impl JudgedContent {

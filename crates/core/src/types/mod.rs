@@ -3,6 +3,7 @@
 //! Pure data. This module reads no clock, draws no id and does no I/O. It may import the kit and
 //! no other module.
 
+pub mod body_parts;
 pub mod budget;
 pub mod client;
 pub mod codes;

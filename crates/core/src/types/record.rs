@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
+use super::body_parts::{BodyHole, BodyParts, read_holes};
 use super::codes::Code;
 use super::fields::{FieldReader, field, number_field};
 use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The version number of the log format. A change needs a new number, a fixture and a migration.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {
@@ -283,10 +284,10 @@ pub struct Header {
 pub struct Record {
     /// The header.
     pub header: Header,
-    /// Part 0 of the body. This version has no values marked sensitive, and no holes.
+    /// The whole body. Signs stand in place of what is erased.
     pub body: Arc<[u8]>,
-    /// The salt of part 0.
-    pub salt: [u8; 16],
+    /// Its parts, with a salt or a commitment for each.
+    pub parts: BodyParts,
     /// The RFC 6962 leaf of this record.
     pub leaf: Digest,
     /// The head of the thread's chain after this record.
@@ -296,7 +297,7 @@ pub struct Record {
 impl Header {
     /// The header bytes for the hash: length-prefixed fields in fixed order. They are made for every record that is
     /// written or verified, so no field is formatted or allocated separately.
-    pub fn bytes(&self, body_length: usize) -> Vec<u8> {
+    pub fn bytes(&self, body_length: usize, parts: &BodyParts) -> Vec<u8> {
         let mut out = Vec::with_capacity(512);
         let mut id = [0; 36];
         field(&mut out, b"systole record v1");
@@ -316,13 +317,16 @@ impl Header {
         field(&mut out, &self.config.hex());
         field(&mut out, self.code.map_or("", RecordCode::as_str).as_bytes());
         number_field(&mut out, Some(body_length as u64));
-        field(&mut out, b"");
+        match parts.values.is_empty() {
+            true => field(&mut out, b""),
+            false => field(&mut out, parts.field().as_bytes()),
+        }
         out
     }
 
-    /// Reads the hashed header bytes and the length of the body. The error names the problem: the bytes may come from
-    /// an untrusted source.
-    pub fn read(bytes: &[u8]) -> Result<(Header, u64), String> {
+    /// Reads the hashed header bytes, with the length of the body and the places of its sensitive values. The error
+    /// names the problem: the bytes may come from an untrusted source.
+    pub fn read(bytes: &[u8]) -> Result<(Header, u64, Vec<BodyHole>), String> {
         let mut fields = FieldReader::new(bytes);
         if fields.take()? != b"systole record v1" {
             return Err("it is not a record of this version".to_owned());
@@ -345,34 +349,38 @@ impl Header {
             code: fields.maybe("code", |text| RecordCode::parse(text).ok_or("not known to this version"))?,
         };
         let body_length = fields.number("body length")?;
-        // This version knows no holes.
-        if !fields.take()?.is_empty() {
-            return Err("holes: not known to this version".to_owned());
-        }
+        let holes = read_holes(fields.take()?, body_length)?;
         fields.end()?;
-        Ok((header, body_length))
+        Ok((header, body_length, holes))
     }
 
-    /// Seals the record: computes its leaf and the chain head after it.
-    pub fn seal(self, body: Arc<[u8]>, salt: [u8; 16], head_before: Digest) -> Record {
-        let leaf = leaf(&self.bytes(body.len()), &body, &salt);
+    /// Seals the record: computes its leaf and the chain head after it. A salt alone stands for a body without
+    /// sensitive values.
+    pub fn seal(self, body: Arc<[u8]>, parts: impl Into<BodyParts>, head_before: Digest) -> Record {
+        let parts = parts.into();
+        let leaf = leaf(&self.bytes(body.len(), &parts), parts.commitment(&body));
         let head = head_after(head_before, leaf);
-        Record { header: self, body, salt, leaf, head }
+        Record { header: self, body, parts, leaf, head }
     }
 }
 
 impl Record {
+    /// The header bytes for the hash.
+    pub fn header_bytes(&self) -> Vec<u8> {
+        self.header.bytes(self.body.len(), &self.parts)
+    }
+
     /// Whether leaf and head match the record's own bytes after `head_before`.
     pub fn verifies(&self, head_before: Digest) -> bool {
-        let leaf = leaf(&self.header.bytes(self.body.len()), &self.body, &self.salt);
+        let leaf = leaf(&self.header_bytes(), self.parts.commitment(&self.body));
         leaf == self.leaf && head_after(head_before, leaf) == self.head
     }
 }
 
-fn leaf(header: &[u8], body: &[u8], salt: &[u8; 16]) -> Digest {
-    let part = Sha256::new().chain_update([0x03]).chain_update(salt).chain_update(body).finalize();
-    let commitment = Sha256::new().chain_update([0x05]).chain_update(part).finalize();
-    Digest(Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment).finalize().into())
+fn leaf(header: &[u8], commitment: Digest) -> Digest {
+    Digest(
+        Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment.0).finalize().into(),
+    )
 }
 
 fn head_after(before: Digest, leaf: Digest) -> Digest {
@@ -417,7 +425,7 @@ mod tests {
 
     #[test]
     fn header_fields_are_length_prefixed_in_order() {
-        let text = String::from_utf8(header().bytes(5)).unwrap();
+        let text = String::from_utf8(header().bytes(5, &BodyParts::from([0; 16]))).unwrap();
         let lines: Vec<&str> = text.split('\n').collect();
         assert_eq!(lines.len(), 19, "eighteen fields, each ended by a line break");
         assert_eq!(lines[..3], ["17:systole record v1", "17:sess-1f0c9a2b77d1", "2:12"]);
@@ -433,8 +441,8 @@ mod tests {
         full.key = Some(Key::parse("k-1").unwrap());
         (full.cause, full.origin) = (Some(MessageId([3; 16])), Some(Digest([4; 32])));
         for header in [header(), full] {
-            let bytes = header.bytes(5);
-            assert_eq!(Header::read(&bytes), Ok((header, 5)));
+            let bytes = header.bytes(5, &BodyParts::from([0; 16]));
+            assert_eq!(Header::read(&bytes), Ok((header, 5, Vec::new())));
             for end in 0..bytes.len() {
                 assert!(Header::read(bytes.get(..end).unwrap()).is_err(), "cut after {end}");
             }
@@ -454,7 +462,7 @@ mod tests {
             |r| r.header.turn = Some(2),
             |r| r.header.time = Millis(0),
             |r| r.header.code = Some(RecordCode::Handled),
-            |r| r.salt[0] ^= 1,
+            |r| r.parts = BodyParts::from([8; 16]),
             |r| r.body = Arc::from(&b"<b/>"[..]),
         ];
         for change in changes {

@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::read::beyond::construct_words;
+use crate::read::marks::is_sensitive;
 use crate::read::{Reading, documentation, mark_of_danger};
 use crate::shape::{AttributeUse, Complex, Content, Declaration, Particle, Term, Wildcard};
 use crate::tree::{Element, Name};
@@ -113,7 +114,9 @@ impl<'t> Reading<'t> {
         let default = self.attribute_default(element, &simple, required);
         let fragment = self.fragment(element);
         let (name, documentation) = (name.to_owned(), documentation(element));
-        Some(AttributeUse { name, documentation, simple, required, default, fragment })
+        self.known_words(element);
+        let sensitive = is_sensitive(element);
+        Some(AttributeUse { name, documentation, simple, required, sensitive, default, fragment })
     }
 
     fn particle(&mut self, element: &'t Element, outermost: bool) -> Option<Particle> {
@@ -211,7 +214,8 @@ impl<'t> Reading<'t> {
         }
         self.paper_of(element, written, &name.namespace)?;
         let global = self.global(&name.namespace, &name.local);
-        let Some((of, about)) = global.map(|global| (global.of, global.documentation.clone())) else {
+        let known = |global: &Declaration| (global.of, global.documentation.clone(), global.marks.sensitive);
+        let Some((of, about, sensitive)) = global.map(known) else {
             let place = if *name.namespace == *self.target() { "this schema" } else { &*name.namespace };
             let message = format!("the element {written} is not declared in {place}");
             self.unfit(element.span.start, "ref", &message, "declare it, or correct its name");
@@ -220,6 +224,7 @@ impl<'t> Reading<'t> {
         self.await_type(element, of);
         let mut referred = self.declaration(element, (Arc::from(&*name.namespace), &name.local), of);
         referred.documentation = referred.documentation.or(about);
+        referred.marks.sensitive |= sensitive;
         Some(referred)
     }
 

@@ -26,6 +26,11 @@ fn mark<'e>(element: &'e Element, name: &str) -> Option<&'e str> {
     Some(&found.value)
 }
 
+/// Whether a declaration marks its value as sensitive.
+pub(crate) fn is_sensitive(element: &Element) -> bool {
+    mark(element, "sensitive") == Some("true")
+}
+
 /// Whether an element names its JSON form.
 pub(crate) fn is_shaped(element: &Element) -> bool {
     mark(element, "json-form").is_some()
@@ -47,7 +52,14 @@ pub(crate) fn marks_of(element: &Element) -> ElementMarks {
     };
     let text = |name| mark(element, name).map(str::to_owned);
     let together = mark(element, "together") == Some(CHANGE_SET);
-    ElementMarks { tool: text("tool"), key: text("json"), together, null, shape }
+    ElementMarks {
+        tool: text("tool"),
+        key: text("json"),
+        together,
+        sensitive: is_sensitive(element),
+        null,
+        shape,
+    }
 }
 
 impl Reading<'_> {
@@ -67,9 +79,11 @@ impl Reading<'_> {
         }
     }
 
-    /// Reports marks whose value is no word of theirs.
+    /// Reports marks of an element or attribute whose value is no word of theirs.
     pub(crate) fn known_words(&mut self, element: &Element) {
-        let words: [(&str, &[&str]); 3] = [
+        self.notes_sensitive(is_sensitive(element));
+        let words: [(&str, &[&str]); 4] = [
+            ("sensitive", &["true", "false"]),
             ("json-null", &["true", "accepted"]),
             ("json-form", &["map", "choice", "text", "null"]),
             ("together", &[CHANGE_SET]),

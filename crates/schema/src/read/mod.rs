@@ -463,6 +463,11 @@ impl<'t> Reading<'t> {
         self.steps > STEPS
     }
 
+    /// Keeps that some value is marked as sensitive.
+    pub(crate) fn notes_sensitive(&mut self, sensitive: bool) {
+        self.schema.has_sensitive |= sensitive;
+    }
+
     /// How many constructs were found unfit so far.
     pub(crate) fn faults(&self) -> usize {
         self.unfit.len()

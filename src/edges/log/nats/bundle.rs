@@ -7,13 +7,18 @@
 
 use std::sync::Arc;
 
+use systole_core::types::body_parts::{BodyParts, PartSeal};
 use systole_core::types::fields::{FieldReader, field, number_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::StoredDocument;
 use systole_core::types::record::{Header, Record};
 
-const FORM: &[u8] = b"systole bundle v1";
+const FORM: &[u8] = b"systole bundle v2";
+/// Bundles of older versions, whose bodies have no parts.
+const FORM_BEFORE: &[u8] = b"systole bundle v1";
 const APART: &[u8] = b"systole bundle apart v1";
+/// No body is longer: the space for values that are stored apart is made before they are read.
+const MOST_BODY: u64 = 64 << 20;
 /// A body that is in the bundle.
 const WHOLE: u8 = b'b';
 /// The hash of a document that the log already held, in place of a body with the same bytes.
@@ -76,6 +81,17 @@ pub(super) struct Bundle {
 pub(super) struct Sealed {
     pub(super) bytes: Vec<u8>,
     pub(super) hash: Digest,
+    /// The sensitive values of its records, which are stored as objects and not in the stream.
+    pub(super) values: Vec<ValueObject>,
+}
+
+/// A sensitive value as it is stored: its salt, then its bytes.
+#[derive(Clone, Debug)]
+pub(super) struct ValueObject {
+    /// Its commitment, which is the name of the object.
+    pub(super) commitment: Digest,
+    /// The content of the object.
+    pub(super) bytes: Vec<u8>,
 }
 
 impl Bundle {
@@ -97,26 +113,32 @@ impl Bundle {
             field(&mut out, &document.bytes);
         }
         number_field(&mut out, Some(self.records.len() as u64));
-        let mut body = Vec::new();
+        let (mut body, mut values) = (Vec::new(), Vec::new());
         for record in &self.records {
-            field(&mut out, &record.header.bytes(record.body.len()));
+            field(&mut out, &record.header_bytes());
             body.clear();
-            match known_as(&record.body, &is_known) {
+            match known_as(record, &is_known) {
                 Some(hash) => {
                     body.push(KNOWN);
                     body.extend_from_slice(&hash.hex());
                 }
                 None => {
                     body.push(WHOLE);
-                    body.extend_from_slice(&record.body);
+                    record.parts.rest_of(&record.body).for_each(|piece| body.extend_from_slice(piece));
                 }
             }
             field(&mut out, &body);
-            field(&mut out, &record.salt);
+            match &record.parts.rest {
+                PartSeal::Kept(salt) => field(&mut out, salt),
+                PartSeal::Erased(commitment) => field(&mut out, &commitment.0),
+            }
             field(&mut out, &record.head.0);
+            let commitments: Vec<[u8; 32]> =
+                apart(record, &mut values).map(|commitment| commitment.0).collect();
+            field(&mut out, commitments.as_flattened());
         }
         let hash = Digest::of(&out);
-        Sealed { bytes: out, hash }
+        Sealed { bytes: out, hash, values }
     }
 
     /// Reads a bundle. `document` returns what the log already held.
@@ -125,7 +147,7 @@ impl Bundle {
         document: impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
     ) -> Result<Bundle, String> {
         let mut fields = FieldReader::new(bytes);
-        let head = head(&mut fields)?;
+        let (has_parts, head) = head(&mut fields)?;
         let mut documents = Vec::new();
         for _ in 0..fields.number("documents")? {
             let bytes: Arc<[u8]> = Arc::from(fields.take()?);
@@ -137,7 +159,7 @@ impl Bundle {
         };
         let mut records = Vec::new();
         for _ in 0..fields.number("records")? {
-            records.push(Arc::new(record(&mut fields, &held)?));
+            records.push(Arc::new(record(&mut fields, has_parts, &held)?));
         }
         fields.end()?;
         Ok(Bundle { head, documents, records })
@@ -167,7 +189,7 @@ impl Message {
     pub(super) fn of(bytes: &[u8]) -> Result<Message, String> {
         let mut fields = FieldReader::new(bytes);
         match fields.take()? {
-            FORM => Ok(Message::Bundle(Digest::of(bytes))),
+            FORM | FORM_BEFORE => Ok(Message::Bundle(Digest::of(bytes))),
             APART => {
                 let hash = fields.parsed("hash", Digest::parse)?;
                 fields.end()?;
@@ -179,37 +201,82 @@ impl Message {
 }
 
 /// Looks only for bodies that the log keeps as documents.
-fn known_as(body: &[u8], is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
+fn known_as(record: &Record, is_known: &impl Fn(Digest) -> bool) -> Option<Digest> {
+    let Record { body, parts, .. } = record;
     let is_large = body.len() > systole_core::types::limits::LARGE_BODY;
-    is_large.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
+    let is_document = is_large && parts.values.is_empty() && !parts.has_erased();
+    is_document.then(|| Digest::of(body)).filter(|hash| is_known(*hash))
+}
+
+/// The commitments of a record's sensitive values; the values that are not erased join those to be stored.
+fn apart<'r>(record: &'r Record, values: &'r mut Vec<ValueObject>) -> impl Iterator<Item = Digest> + 'r {
+    record.parts.values.iter().map(|(hole, seal)| {
+        let value = record.body.get(hole.range()).unwrap_or_default();
+        let commitment = seal.commitment([value]);
+        if let PartSeal::Kept(salt) = seal {
+            values.push(ValueObject { commitment, bytes: [&salt[..], value].concat() });
+        }
+        commitment
+    })
+}
+
+/// A record whose sensitive values are read: `value` returns the object with that name, or `None` if it is not there,
+/// so that the value is erased.
+pub(super) fn with_values(
+    record: &Record,
+    mut value: impl FnMut(Digest) -> Option<Vec<u8>>,
+) -> Result<Record, String> {
+    let (mut body, mut parts) = (record.body.to_vec(), record.parts.clone());
+    for (hole, seal) in &mut parts.values {
+        let PartSeal::Erased(commitment) = *seal else { continue };
+        let Some(object) = value(commitment) else { continue };
+        let kept = object.split_first_chunk::<16>().map(|(salt, value)| (PartSeal::Kept(*salt), value));
+        let fits = kept.filter(|(kept, value)| {
+            value.len() == hole.range().len() && kept.commitment([*value]) == commitment
+        });
+        let (kept, value) =
+            fits.ok_or_else(|| format!("the object {commitment} is not the value of that name"))?;
+        if let Some(place) = body.get_mut(hole.range()) {
+            place.copy_from_slice(value);
+        }
+        *seal = kept;
+    }
+    let sealed = record.header.clone().seal(Arc::from(body), parts, record.head);
+    Ok(Record { head: record.head, ..sealed })
 }
 
 /// Reads only the head.
 pub(super) fn head_of(bytes: &[u8]) -> Result<Head, String> {
-    head(&mut FieldReader::new(bytes))
+    head(&mut FieldReader::new(bytes)).map(|(_, head)| head)
 }
 
-fn head(fields: &mut FieldReader<'_>) -> Result<Head, String> {
-    if fields.take()? != FORM {
-        return Err("it is not a bundle of this version".to_owned());
-    }
-    Ok(Head {
+/// The head, and whether the bodies of this form have parts.
+fn head(fields: &mut FieldReader<'_>) -> Result<(bool, Head), String> {
+    let has_parts = match fields.take()? {
+        FORM => true,
+        FORM_BEFORE => false,
+        _ => return Err("it is not a bundle of this version".to_owned()),
+    };
+    let head = Head {
         partition: fields.parsed("partition", str::parse)?,
         epoch: fields.number("epoch")?,
         node: Node(fields.exact("node")?),
         stands: fields.known("whether it is owned", Stands::parse)?,
         previous: fields.maybe("the bundle before", Digest::parse)?,
         before: fields.number("records before")?,
-    })
+    };
+    Ok((has_parts, head))
 }
 
+/// A record, with every sensitive value as if it were erased.
 fn record(
     fields: &mut FieldReader<'_>,
+    has_parts: bool,
     document: &impl Fn(Digest) -> Result<Option<Arc<[u8]>>, String>,
 ) -> Result<Record, String> {
-    let (header, length) = Header::read(fields.take()?)?;
+    let (header, length, holes) = Header::read(fields.take()?)?;
     let named = |why: &str| format!("record {} of thread {}: {why}", header.seq, header.thread.as_str());
-    let body: Arc<[u8]> = match fields.take()?.split_first() {
+    let rest: Arc<[u8]> = match fields.take()?.split_first() {
         Some((&WHOLE, body)) => Arc::from(body),
         Some((&KNOWN, hash)) => {
             let hash = std::str::from_utf8(hash).ok().and_then(|hash| Digest::parse(hash).ok());
@@ -218,14 +285,47 @@ fn record(
         }
         _ => return Err(named("has no body")),
     };
-    if body.len() as u64 != length {
+    if length > MOST_BODY {
+        return Err(named("its body is longer than any message"));
+    }
+    let apart: usize = holes.iter().map(|hole| hole.range().len()).sum();
+    if (rest.len() + apart) as u64 != length {
         return Err(named("its body does not have the length that its header says"));
     }
-    let (salt, head) = (fields.exact("salt")?, Digest(fields.exact("head")?));
+    let seal = fields.take()?;
+    let seal = <[u8; 16]>::try_from(seal)
+        .map(PartSeal::Kept)
+        .or_else(|_| <[u8; 32]>::try_from(seal).map(|commitment| PartSeal::Erased(Digest(commitment))));
+    let seal = seal.map_err(|_| named("its salt has no known length"))?;
+    let head = Digest(fields.exact("head")?);
+    let commitments = if has_parts { fields.take()? } else { &[] };
+    let (commitments, left) = commitments.as_chunks::<32>();
+    if commitments.len() != holes.len() || !left.is_empty() {
+        return Err(named("it does not have a commitment for each place of its header"));
+    }
+    let erased = |commitment: &[u8; 32]| PartSeal::Erased(Digest(*commitment));
+    let values = holes.into_iter().zip(commitments.iter().map(erased)).collect();
+    let parts = BodyParts { rest: seal, values };
+    let body = if parts.has_erased() { spread(&rest, &parts) } else { rest };
     // The leaf does not depend on the head that it is sealed after. Whether the chain holds is checked when the
     // record is folded.
-    let sealed = header.seal(body, salt, head);
+    let sealed = header.seal(body, parts, head);
     Ok(Record { head, ..sealed })
+}
+
+/// The body for the bytes of part 0, with signs in place of everything erased.
+fn spread(rest: &[u8], parts: &BodyParts) -> Arc<[u8]> {
+    let mut body = Vec::with_capacity(rest.len());
+    let mut rest = rest;
+    for hole in parts.holes() {
+        let (before, behind) = rest.split_at(hole.range().start.saturating_sub(body.len()).min(rest.len()));
+        body.extend_from_slice(before);
+        body.resize(body.len() + hole.range().len(), 0);
+        rest = behind;
+    }
+    body.extend_from_slice(rest);
+    parts.blank(&mut body);
+    Arc::from(body)
 }
 
 #[cfg(test)]

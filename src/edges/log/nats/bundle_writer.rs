@@ -100,6 +100,12 @@ impl BundleUpload {
     /// Writes it. `in_doubt` says that it may have been sent before.
     pub(super) async fn write(&self, sealed: &Sealed, mut in_doubt: bool) -> Written {
         let stream = &self.stream;
+        // A reader of the bundle looks for its values, so they are stored first.
+        for value in &sealed.values {
+            if let Err(words) = stream.put_large(value.commitment, &value.bytes).await {
+                return Written::NotYet(words);
+            }
+        }
         let bytes = if sealed.bytes.len() > stream.largest() {
             if let Err(words) = stream.put_large(sealed.hash, &sealed.bytes).await {
                 return Written::NotYet(words);

@@ -3,6 +3,7 @@
 //! Every bundle has to name the previous one and begin where that one ended. A bundle that does not is damage: its
 //! place is reported, and nothing behind it is taken.
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,12 +11,13 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 use super::PARTITION;
-use super::bundle::{Bundle, Head, Message, Node, Stands};
+use super::bundle::{Bundle, Head, Message, Node, Stands, with_values};
 use super::bundle_batch::{self, BundleBatch, Read};
 use crate::edges::clock::random_bytes;
 use crate::edges::log::sqlite::{self, LastBundle, LogCopy, SqliteReader};
 use crate::edges::nats::{BrokerFault, LEFT_BEHIND, LogSource, ObjectFault, StoredMessage};
 use crate::edges::system;
+use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{Commit, LogBatch, LogFault, LogReader, Position};
@@ -186,11 +188,7 @@ impl Follower {
         let damaged = |follower: &Follower, why: &str| follower.damaged(at, follower.copy.last(), why);
         let (hash, bytes) = match whole(&self.source, found).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => {
-                return Err(
-                    BrokerFault::Unreachable { address: self.source.address().to_owned(), why }.into()
-                );
-            }
+            Err(Unwhole::NotYet(why)) => return Err(self.unreachable(why).into()),
             Err(Unwhole::Unknown(why)) => return Err(damaged(self, &why).into()),
         };
         if hash != known {
@@ -205,6 +203,10 @@ impl Follower {
         self.tail = Tail { followed, epoch: head.epoch, by: Some(head.node), stands: head.stands };
     }
 
+    fn unreachable(&self, why: String) -> BrokerFault {
+        BrokerFault::Unreachable { address: self.source.address().to_owned(), why }
+    }
+
     /// Adds a bundle, which has to follow what was read so far.
     async fn read(&self, bundle_batch: &mut BundleBatch, stored: StoredMessage) -> Result<(), Unfollowed> {
         let at = stored.sequence;
@@ -215,18 +217,20 @@ impl Follower {
         let damaged = |why: &str| self.damaged(at, last, why);
         let (hash, bytes) = match whole(&self.source, stored).await {
             Ok(whole) => whole,
-            Err(Unwhole::NotYet(why)) => {
-                return Err(
-                    BrokerFault::Unreachable { address: self.source.address().to_owned(), why }.into()
-                );
-            }
+            Err(Unwhole::NotYet(why)) => return Err(self.unreachable(why).into()),
             Err(Unwhole::Unknown(why)) => return Err(damaged(&why).into()),
         };
         let held = |hash| match bundle_batch.document(hash) {
             Some(bytes) => Ok(Some(bytes)),
             None => self.copy.document(hash).map_err(|fault| fault.to_string()),
         };
-        let bundle = Bundle::read(&bytes, held).map_err(|why| damaged(&why))?;
+        let mut bundle = Bundle::read(&bytes, held).map_err(|why| damaged(&why))?;
+        if let Err(unwhole) = read_values(&self.source, &mut bundle).await {
+            return Err(match unwhole {
+                Unwhole::NotYet(why) => self.unreachable(why).into(),
+                Unwhole::Unknown(why) => damaged(&why).into(),
+            });
+        }
         let head = &bundle.head;
         if head.previous != previous {
             return Err(damaged("it does not name the bundle before it").into());
@@ -358,4 +362,23 @@ pub(super) async fn whole(source: &LogSource, stored: StoredMessage) -> Result<(
             Err(ObjectFault::Ill(why)) => Err(Unwhole::Unknown(why)),
         },
     }
+}
+
+/// Reads the sensitive values of a bundle's records. A value whose object was removed stays erased.
+async fn read_values(source: &LogSource, bundle: &mut Bundle) -> Result<(), Unwhole> {
+    for record in bundle.records.iter_mut().filter(|record| !record.parts.values.is_empty()) {
+        let mut values = HashMap::new();
+        for (_, seal) in &record.parts.values {
+            let PartSeal::Erased(commitment) = *seal else { continue };
+            match source.get_removable(commitment).await {
+                Ok(Some(bytes)) => drop(values.insert(commitment, bytes)),
+                Ok(None) => {}
+                Err(ObjectFault::NotYet(why)) => return Err(Unwhole::NotYet(why)),
+                Err(ObjectFault::Ill(why)) => return Err(Unwhole::Unknown(why)),
+            }
+        }
+        let whole = with_values(record, |commitment| values.remove(&commitment));
+        *record = Arc::new(whole.map_err(Unwhole::Unknown)?);
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, ValueRef};
 
+use systole_core::types::body_parts::{BodyParts, PartSeal, read_holes};
 use systole_core::types::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
@@ -22,7 +23,9 @@ macro_rules! records_where {
             // A large body is stored among the documents. No payload is empty, so few rows are looked up for
             // nothing.
             "CASE WHEN length(r.body) > 0 THEN r.body ELSE coalesce((SELECT d.bytes FROM large l ",
-            "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END, r.thread FROM record r ",
+            "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END, r.thread, ",
+            "(SELECT group_concat(at || '+' || length || ':' || hex(seal), ',') FROM ",
+            "(SELECT p.at, p.length, p.seal FROM part p WHERE p.pos = r.pos ORDER BY p.number)) FROM record r ",
             "LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind ",
             "LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee ",
             "LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ",
@@ -39,7 +42,7 @@ pub(super) struct Stored {
     pub(super) thread: i64,
     pub(super) header: Header,
     body: Arc<[u8]>,
-    salt: [u8; 16],
+    parts: BodyParts,
     pub(super) head: Digest,
 }
 
@@ -47,13 +50,13 @@ impl Stored {
     /// The record, with the head that the file claims.
     pub(super) fn claimed(self) -> (Position, Record) {
         // The leaf does not depend on the head that it is sealed after, and the stored head replaces that head.
-        let record = self.header.seal(self.body, self.salt, self.head);
+        let record = self.header.seal(self.body, self.parts, self.head);
         (self.position, Record { head: self.head, ..record })
     }
 
     /// The record, if the head that the file claims follows from its bytes and `before`.
     pub(super) fn proved(self, before: Digest) -> Option<(Position, Record)> {
-        let record = self.header.seal(self.body, self.salt, before);
+        let record = self.header.seal(self.body, self.parts, before);
         (record.head == self.head).then_some((self.position, record))
     }
 }
@@ -85,16 +88,62 @@ pub(super) fn stored(row: &Row<'_>) -> Result<Stored, Unfit> {
         code: text(row, 15, "code")?.map(|m| known(RecordCode::parse, m, "code")).transpose()?,
     };
     let body = row.get_ref(18).map_err(|e| unfit("body", e))?;
-    let body = Arc::from(body.as_blob().map_err(|e| unfit("body", e))?);
+    let body: Arc<[u8]> = Arc::from(body.as_blob().map_err(|e| unfit("body", e))?);
+    let parts = parts(row, body.len())?;
+    if parts.has_erased() {
+        let mut blank = body.to_vec();
+        parts.blank(&mut blank);
+        if *blank != *body {
+            return Err(unfit("body", "it has other bytes in place of an erased part"));
+        }
+    }
     let position = Position(natural(row, 0, "pos")?);
     Ok(Stored {
         position,
         thread: row.get(19).map_err(|e| unfit("thread", e))?,
         header,
         body,
-        salt: bytes(row, 16, "salt")?,
+        parts,
         head: Digest(bytes(row, 17, "head")?),
     })
+}
+
+/// The parts of a body: of part 0 the seal is in the record, of each sensitive value it has a row.
+fn parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, Unfit> {
+    let rest = row.get_ref(16).map_err(|e| unfit("salt", e))?;
+    let rest = seal(rest.as_blob().map_err(|e| unfit("salt", e))?)
+        .ok_or_else(|| unfit("salt", "has no known length"))?;
+    let Some(list) = text(row, 20, "part")? else { return Ok(BodyParts { rest, values: Vec::new() }) };
+    let mut values = Vec::new();
+    let mut places = Vec::new();
+    for part in list.split(',') {
+        let (place, hex) = part.split_once(':').unwrap_or_default();
+        let seal =
+            unhexed(hex).and_then(|bytes| seal(&bytes)).ok_or_else(|| unfit("part", "has no known seal"))?;
+        places.push(place);
+        values.push(seal);
+    }
+    let holes = read_holes(places.join(",").as_bytes(), body_length as u64).map_err(|e| unfit("part", e))?;
+    Ok(BodyParts { rest, values: holes.into_iter().zip(values).collect() })
+}
+
+/// A salt, or the commitment of what is erased: their lengths tell which.
+fn seal(bytes: &[u8]) -> Option<PartSeal> {
+    let kept = <[u8; 16]>::try_from(bytes).map(PartSeal::Kept);
+    kept.or_else(|_| <[u8; 32]>::try_from(bytes).map(|hash| PartSeal::Erased(Digest(hash)))).ok()
+}
+
+/// The stored form of a seal.
+pub(super) fn sealed(seal: &PartSeal) -> &[u8] {
+    match seal {
+        PartSeal::Kept(salt) => salt,
+        PartSeal::Erased(commitment) => &commitment.0,
+    }
+}
+
+fn unhexed(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits.map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()).collect()
 }
 
 fn text<'r>(row: &'r Row<'_>, at: usize, column: &str) -> Result<Option<&'r str>, Unfit> {

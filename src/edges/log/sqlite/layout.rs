@@ -61,6 +61,14 @@ CREATE TABLE mark (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOU
 pub(super) const LARGE: &str =
     "CREATE TABLE large (pos INTEGER PRIMARY KEY, document INTEGER NOT NULL) STRICT;";
 
+/// The sensitive values of bodies. Since format 5.
+pub(super) const PART: &str = "
+CREATE TABLE part (
+  pos INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER NOT NULL, length INTEGER NOT NULL, seal BLOB NOT NULL,
+  PRIMARY KEY (pos, number)
+) STRICT, WITHOUT ROWID;
+";
+
 /// Records with their words in place, for people who look at the file with SQL.
 pub(super) const LINE: &str = "
 CREATE VIEW line AS
@@ -175,7 +183,7 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
 /// The SQL of everything in a new file.
 pub(super) fn objects(kind: LogFileKind) -> String {
     let followed = if kind == LogFileKind::Copy { FOLLOWED } else { "" };
-    [TABLES, PLACES, FOLD, LARGE, LINE, followed].concat()
+    [TABLES, PLACES, FOLD, LARGE, PART, LINE, followed].concat()
 }
 
 /// Opens an existing log for the one writer.

@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::fault;
-use super::layout::{LARGE, LINE, LogFileKind, connect_writing};
+use super::layout::{LARGE, LINE, LogFileKind, PART, connect_writing};
 use super::places::{self, PLACES, STAND_INS, WITHOUT_INDEXES_BEFORE};
 use super::rows::{self, FOLD};
 use systole_core::types::ports::LogFault;
@@ -34,9 +34,12 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
             connection.execute_batch(&format!("DROP TABLE fold;{FOLD}")).map_err(ill)?;
             rows::empty(&connection).map_err(ill)?;
         }
-        connection.execute_batch(PLACES).map_err(ill)?;
-        places::run_all(&connection).map_err(ill)?;
-        connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(ill)?;
+        if found < 4 {
+            connection.execute_batch(PLACES).map_err(ill)?;
+            places::run_all(&connection).map_err(ill)?;
+            connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(ill)?;
+        }
+        connection.execute_batch(PART).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }
@@ -62,8 +65,11 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
             // An empty table that hides the older one, whose rows are not trusted.
             connection.execute_batch("CREATE TEMP TABLE fold (thread, seq, working, bytes, sum);")?;
         }
-        connection.execute_batch(STAND_INS)?;
-        places::set(connection, places::EVERYTHING)?;
+        if found < 4 {
+            connection.execute_batch(STAND_INS)?;
+            places::set(connection, places::EVERYTHING)?;
+        }
+        connection.execute_batch(&PART.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
     }
     Ok(is_older)
 }

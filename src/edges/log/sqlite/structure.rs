@@ -20,8 +20,8 @@ use systole_core::types::ports::LogFault;
 const NAMED: i64 = 5;
 
 /// What each format number added or changed. These objects may differ in a file with a lower number.
-const CHANGED: [(u32, &[&str]); 3] =
-    [(2, &["large", "line"]), (3, &["fold"]), (4, &["place", "item", "placed"])];
+const CHANGED: [(u32, &[&str]); 4] =
+    [(2, &["large", "line"]), (3, &["fold"]), (4, &["place", "item", "placed"]), (5, &["part"])];
 
 /// Something that the format does not have, or has in another form.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -140,6 +140,13 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>
         ("word", format!("SELECT count(*) FROM word WHERE id NOT IN ({used})")),
         ("config", "SELECT count(*) FROM config WHERE id NOT IN (SELECT config FROM record)".to_owned()),
     ];
+    if super::migrate::number(connection)? >= 5 {
+        let sql = "SELECT count(*) FROM part WHERE pos NOT IN (SELECT pos FROM record)";
+        let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
+        if count != 0 {
+            add("table part".to_owned(), &format!("has rows of records that are not there: {count}"));
+        }
+    }
     for (table, sql) in unused {
         let count: i64 = connection.query_row(&sql, [], |row| row.get(0))?;
         if count != 0 {

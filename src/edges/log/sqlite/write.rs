@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
+use super::column::sealed;
 use super::known::Known;
 use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
@@ -19,6 +20,7 @@ use super::rows;
 use super::tip::{End, Tip};
 use super::{closing, copy, damaged, fault, places, verify};
 use crate::edges::log::{Breach, Rule};
+use systole_core::types::body_parts::BodyParts;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits;
 use systole_core::types::ports::{
@@ -373,7 +375,9 @@ fn insert_record(
         Ok(thread) => thread,
         Err(rule) => return Err(Failure::Refused(Breach(rule, header).to_string())),
     };
-    let body = match record.body.len() > limits::LARGE_BODY {
+    // The hash of a document would tell a guess of an erased value from a wrong one.
+    let is_apart = record.body.len() > limits::LARGE_BODY && record.parts.values.is_empty();
+    let body = match is_apart && !record.parts.has_erased() {
         true => store_large_body(connection, position, &record.body)?,
         false => &*record.body,
     };
@@ -394,14 +398,27 @@ fn insert_record(
         signed(header.time.0)?,
         known.config(connection, header.config)?,
         header.code.map(|code| known.word(connection, code.as_str())).transpose()?,
-        record.salt,
+        sealed(&record.parts.rest),
         record.head.0,
         body,
     ]);
     match inserted {
-        Ok(_) => Ok(()),
+        Ok(_) => store_parts(connection, position, &record.parts),
         Err(error) => Err(breach_of(&error, record).map_or(Failure::Database(error), Failure::Refused)),
     }
+}
+
+/// Stores the places and seals of the sensitive values.
+fn store_parts(connection: &Connection, position: Position, parts: &BodyParts) -> Result<(), Failure> {
+    if parts.values.is_empty() {
+        return Ok(());
+    }
+    let sql = "INSERT INTO part (pos, number, at, length, seal) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let mut insert = connection.prepare_cached(sql)?;
+    for (number, (hole, seal)) in (1_u32..).zip(&parts.values) {
+        insert.execute(params![signed(position.0)?, number, hole.at, hole.length, sealed(seal)])?;
+    }
+    Ok(())
 }
 
 /// Stores a large body among the documents, where the same bytes are stored only once however often they are sent.

@@ -6,8 +6,9 @@ use std::fmt;
 
 use sha2::{Digest as _, Sha256};
 
-use systole_checker::record::{RecordHash, RecordId};
+use systole_checker::record::{RecordHash, RecordId, Seal};
 use systole_checker::{RunSettings, check_records};
+use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::Record;
 
@@ -91,6 +92,13 @@ impl World {
     }
 }
 
+fn as_read_seal(seal: &PartSeal) -> Seal {
+    match seal {
+        PartSeal::Kept(salt) => Seal::Salt(*salt),
+        PartSeal::Erased(hash) => Seal::Commitment(RecordHash(hash.0)),
+    }
+}
+
 /// A record as the checker reads it from a file.
 fn as_read(position: Position, record: &Record) -> systole_checker::record::LogLine {
     let h = &record.header;
@@ -111,7 +119,13 @@ fn as_read(position: Position, record: &Record) -> systole_checker::record::LogL
         time_ms: h.time.0,
         config: RecordHash(h.config.0),
         code: h.code.map(|mark| mark.as_str().to_owned()),
-        salt: record.salt,
+        seal: as_read_seal(&record.parts.rest),
+        values: record
+            .parts
+            .values
+            .iter()
+            .map(|(hole, seal)| (u64::from(hole.at), u64::from(hole.length), as_read_seal(seal)))
+            .collect(),
         head: RecordHash(record.head.0),
         body: record.body.to_vec(),
     }
