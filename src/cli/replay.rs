@@ -127,7 +127,9 @@ impl Replay {
                     screen.value(&cannot_as_json(&root, &why));
                 }
                 let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {root}: {why}"));
-                screen.say("  try: --config with an organism file, which replays under that one");
+                if let CannotReplay::Configuration { .. } = why {
+                    screen.say("  try: --config with an organism file, which replays under that one");
+                }
                 Err(exit)
             }
         }

@@ -47,6 +47,10 @@ pub fn replay(
     let Some((first, record)) = tree.records.first() else {
         return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));
     };
+    if let Some((_, erased)) = tree.records.iter().find(|(_, record)| record.parts.has_erased()) {
+        let (thread, seq) = (erased.header.thread.clone(), erased.header.seq);
+        return Err(CannotReplay::Erased { thread, seq });
+    }
     let history = TreeHistory::of(tree);
     let ports = ReplayPorts::new(record.header.time, recorded_answers::marks(reader, tree)?);
     // Agents make timers, which need a runtime although they never fire.

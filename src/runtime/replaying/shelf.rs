@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::Digest;
+use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
 use crate::config::{self, OrganismFile};
@@ -23,6 +23,14 @@ pub enum CannotReplay {
     /// The log cannot be read, or is damaged.
     #[error(transparent)]
     Log(#[from] LogFault),
+    /// What a record said is erased.
+    #[error("what record {seq} of thread {thread} said is erased")]
+    Erased {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        seq: u64,
+    },
     /// A configuration is missing, or cannot be used.
     #[error("the configuration {config} cannot be used: {words}")]
     Configuration {
