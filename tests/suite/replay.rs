@@ -344,6 +344,13 @@ fn c4_what_cannot_be_replayed_is_not_reported_as_different() {
     // Under a file that is there, it can be replayed.
     assert_eq!(replayed(at, &["--config", "kept.yaml"]).code, Some(0));
 
+    // What was said is erased: the log of this format is kept for every version.
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/log-v5.db");
+    std::fs::copy(kept, at.join("erased.db")).unwrap();
+    let erased = systole(at, &["replay", "--log", "erased.db", "sess-000000000016"]);
+    assert_eq!(erased.code, Some(5), "{erased:?}");
+    assert!(erased.stderr.contains("what record 1 of thread sess-000000000016 said is erased"), "{erased:?}");
+
     // A damaged log is refused, and nothing is said about its threads.
     std::fs::write(at.join("hello.db"), &whole).unwrap();
     edit(at, "UPDATE record SET body = CAST(CAST(body AS TEXT) || ' ' AS BLOB) WHERE code IS NOT NULL");
