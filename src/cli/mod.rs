@@ -22,6 +22,7 @@ mod end;
 mod examples;
 mod exit;
 mod explain;
+mod find;
 mod forms;
 mod fresh;
 mod graph;
@@ -38,6 +39,7 @@ mod log;
 mod looking;
 mod made;
 mod mcp;
+mod moments;
 mod ordered;
 mod pager;
 mod pause;
@@ -128,6 +130,8 @@ enum Command {
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
+    /// Find messages by words, names, kind and time
+    Find(find::Find),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
     /// Say who wrote a line of a workspace's file
@@ -251,6 +255,7 @@ impl Command {
                 true
             }
             Command::Trail(_)
+            | Command::Find(_)
             | Command::Cost(_)
             | Command::Explain(_)
             | Command::Graph(_)
@@ -275,6 +280,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),

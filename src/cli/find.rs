@@ -1,0 +1,260 @@
+//! `systole find`: messages by their words and fields, newest first. The search file beside the log says where to
+//! look; every hit is read from the log.
+
+use clap::Args;
+use systole_kit::schema::nearest;
+
+use super::exit::CommandExit;
+use super::forms::Forms;
+use super::hindered;
+use super::looking::{Looking, parted};
+use super::moments::typed_moment;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{cut, plain, wrapped};
+use crate::audit::glance::glance;
+use crate::audit::layout::{self, TextTone, paint};
+use crate::audit::narrate::as_json;
+use crate::audit::search::{LogSearch, SearchHit, phrase};
+use crate::edges::log::search::{MarkField, SearchFault, SearchMark, SearchQuery};
+use systole_core::types::ports::Position;
+use systole_core::types::record::{RecordCode, RecordKind};
+
+/// Columns of the text before and after a word.
+const BEFORE: usize = 40;
+const AFTER: usize = 80;
+/// Columns of a name.
+const NAME: usize = 24;
+/// Positions between two reports of progress.
+const TOLD: u64 = 1_000;
+
+/// Finds messages by words and fields, newest first.
+///
+/// A word is letters and digits; small and capital letters are the same. Several words must all be in
+/// the message; words in quotes must follow each other. All filters must hold.
+#[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole find sinoatrial
+  systole find "moving house" --from coordinator --since 7d
+  systole find --person alice --kind approval --since 7d --json"#)]
+pub(super) struct Find {
+    #[command(flatten)]
+    place: Place,
+    /// Words of the message
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// Only messages with this root element, or {namespace}element
+    #[arg(long, value_name = "ELEMENT")]
+    element: Option<String>,
+    /// Only messages from this listener or client
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Only messages to this listener or client
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    /// Only records with this code, as payload.invalid or approved
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Only records of this kind, as message, refusal, approval
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only records since then: 10m, 2h, 14:30, 2026-11-21
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only records before then
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only this thread and the threads below it
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// Only conversations that this client opened
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Only what this person decided, answered, paused or ended
+    #[arg(long, value_name = "NAME")]
+    person: Option<String>,
+    /// Print at most this many; 0 means all
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: usize,
+}
+
+impl Find {
+    pub(super) fn run(self) -> CommandExit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<CommandExit, CommandExit> {
+        let screen = self.place.screen();
+        let phrases = self.phrases(screen)?;
+        let marks = self.marks(screen)?;
+        let looking = Looking::open(&self.place)?;
+        let query = self.query(&looking, phrases, marks)?;
+        let mut told = progress(screen);
+        let fault = |fault: SearchFault| search_fault(&looking, &fault);
+        let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
+        screen.progress("");
+        search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
+        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
+        let (mut shown, mut more) = (0, false);
+        let forms = Forms::default();
+        let searched = search.newest(&query, &mut told, |hit| {
+            if shown == limit {
+                more = true;
+                return false;
+            }
+            shown += 1;
+            if screen.json {
+                let (position, record) = &hit.placed;
+                screen.value(&forms.record(&looking.reader, &as_json(*position, record)));
+            } else {
+                lines(&hit).iter().for_each(|line| screen.drawn(line));
+            }
+            true
+        });
+        searched.map_err(fault)?;
+        if shown == 0 {
+            screen.say("no message fits");
+            return Ok(CommandExit::Failed);
+        }
+        let hits = if shown == 1 { "1 hit".to_owned() } else { format!("{shown} hits") };
+        if more {
+            screen.say(format!("the newest {hits}; older messages fit too: --limit 0 prints all"));
+        } else {
+            screen.say(hits);
+        }
+        Ok(CommandExit::Done)
+    }
+
+    fn phrases(&self, screen: Screen) -> Result<Vec<Vec<String>>, CommandExit> {
+        let read = |words: &String| {
+            let phrase = phrase(words);
+            if phrase.is_empty() {
+                let exit = screen.fail(CommandExit::Usage, format!("`{words}` has no letter and no digit"));
+                screen.say("  try: a word; systole trail --text finds a text with its signs");
+                return Err(exit);
+            }
+            Ok(phrase)
+        };
+        self.words.iter().map(read).collect()
+    }
+
+    /// The filters that need no log.
+    fn marks(&self, screen: Screen) -> Result<Vec<SearchMark>, CommandExit> {
+        if let Some(kind) = self.kind.as_deref().filter(|kind| RecordKind::parse(kind).is_none()) {
+            let kinds: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            let exit = screen.fail(CommandExit::Usage, format!("--kind `{kind}`: there is no such kind"));
+            let near = nearest(kind, kinds.iter().copied());
+            screen.say(format!("  try: {}", near.map_or_else(|| kinds.join(", "), str::to_owned)));
+            return Err(exit);
+        }
+        if let Some(code) = self.code.as_deref().filter(|code| RecordCode::parse(code).is_none()) {
+            let exit = screen.fail(CommandExit::Usage, format!("--code `{code}`: no record has such a code"));
+            screen.say("  try: systole explain, which lists the codes of refusals; or request, final, approved");
+            return Err(exit);
+        }
+        let named = [
+            (MarkField::Element, &self.element),
+            (MarkField::From, &self.from),
+            (MarkField::To, &self.to),
+            (MarkField::Code, &self.code),
+            (MarkField::Kind, &self.kind),
+            (MarkField::Client, &self.client),
+            (MarkField::Person, &self.person),
+        ];
+        let named = named.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
+        Ok(named.map(|(field, value)| SearchMark::new(field, value)).collect())
+    }
+
+    fn query(
+        &self,
+        looking: &Looking,
+        phrases: Vec<Vec<String>>,
+        mut marks: Vec<SearchMark>,
+    ) -> Result<SearchQuery, CommandExit> {
+        let moment = |option: &str, text: &Option<String>| {
+            let text = text.as_deref();
+            text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
+        };
+        let (since, until) = (moment("--since", &self.since)?, moment("--until", &self.until)?);
+        if since.zip(until).is_some_and(|(since, until)| since >= until) {
+            let exit = looking.screen.fail(CommandExit::Usage, "--until is not after --since");
+            looking.screen.say("  try: an earlier --since, or a later --until");
+            return Err(exit);
+        }
+        if let Some(typed) = &self.thread {
+            let thread = looking.find(parted(typed).0)?;
+            marks.push(SearchMark::new(MarkField::Thread, thread.as_str()));
+        }
+        if phrases.is_empty() && marks.is_empty() && since.is_none() && until.is_none() {
+            let exit = looking.screen.fail(CommandExit::Usage, "nothing says which messages are wanted");
+            looking.screen.say("  try: a word, or a filter as --from NAME; systole log prints everything");
+            return Err(exit);
+        }
+        Ok(SearchQuery { phrases, marks, since, until })
+    }
+}
+
+/// Reports on a terminal how far the search file is.
+pub(super) fn progress(screen: Screen) -> impl FnMut(Position, Position) {
+    let mut next = TOLD;
+    move |at, last| {
+        if at.0 >= next || at == last {
+            next = at.0.saturating_add(TOLD);
+            let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
+            screen.progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
+        }
+    }
+}
+
+/// Reports why nothing can be searched.
+pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
+    let screen = looking.screen;
+    screen.progress("");
+    match fault {
+        SearchFault::Log(fault) => looking.fault(fault),
+        SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
+            let error = std::io::Error::other(why.clone());
+            hindered::machine(screen, "the search file", &error)
+        }
+    }
+}
+
+/// A hit: one line in a pipe, wrapped on a terminal.
+fn lines(hit: &SearchHit) -> Vec<String> {
+    let (position, record) = &hit.placed;
+    let h = &record.header;
+    let name = |name: &str| paint(TextTone::Name, &cut(name, NAME));
+    let parties = match &h.to {
+        Some(to) => format!("{} → {}", name(h.from.as_str()), name(to.as_str())),
+        None => name(h.from.as_str()),
+    };
+    let seen = glance(&record.body);
+    let words = match &hit.at {
+        Some(at) => around(&hit.text, at),
+        None => seen.line(BEFORE + AFTER),
+    };
+    let (day, clock, offset) = (layout::day(h.time), layout::clock(h.time), layout::offset(h.time));
+    let place = format!("{}@{}", h.thread.as_str(), h.seq);
+    let text = format!(" {place}  {parties}  <{}>  {words}", seen.element);
+    wrapped(&format!("{:>6}  {day} {clock}{offset} ", position.0), 4, &text)
+}
+
+/// The text around a place, on one line.
+fn around(text: &str, at: &std::ops::Range<usize>) -> String {
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+    let (before, word, after) = (part(0..at.start), part(at.clone()), part(at.end..text.len()));
+    let start = before.char_indices().rev().nth(BEFORE - 1).map(|(at, _)| at);
+    let end = after.char_indices().nth(AFTER).map(|(at, _)| at);
+    // A blank at the word must survive the collapse of white space.
+    let blank = |is_blank: Option<bool>| if is_blank == Some(true) { " " } else { "" };
+    let gap_before = blank(before.chars().next_back().map(char::is_whitespace));
+    let gap_after = blank(after.chars().next().map(char::is_whitespace));
+    format!(
+        "{}{}{gap_before}{}{gap_after}{}{}",
+        if start.is_some_and(|start| start > 0) { "…" } else { "" },
+        plain(before.get(start.unwrap_or(0)..).unwrap_or_default()),
+        paint(TextTone::Good, &plain(word)),
+        plain(after.get(..end.unwrap_or(after.len())).unwrap_or_default()),
+        if end.is_some() { "…" } else { "" },
+    )
+}
