@@ -17,6 +17,8 @@ use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchHit, phrase};
 use crate::edges::log::search::{MarkField, SearchFault, SearchMark, SearchQuery};
+use crate::edges::schemas::trial::TrialOutcome;
+use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{RecordCode, RecordKind};
 
@@ -25,6 +27,9 @@ const BEFORE: usize = 40;
 const AFTER: usize = 80;
 /// Columns of a name.
 const NAME: usize = 24;
+/// Hits that are judged by an expression at once, and their bytes.
+const BATCH: usize = 64;
+const BATCH_BYTES: usize = 4 << 20;
 /// Positions between two reports of progress.
 const TOLD: u64 = 1_000;
 
@@ -73,6 +78,10 @@ pub(super) struct Find {
     /// Only what this person decided, answered, paused or ended
     #[arg(long, value_name = "NAME")]
     person: Option<String>,
+    /// Only messages for which this XPath 1.0 expression is true; names in
+    /// it have no prefix
+    #[arg(long, value_name = "XPATH")]
+    xpath: Option<String>,
     /// Print at most this many; 0 means all
     #[arg(long, value_name = "COUNT", default_value_t = 100)]
     limit: usize,
@@ -94,35 +103,23 @@ impl Find {
         let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
         screen.progress("");
         search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
-        let limit = if self.limit == 0 { usize::MAX } else { self.limit };
-        let (mut shown, mut more) = (0, false);
-        let forms = Forms::default();
-        let searched = search.newest(&query, &mut told, |hit| {
-            if shown == limit {
-                more = true;
-                return false;
-            }
-            shown += 1;
-            if screen.json {
-                let (position, record) = &hit.placed;
-                screen.value(&forms.record(&looking.reader, &as_json(*position, record)));
-            } else {
-                lines(&hit).iter().for_each(|line| screen.drawn(line));
-            }
-            true
-        });
+        let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);
+        let searched = search.newest(&query, &mut told, |hit| printed.take(hit));
         searched.map_err(fault)?;
+        let (shown, more) = printed.end()?;
         if shown == 0 {
             screen.say("no message fits");
             return Ok(CommandExit::Failed);
         }
         let hits = if shown == 1 { "1 hit".to_owned() } else { format!("{shown} hits") };
-        if more {
-            screen.say(format!("the newest {hits}; older messages fit too: --limit 0 prints all"));
-        } else {
-            screen.say(hits);
-        }
+        let older = if more { ", the newest; older messages fit too: --limit 0 prints all" } else { "" };
+        screen.say(format!("{hits}{older}"));
         Ok(CommandExit::Done)
+    }
+
+    fn filter(&self, screen: Screen) -> Result<Option<XpathFilter>, CommandExit> {
+        let filter = self.xpath.as_deref().map(XpathFilter::new).transpose();
+        filter.map_err(|fault| xpath_fault(screen, &fault, None))
     }
 
     fn phrases(&self, screen: Screen) -> Result<Vec<Vec<String>>, CommandExit> {
@@ -149,7 +146,9 @@ impl Find {
         }
         if let Some(code) = self.code.as_deref().filter(|code| RecordCode::parse(code).is_none()) {
             let exit = screen.fail(CommandExit::Usage, format!("--code `{code}`: no record has such a code"));
-            screen.say("  try: systole explain, which lists the codes of refusals; or request, final, approved");
+            screen.say(
+                "  try: systole explain, which lists the codes of refusals; or request, final, approved",
+            );
             return Err(exit);
         }
         let named = [
@@ -185,7 +184,8 @@ impl Find {
             let thread = looking.find(parted(typed).0)?;
             marks.push(SearchMark::new(MarkField::Thread, thread.as_str()));
         }
-        if phrases.is_empty() && marks.is_empty() && since.is_none() && until.is_none() {
+        let is_filtered = since.is_some() || until.is_some() || self.xpath.is_some();
+        if phrases.is_empty() && marks.is_empty() && !is_filtered {
             let exit = looking.screen.fail(CommandExit::Usage, "nothing says which messages are wanted");
             looking.screen.say("  try: a word, or a filter as --from NAME; systole log prints everything");
             return Err(exit);
@@ -194,12 +194,117 @@ impl Find {
     }
 }
 
-/// Reports on a terminal how far the search file is.
+/// Prints hits, up to a limit. With an expression they are judged in batches first.
+struct Printed<'a> {
+    looking: &'a Looking,
+    forms: Forms,
+    filter: Option<XpathFilter>,
+    /// Hits that are not judged yet, and their bytes.
+    waiting: Vec<SearchHit>,
+    bytes: usize,
+    limit: usize,
+    shown: usize,
+    more: bool,
+    failed: Option<CommandExit>,
+}
+
+impl<'a> Printed<'a> {
+    fn new(looking: &'a Looking, limit: usize, filter: Option<XpathFilter>) -> Printed<'a> {
+        let limit = if limit == 0 { usize::MAX } else { limit };
+        let (forms, waiting) = (Forms::default(), Vec::new());
+        Printed { looking, forms, filter, waiting, bytes: 0, limit, shown: 0, more: false, failed: None }
+    }
+
+    /// Takes the next hit, and returns whether another one is wanted.
+    fn take(&mut self, hit: SearchHit) -> bool {
+        if self.filter.is_none() {
+            return self.print(&hit);
+        }
+        self.bytes += hit.placed.1.body.len();
+        self.waiting.push(hit);
+        self.waiting.len() < BATCH && self.bytes < BATCH_BYTES || self.judge()
+    }
+
+    /// Judges the hits that wait, and prints those for which the expression is true.
+    fn judge(&mut self) -> bool {
+        let (waiting, _) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.bytes));
+        let Some(filter) = &self.filter else { return true };
+        let bodies: Vec<&[u8]> = waiting.iter().map(|hit| &*hit.placed.1.body).collect();
+        match filter.holds(&bodies) {
+            Ok(held) => waiting.iter().zip(held).filter(|(_, held)| *held).all(|(hit, _)| self.print(hit)),
+            Err(fault) => {
+                let at = match fault {
+                    XpathFault::Costly(at, _) => waiting.get(at).map(|hit| hit.placed.0),
+                    XpathFault::Wrong(_) | XpathFault::Machine(_) => None,
+                };
+                self.failed = Some(xpath_fault(self.looking.screen, &fault, at));
+                false
+            }
+        }
+    }
+
+    /// Prints a hit, and returns whether another one is wanted.
+    fn print(&mut self, hit: &SearchHit) -> bool {
+        if self.shown == self.limit {
+            self.more = true;
+            return false;
+        }
+        self.shown += 1;
+        let screen = self.looking.screen;
+        if screen.json {
+            let (position, record) = &hit.placed;
+            screen.value(&self.forms.record(&self.looking.reader, &as_json(*position, record)));
+        } else {
+            lines(hit).iter().for_each(|line| screen.drawn(line));
+        }
+        true
+    }
+
+    /// How many were printed, and whether there are more.
+    fn end(mut self) -> Result<(usize, bool), CommandExit> {
+        if self.failed.is_none() && !self.more {
+            self.judge();
+        }
+        self.failed.map_or(Ok((self.shown, self.more)), Err)
+    }
+}
+
+/// Reports why an expression judges nothing.
+fn xpath_fault(screen: Screen, fault: &XpathFault, at: Option<Position>) -> CommandExit {
+    let place = at.map_or_else(String::new, |at| format!(" for the message at position {}", at.0));
+    let (exit, words, fix) = match fault {
+        XpathFault::Wrong(words) => {
+            let words = format!("--xpath: {words}");
+            (CommandExit::Usage, words, "an XPath 1.0 expression without prefixes, as /order/total > 100")
+        }
+        XpathFault::Costly(_, why) => {
+            let what = match why {
+                TrialOutcome::Memory => "memory",
+                TrialOutcome::Processor | TrialOutcome::Wall | TrialOutcome::Refused(_) => "time",
+            };
+            let words = format!("--xpath: the expression takes too much {what}{place}");
+            (
+                CommandExit::Failed,
+                words,
+                "a simpler expression, or words and filters that leave fewer messages",
+            )
+        }
+        XpathFault::Machine(words) => {
+            (CommandExit::Unavailable, format!("--xpath: {words}"), "run it again; systole doctor")
+        }
+    };
+    screen.fail(exit, words);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
+/// Reports on a terminal how far the search file is, if there is much to add.
 pub(super) fn progress(screen: Screen) -> impl FnMut(Position, Position) {
-    let mut next = TOLD;
+    let mut next = None;
     move |at, last| {
-        if at.0 >= next || at == last {
-            next = at.0.saturating_add(TOLD);
+        let next = next.get_or_insert_with(|| at.0.saturating_add(TOLD));
+        if at.0 >= *next {
+            *next = at.0.saturating_add(TOLD);
             let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
             screen.progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
         }

@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod backup;
 mod blame;
 mod blob;
 mod bounds;
@@ -78,7 +79,7 @@ use screen::Screen;
 use crate::edges::delivery::ADAPTER_WORD;
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
-use crate::edges::schemas::{trial, tried};
+use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
 use crate::edges::system::told;
 
 #[derive(Parser, Debug)]
@@ -166,6 +167,8 @@ enum Command {
     Checkpoint(checkpoint::SignCheckpoint),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Write a verified copy of the log, also while it is in use
+    Backup(backup::Backup),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -199,6 +202,9 @@ pub fn main() -> ExitCode {
     match arguments.next() {
         Some(first) if first == trial::WORD => {
             return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+        }
+        Some(first) if first == xpath_filter::WORD => {
+            return xpath_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
@@ -298,6 +304,7 @@ impl Command {
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Backup(backup) => backup.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

@@ -77,7 +77,8 @@ impl<'a> TextReader<'a> {
 
     /// The answer of a model, as it reads: it may be kept in documents, and may be JSON.
     fn add_answer(&self, record: &Record, found: &mut FoundText) -> Result<(), LogFault> {
-        let Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) = EarlierEntry::read(&record.body) else {
+        let Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) = EarlierEntry::read(&record.body)
+        else {
             return Ok(());
         };
         let mut kept = String::new();

@@ -121,12 +121,14 @@ impl<'a> LogSearch<'a> {
         let reader = self.reader;
         let mut read = |after: Position| -> Result<Vec<SearchEntry>, LogFault> {
             let page = reader.after(after, PAGE)?;
-            page.iter().map(|(position, record)| {
-                let found = texts.read(record)?;
-                let words = words::folded(&found.text);
-                let (position, head, time) = (*position, record.head, record.header.time);
-                Ok(SearchEntry { position, head, time, words, marks: found.marks })
-            }).collect()
+            page.iter()
+                .map(|(position, record)| {
+                    let found = texts.read(record)?;
+                    let words = words::folded(&found.text);
+                    let (position, head, time) = (*position, record.head, record.header.time);
+                    Ok(SearchEntry { position, head, time, words, marks: found.marks })
+                })
+                .collect()
         };
         self.file.extend(&mut read, &mut |at| told(at, last.max(at)))
     }

@@ -26,9 +26,11 @@ fn sense(c: char) -> CharSense {
         'a'..='z' | 'A'..='Z' | '0'..='9' => CharSense::Part,
         '\0'..='\u{7f}' => CharSense::Break,
         // Soft hyphen, joiners, marks of direction: a text that hides them inside a word is still found.
-        '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => {
-            CharSense::Hidden
-        }
+        '\u{ad}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => CharSense::Hidden,
         '\u{e00}'..='\u{eff}'
         | '\u{1000}'..='\u{109f}'
         | '\u{1780}'..='\u{17ff}'

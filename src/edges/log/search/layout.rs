@@ -127,9 +127,7 @@ fn guard(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Lets new entries wait in memory until there are many: one large sorted piece is cheaper than many small ones.
 pub(super) fn gather(connection: &Connection) -> rusqlite::Result<()> {
-    connection
-        .execute("INSERT INTO entry (entry, rank) VALUES ('hashsize', ?1)", [PIECE_BYTES])
-        .map(drop)
+    connection.execute("INSERT INTO entry (entry, rank) VALUES ('hashsize', ?1)", [PIECE_BYTES]).map(drop)
 }
 
 /// Whether the file has exactly our tables, in this form.
@@ -144,7 +142,8 @@ fn is_ours(connection: &Connection) -> rusqlite::Result<bool> {
 }
 
 fn objects(connection: &Connection) -> rusqlite::Result<Vec<(String, String, Option<String>)>> {
-    let mut statement = connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
+    let mut statement =
+        connection.prepare("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name")?;
     let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     rows.collect()
 }

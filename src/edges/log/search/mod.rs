@@ -85,7 +85,11 @@ impl SearchFile {
 
     /// Adds what the log has after the end of the file. `told` gets each position that is on disk. Another process may
     /// add at the same time: each commit begins where the file then ends.
-    pub fn extend(&mut self, read: ReadEntries<'_>, told: &mut dyn FnMut(Position)) -> Result<(), SearchFault> {
+    pub fn extend(
+        &mut self,
+        read: ReadEntries<'_>,
+        told: &mut dyn FnMut(Position),
+    ) -> Result<(), SearchFault> {
         layout::gather(&self.connection)?;
         loop {
             self.connection.execute_batch("BEGIN IMMEDIATE")?;
@@ -164,7 +168,9 @@ impl SearchFile {
         let range: (Option<i64>, Option<i64>) = self
             .connection
             .prepare_cached(sql)?
-            .query_row([time(query.since, 0), time(query.until, i64::MAX)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            .query_row([time(query.since, 0), time(query.until, i64::MAX)], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
         Ok(range.0.zip(range.1))
     }
 }
