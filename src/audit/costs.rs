@@ -11,7 +11,7 @@ use systole_kit::money::{Currency, Money};
 
 use super::columns::{cut, plain, wrapped};
 use super::search::{LogSearch, SearchProgress};
-use crate::edges::log::search::{MarkField, SearchFault, SearchMark, SearchQuery};
+use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
@@ -77,11 +77,11 @@ pub fn period(
     (since, until): (Option<Millis>, Option<Millis>),
     told: SearchProgress<'_>,
 ) -> Result<CostRows, SearchFault> {
-    let kind = SearchMark::new(MarkField::Kind, RecordKind::Journal.as_str());
-    let from = listener.map(|listener| SearchMark::new(MarkField::From, listener));
-    let marks = [kind].into_iter().chain(from).collect();
+    let kind = SearchTerm::new(SearchField::Kind, RecordKind::Journal.as_str());
+    let from = listener.map(|listener| SearchTerm::new(SearchField::From, listener));
+    let terms = [kind].into_iter().chain(from).collect();
     // A result may come after the period.
-    let query = SearchQuery { marks, since, ..SearchQuery::default() };
+    let query = LogQuery { terms, since, ..LogQuery::default() };
     let (mut rows, mut results) = (CostRows::new(), BTreeMap::new());
     search.newest(&query, told, |hit| {
         let (_, record) = hit.placed;

@@ -16,7 +16,7 @@ use crate::audit::glance::glance;
 use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchHit, phrase};
-use crate::edges::log::search::{MarkField, SearchFault, SearchMark, SearchQuery};
+use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use crate::edges::schemas::trial::TrialOutcome;
 use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
 use systole_core::types::ports::Position;
@@ -42,7 +42,7 @@ const TOLD: u64 = 1_000;
   systole find sinoatrial
   systole find "moving house" --from coordinator --since 7d
   systole find --person alice --kind approval --since 7d --json"#)]
-pub(super) struct Find {
+pub(super) struct FindMessages {
     #[command(flatten)]
     place: Place,
     /// Words of the message
@@ -87,7 +87,7 @@ pub(super) struct Find {
     limit: usize,
 }
 
-impl Find {
+impl FindMessages {
     pub(super) fn run(self) -> CommandExit {
         self.show().unwrap_or_else(|exit| exit)
     }
@@ -95,9 +95,9 @@ impl Find {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
         let phrases = self.phrases(screen)?;
-        let marks = self.marks(screen)?;
+        let terms = self.terms(screen)?;
         let looking = Looking::open(&self.place)?;
-        let query = self.query(&looking, phrases, marks)?;
+        let query = self.query(&looking, phrases, terms)?;
         let mut told = progress(screen);
         let fault = |fault: SearchFault| search_fault(&looking, &fault);
         let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
@@ -136,7 +136,7 @@ impl Find {
     }
 
     /// The filters that need no log.
-    fn marks(&self, screen: Screen) -> Result<Vec<SearchMark>, CommandExit> {
+    fn terms(&self, screen: Screen) -> Result<Vec<SearchTerm>, CommandExit> {
         if let Some(kind) = self.kind.as_deref().filter(|kind| RecordKind::parse(kind).is_none()) {
             let kinds: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.as_str()).collect();
             let exit = screen.fail(CommandExit::Usage, format!("--kind `{kind}`: there is no such kind"));
@@ -152,24 +152,24 @@ impl Find {
             return Err(exit);
         }
         let named = [
-            (MarkField::Element, &self.element),
-            (MarkField::From, &self.from),
-            (MarkField::To, &self.to),
-            (MarkField::Code, &self.code),
-            (MarkField::Kind, &self.kind),
-            (MarkField::Client, &self.client),
-            (MarkField::Person, &self.person),
+            (SearchField::Element, &self.element),
+            (SearchField::From, &self.from),
+            (SearchField::To, &self.to),
+            (SearchField::Code, &self.code),
+            (SearchField::Kind, &self.kind),
+            (SearchField::Client, &self.client),
+            (SearchField::Person, &self.person),
         ];
         let named = named.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
-        Ok(named.map(|(field, value)| SearchMark::new(field, value)).collect())
+        Ok(named.map(|(field, value)| SearchTerm::new(field, value)).collect())
     }
 
     fn query(
         &self,
         looking: &Looking,
         phrases: Vec<Vec<String>>,
-        mut marks: Vec<SearchMark>,
-    ) -> Result<SearchQuery, CommandExit> {
+        mut terms: Vec<SearchTerm>,
+    ) -> Result<LogQuery, CommandExit> {
         let moment = |option: &str, text: &Option<String>| {
             let text = text.as_deref();
             text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
@@ -182,15 +182,15 @@ impl Find {
         }
         if let Some(typed) = &self.thread {
             let thread = looking.find(parted(typed).0)?;
-            marks.push(SearchMark::new(MarkField::Thread, thread.as_str()));
+            terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));
         }
         let is_filtered = since.is_some() || until.is_some() || self.xpath.is_some();
-        if phrases.is_empty() && marks.is_empty() && !is_filtered {
+        if phrases.is_empty() && terms.is_empty() && !is_filtered {
             let exit = looking.screen.fail(CommandExit::Usage, "nothing says which messages are wanted");
             looking.screen.say("  try: a word, or a filter as --from NAME; systole log prints everything");
             return Err(exit);
         }
-        Ok(SearchQuery { phrases, marks, since, until })
+        Ok(LogQuery { phrases, terms, since, until })
     }
 }
 

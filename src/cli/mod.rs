@@ -132,7 +132,7 @@ enum Command {
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
     /// Find messages by words, names, kind and time
-    Find(find::Find),
+    Find(find::FindMessages),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
     /// Say who wrote a line of a workspace's file

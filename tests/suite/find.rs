@@ -197,7 +197,7 @@ fn c9_a_search_file_that_is_damaged_foreign_or_wrong_is_made_again() {
     }
     // One that knows words that no message has, or lacks a table.
     for sql in [
-        "INSERT INTO entry (rowid, words, marks) VALUES (5000, 'ghost', ''), (7, 'ghost', '')",
+        "INSERT INTO entry (rowid, words, terms) VALUES (5000, 'ghost', ''), (7, 'ghost', '')",
         "DROP TABLE span",
         "PRAGMA user_version = 99",
         "UPDATE state SET head = x'00'",

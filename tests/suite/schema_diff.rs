@@ -66,6 +66,7 @@ fn changes() -> Vec<(String, String, ElementChange, ElementChange)> {
         (both([A, B]), both([A, B_LONG]), Compatible, Narrower),
         (choice(&[A]), choice(&[A, B]), Compatible, Narrower),
         (sequence(A), choice(&[A, B]), Compatible, Narrower),
+        (both([A, B]), schema(&format!("<xs:all>{A}{B}</xs:all>")), Compatible, Narrower),
         (sequence(A), attribute("use=\"optional\""), Compatible, Narrower),
         (sequence(A), attribute("use=\"required\""), Incompatible, Incompatible),
         (attribute("use=\"optional\""), attribute("use=\"required\""), Narrower, Compatible),

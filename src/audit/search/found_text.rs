@@ -9,7 +9,7 @@ use systole_kit::gate::{Gate, GateStep};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 use crate::audit::{glance, texts};
-use crate::edges::log::search::{MarkField, SearchMark};
+use crate::edges::log::search::{SearchField, SearchTerm};
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -18,12 +18,12 @@ use systole_core::types::record::{Record, RecordKind};
 /// Roots whose client is remembered.
 const ROOTS: usize = 16_384;
 
-/// The text of a record and its marks.
+/// The text of a record and its terms.
 pub(super) struct FoundText {
     /// The text, as it reads: without tags, with references resolved.
     pub(super) text: String,
     /// What the record is found by.
-    pub(super) marks: Vec<SearchMark>,
+    pub(super) terms: Vec<SearchTerm>,
 }
 
 /// Reads texts from a log.
@@ -40,7 +40,7 @@ impl<'a> TextReader<'a> {
     /// What a record says.
     pub(super) fn read(&mut self, record: &Record) -> Result<FoundText, LogFault> {
         let h = &record.header;
-        let mut found = FoundText { text: String::new(), marks: Vec::with_capacity(10) };
+        let mut found = FoundText { text: String::new(), terms: Vec::with_capacity(10) };
         found.add_payload(&record.body);
         match h.kind {
             RecordKind::Journal => self.add_answer(record, &mut found)?,
@@ -54,23 +54,23 @@ impl<'a> TextReader<'a> {
             }
             _ => {}
         }
-        let mut mark = |field, value: &str| found.marks.push(SearchMark::new(field, value));
-        mark(MarkField::From, h.from.as_str());
-        mark(MarkField::Kind, h.kind.as_str());
+        let mut term = |field, value: &str| found.terms.push(SearchTerm::new(field, value));
+        term(SearchField::From, h.from.as_str());
+        term(SearchField::Kind, h.kind.as_str());
         if let Some(to) = &h.to {
-            mark(MarkField::To, to.as_str());
+            term(SearchField::To, to.as_str());
         }
         if let Some(code) = h.code {
-            mark(MarkField::Code, code.as_str());
+            term(SearchField::Code, code.as_str());
         }
         let thread = h.thread.as_str();
         let above = thread.match_indices('.').filter_map(|(at, _)| thread.get(..at));
-        above.chain([thread]).for_each(|thread| mark(MarkField::Thread, thread));
+        above.chain([thread]).for_each(|thread| term(SearchField::Thread, thread));
         if let Some(person) = person(record) {
-            mark(MarkField::Person, &person);
+            term(SearchField::Person, &person);
         }
         if let Some(client) = self.client(record)? {
-            mark(MarkField::Client, &client);
+            term(SearchField::Client, &client);
         }
         Ok(found)
     }
@@ -155,7 +155,7 @@ impl FoundText {
                         is_root = false;
                         let named = gate.ns(&tag).map(|ns| format!("{{{ns}}}{}", tag.local));
                         let names = named.into_iter().chain([tag.local.to_owned()]);
-                        self.marks.extend(names.map(|name| SearchMark::new(MarkField::Element, name)));
+                        self.terms.extend(names.map(|name| SearchTerm::new(SearchField::Element, name)));
                     }
                     for attribute in gate.attributes() {
                         text.push(' ');

@@ -13,7 +13,7 @@ use std::path::Path;
 use found_text::TextReader;
 
 use super::causes::PlacedRecord;
-use crate::edges::log::search::{self, SearchEntry, SearchFault, SearchFile, SearchQuery};
+use crate::edges::log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 
@@ -126,7 +126,7 @@ impl<'a> LogSearch<'a> {
                     let found = texts.read(record)?;
                     let words = words::folded(&found.text);
                     let (position, head, time) = (*position, record.head, record.header.time);
-                    Ok(SearchEntry { position, head, time, words, marks: found.marks })
+                    Ok(SearchEntry { position, head, time, words, terms: found.terms })
                 })
                 .collect()
         };
@@ -146,7 +146,7 @@ impl<'a> LogSearch<'a> {
     /// Shows the messages that fit, newest first, until `show` has enough. Returns whether more may follow.
     pub fn newest(
         &mut self,
-        query: &SearchQuery,
+        query: &LogQuery,
         told: SearchProgress<'_>,
         mut show: impl FnMut(SearchHit) -> bool,
     ) -> Result<bool, SearchFault> {
@@ -188,7 +188,7 @@ impl<'a> LogSearch<'a> {
     /// Whether the record at a position fits, by what the log says.
     fn judged(
         &self,
-        query: &SearchQuery,
+        query: &LogQuery,
         position: Position,
         texts: &mut TextReader<'_>,
     ) -> Result<Judgement, SearchFault> {
@@ -197,7 +197,7 @@ impl<'a> LogSearch<'a> {
         let mut places = query.phrases.iter().map(|phrase| words::first(&found.text, phrase));
         let at = places.next();
         let has_words = !matches!(at, Some(None)) && places.all(|place| place.is_some());
-        if !has_words || !query.marks.iter().all(|mark| found.marks.contains(mark)) {
+        if !has_words || !query.terms.iter().all(|term| found.terms.contains(term)) {
             return Ok(Judgement::Differs);
         }
         let time = placed.1.header.time;

@@ -25,7 +25,7 @@ fn sense(c: char) -> CharSense {
     match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' => CharSense::Part,
         '\0'..='\u{7f}' => CharSense::Break,
-        // Soft hyphen, joiners, marks of direction: a text that hides them inside a word is still found.
+        // Soft hyphen, joiners, signs of direction: a text that hides them inside a word is still found.
         '\u{ad}'
         | '\u{200b}'..='\u{200f}'
         | '\u{202a}'..='\u{202e}'
@@ -42,7 +42,7 @@ fn sense(c: char) -> CharSense {
         | '\u{4e00}'..='\u{9fff}'
         | '\u{f900}'..='\u{faff}'
         | '\u{20000}'..='\u{3ffff}' => CharSense::Alone,
-        // Marks that follow their letter.
+        // Accents and signs that follow their letter.
         '\u{300}'..='\u{36f}' | '\u{900}'..='\u{963}' | '\u{966}'..='\u{dff}' => CharSense::Part,
         c if c.is_alphanumeric() => CharSense::Part,
         _ => CharSense::Break,

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use systole_kit::schema::{ElementChange, ElementDiff, PartChange, SchemaModel};
 
 use super::past;
-use super::side::Side;
+use super::side::SchemaSide;
 use crate::audit::columns::wrapped;
 use crate::audit::layout::{TextTone, paint};
 use crate::cli::exit::CommandExit;
@@ -40,7 +40,7 @@ struct NamespaceDiff {
 impl SchemaDiff {
     pub(super) fn run(&self) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
-        let (old, new) = (Side::of(screen, &self.old)?, Side::of(screen, &self.new)?);
+        let (old, new) = (SchemaSide::of(screen, &self.old)?, SchemaSide::of(screen, &self.new)?);
         let found = compared(&old, &new);
         let past = match self.log(screen) {
             Some(looking) => {
@@ -74,7 +74,7 @@ impl SchemaDiff {
 }
 
 /// Compares the namespaces of both sides.
-fn compared(old: &Side, new: &Side) -> Vec<NamespaceDiff> {
+fn compared(old: &SchemaSide, new: &SchemaSide) -> Vec<NamespaceDiff> {
     let mut found = Vec::new();
     let nothing = SchemaModel::nothing();
     for (before, source) in old.models.iter().zip(&old.sources) {

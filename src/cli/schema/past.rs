@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use systole_kit::DocumentLimits;
 use systole_kit::payload::Payload;
 
-use super::side::Side;
+use super::side::SchemaSide;
 use crate::audit::columns::{plain, wrapped};
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
@@ -48,12 +48,16 @@ struct RefusedMessage {
 
 /// One side as a judge.
 struct SideJudge<'s> {
-    side: &'s Side,
+    side: &'s SchemaSide,
     judge: LibxmlJudge,
 }
 
 /// Judges every message of a log.
-pub(super) fn judged(looking: &Looking, old: &Side, new: &Side) -> Result<PastMessages, CommandExit> {
+pub(super) fn judged(
+    looking: &Looking,
+    old: &SchemaSide,
+    new: &SchemaSide,
+) -> Result<PastMessages, CommandExit> {
     let (mut old, mut new) = (SideJudge::of(looking, old)?, SideJudge::of(looking, new)?);
     let fault = |fault: LogFault| looking.fault(&fault);
     let last = looking.reader.last().map_err(fault)?;
@@ -148,7 +152,7 @@ impl PastMessages {
 }
 
 impl<'s> SideJudge<'s> {
-    fn of(looking: &Looking, side: &'s Side) -> Result<SideJudge<'s>, CommandExit> {
+    fn of(looking: &Looking, side: &'s SchemaSide) -> Result<SideJudge<'s>, CommandExit> {
         let judge = LibxmlJudge::compile(&side.sources)
             .map_err(|error| looking.screen.fail(CommandExit::Usage, error))?;
         Ok(SideJudge { side, judge })

@@ -21,14 +21,14 @@ const BYTES: u64 = 1 << 20;
 const FILES: usize = 256;
 
 /// The schemas of one side.
-pub(super) struct Side {
+pub(super) struct SchemaSide {
     pub(super) sources: Vec<SchemaSource>,
     pub(super) models: Vec<SchemaModel>,
 }
 
-impl Side {
+impl SchemaSide {
     /// Reads the schemas of a file or a folder, and compiles them where nothing can break.
-    pub(super) fn of(screen: Screen, path: &Path) -> Result<Side, CommandExit> {
+    pub(super) fn of(screen: Screen, path: &Path) -> Result<SchemaSide, CommandExit> {
         let sources = sources(screen, path)?;
         if let Some(Err(failed)) = SchemaTrial::beside().and_then(|trial| trial.compile(&sources)) {
             let name = sources.get(failed.at).map_or("", |source| &source.name);
@@ -54,7 +54,7 @@ impl Side {
                 refused(screen, &words, &first.fix)
             })?);
         }
-        Ok(Side { sources, models })
+        Ok(SchemaSide { sources, models })
     }
 
     /// The schema of a namespace.

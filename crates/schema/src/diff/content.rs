@@ -160,6 +160,16 @@ impl Comparison<'_> {
                 self.occurrences(old, new);
                 self.members(before, after, false);
             }
+            (Term::Sequence(before), Term::All(after)) => {
+                self.occurrences(old, new);
+                self.tell(ChangeEffect::WIDER, "may now have its elements in any order");
+                self.members(before, after, false);
+            }
+            (Term::All(before), Term::Sequence(after)) => {
+                self.occurrences(old, new);
+                self.tell(ChangeEffect::NARROWER, "must now have its elements in this order");
+                self.members(before, after, false);
+            }
             (Term::Element(before), Term::Element(after)) if key(old) == key(new) => {
                 self.occurrences(old, new);
                 self.declarations(before, after);

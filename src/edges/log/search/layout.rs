@@ -3,6 +3,7 @@
 //! The file comes from the folder of a log, so it may be anything: it is used only if its tables are exactly ours.
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,7 +25,7 @@ const BUSY: Duration = Duration::from_secs(60);
 /// Bytes of new entries that are kept in memory until they are written in one sorted piece.
 const PIECE_BYTES: i64 = 64 << 20;
 
-// The words and marks alone: the text is in the log. The tokenizer sees words that were already split and folded, so it
+// The words and terms alone: the text is in the log. The tokenizer sees words that were already split and folded, so it
 // only has to split at blanks.
 const TABLES: &str = "
 CREATE TABLE state (
@@ -33,7 +34,7 @@ CREATE TABLE state (
 CREATE TABLE span (
   last INTEGER PRIMARY KEY, first INTEGER NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL
 ) STRICT;
-CREATE VIRTUAL TABLE entry USING fts5(words, marks, content='', columnsize=0, tokenize='ascii');
+CREATE VIRTUAL TABLE entry USING fts5(words, terms, content='', columnsize=0, tokenize='ascii');
 ";
 
 /// The path of the search file of a log.
@@ -52,7 +53,7 @@ pub(super) fn remove(path: &Path) -> std::io::Result<bool> {
         file.push(ending);
         match fs::remove_file(PathBuf::from(file)) {
             Ok(()) => was_there = true,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
     }
@@ -66,7 +67,13 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
     let mut options = File::options();
     // The words of a log are for its owner alone. SQLite gives its own file beside it the same mode.
     options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
-    let file = options.open(path).map_err(|error| told(&error))?;
+    let file = match options.open(path) {
+        // As on the machine of an auditor: a file that is up to date is as good as one that can be written.
+        Err(error) if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) => {
+            return reading(path).map_err(|_| told(&error));
+        }
+        opened => opened.map_err(|error| told(&error))?,
+    };
     if !file.metadata().map_err(|error| told(&error))?.is_file() {
         return Err("it is no ordinary file".to_owned());
     }
@@ -90,6 +97,14 @@ pub(super) fn open(path: &Path) -> Result<Connection, String> {
         Ok(None) => Err("another program writes there too".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Opens a search file that is there, to read it alone.
+fn reading(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)?;
+    guard(&connection)?;
+    if is_ours(&connection)? { Ok(connection) } else { Err(rusqlite::Error::InvalidQuery) }
 }
 
 /// A search file in memory, for a folder that nothing can be written to.

@@ -1,7 +1,7 @@
-//! The search file of a log, `<log>.find`: which words and marks each record has, by position.
+//! The search file of a log, `<log>.find`: which words and terms each record has, by position.
 //!
 //! It is a cache and no evidence. It keeps no text, can be removed at any time, and is made again from the log when it
-//! is damaged or belongs to another log. Whoever asks reads each hit from the log itself. Entries come in; positions
+//! is damaged or belongs to another log. The caller reads each hit from the log itself. Entries come in; positions
 //! go out. Nothing here knows what a record means.
 
 mod layout;
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-pub use query::{MarkField, SearchEntry, SearchMark, SearchQuery};
+pub use query::{LogQuery, SearchEntry, SearchField, SearchTerm};
 
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, Position};
@@ -110,13 +110,13 @@ impl SearchFile {
         let from = self.end()?.map_or(Position(0), |(position, _)| position);
         let mut end = None;
         let mut at = from;
-        let sql = "INSERT INTO entry (rowid, words, marks) VALUES (?1, ?2, ?3)";
+        let sql = "INSERT INTO entry (rowid, words, terms) VALUES (?1, ?2, ?3)";
         let mut insert = self.connection.prepare_cached(sql)?;
         while at.0 - from.0 < COMMIT {
             let entries = read(at)?;
             let Some(last) = entries.last() else { break };
             for entry in &entries {
-                insert.execute(params![signed(entry.position), entry.words, entry.marks()])?;
+                insert.execute(params![signed(entry.position), entry.words, entry.terms()])?;
             }
             let times = || entries.iter().map(|entry| i64::try_from(entry.time.0).unwrap_or(i64::MAX));
             let (earliest, latest) = (times().min().unwrap_or(0), times().max().unwrap_or(i64::MAX));
@@ -138,7 +138,7 @@ impl SearchFile {
     /// spans of the file: the record decides.
     pub fn newest(
         &self,
-        query: &SearchQuery,
+        query: &LogQuery,
         before: Position,
         limit: usize,
     ) -> Result<Vec<Position>, SearchFault> {
@@ -160,7 +160,7 @@ impl SearchFile {
 
     /// The first and the last position that can be in a query's time. A clock may have been set back, so positions are
     /// not in the order of their times.
-    fn range(&self, query: &SearchQuery) -> Result<Option<(i64, i64)>, SearchFault> {
+    fn range(&self, query: &LogQuery) -> Result<Option<(i64, i64)>, SearchFault> {
         let time = |at: Option<systole_core::types::time::Millis>, none: i64| {
             at.map_or(none, |at| i64::try_from(at.0).unwrap_or(i64::MAX))
         };
@@ -179,9 +179,8 @@ fn signed(position: Position) -> i64 {
     i64::try_from(position.0).unwrap_or(i64::MAX)
 }
 
-/// Removes the search file of a log, and with it every word in it. Whoever takes a text out of a log must call this
-/// after the log no longer has it: the next search makes the file again, from what the log then says. Returns whether
-/// there was one.
+/// Removes the search file of a log, and every word in it. Call this after a text was erased from the log: the next
+/// search makes the file again, from what the log then says. Returns whether there was one.
 pub fn forget(log: &Path) -> std::io::Result<bool> {
     layout::remove(&layout::path(log))
 }

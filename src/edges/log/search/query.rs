@@ -6,12 +6,12 @@ use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
 
-/// Hex digits of a mark: enough that two values never share one by accident. If they do, the record decides.
-const MARK: usize = 16;
+/// Hex digits of a term: enough that two values never share one by accident. If they do, the record decides.
+const TERM: usize = 16;
 
 /// A field of a record by which messages are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum MarkField {
+pub enum SearchField {
     /// The root element: its local name, or `{namespace}name`.
     Element,
     /// The sender.
@@ -32,34 +32,34 @@ pub enum MarkField {
 
 /// A value of a field.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SearchMark {
+pub struct SearchTerm {
     /// The field.
-    pub field: MarkField,
+    pub field: SearchField,
     /// Its value.
     pub value: String,
 }
 
-impl SearchMark {
-    /// A mark.
-    pub fn new(field: MarkField, value: impl Into<String>) -> SearchMark {
-        SearchMark { field, value: value.into() }
+impl SearchTerm {
+    /// A term.
+    pub fn new(field: SearchField, value: impl Into<String>) -> SearchTerm {
+        SearchTerm { field, value: value.into() }
     }
 
     /// The one word that stands for it in the file: values have blanks and signs that would split them.
     fn write(&self, out: &mut String) {
         let letter = match self.field {
-            MarkField::Element => 'e',
-            MarkField::From => 'f',
-            MarkField::To => 't',
-            MarkField::Code => 'o',
-            MarkField::Kind => 'k',
-            MarkField::Thread => 'h',
-            MarkField::Client => 'c',
-            MarkField::Person => 'p',
+            SearchField::Element => 'e',
+            SearchField::From => 'f',
+            SearchField::To => 't',
+            SearchField::Code => 'o',
+            SearchField::Kind => 'k',
+            SearchField::Thread => 'h',
+            SearchField::Client => 'c',
+            SearchField::Person => 'p',
         };
         let hash = Digest::of(self.value.as_bytes()).to_string();
         // Writing into a String cannot fail.
-        let _infallible = write!(out, "{letter}{hash:.MARK$}");
+        let _infallible = write!(out, "{letter}{hash:.TERM$}");
     }
 }
 
@@ -75,15 +75,15 @@ pub struct SearchEntry {
     /// Its words: folded, with a blank between two of them.
     pub words: String,
     /// What it is found by.
-    pub marks: Vec<SearchMark>,
+    pub terms: Vec<SearchTerm>,
 }
 
 impl SearchEntry {
-    /// Its marks as words.
-    pub(super) fn marks(&self) -> String {
-        let mut out = String::with_capacity(self.marks.len() * (MARK + 2));
-        for mark in &self.marks {
-            mark.write(&mut out);
+    /// Its terms as words.
+    pub(super) fn terms(&self) -> String {
+        let mut out = String::with_capacity(self.terms.len() * (TERM + 2));
+        for term in &self.terms {
+            term.write(&mut out);
             out.push(' ');
         }
         out
@@ -92,20 +92,20 @@ impl SearchEntry {
 
 /// What is looked for. Everything must hold.
 #[derive(Clone, Debug, Default)]
-pub struct SearchQuery {
+pub struct LogQuery {
     /// Phrases: words that follow each other, folded as in the entries.
     pub phrases: Vec<Vec<String>>,
-    /// Marks.
-    pub marks: Vec<SearchMark>,
+    /// Terms.
+    pub terms: Vec<SearchTerm>,
     /// Not before this moment.
     pub since: Option<Millis>,
     /// Before this moment.
     pub until: Option<Millis>,
 }
 
-impl SearchQuery {
+impl LogQuery {
     /// The expression for FTS5: quoted phrases, so that nothing in a word has a meaning there. `None` if the query has
-    /// neither words nor marks.
+    /// neither words nor terms.
     pub(super) fn expression(&self) -> Option<String> {
         let mut out = String::new();
         let mut add = |column: &str, quoted: &str| {
@@ -117,10 +117,10 @@ impl SearchQuery {
         for phrase in &self.phrases {
             add("words", &phrase.join(" "));
         }
-        for mark in &self.marks {
+        for term in &self.terms {
             let mut word = String::new();
-            mark.write(&mut word);
-            add("marks", &word);
+            term.write(&mut word);
+            add("terms", &word);
         }
         (!out.is_empty()).then_some(out)
     }
@@ -132,11 +132,11 @@ mod tests {
 
     #[test]
     fn an_expression_has_only_quoted_phrases() {
-        let mark = SearchMark::new(MarkField::From, "a\" OR b");
+        let term = SearchTerm::new(SearchField::From, "a\" OR b");
         let phrases = vec![vec!["near(".to_owned(), "\"".to_owned()]];
-        let text = SearchQuery { phrases, marks: vec![mark], ..SearchQuery::default() }.expression().unwrap();
-        assert!(text.starts_with("words : \"near( \"\"\" AND marks : \"f"), "{text}");
-        assert_eq!(text.len(), "words : \"near( \"\"\" AND marks : \"\"".len() + 1 + MARK);
-        assert_eq!(SearchQuery::default().expression(), None);
+        let text = LogQuery { phrases, terms: vec![term], ..LogQuery::default() }.expression().unwrap();
+        assert!(text.starts_with("words : \"near( \"\"\" AND terms : \"f"), "{text}");
+        assert_eq!(text.len(), "words : \"near( \"\"\" AND terms : \"\"".len() + 1 + TERM);
+        assert_eq!(LogQuery::default().expression(), None);
     }
 }
