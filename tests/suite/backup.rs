@@ -54,7 +54,7 @@ async fn c2_a_backup_has_every_record_and_verifies_alone() {
     let verdict = done(systole(at, &["verify", "kept/one.db", "--against", "kept.note"]));
     assert!(verdict.stdout.contains("anchored"), "{verdict:?}");
     assert!(
-        done(systole(at, &["doctor", "--log", "kept/one.db"])).stdout.contains("chain"),
+        done(systole(at, &["doctor", "--log", "kept/one.db"])).stdout.contains(" records in "),
         "nothing is wrong"
     );
     // A folder gives the file the time as its name.
@@ -106,8 +106,8 @@ fn c2_a_backup_beside_a_running_organism_is_of_one_moment_and_can_be_run() {
         done(systole(at, &["backup", "-o", &format!("{n}.db")]));
     }
     done(systole(at, &["ask", "after it"]));
-    assert_eq!(running.interrupt().code, Some(0));
-    let all = records(&at.join("hello.db"));
+    assert_eq!(running.interrupt().code, Some(130));
+    let all = records(&at.join("organism.db"));
     for n in 0..3 {
         let copy = records(&at.join(format!("{n}.db")));
         assert!(copy.len() < all.len() && all.starts_with(&copy), "a beginning of the log");
@@ -119,14 +119,14 @@ fn c2_a_backup_beside_a_running_organism_is_of_one_moment_and_can_be_run() {
     // Put back beside a tip that knows more, it is refused; as the page says, it runs.
     let restore = |with_tip: bool| {
         for ending in ["", "-wal", "-shm"] {
-            let _absent = std::fs::remove_file(at.join(format!("hello.db{ending}")));
+            let _absent = std::fs::remove_file(at.join(format!("organism.db{ending}")));
         }
         if !with_tip {
-            std::fs::remove_file(at.join("hello.db.tip")).unwrap();
+            std::fs::remove_file(at.join("organism.db.tip")).unwrap();
         }
-        std::fs::copy(at.join("1.db"), at.join("hello.db")).unwrap();
+        std::fs::copy(at.join("1.db"), at.join("organism.db")).unwrap();
     };
-    let secret = || std::fs::read(at.join("hello.db.secret")).unwrap();
+    let secret = || std::fs::read(at.join("organism.db.secret")).unwrap();
     let old_secret = secret();
     restore(true);
     let refused = systole(at, &["ask", "again"]);
@@ -134,7 +134,7 @@ fn c2_a_backup_beside_a_running_organism_is_of_one_moment_and_can_be_run() {
     restore(false);
     done(systole(at, &["ask", "again"]));
     assert!(secret() != old_secret, "answers to deliveries of the other history must not fit");
-    let restored = records(&at.join("hello.db"));
+    let restored = records(&at.join("organism.db"));
     assert!(restored.starts_with(&records(&at.join("1.db"))));
     assert!(done(systole(at, &["verify"])).stdout.contains("verdict: sound"));
 }
@@ -145,7 +145,7 @@ fn c2_a_killed_backup_leaves_no_file_with_its_name() {
     let at = hello.as_path();
     done(systole(at, &["ask", "hello"]));
     // Held up by another program that has the log locked, it is killed while its draft is there.
-    let log = Connection::open(at.join("hello.db")).unwrap();
+    let log = Connection::open(at.join("organism.db")).unwrap();
     log.execute_batch(
         "PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; DELETE FROM mark WHERE name = 'none'",
     )

@@ -341,5 +341,5 @@ fn c9_find_works_beside_a_running_organism_and_for_several_at_once() {
         cost(&["--agent", "coordinator"])["all"]["requests"].as_u64().unwrap() + 6
     );
     assert_eq!(cost(&["--until", "2020-01-01"])["all"]["requests"], 0);
-    assert_eq!(running.interrupt().code, Some(0));
+    assert_eq!(running.interrupt().code, Some(130));
 }
