@@ -78,8 +78,7 @@ pub(super) struct FindMessages {
     /// Only what this person decided, answered, paused or ended
     #[arg(long, value_name = "NAME")]
     person: Option<String>,
-    /// Only messages for which this XPath 1.0 expression is true; names in
-    /// it have no prefix
+    /// Only payloads for which this XPath 1.0 expression is true
     #[arg(long, value_name = "XPATH")]
     xpath: Option<String>,
     /// Print at most this many; 0 means all
