@@ -27,6 +27,7 @@ pub mod posts;
 pub mod prompts;
 pub mod roll;
 pub mod runs;
+pub mod search;
 pub mod texts;
 pub mod todo;
 pub mod trail;

@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod backup;
 mod blame;
 mod blob;
 mod bounds;
@@ -25,6 +26,7 @@ mod examples;
 mod exit;
 mod explain;
 mod fork;
+mod find;
 mod forms;
 mod fresh;
 mod graph;
@@ -41,6 +43,7 @@ mod log;
 mod looking;
 mod made;
 mod mcp;
+mod moments;
 mod ordered;
 mod pager;
 mod pause;
@@ -80,7 +83,7 @@ use screen::Screen;
 use crate::edges::delivery::ADAPTER_WORD;
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
-use crate::edges::schemas::{trial, tried};
+use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
 use crate::edges::system::told;
 
 #[derive(Parser, Debug)]
@@ -132,6 +135,8 @@ enum Command {
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
+    /// Find messages by words, names, kind and time
+    Find(find::FindMessages),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
     /// Say who wrote a line of a workspace's file
@@ -172,6 +177,8 @@ enum Command {
     Diff(diff::Diff),
     /// Copy a thread up to a turn into a log of its own
     Fork(fork::Fork),
+    /// Write a verified copy of the log, also while it is in use
+    Backup(backup::Backup),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -205,6 +212,9 @@ pub fn main() -> ExitCode {
     match arguments.next() {
         Some(first) if first == trial::WORD => {
             return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+        }
+        Some(first) if first == xpath_filter::WORD => {
+            return xpath_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
@@ -261,6 +271,7 @@ impl Command {
                 true
             }
             Command::Trail(_)
+            | Command::Find(_)
             | Command::Cost(_)
             | Command::Explain(_)
             | Command::Graph(_)
@@ -287,6 +298,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),
@@ -307,6 +319,7 @@ impl Command {
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
             Command::Fork(fork) => fork.run(),
+            Command::Backup(backup) => backup.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),
