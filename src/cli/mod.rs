@@ -58,6 +58,7 @@ mod thread_name;
 mod todo;
 mod trail;
 mod tree;
+mod trusted;
 mod unread;
 mod verify;
 mod why;

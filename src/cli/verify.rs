@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
+use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{TextTone, paint};
@@ -23,7 +24,6 @@ use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_proof::policy::TrustPolicy;
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -154,16 +154,6 @@ fn is_log(path: &Path) -> bool {
     use std::io::Read as _;
     let mut first = [0; SQLITE.len()];
     std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == SQLITE
-}
-
-fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a policy", &error))?;
-    TrustPolicy::read(&bytes).map_err(|fault| {
-        let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
-        screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
-        exit
-    })
 }
 
 /// Reports a log that does not verify. Only damage gets a verdict.

@@ -16,3 +16,4 @@ pub mod sockets;
 pub mod system;
 pub mod tally;
 pub mod tasks;
+pub mod witnesses;

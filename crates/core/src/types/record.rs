@@ -362,6 +362,13 @@ impl Header {
 }
 
 impl Record {
+    /// The entry of its leaf: the header and the commitment. It shows nothing of the body but the length.
+    pub fn entry(&self) -> Vec<u8> {
+        let mut entry = self.header.bytes(self.body.len());
+        entry.extend(commitment(&self.body, &self.salt).0);
+        entry
+    }
+
     /// Whether leaf and head match the record's own bytes after `head_before`.
     pub fn verifies(&self, head_before: Digest) -> bool {
         let leaf = leaf(&self.header.bytes(self.body.len()), &self.body, &self.salt);
@@ -370,9 +377,16 @@ impl Record {
 }
 
 fn leaf(header: &[u8], body: &[u8], salt: &[u8; 16]) -> Digest {
+    let commitment = commitment(body, salt);
+    Digest(
+        Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment.0).finalize().into(),
+    )
+}
+
+/// What a leaf says about a body: nothing to those who do not have the salt.
+pub fn commitment(body: &[u8], salt: &[u8; 16]) -> Digest {
     let part = Sha256::new().chain_update([0x03]).chain_update(salt).chain_update(body).finalize();
-    let commitment = Sha256::new().chain_update([0x05]).chain_update(part).finalize();
-    Digest(Sha256::new().chain_update([0x00]).chain_update(header).chain_update(commitment).finalize().into())
+    Digest(Sha256::new().chain_update([0x05]).chain_update(part).finalize().into())
 }
 
 fn head_after(before: Digest, leaf: Digest) -> Digest {
