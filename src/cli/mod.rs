@@ -44,6 +44,8 @@ mod pause;
 mod permissions;
 mod place;
 mod prompted;
+mod prove;
+mod proved;
 mod ps;
 mod refused;
 mod run;
@@ -62,6 +64,7 @@ mod trusted;
 mod unread;
 mod verify;
 mod why;
+mod witness;
 mod words;
 mod workflow;
 
@@ -161,8 +164,13 @@ enum Command {
     Keygen(keygen::Keygen),
     /// Sign how many records the log has, and their root
     Checkpoint(checkpoint::SignCheckpoint),
+    /// Write one record with the proof that it is in the log
+    Prove(prove::Prove),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Cosign the checkpoints of the logs of others
+    #[command(subcommand)]
+    Witness(witness::Witness),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -292,7 +300,9 @@ impl Command {
             Command::Test(test) => test.run(),
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Prove(prove) => prove.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Witness(witness) => witness.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

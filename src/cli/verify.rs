@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use super::trusted::policy;
-use super::{here, hindered};
+use super::trusted::{policy, policy_of};
+use super::{here, hindered, proved};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
@@ -31,20 +31,25 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// Verifies a log.
 ///
 /// Every record is hashed again, and has to continue the chain of its thread. The root of all records
-/// is compared with the checkpoints beside the log, and with what `--against` names.
+/// is compared with the checkpoints beside the log, and with what `--against` names. The file of a proof
+/// is verified without the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole verify
-  systole verify organism.db --against backup.db --policy proof.policy")]
+  systole verify organism.db --against backup.db --policy proof.policy
+  systole verify message.tlog-proof --policy proof.policy")]
 pub(super) struct Verify {
     #[command(flatten)]
     place: Place,
-    /// The log, if it is not the one of the organism's file
-    #[arg(value_name = "LOG", conflicts_with = "log")]
+    /// The log, if it is not the one of the organism's file; or a proof
+    #[arg(value_name = "LOG|PROOF", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The keys of logs and witnesses that you trust
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// The key of a log that you trust, in place of a policy
+    #[arg(long, value_name = "VKEY", conflicts_with = "policy")]
+    key: Option<String>,
     /// A checkpoint or a copy of the log that you kept elsewhere
     #[arg(long, value_name = "NOTE|LOG")]
     against: Vec<PathBuf>,
@@ -75,7 +80,19 @@ impl Verify {
             screen.say("  try: the path of a log, as organism.db");
             return Err(exit);
         }
-        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let policy = match (&self.policy, &self.key) {
+            (Some(path), _) => Some(policy(screen, path)?),
+            (None, Some(key)) => Some(policy_of(screen, key)?),
+            (None, None) => None,
+        };
+        if proved::is_proof(&log) {
+            if !self.against.is_empty() {
+                let exit = screen.fail(CommandExit::Usage, "--against is for a log, and this is a proof");
+                screen.say("  try: the same without it");
+                return Err(exit);
+            }
+            return proved::verified(screen, &log, policy.as_ref());
+        }
         let kept = self.kept(screen, &log)?;
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();

@@ -233,12 +233,138 @@ fn partial(kind: &str, number: u64, width: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+    use std::sync::Arc;
+
     use super::*;
+    use systole_core::types::ids::{Digest, Key, MessageId, Name, ThreadId};
+    use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
+    use systole_core::types::record::{Header, Record, RecordKind, head_zero};
+    use systole_core::types::time::Millis;
+    use systole_proof::checkpoint::Checkpoint;
+    use systole_proof::key::{SignatureKind, SignerKey};
 
     #[test]
     fn a_tile_has_the_path_of_the_format() {
         assert_eq!(full("0", 1_234_067), "tile/0/x001/x234/067");
         assert_eq!(full("entries", 0), "tile/entries/000");
         assert_eq!(partial("1", 5, 17), "tile/1/005.p/17");
+    }
+    /// A log with so many records, of which only reading in order works.
+    struct Records(Vec<Record>);
+
+    impl LogReader for Records {
+        fn opening(&self) -> Result<LogOpening, LogFault> {
+            unreachable!()
+        }
+        fn last(&self) -> Result<Position, LogFault> {
+            Ok(Position(self.0.len() as u64))
+        }
+        fn row(&self, _: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+            unreachable!()
+        }
+        fn of_thread(&self, _: &ThreadId, _: u64, _: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+            unreachable!()
+        }
+        fn after(&self, at: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+            let from = usize::try_from(at.0).unwrap();
+            let rest = self.0.iter().enumerate().skip(from).take(limit);
+            Ok(rest.map(|(place, record)| (Position(place as u64 + 1), record.clone())).collect())
+        }
+        fn by_key(&self, _: &ThreadId, _: &Name, _: &Key) -> Result<Option<(Position, Record)>, LogFault> {
+            unreachable!()
+        }
+        fn threads(&self, _: usize) -> Result<Vec<ThreadId>, LogFault> {
+            unreachable!()
+        }
+        fn threads_like(&self, _: &str, _: usize) -> Result<Vec<ThreadId>, LogFault> {
+            unreachable!()
+        }
+        fn document(&self, _: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+            unreachable!()
+        }
+    }
+
+    fn records(count: u64, body: &str) -> Records {
+        let record = |seq| {
+            let header = Header {
+                thread: ThreadId::sys(),
+                seq,
+                id: MessageId([1; 16]),
+                kind: RecordKind::Message,
+                from: Name::core(),
+                to: None,
+                call: None,
+                turn: None,
+                ordinal: None,
+                cause: None,
+                key: None,
+                origin: None,
+                time: Millis(0),
+                config: Digest([1; 32]),
+                code: None,
+            };
+            header.seal(Arc::from(body.as_bytes()), [7; 16], head_zero(&ThreadId::sys()))
+        };
+        Records((1..=count).map(record).collect())
+    }
+
+    fn signed(log: &Records, size: usize) -> SignedCheckpoint {
+        let key = SignerKey::generate("example.org/log", SignatureKind::Plain, &[3; 32]).unwrap();
+        let leaves: Vec<TreeHash> = log.0[..size].iter().map(|record| record.leaf.0).collect();
+        let root = frontier(&leaves).root();
+        let checkpoint = Checkpoint::new("example.org/log", size as u64, root).unwrap();
+        SignedCheckpoint::sign(checkpoint, &key).unwrap()
+    }
+
+    /// The leaves that a reader of the folder computes from the entries.
+    fn leaves(folder: &Path, size: u64) -> Vec<TreeHash> {
+        let mut leaves = Vec::new();
+        for number in 0..size.div_ceil(WIDTH) {
+            let width = (size - number * WIDTH).min(WIDTH);
+            let name =
+                if width == WIDTH { full("entries", number) } else { partial("entries", number, width) };
+            let bytes = fs::read(folder.join(name)).unwrap();
+            let mut rest = bytes.as_slice();
+            while let Some((length, after)) = rest.split_first_chunk::<2>() {
+                let (entry, next) = after.split_at(usize::from(u16::from_be_bytes(*length)));
+                leaves.push(leaf_hash(entry));
+                rest = next;
+            }
+        }
+        leaves
+    }
+
+    #[test]
+    fn tiles_grow_with_the_log_and_lead_to_its_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let (at, log) = (folder.path().join("kept"), records(700, "<a/>"));
+        let tiles = TileFolder::new(at.clone());
+        for size in [1, 200, 256, 257, 511, 512, 700] {
+            let checkpoint = signed(&log, size);
+            tiles.put(&checkpoint, &log).unwrap();
+            let found = leaves(&at, size as u64);
+            assert_eq!(found.len(), size);
+            assert_eq!(frontier(&found).root(), *checkpoint.checkpoint().root(), "{size}");
+            let stored = fs::read_to_string(at.join("checkpoint")).unwrap();
+            assert_eq!(stored, checkpoint.to_string());
+        }
+        assert_eq!(fs::read(at.join("tile/1/000.p/2")).unwrap().len(), 64, "the level above");
+        let first: Vec<TreeHash> = log.0[..256].iter().map(|record| record.leaf.0).collect();
+        assert_eq!(fs::read(at.join("tile/0/000")).unwrap(), first.concat());
+        assert!(!at.join("tile/0/000.p").exists(), "parts of a full tile are gone");
+
+        // A file that someone changed is made again; a checkpoint of a longer or another log is refused.
+        fs::write(at.join("tile/1/000.p/2"), [9; 64]).unwrap();
+        tiles.put(&signed(&log, 700), &log).unwrap();
+        assert_eq!(frontier(&leaves(&at, 700)).root(), *signed(&log, 700).checkpoint().root());
+        let before = fs::read(at.join("checkpoint")).unwrap();
+        let fewer = tiles.put(&signed(&log, 500), &log);
+        assert_eq!(fewer, Err(WitnessFault::Ahead { size: 700, records: 500 }));
+        let other = tiles.put(&signed(&records(700, "<b/>"), 700), &log);
+        assert!(matches!(other, Err(WitnessFault::Log(_))), "{other:?}");
+        assert_eq!(fs::read(at.join("checkpoint")).unwrap(), before);
+        fs::write(at.join("checkpoint"), "another page").unwrap();
+        assert!(matches!(tiles.put(&signed(&log, 700), &log), Err(WitnessFault::Folder(_))));
     }
 }

@@ -83,42 +83,48 @@ impl CheckpointSender {
         result
     }
 
-    /// Sends a checkpoint to every place that lacks it.
+    /// Sends a checkpoint to every place that lacks it: first to the witnesses, then with their cosignatures to the
+    /// folders.
     pub async fn send(&mut self, checkpoint: &SignedCheckpoint, within: Duration) -> SendResult {
-        let until = Instant::now() + within;
-        let size = checkpoint.checkpoint().size();
-        let this = &*self;
-        let asked = this.places.iter().map(|state| async move {
-            let is_behind = state.fault.is_some() || state.known.size() != size;
-            if is_behind { Some(this.bring(checkpoint, state, until).await) } else { None }
-        });
-        let answers = join_all(asked).await;
-        let (mut cosigned, mut is_new) = (checkpoint.clone(), false);
-        let mut missing = Vec::new();
-        for (state, answer) in self.places.iter_mut().zip(answers) {
-            let taken = match answer {
-                None => continue,
-                Some(Ok(None)) => Ok(()),
-                Some(Ok(Some(lines))) => match take_cosignatures(&cosigned, &lines, &self.witnesses) {
-                    Ok(taken) => {
-                        is_new |= taken != cosigned;
-                        cosigned = taken;
-                        Ok(())
-                    }
-                    Err(why) => Err(WitnessFault::Strange(why.to_string())),
-                },
-                Some(Err(fault)) => Err(fault),
-            };
-            match taken {
-                Ok(()) => state.fault = None,
-                Err(fault) => {
-                    let is_new = !state.fault.as_ref().is_some_and(|before| before.is_like(&fault));
-                    state.fault = Some(fault.clone());
-                    missing.push(PlaceReport { place: state.place.clone(), fault, is_new });
-                }
+        let (mut cosigned, mut missing) = (checkpoint.clone(), Vec::new());
+        for is_folder in [false, true] {
+            let answers = self.answers(&cosigned, is_folder, Instant::now() + within).await;
+            for (state, answer) in self.places.iter_mut().zip(answers) {
+                let taken = match answer {
+                    None => continue,
+                    Some(Ok(None)) => Ok(()),
+                    Some(Ok(Some(lines))) => take_cosignatures(&cosigned, &lines, &self.witnesses)
+                        .map(|taken| cosigned = taken)
+                        .map_err(|why| WitnessFault::Strange(why.to_string())),
+                    Some(Err(fault)) => Err(fault),
+                };
+                let Err(fault) = taken else {
+                    state.fault = None;
+                    continue;
+                };
+                let is_new = !state.fault.as_ref().is_some_and(|before| before.is_like(&fault));
+                state.fault = Some(fault.clone());
+                missing.push(PlaceReport { place: state.place.clone(), fault, is_new });
             }
         }
+        let is_new = cosigned != *checkpoint;
         SendResult { cosigned: is_new.then_some(cosigned), missing }
+    }
+
+    /// What the witnesses or the folders answer that lack a checkpoint, in the order of the places.
+    async fn answers(
+        &self,
+        checkpoint: &SignedCheckpoint,
+        is_folder: bool,
+        until: Instant,
+    ) -> Vec<Option<Result<Option<Vec<u8>>, WitnessFault>>> {
+        let size = checkpoint.checkpoint().size();
+        let asked = self.places.iter().map(|state| async move {
+            let is_behind = state.fault.is_some() || state.known.size() != size;
+            let is_meant = matches!(state.place, WitnessPlace::Folder(_)) == is_folder;
+            if is_behind && is_meant { Some(self.bring(checkpoint, state, until).await) } else { None }
+        });
+        join_all(asked).await
     }
 
     /// Brings a checkpoint to one place. A witness answers with lines of cosignatures.
