@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::json;
 use systole_proof::limits::PROOF_FILE_BYTES;
-use systole_proof::policy::{PolicyFault, PolicyVerdict, TrustPolicy};
-use systole_proof::proof_file::{EntryProof, ProofFileFault};
+use systole_proof::policy::{PolicyVerdict, TrustPolicy};
+use systole_proof::proof_file::EntryProof;
 use systole_proof::tree::verify_inclusion;
 
 use super::exit::CommandExit;
@@ -14,7 +14,7 @@ use super::hindered;
 use super::screen::Screen;
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::layout::{TextTone, paint};
-use crate::audit::verdict::ProvedEntry;
+use crate::audit::verdict::{CheckpointSigner, ProvedEntry};
 use crate::edges::system;
 use systole_core::types::ids::Name;
 use systole_core::types::record::Header;
@@ -37,7 +37,7 @@ enum ProofVerdict {
     Proved(Box<PolicyVerdict>),
     /// The record is in the tree of the checkpoint; nothing says whose key signed that.
     Unsigned(String),
-    /// It is not there, or a signature is wrong.
+    /// It is not there.
     Refuted(String),
 }
 
@@ -90,12 +90,10 @@ fn judged(proof: &EntryProof, entry: &ProvedEntry, policy: Option<&TrustPolicy>)
     let Some(policy) = policy else {
         return ProofVerdict::Unsigned("whose key signed the checkpoint was not checked".to_owned());
     };
-    match proof.verify(&leaf, None, policy) {
-        Ok(verdict) => ProofVerdict::Proved(Box::new(verdict)),
-        Err(ProofFileFault::Policy(fault @ PolicyFault::UnknownLog(_))) => {
-            ProofVerdict::Unsigned(fault.to_string())
-        }
-        Err(fault) => ProofVerdict::Refuted(fault.to_string()),
+    match CheckpointSigner::by(policy, proof.checkpoint()) {
+        CheckpointSigner::Known(verdict) => ProofVerdict::Proved(verdict),
+        CheckpointSigner::Unknown(why) => ProofVerdict::Unsigned(why),
+        CheckpointSigner::KeptApart => ProofVerdict::Unsigned("no key is known".to_owned()),
     }
 }
 
@@ -111,7 +109,8 @@ fn exit(screen: Screen, verdict: &ProofVerdict, has_policy: bool) -> CommandExit
         }
         ProofVerdict::Unsigned(why) => {
             let exit = screen.fail(CommandExit::Failed, why);
-            let fix = if has_policy { "a policy with the key of this log" } else { "--key or --policy" };
+            let fix =
+                if has_policy { "the key of this log" } else { "--key or --policy with the key of this log" };
             screen.say(format!("  try: {fix}, as its owner published it"));
             exit
         }

@@ -22,7 +22,7 @@ use crate::edges::{signing_key, system};
 pub(super) enum Witness {
     /// Cosign checkpoints of the logs of others, over HTTP
     #[command(after_help = "Examples:
-  systole witness serve --key watch.key --add example.org/acme+fd1e5bde+AU5fUU2M
+  systole witness serve --key watch.key --add VKEY
   systole witness serve --key watch.key --add VKEY --listen 192.0.2.7:8080")]
     Serve(Serve),
 }
@@ -39,10 +39,10 @@ pub(super) struct Serve {
     /// The key of a log to cosign, as its keygen printed it
     #[arg(long = "add", value_name = "VKEY", required = true)]
     logs: Vec<String>,
-    /// The address and port; other machines reach it only if it is theirs
+    /// Where it listens
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: SocketAddr,
-    /// What was cosigned (the key's file with .cosigned behind)
+    /// What it has cosigned (the key's file with .cosigned behind)
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Print data as JSON

@@ -26,20 +26,26 @@ async fn c2_one_record_is_proved_on_a_machine_without_the_log() {
     let (at, elsewhere) = (folder.path(), tempfile::tempdir().unwrap());
     let key = log_key(at);
     let (one, away) = (at.join("one.tlog-proof"), elsewhere.path());
-    let position = number(at, "SELECT pos FROM line WHERE \"from\" = 'operator' LIMIT 1").to_string();
+    let position = number(at, "SELECT min(pos) FROM line WHERE code = 'request'").to_string();
     let ran = systole(at, &["prove", &position]);
     assert!(ran.code == Some(1) && ran.stderr.contains("try: systole checkpoint"), "{ran:?}");
     done(systole(at, &["checkpoint", "--key", "house.key"]));
     done(systole(at, &["prove", &position, "-o", "one.tlog-proof"]));
-    assert_eq!(done(systole(at, &["prove", &format!("#{position}")])), std::fs::read_to_string(&one).unwrap());
+    assert_eq!(
+        done(systole(at, &["prove", &format!("#{position}")])),
+        std::fs::read_to_string(&one).unwrap()
+    );
     std::fs::copy(&one, away.join("one.tlog-proof")).unwrap();
 
     let (code, shown) = verified(away, &["one.tlog-proof", "--key", &key]);
     assert_eq!((code, &shown["verdict"]), (Some(0), &Value::from("proved")), "{shown}");
-    assert_eq!((&shown["record"]["from"], &shown["origin"]), (&"operator".into(), &"example.org/house".into()));
+    assert_eq!(
+        (&shown["record"]["from"], &shown["origin"]),
+        (&"operator".into(), &"example.org/house".into())
+    );
     assert_eq!(shown["body"], "<plan xmlns=\"urn:t\">all</plan>");
     let text = done(systole(away, &["verify", "one.tlog-proof", "--key", &key]));
-    assert!(text.contains("from      operator") && text.contains("verdict: proved"), "{text}");
+    assert!(text.contains("from    operator") && text.contains("verdict: proved"), "{text}");
     // Nothing is shown about the signature without a key, or with another one.
     let (code, shown) = verified(away, &["one.tlog-proof"]);
     assert_eq!((code, &shown["verdict"]), (Some(1), &"not proved: no known key signed it".into()));
@@ -97,7 +103,11 @@ async fn c2_a_body_that_is_too_large_for_a_proof_is_left_out_and_said() {
     let ran = systole(at, &["prove", &large, "-o", "large"]);
     assert!(ran.code == Some(0) && ran.stderr.contains("the body is too large"), "{ran:?}");
     let (code, shown) = verified(at, &["large", "--key", &key]);
-    assert_eq!((code, &shown["verdict"], &shown["body"]), (Some(0), &"proved".into(), &Value::Null), "{shown}");
+    assert_eq!(
+        (code, &shown["verdict"], &shown["body"]),
+        (Some(0), &"proved".into(), &Value::Null),
+        "{shown}"
+    );
     assert!(shown["record"]["body_bytes"].as_u64().unwrap() > 64 << 10, "{shown}");
 }
 
@@ -116,7 +126,7 @@ async fn c2_a_record_that_cannot_be_proved_is_refused_with_a_fix() {
     refused(&["prove", "first"], 2, "a whole number from 1");
     refused(&["prove", "3", "--log", "absent.db"], 5, "absent.db");
     done(systole(at, &["prove", "3", "-o", "three"]));
-    refused(&["verify", "three", "--against", "hello.db"], 2, "--against is for a log");
+    refused(&["verify", "three", "--against", "hello.db"], 2, "--against and --state are for a log");
     refused(&["verify", "three", "--key", "acme"], 2, "--key: ");
     refused(&["verify", "three", "--key", &key, "--policy", "p"], 2, "cannot be used with");
     let text = std::fs::read_to_string(at.join("three")).unwrap();
@@ -128,4 +138,25 @@ async fn c2_a_record_that_cannot_be_proved_is_refused_with_a_fix() {
     // A log that was changed gives no proof.
     crate::log_evidence::edit(at, "UPDATE record SET time = time + 1 WHERE pos = 7");
     refused(&["prove", "3"], 7, "position 7");
+}
+
+#[tokio::test]
+async fn c2_verify_folds_every_thread_again_if_asked_to() {
+    let folder = house().await;
+    let at = folder.path();
+    let (code, shown) = verified(at, &["--state"]);
+    assert_eq!((code, &shown["states"]["wrong"]), (Some(0), &Value::from(Vec::<Value>::new())), "{shown}");
+    assert!(shown["states"]["rows"].as_u64().unwrap() > 0, "{shown}");
+    assert!(!shown["not_checked"].as_str().unwrap().contains("states"), "{shown}");
+    // A state that someone changed; the records still verify.
+    crate::log_evidence::edit(
+        at,
+        "UPDATE fold SET seq = seq - 1 WHERE thread = (SELECT max(thread) FROM fold)",
+    );
+    let (code, shown) = verified(at, &[]);
+    assert!(code == Some(0) && shown["not_checked"].as_str().unwrap().contains("--state"), "{shown}");
+    let (code, shown) = verified(at, &["--state"]);
+    assert_eq!((code, shown["states"]["wrong"].as_array().unwrap().len()), (Some(7), 1), "{shown}");
+    let ran = systole(at, &["verify", "--state"]);
+    assert!(ran.code == Some(7) && ran.stderr.contains("stored states do not match"), "{ran:?}");
 }

@@ -42,7 +42,7 @@ impl WitnessClient {
     ) -> Result<WitnessReply, WitnessFault> {
         let until = Instant::now() + within;
         let asked = timeout_at(until, self.asked(to, request, until));
-        let late = |_| WitnessFault::NoAnswer(format!("none within {} s", within.as_secs()));
+        let late = |_| WitnessFault::NoAnswer("nothing came in time".to_owned());
         asked.await.map_err(late)?
     }
 

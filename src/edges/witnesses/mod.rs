@@ -62,7 +62,7 @@ pub enum WitnessFault {
         words: String,
     },
     /// Its answer is not one of the protocol, or its cosignature is wrong.
-    #[error("its answer is no cosignature of a witness of the policy: {0}")]
+    #[error("its answer is refused: {0}")]
     Strange(String),
     /// It knows a longer log of that name.
     #[error(
@@ -73,6 +73,12 @@ pub enum WitnessFault {
         size: u64,
         /// The records of the checkpoint that was sent.
         records: u64,
+    },
+    /// It has another history.
+    #[error("it has a checkpoint of {size} records, and the log does not begin with them")]
+    OtherHistory {
+        /// The records of the checkpoint that it has.
+        size: u64,
     },
     /// A folder cannot be written, or has something else.
     #[error("{0}")]

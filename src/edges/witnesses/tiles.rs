@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use systole_proof::checkpoint::SignedCheckpoint;
+use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
 use systole_proof::limits::NOTE_BYTES;
 use systole_proof::tree::{Frontier, TreeHash, leaf_hash};
 
@@ -32,25 +32,42 @@ impl TileFolder {
 
     /// Brings the tiles up to a checkpoint of this log, and stores the checkpoint.
     pub fn put(&self, checkpoint: &SignedCheckpoint, reader: &dyn LogReader) -> Result<(), WitnessFault> {
-        let new = checkpoint.checkpoint().size();
-        let old = self.stored(checkpoint)?;
-        if old > new {
-            return Err(WitnessFault::Ahead { size: old, records: new });
-        }
-        // Tiles that do not lead to the root are made again.
-        if !self.grow(old, checkpoint, reader)? && !self.grow(0, checkpoint, reader)? {
-            let words = "the records of the log do not have the root of the checkpoint";
+        let new = checkpoint.checkpoint();
+        let mut writing = match self.stored(new.origin())? {
+            Some(old) if old.checkpoint().size() > new.size() => {
+                return Err(WitnessFault::Ahead { size: old.checkpoint().size(), records: new.size() });
+            }
+            Some(old) => self.after(old.checkpoint(), reader)?,
+            None => TileWriting::new(None),
+        };
+        writing.folder = Some(self);
+        if writing.read(reader, new.size())?.as_ref() != Some(new.root()) {
+            let words = "its records do not have the root of the checkpoint";
             return Err(WitnessFault::Log(words.to_owned()));
         }
+        writing.finish()?;
         self.write("checkpoint", checkpoint.to_string().as_bytes())
     }
 
-    /// The size of the stored checkpoint of the same log, or 0.
-    fn stored(&self, next: &SignedCheckpoint) -> Result<u64, WitnessFault> {
+    /// The tiles before the last one of the stored checkpoint. Nothing is written before the log is known to continue
+    /// that checkpoint. Tiles that do not lead to its root are made again.
+    fn after(&self, old: &Checkpoint, reader: &dyn LogReader) -> Result<TileWriting<'_>, WitnessFault> {
+        for from in [old.size() / WIDTH * WIDTH, 0] {
+            let Some(rows) = self.rows(from) else { continue };
+            let kept = TileWriting { size: from, rows, ..TileWriting::new(None) };
+            if kept.clone().read(reader, old.size())?.as_ref() == Some(old.root()) {
+                return Ok(kept);
+            }
+        }
+        Err(WitnessFault::OtherHistory { size: old.size() })
+    }
+
+    /// The stored checkpoint of the same log.
+    fn stored(&self, origin: &str) -> Result<Option<SignedCheckpoint>, WitnessFault> {
         let path = self.0.join("checkpoint");
         let bytes = match system::read_bounded(&path, NOTE_BYTES) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(fault(&path, &error)),
         };
         let foreign = |what: String| {
@@ -58,31 +75,10 @@ impl TileFolder {
             WitnessFault::Folder(words)
         };
         let stored = SignedCheckpoint::read(&bytes).map_err(|why| foreign(why.to_string()))?;
-        let (stored, next) = (stored.checkpoint(), next.checkpoint());
-        if stored.origin() != next.origin() {
-            return Err(foreign(format!("it is a checkpoint of {}", stored.origin())));
+        if stored.checkpoint().origin() != origin {
+            return Err(foreign(format!("it is a checkpoint of {}", stored.checkpoint().origin())));
         }
-        Ok(stored.size())
-    }
-
-    /// Writes the tiles after the last full one of a tree of that size. Returns whether they have the root.
-    fn grow(
-        &self,
-        old: u64,
-        checkpoint: &SignedCheckpoint,
-        reader: &dyn LogReader,
-    ) -> Result<bool, WitnessFault> {
-        let (new, root) = (checkpoint.checkpoint().size(), checkpoint.checkpoint().root());
-        let from = old / WIDTH * WIDTH;
-        let Some(rows) = self.rows(from) else { return Ok(false) };
-        let mut writing = TileWriting { folder: self, size: from, rows, entries: Vec::new(), fault: None };
-        let read = paging::each_after(reader, from, new, |record| writing.push(&record.entry()));
-        let last = read.map_err(|fault| WitnessFault::Log(fault.to_string()))?;
-        if let Some(fault) = writing.fault.take() {
-            return Err(fault);
-        }
-        writing.finish()?;
-        Ok(last == new && writing.root().as_ref() == Some(root))
+        Ok(Some(stored))
     }
 
     /// The hashes of the last tile of each level above the first, for a tree of so many leaves. `None` if one is
@@ -129,9 +125,11 @@ impl TileFolder {
     }
 }
 
-/// The tiles that are being written.
+/// The tiles of a growing tree.
+#[derive(Clone)]
 struct TileWriting<'f> {
-    folder: &'f TileFolder,
+    /// Where they are written. `None` if they are only computed.
+    folder: Option<&'f TileFolder>,
     size: u64,
     /// The hashes of the last tile of each level.
     rows: Vec<Vec<TreeHash>>,
@@ -140,7 +138,22 @@ struct TileWriting<'f> {
     fault: Option<WitnessFault>,
 }
 
-impl TileWriting<'_> {
+impl<'f> TileWriting<'f> {
+    /// The tree without leaves.
+    fn new(folder: Option<&'f TileFolder>) -> TileWriting<'f> {
+        TileWriting { folder, size: 0, rows: vec![Vec::new()], entries: Vec::new(), fault: None }
+    }
+
+    /// Takes the next records of a log, up to that size. Returns the root, if the log has so many.
+    fn read(&mut self, reader: &dyn LogReader, size: u64) -> Result<Option<TreeHash>, WitnessFault> {
+        let read = paging::each_after(reader, self.size, size, |record| self.push(&record.entry()));
+        let last = read.map_err(|fault| WitnessFault::Log(fault.to_string()))?;
+        match self.fault.take() {
+            Some(fault) => Err(fault),
+            None => Ok(self.root().filter(|_| last == size)),
+        }
+    }
+
     fn push(&mut self, entry: &[u8]) {
         if self.fault.is_none()
             && let Err(fault) = self.pushed(entry)
@@ -158,7 +171,9 @@ impl TileWriting<'_> {
         self.size += 1;
         if self.size % WIDTH == 0 {
             let number = self.size / WIDTH - 1;
-            self.folder.write_full("entries", number, &self.entries)?;
+            if let Some(folder) = self.folder {
+                folder.write_full("entries", number, &self.entries)?;
+            }
             self.entries.clear();
         }
         let mut hash = leaf_hash(entry);
@@ -175,7 +190,9 @@ impl TileWriting<'_> {
             row.clear();
             let shift = HEIGHT * (u32::try_from(level).unwrap_or(u32::MAX) + 1);
             let number = self.size.checked_shr(shift).unwrap_or(0).saturating_sub(1);
-            self.folder.write_full(&level.to_string(), number, &bytes)?;
+            if let Some(folder) = self.folder {
+                folder.write_full(&level.to_string(), number, &bytes)?;
+            }
             hash = tile.root();
         }
         Ok(())
@@ -183,15 +200,16 @@ impl TileWriting<'_> {
 
     /// Writes the tiles that are not full.
     fn finish(&self) -> Result<(), WitnessFault> {
+        let Some(folder) = self.folder else { return Ok(()) };
         for (level, row) in self.rows.iter().enumerate().filter(|(_, row)| !row.is_empty()) {
             let shift = HEIGHT * u32::try_from(level).unwrap_or(u32::MAX);
             let number = self.size.checked_shr(shift).unwrap_or(0) / WIDTH;
             let name = partial(&level.to_string(), number, row.len() as u64);
-            self.folder.write(&name, &row.concat())?;
+            folder.write(&name, &row.concat())?;
         }
         match self.size % WIDTH {
             0 => Ok(()),
-            width => self.folder.write(&partial("entries", self.size / WIDTH, width), &self.entries),
+            width => folder.write(&partial("entries", self.size / WIDTH, width), &self.entries),
         }
     }
 
@@ -241,7 +259,6 @@ mod tests {
     use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
     use systole_core::types::record::{Header, Record, RecordKind, head_zero};
     use systole_core::types::time::Millis;
-    use systole_proof::checkpoint::Checkpoint;
     use systole_proof::key::{SignatureKind, SignerKey};
 
     #[test]
@@ -362,7 +379,10 @@ mod tests {
         let fewer = tiles.put(&signed(&log, 500), &log);
         assert_eq!(fewer, Err(WitnessFault::Ahead { size: 700, records: 500 }));
         let other = tiles.put(&signed(&records(700, "<b/>"), 700), &log);
-        assert!(matches!(other, Err(WitnessFault::Log(_))), "{other:?}");
+        assert_eq!(other, Err(WitnessFault::OtherHistory { size: 700 }));
+        let other = tiles.put(&signed(&records(800, "<b/>"), 800), &records(800, "<b/>"));
+        assert_eq!(other, Err(WitnessFault::OtherHistory { size: 700 }));
+        assert_eq!(frontier(&leaves(&at, 700)).root(), *signed(&log, 700).checkpoint().root());
         assert_eq!(fs::read(at.join("checkpoint")).unwrap(), before);
         fs::write(at.join("checkpoint"), "another page").unwrap();
         assert!(matches!(tiles.put(&signed(&log, 700), &log), Err(WitnessFault::Folder(_))));
