@@ -22,6 +22,7 @@ mod end;
 mod examples;
 mod exit;
 mod explain;
+mod export;
 mod forms;
 mod fresh;
 mod graph;
@@ -162,6 +163,8 @@ enum Command {
     Checkpoint(checkpoint::SignCheckpoint),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Take threads along, with everything that verifies them
+    Export(export::Export),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -292,6 +295,7 @@ impl Command {
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Export(export) => export.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

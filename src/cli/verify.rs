@@ -1,6 +1,8 @@
 //! `systole verify`: reads a log from its first record to its last, compares it with what others kept of it, and says
 //! what that shows and what not. Nothing is written.
 
+mod exported;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +30,7 @@ use systole_proof::policy::TrustPolicy;
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Verifies a log.
+/// Verifies a log, or an export.
 ///
 /// Every record is hashed again, and has to continue the chain of its thread. The root of all records
 /// is compared with the checkpoints beside the log, and with what `--against` names.
@@ -39,8 +41,8 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub(super) struct Verify {
     #[command(flatten)]
     place: Place,
-    /// The log, if it is not the one of the organism's file
-    #[arg(value_name = "LOG", conflicts_with = "log")]
+    /// The log or export, if it is not the log of the organism's file
+    #[arg(value_name = "LOG|EXPORT", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The keys of logs and witnesses that you trust
     #[arg(long, value_name = "FILE")]
@@ -77,6 +79,9 @@ impl Verify {
         }
         let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
         let kept = self.kept(screen, &log)?;
+        if exported::is_export(&log) {
+            return self.exported(screen, &log, policy.as_ref(), kept);
+        }
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
@@ -91,6 +96,22 @@ impl Verify {
             lines(&log, &summary, &examination, &kept.unread).iter().for_each(|line| screen.drawn(line));
         }
         Ok(exit(screen, &examination))
+    }
+
+    /// Verifies an export, which is compared with checkpoints only.
+    fn exported(
+        &self,
+        screen: Screen,
+        export: &Path,
+        policy: Option<&TrustPolicy>,
+        kept: Kept,
+    ) -> Result<CommandExit, CommandExit> {
+        if let Some((name, _)) = kept.logs.first() {
+            let exit = screen.fail(CommandExit::Usage, format!("{name} is a log, and an export is no log"));
+            screen.say("  try: --against with a checkpoint, as systole checkpoint prints it");
+            return Err(exit);
+        }
+        Ok(exported::verify(screen, export, policy, kept.checkpoints))
     }
 
     /// Reads everything that the log is compared with.
