@@ -48,7 +48,7 @@ pub(crate) fn placed_at(pos: i64) -> String {
 }
 
 /// Makes the entries fit the records that are left.
-fn place_again(folder: &Path) {
+pub(crate) fn place_again(folder: &Path) {
     let placed = placed_at(number(folder, "SELECT max(pos) FROM record"));
     edit(
         folder,
