@@ -226,7 +226,10 @@ async fn c2_two_verifiers_without_common_code_agree_about_changed_logs() {
         seen += 1;
         match both(judge, &log) {
             [Err(_), Err(_)] => tally.found += 1,
-            // The product also compares the entries of positions, which can be made again.
+            // The product also compares the caches and the entries of positions with the records. So it may see that
+            // the end is gone.
+            [Err(why), Ok(_)] if why.contains("up to the checkpoint at position") => tally.caches += 1,
+            [Err(why), Ok(_)] if why.contains("the table place") => tally.caches += 1,
             [Err(_), Ok(same)] if !is_evidence && same == root => tally.caches += 1,
             [Ok(one), Ok(two)] if one == two && one == root => drop(tally.same.insert(what)),
             [Ok(one), Ok(two)] if one == two => drop(tally.needs_checkpoint.insert(what)),
@@ -235,7 +238,8 @@ async fn c2_two_verifiers_without_common_code_agree_about_changed_logs() {
     }
     println!("{seen} changes: {tally:#?}");
     // Cutting the end leaves a shorter log that fits; nothing else does.
-    assert!(tally.needs_checkpoint.iter().all(|what| what.starts_with("cut before")), "{tally:#?}");
+    let is_cut = |what: &String| what.starts_with("cut before") || what.contains("of record deleted");
+    assert!(tally.needs_checkpoint.iter().all(is_cut), "{tally:#?}");
     // Words, threads and documents that no record names, and caches.
     let named = |what: &String| {
         ["record", "large"].iter().any(|table| {

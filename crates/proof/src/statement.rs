@@ -43,3 +43,31 @@ pub fn verify(key: &VerifierKey, payload_type: &str, payload: &[u8], signature: 
     key.kind() == SignatureKind::Plain
         && bytes_of(signature).is_some_and(|signature| key.is_signature_of(&message, &signature))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signed_bytes_are_those_of_the_format() {
+        let message = signed_message("http://example.com/HelloWorld", b"hello world");
+        assert_eq!(message, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
+    }
+
+    #[test]
+    fn a_signature_is_over_the_type_and_the_payload_and_only_a_log_signs() {
+        let key = SignerKey::generate("example.org/a", SignatureKind::Plain, &[7; 32]).unwrap();
+        let signature = sign(&key, "type", b"payload").unwrap();
+        let is_right =
+            |kind: &str, payload: &[u8], signature: &str| verify(key.verifier(), kind, payload, signature);
+        assert!(is_right("type", b"payload", &signature));
+        assert!(!is_right("typ", b"payload", &signature) && !is_right("type", b"Payload", &signature));
+        assert!(!is_right("type", b"payload", &signature.replace(&signature[..1], "-")));
+        let other = SignerKey::generate("example.org/a", SignatureKind::Plain, &[8; 32]).unwrap();
+        assert!(!verify(other.verifier(), "type", b"payload", &signature));
+        let witness = SignerKey::generate("example.org/w", SignatureKind::Cosignature, &[7; 32]).unwrap();
+        assert_eq!(sign(&witness, "type", b"payload"), None);
+        assert!(!verify(witness.verifier(), "type", b"payload", &signature));
+        assert!(key_id(key.verifier()).starts_with("example.org/a+"));
+    }
+}

@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::damage::ExportDamage;
 use super::record_line::{ExportedRecord, HashedLine};
-use super::verifying::ExportDamage;
 use systole_core::rules::core_payload::attributes;
 use systole_core::types::ids::Digest;
 

@@ -5,6 +5,7 @@
 //! parent before its children, so memory does not grow with their bodies.
 
 pub mod children;
+pub mod damage;
 pub mod documents;
 pub mod examination;
 pub mod page;

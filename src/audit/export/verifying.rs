@@ -9,26 +9,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use systole_proof::tree::TreeHash;
 
 use super::children::{Children, parent};
+use super::damage::ExportDamage;
 use super::documents::ExportedDocument;
 use super::record_line::{ExportedRecord, HashedLine, digest};
 use systole_core::rules::core_payload::attributes;
 use systole_core::types::ids::Digest;
-
-/// What does not fit in an export.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ExportDamage {
-    /// The position of the record that shows it; 0 if it is no record.
-    pub position: u64,
-    /// What is wrong.
-    pub why: String,
-}
-
-impl ExportDamage {
-    /// Damage that no record shows.
-    pub fn of(why: impl Into<String>) -> ExportDamage {
-        ExportDamage { position: 0, why: why.into() }
-    }
-}
 
 /// What the last record of a thread was.
 struct LastOf {

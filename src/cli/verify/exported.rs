@@ -15,10 +15,11 @@ use super::super::hindered;
 use super::super::screen::Screen;
 use super::checkpoint_words;
 use crate::audit::columns::{plain, wrapped};
+use crate::audit::export::damage::ExportDamage;
 use crate::audit::export::examination::ExportExamination;
 use crate::audit::export::proof::ExportProof;
 use crate::audit::export::statement::{self, ExportStatement};
-use crate::audit::export::verifying::{ExportDamage, ExportWalk};
+use crate::audit::export::verifying::ExportWalk;
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
@@ -105,7 +106,7 @@ pub(super) fn verify(
                     .for_each(|line| screen.drawn(line));
                 screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
             }
-            screen.say("  try: the file as systole export wrote it, from whoever sent it");
+            screen.say("  try: ask its sender for the file as systole export wrote it");
             CommandExit::Log
         }
     }

@@ -75,3 +75,56 @@ fn check_order(leaves: impl Iterator<Item = u64>, size: u64) -> Result<(), TreeF
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::{Frontier, ProofBuilder};
+
+    fn leaf(number: u64) -> TreeHash {
+        let mut leaf = [0; 32];
+        leaf[..8].copy_from_slice(&number.to_be_bytes());
+        leaf
+    }
+
+    #[test]
+    fn every_choice_of_leaves_of_every_small_tree_leads_to_its_root() {
+        for size in 0..=9_u64 {
+            let mut tree = Frontier::new();
+            (0..size).for_each(|number| tree.push(leaf(number)));
+            for choice in 0..1_u64 << size {
+                let chosen: Vec<u64> = (0..size).filter(|number| choice >> number & 1 == 1).collect();
+                let mut builder = ProofBuilder::batch(&chosen, size).unwrap();
+                (0..size).for_each(|number| builder.push(leaf(number)));
+                let proof = builder.finish().unwrap();
+                let leaves: Vec<_> = chosen.iter().map(|number| (*number, leaf(*number))).collect();
+                assert_eq!(batch_root(&leaves, size, &proof), Ok(tree.root()), "{chosen:?} of {size}");
+                // Another leaf, another place or another hash leads elsewhere.
+                for at in 0..leaves.len() {
+                    let mut other = leaves.clone();
+                    other[at].1[31] ^= 1;
+                    assert_ne!(batch_root(&other, size, &proof), Ok(tree.root()));
+                    let mut other = leaves.clone();
+                    other[at].0 += 1;
+                    assert_ne!(batch_root(&other, size, &proof), Ok(tree.root()));
+                }
+                for at in 0..proof.len() {
+                    let mut other = proof.clone();
+                    other[at][0] ^= 1;
+                    assert_ne!(batch_root(&leaves, size, &other), Ok(tree.root()));
+                    other.remove(at);
+                    assert!(batch_root(&leaves, size, &other).is_err());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn leaves_out_of_order_or_out_of_the_tree_are_refused() {
+        for wrong in [&[1, 0][..], &[1, 1], &[5], &[u64::MAX]] {
+            assert!(batch_ranges(wrong, 5).is_err(), "{wrong:?}");
+        }
+        assert!(batch_ranges(&[], u64::MAX).is_err());
+        assert_eq!(batch_ranges(&[0], 1 << 62).unwrap().len(), 62);
+    }
+}
