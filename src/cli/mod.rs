@@ -25,6 +25,7 @@ mod end;
 mod examples;
 mod exit;
 mod explain;
+mod export;
 mod find;
 mod fork;
 mod forms;
@@ -183,6 +184,8 @@ enum Command {
     Diff(diff::Diff),
     /// Copy a thread up to a turn into a log of its own
     Fork(fork::Fork),
+    /// Take threads along, with everything that verifies them
+    Export(export::Export),
     /// Write a verified copy of the log, also while it is in use
     Backup(backup::Backup),
     /// Cosign the checkpoints of the logs of others
@@ -326,6 +329,7 @@ impl Command {
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Prove(prove) => prove.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Export(export) => export.run(),
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
             Command::Fork(fork) => fork.run(),

@@ -1,6 +1,8 @@
 //! `systole verify`: reads a log from its first record to its last, compares it with what others kept of it, and says
 //! what that shows and what not. Nothing is written.
 
+mod exported;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +31,7 @@ use systole_core::types::ports::{LogFault, LogReader};
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Verifies a log.
+/// Verifies a log, or an export.
 ///
 /// Every record is hashed again, and has to continue the chain of its thread. The root of all records
 /// is compared with the checkpoints beside the log, and with what `--against` names. The file of a proof
@@ -42,8 +44,8 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub(super) struct Verify {
     #[command(flatten)]
     place: Place,
-    /// The log, if it is not the one of the organism's file; or a proof
-    #[arg(value_name = "LOG|PROOF", conflicts_with = "log")]
+    /// The log, if it is not the one of the organism's file; or an export or a proof
+    #[arg(value_name = "LOG|EXPORT|PROOF", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The keys of logs and witnesses that you trust
     #[arg(long, value_name = "FILE")]
@@ -99,6 +101,14 @@ impl Verify {
             return proved::verified(screen, &log, policy.as_ref());
         }
         let kept = self.kept(screen, &log)?;
+        if exported::is_export(&log) {
+            if self.state {
+                let exit = screen.fail(CommandExit::Usage, "--state is for a log, and this is an export");
+                screen.say("  try: the same without it");
+                return Err(exit);
+            }
+            return self.exported(screen, &log, policy.as_ref(), kept);
+        }
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
@@ -116,6 +126,22 @@ impl Verify {
             lines.iter().for_each(|line| screen.drawn(line));
         }
         Ok(exit(screen, &examination, states.as_ref()))
+    }
+
+    /// Verifies an export, which is compared with checkpoints only.
+    fn exported(
+        &self,
+        screen: Screen,
+        export: &Path,
+        policy: Option<&systole_proof::policy::TrustPolicy>,
+        kept: Kept,
+    ) -> Result<CommandExit, CommandExit> {
+        if let Some((name, _)) = kept.logs.first() {
+            let exit = screen.fail(CommandExit::Usage, format!("{name} is a log, and an export is no log"));
+            screen.say("  try: --against with a checkpoint, as systole checkpoint prints it");
+            return Err(exit);
+        }
+        Ok(exported::verify(screen, export, policy, kept.checkpoints))
     }
 
     /// Reads everything that the log is compared with.

@@ -18,7 +18,22 @@ use crate::program::{Events, Ran, Running, run_file, systole};
 
 /// A log with a child that ended, a refused payload, a large body and its own thread, closed cleanly.
 pub(crate) async fn house() -> tempfile::TempDir {
+    lived_in(busy()).await
+}
+
+/// The same, with the text of each `<search>` marked as sensitive.
+pub(crate) async fn sensitive_house() -> tempfile::TempDir {
     let folder = busy();
+    let schema = folder.path().join("t.xsd");
+    let plain = std::fs::read_to_string(&schema).unwrap();
+    let mark = "xmlns:systole=\"urn:systole:schema:v1\" systole:sensitive=\"true\"";
+    let marked = plain.replace("name=\"search\"", &format!("name=\"search\" {mark}"));
+    assert_ne!(marked, plain);
+    std::fs::write(schema, marked).unwrap();
+    lived_in(folder).await
+}
+
+async fn lived_in(folder: tempfile::TempDir) -> tempfile::TempDir {
     let organism = start(folder.path()).await;
     let receipt = ask(&organism, "k1", &payload("plan", "all"), None).await.unwrap();
     outcome(&organism, &receipt).await;
@@ -48,7 +63,7 @@ pub(crate) fn placed_at(pos: i64) -> String {
 }
 
 /// Makes the entries fit the records that are left.
-fn place_again(folder: &Path) {
+pub(crate) fn place_again(folder: &Path) {
     let placed = placed_at(number(folder, "SELECT max(pos) FROM record"));
     edit(
         folder,

@@ -14,5 +14,6 @@ pub mod limits;
 pub mod note;
 pub mod policy;
 pub mod proof_file;
+pub mod statement;
 pub mod tree;
 pub mod witness;

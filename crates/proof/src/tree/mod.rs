@@ -1,5 +1,6 @@
 //! The Merkle tree of RFC 6962 and RFC 9162 with SHA-256, over leaf hashes.
 
+mod batch;
 mod frontier;
 mod proving;
 mod verifying;
@@ -7,6 +8,7 @@ mod verifying;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+pub use batch::{batch_ranges, batch_root};
 pub use frontier::Frontier;
 pub use proving::{ProofBuilder, consistency_ranges, inclusion_ranges};
 pub use verifying::{verify_consistency, verify_inclusion};
@@ -84,6 +86,11 @@ pub fn leaf_hash(entry: &[u8]) -> TreeHash {
 /// The hash of the node above two subtrees.
 fn node_hash(left: &TreeHash, right: &TreeHash) -> TreeHash {
     Sha256::new().chain_update([1]).chain_update(left).chain_update(right).finalize().into()
+}
+
+/// The leaves that the left half of a tree has: the largest power of two below the size, which is at least 2.
+fn left_half(size: u64) -> u64 {
+    1 << (size - 1).ilog2()
 }
 
 fn check_size(size: u64) -> Result<(), TreeFault> {

@@ -4,12 +4,7 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::vec::IntoIter;
 
-use super::{Frontier, TreeFault, TreeHash, check_size, empty_root};
-
-/// The leaves that the left half of a tree has: the largest power of two below the size, which is at least 2.
-fn left_half(size: u64) -> u64 {
-    1 << (size - 1).ilog2()
-}
+use super::{Frontier, TreeFault, TreeHash, batch_ranges, check_size, empty_root, left_half};
 
 /// The subtrees whose roots prove that a leaf is in a tree, in the order of the proof: from the leaf up.
 ///
@@ -114,6 +109,14 @@ impl ProofBuilder {
         }
         builder.seen = old.size();
         Ok(builder)
+    }
+
+    /// Begins the proof that these leaves are in the tree of `size` leaves. They are in order, each once.
+    ///
+    /// # Errors
+    /// If the tree is too large, does not have a leaf, or the leaves are not in order.
+    pub fn batch(leaves: &[u64], size: u64) -> Result<Self, TreeFault> {
+        Ok(Self::of(batch_ranges(leaves, size)?, size))
     }
 
     fn of(ranges: Vec<Range<u64>>, size: u64) -> Self {

@@ -1,0 +1,146 @@
+//! The documents that exported records name: configurations with their schemas, refused bytes, prompts, and answers of
+//! models. Each is a line of `documents.jsonl`, once, under its SHA-256.
+
+use std::collections::HashSet;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
+
+use super::ExportFault;
+use super::record_line::{bytes_of, hex_of};
+use crate::audit::glance::attribute;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogReader;
+use systole_core::types::record::{Record, RecordKind};
+
+/// What a document is to the record that names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DocumentUse {
+    /// The configuration in force, with its schemas.
+    Configuration,
+    /// The bytes of a refused payload.
+    Refused,
+    /// A prompt, or an earlier part of one.
+    Prompt,
+    /// A piece of a model's answer.
+    Answer,
+}
+
+impl DocumentUse {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            DocumentUse::Configuration => "configuration",
+            DocumentUse::Refused => "refused",
+            DocumentUse::Prompt => "prompt",
+            DocumentUse::Answer => "answer",
+        }
+    }
+}
+
+/// A document outside of its log.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ExportedDocument {
+    /// Its hash.
+    pub sha256: String,
+    /// What it is. Nothing proves that.
+    pub what: String,
+    /// Its bytes, if they are UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Its bytes, if they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hex: Option<String>,
+}
+
+impl ExportedDocument {
+    fn of(hash: Digest, what: DocumentUse, bytes: &[u8]) -> ExportedDocument {
+        let (text, hex) = match std::str::from_utf8(bytes) {
+            Ok(text) => (Some(text.to_owned()), None),
+            Err(_) => (None, Some(hex_of(bytes))),
+        };
+        ExportedDocument { sha256: hash.to_string(), what: what.as_str().to_owned(), text, hex }
+    }
+
+    /// Its hash, if its bytes have it.
+    pub fn checked(self) -> Option<Digest> {
+        let bytes = match (self.text, self.hex) {
+            (Some(text), None) => text.into_bytes(),
+            (None, Some(hex)) => bytes_of(&hex)?,
+            _ => return None,
+        };
+        let hash = Digest::of(&bytes);
+        (hash.to_string() == self.sha256).then_some(hash)
+    }
+}
+
+/// The documents that records name, each once, in the order of their names.
+#[derive(Default)]
+pub struct NamedDocuments {
+    known: HashSet<Digest>,
+    /// Each with its first use.
+    pub all: Vec<(Digest, DocumentUse)>,
+}
+
+impl NamedDocuments {
+    fn add(&mut self, hash: Digest, what: DocumentUse) {
+        if self.known.insert(hash) {
+            self.all.push((hash, what));
+        }
+    }
+
+    /// Takes what a record names.
+    pub fn take(&mut self, record: &Record) {
+        let h = &record.header;
+        self.add(h.config, DocumentUse::Configuration);
+        if h.kind == RecordKind::Refusal {
+            let refused = attribute(&record.body, "system-error", "hash");
+            let refused = refused.and_then(|hash| Digest::parse(&hash).ok());
+            refused.into_iter().for_each(|hash| self.add(hash, DocumentUse::Refused));
+        }
+        if h.kind != RecordKind::Journal {
+            return;
+        }
+        let hashes = match EarlierEntry::read(&record.body).map(|earlier| earlier.entry) {
+            Ok(JournalEntry::Started(started)) => vec![(started.prompt, DocumentUse::Prompt)],
+            Ok(JournalEntry::Result(outcome)) => {
+                outcome.blobs.into_iter().map(|blob| (blob, DocumentUse::Answer)).collect()
+            }
+            Err(_) => Vec::new(),
+        };
+        for (hash, what) in hashes {
+            Digest::parse(&hash).into_iter().for_each(|hash| self.add(hash, what));
+        }
+    }
+
+    /// Writes them, and the earlier links of prompts, which `before` reads. Returns how many were written, and how
+    /// many configurations and refused payloads the log does not have.
+    pub fn write(
+        &mut self,
+        reader: &dyn LogReader,
+        before: &dyn Fn(&str) -> Option<String>,
+        out: &mut dyn Write,
+    ) -> Result<(u64, u64), ExportFault> {
+        let (mut written, mut missing, mut next) = (0, 0, 0);
+        while let Some((hash, what)) = self.all.get(next).copied() {
+            next += 1;
+            let Some(bytes) = reader.document(hash)? else {
+                // A listener may keep its prompts elsewhere, and journal only their hashes.
+                missing += u64::from(matches!(what, DocumentUse::Configuration | DocumentUse::Refused));
+                continue;
+            };
+            if what == DocumentUse::Prompt {
+                let link = std::str::from_utf8(&bytes).ok().and_then(before);
+                let link = link.and_then(|hash| Digest::parse(&hash).ok());
+                link.into_iter().for_each(|hash| self.add(hash, DocumentUse::Prompt));
+            }
+            serde_json::to_writer(&mut *out, &ExportedDocument::of(hash, what, &bytes))
+                .map_err(std::io::Error::from)?;
+            out.write_all(b"\n")?;
+            written += 1;
+        }
+        Ok((written, missing))
+    }
+}

@@ -1,0 +1,118 @@
+//! The exported threads as one HTML page for a person: a tree of threads, in each its records, indented by call. It
+//! has no scripts and loads nothing, and no text of a payload can become part of the page.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use super::documents::NamedDocuments;
+use super::thread_xml::escaped;
+use super::{ExportFault, ExportScope};
+use crate::audit::exposed::escape_unusual;
+use crate::audit::glance::glance;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::LogReader;
+use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
+
+/// Most bytes of a text that are shown.
+const SHOWN: usize = 64 << 10;
+/// Most documents that are shown.
+const DOCUMENTS: usize = 200;
+/// Deepest indent.
+const DEEPEST: usize = 4;
+
+const HEAD: &str = include_str!("page.html");
+
+/// Writes the page.
+pub fn write(
+    scope: &ExportScope,
+    reader: &dyn LogReader,
+    named: &NamedDocuments,
+    out: &mut dyn Write,
+) -> Result<(), ExportFault> {
+    let first = scope.threads.first().map(ToString::to_string).unwrap_or_default();
+    write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>Export of {first}</title>\n{HEAD}</head>\n<body>\n"
+    )?;
+    writeln!(out, "<h1>Export of {first}</h1>")?;
+    out.write_all(
+        b"<p class=\"note\">This page is a view. What counts is in records.jsonl; README.txt says how to verify it. \
+          Times are in UTC, as the machine of the log had them.</p>\n",
+    )?;
+    let mut open: Vec<ThreadId> = Vec::new();
+    scope.each(reader, |_, record| {
+        let thread = &record.header.thread;
+        if open.last() != Some(thread) {
+            while open.last().is_some_and(|above| !thread.is_within(above)) {
+                open.pop();
+                out.write_all(b"</section>\n")?;
+            }
+            writeln!(out, "<section id=\"{thread}\">\n<h2>{thread}</h2>")?;
+            open.push(thread.clone());
+        }
+        one(record, out)
+    })?;
+    open.iter().try_for_each(|_| out.write_all(b"</section>\n"))?;
+    documents(reader, named, out)?;
+    Ok(out.write_all(b"</body>\n</html>\n")?)
+}
+
+/// The parties, the call and the meaning of a record.
+fn heading(h: &Header, element: &str) -> String {
+    let to = h.to.as_ref().map(|to| format!(" → {to}")).unwrap_or_default();
+    let call = h.call.as_ref().map(|call| format!("  call {call}")).unwrap_or_default();
+    let turn = h.turn.map(|turn| format!("  turn {turn}")).unwrap_or_default();
+    let code = h.code.map_or_else(String::new, |code| format!(" {}", RecordCode::as_str(code)));
+    let element = if element.is_empty() { String::new() } else { format!("  <{element}>") };
+    format!("{}  #{}  {}{to}  {}{code}{call}{turn}{element}", h.time, h.seq, h.from, h.kind.as_str())
+}
+
+fn one(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
+    let h = &record.header;
+    let depth = h.call.as_ref().map_or(0, |call| call.depth().saturating_sub(1)).min(DEEPEST);
+    // What goes on between parties is read at once; the bookkeeping is opened if it is wanted.
+    let open = match h.kind {
+        RecordKind::Message | RecordKind::Refusal | RecordKind::Approval | RecordKind::Outcome => " open",
+        _ => "",
+    };
+    let kind = h.kind.as_str();
+    let heading = shown(&heading(h, &glance(&record.body).element));
+    writeln!(out, "<details class=\"{kind} d{depth}\"{open}><summary>{heading}</summary>")?;
+    let body = String::from_utf8_lossy(&record.body);
+    Ok(writeln!(out, "<pre>{}</pre></details>", beginning(&body))?)
+}
+
+fn documents(reader: &dyn LogReader, named: &NamedDocuments, out: &mut dyn Write) -> Result<(), ExportFault> {
+    if named.all.is_empty() {
+        return Ok(());
+    }
+    out.write_all(b"<h1>Documents</h1>\n")?;
+    for (hash, what) in named.all.iter().take(DOCUMENTS) {
+        let text = match reader.document(*hash)? {
+            Some(bytes) => beginning(&String::from_utf8_lossy(&bytes)),
+            None => "The log does not have it.".to_owned(),
+        };
+        writeln!(out, "<details><summary>{} {hash}</summary><pre>{text}</pre></details>", what.as_str())?;
+    }
+    match named.all.len().saturating_sub(DOCUMENTS) {
+        0 => Ok(()),
+        more => Ok(writeln!(out, "<p class=\"note\">And {more} more in documents.jsonl.</p>")?),
+    }
+}
+
+/// Text that cannot leave its place: escaped, with invisible characters shown as `\u{…}`.
+fn shown(text: &str) -> String {
+    escaped(&escape_unusual(text, &mut BTreeMap::new()))
+}
+
+/// The beginning of a text, which may be long.
+fn beginning(text: &str) -> String {
+    let end = (0..=SHOWN.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (start, rest) = text.split_at_checked(end).unwrap_or((text, ""));
+    match rest.len() {
+        0 => shown(start),
+        more => {
+            format!("{}\n… and {more} more bytes, which records.jsonl or documents.jsonl has", shown(start))
+        }
+    }
+}

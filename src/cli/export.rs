@@ -1,0 +1,351 @@
+//! `systole export`: threads of a log as one zip file that a stranger can verify without Systole.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+use systole_agent::chain::{self, ParsedLink};
+use systole_proof::checkpoint::SignedCheckpoint;
+use systole_proof::key::{SignatureKind, SignerKey};
+use systole_proof::policy::TrustPolicy;
+use systole_proof::tree::TreeHash;
+
+use super::exit::CommandExit;
+use super::hindered;
+use super::looking::Looking;
+use super::place::Place;
+use crate::audit::columns::{plain, wrapped};
+use crate::audit::export::documents::NamedDocuments;
+use crate::audit::export::proof::ExportProof;
+use crate::audit::export::record_line::ExportedRecord;
+use crate::audit::export::statement::{self, ExportPredicate, FORM};
+use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
+use crate::edges::archive::ArchiveWriter;
+use crate::edges::log::notes;
+use crate::edges::{signing_key, system};
+use systole_core::types::ids::{Digest, ThreadId};
+
+const README: &str = include_str!("export/README.txt");
+const VERIFIER: &str = include_str!("export/verify.py");
+
+/// Takes threads along as evidence, with a verifier.
+///
+/// The zip file has the records with their proofs, the documents that they name, pages for people, and
+/// verify.py, which needs nothing but Python. An organism may run on the log.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole export @last -o case-7.zip
+  systole export 1f0c 77b0 --key proof.key
+  systole export @last --html -o case-7.html")]
+pub(super) struct Export {
+    #[command(flatten)]
+    place: Place,
+    /// The threads, with their children: ids, beginnings, or @last
+    #[arg(required = true, value_name = "THREAD")]
+    threads: Vec<String>,
+    /// The file to write (the first thread's id with .zip)
+    #[arg(short = 'o', long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Sign the statement about the files with this key
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Add this policy for the reader
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Leave out the checkpoint and the proof, which takes a whole walk
+    #[arg(long)]
+    no_proof: bool,
+    /// Write only the page for people
+    #[arg(long, conflicts_with_all = ["key", "policy", "no_proof"])]
+    html: bool,
+}
+
+/// Why an export came to nothing.
+enum ExportEnd {
+    Fault(ExportFault),
+    /// It was reported.
+    Told(CommandExit),
+}
+
+impl<T: Into<ExportFault>> From<T> for ExportEnd {
+    fn from(fault: T) -> ExportEnd {
+        ExportEnd::Fault(fault.into())
+    }
+}
+
+/// What was written.
+#[derive(Default)]
+struct Written {
+    records: u64,
+    documents: u64,
+    missing: u64,
+    checkpoint: Option<SignedCheckpoint>,
+    /// Records that the checkpoint is about.
+    proved: u64,
+}
+
+/// What was read before anything is written.
+struct ExportExtras {
+    key: Option<SignerKey>,
+    policy: Option<Vec<u8>>,
+    checkpoint: Option<SignedCheckpoint>,
+}
+
+impl Export {
+    pub(super) fn run(self) -> CommandExit {
+        self.export().unwrap_or_else(|exit| exit)
+    }
+
+    fn export(&self) -> Result<CommandExit, CommandExit> {
+        let looking = Looking::open(&self.place)?;
+        let mut chosen: Vec<ThreadId> = Vec::new();
+        for typed in &self.threads {
+            chosen.push(looking.find(typed)?);
+        }
+        let extras = self.extras(&looking)?;
+        let scope = ExportScope::of(&looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let ending = if self.html { "html" } else { "zip" };
+        let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
+        let out = self.out.clone().unwrap_or_else(named);
+        let what = if self.html { "the page" } else { "the export" };
+        let unwritten = |error: &io::Error| {
+            let fault = system::unwritten(&out, what, error);
+            hindered::say(looking.screen, CommandExit::Usage, &fault)
+        };
+        let written = if self.html {
+            let file = std::fs::File::create_new(&out).map_err(|error| unwritten(&error))?;
+            page_alone(&looking, &scope, file)
+        } else {
+            let archive = ArchiveWriter::create(&out).map_err(|error| unwritten(&error))?;
+            Zipping { looking: &looking, scope: &scope, chosen: &chosen, archive, files: Vec::new() }
+                .write(&extras)
+        };
+        let written = written.map_err(|end| {
+            // Half an export would pass for a damaged one. If it cannot be removed, the message names it.
+            let _removed = std::fs::remove_file(&out);
+            match end {
+                ExportEnd::Told(exit) => exit,
+                ExportEnd::Fault(ExportFault::Log(fault)) => looking.fault(&fault),
+                ExportEnd::Fault(ExportFault::Write(error)) => {
+                    hindered::unwritten(looking.screen, &out, what, &error)
+                }
+            }
+        })?;
+        self.tell(&looking, &scope, &out, &written, extras.key.is_some());
+        Ok(CommandExit::Done)
+    }
+
+    /// The key, the policy and the checkpoint.
+    fn extras(&self, looking: &Looking) -> Result<ExportExtras, CommandExit> {
+        let screen = looking.screen;
+        let key = self.key.as_deref().map(signing_key::read).transpose();
+        let key = key.map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+        if key.as_ref().is_some_and(|key| key.verifier().kind() != SignatureKind::Plain) {
+            let exit = screen.fail(CommandExit::Usage, "--key: it is the key of a witness");
+            screen.say("  try: the key that signs checkpoints of the log");
+            return Err(exit);
+        }
+        let policy = match &self.policy {
+            None => None,
+            Some(path) => {
+                let bytes = std::fs::read(path).map_err(|error| {
+                    hindered::unread(screen, CommandExit::Usage, path, "a policy", &error)
+                })?;
+                TrustPolicy::read(&bytes).map_err(|fault| {
+                    let exit =
+                        screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
+                    screen.say("  try: a policy that systole verify takes");
+                    exit
+                })?;
+                Some(bytes)
+            }
+        };
+        let checkpoint = if self.no_proof || self.html { None } else { newest_checkpoint(looking)? };
+        Ok(ExportExtras { key, policy, checkpoint })
+    }
+
+    fn tell(&self, looking: &Looking, scope: &ExportScope, out: &Path, written: &Written, is_signed: bool) {
+        let (screen, file) = (looking.screen, out.display().to_string());
+        let Written { records, documents, missing, checkpoint, proved } = written;
+        if *missing > 0 {
+            screen.say(format!(
+                "note: the log lacks {missing} documents that the records name; systole doctor says which"
+            ));
+        }
+        if screen.json {
+            let checkpoint = checkpoint.as_ref().map(|signed| {
+                let checkpoint = signed.checkpoint();
+                json!({"origin": checkpoint.origin(), "size": checkpoint.size(), "records": proved})
+            });
+            return screen.value(&json!({
+                "file": file, "threads": scope.threads.iter().map(ThreadId::as_str).collect::<Vec<_>>(),
+                "records": records, "documents": documents, "missing": missing,
+                "checkpoint": checkpoint.unwrap_or(Value::Null), "signed": is_signed,
+            }));
+        }
+        let threads = scope.threads.len();
+        screen.show(&format!("{file}: {records} records in {threads} threads, {documents} documents"));
+        if self.html {
+            return;
+        }
+        let words = match checkpoint {
+            Some(signed) if proved == records => {
+                let checkpoint = signed.checkpoint();
+                format!(
+                    "all are proved by the checkpoint of {} at #{}",
+                    checkpoint.origin(),
+                    checkpoint.size()
+                )
+            }
+            Some(signed) => {
+                let checkpoint = signed.checkpoint();
+                let (origin, size) = (checkpoint.origin(), checkpoint.size());
+                format!(
+                    "{proved} are proved by the checkpoint of {origin} at #{size}; for the others, sign one with \
+                     systole checkpoint and export again"
+                )
+            }
+            None => "no checkpoint proves them; sign one with systole checkpoint and export again".to_owned(),
+        };
+        wrapped("  ", 2, &plain(&words)).iter().for_each(|line| screen.drawn(line));
+        screen.show("  to verify: systole verify FILE, or python3 verify.py where it is unpacked");
+    }
+}
+
+/// The checkpoint beside the log that is about most records; of several, the one with most signatures.
+fn newest_checkpoint(looking: &Looking) -> Result<Option<SignedCheckpoint>, CommandExit> {
+    // The notes are beside the file itself, not beside a link to it.
+    let real = std::fs::canonicalize(&looking.log);
+    let beside = notes::path(real.as_deref().unwrap_or(&looking.log));
+    let found = notes::read(&beside)
+        .map_err(|fault| hindered::say(looking.screen, CommandExit::Unavailable, &fault))?;
+    let readable = found.into_iter().filter_map(|(_, read)| read.ok());
+    Ok(readable.max_by_key(|signed| (signed.checkpoint().size(), signed.note().signatures().len())))
+}
+
+fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Result<Written, ExportEnd> {
+    let mut out = io::BufWriter::new(file);
+    let mut written = Written::default();
+    let mut named = NamedDocuments::default();
+    scope.each(&looking.reader, |_, record| {
+        written.records += 1;
+        named.take(record);
+        Ok(())
+    })?;
+    (written.documents, written.missing) = named.write(&looking.reader, &link_before, &mut io::sink())?;
+    page::write(scope, &looking.reader, &named, &mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+    Ok(written)
+}
+
+/// The link of a prompt's chain before this one.
+fn link_before(text: &str) -> Option<String> {
+    match chain::read(text) {
+        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
+            Some(before.to_owned())
+        }
+        Some(ParsedLink::Base { .. }) | None => None,
+    }
+}
+
+/// A zip file that is being filled.
+struct Zipping<'a> {
+    looking: &'a Looking,
+    scope: &'a ExportScope,
+    chosen: &'a [ThreadId],
+    archive: ArchiveWriter,
+    files: Vec<(&'static str, Digest)>,
+}
+
+impl Zipping<'_> {
+    fn write(mut self, extras: &ExportExtras) -> Result<Written, ExportEnd> {
+        let Zipping { looking, scope, .. } = self;
+        let reader = &looking.reader;
+        let mut written = Written::default();
+        let mut named = NamedDocuments::default();
+        let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
+        self.file("records.jsonl", |out| {
+            scope.each(reader, |position, record| {
+                serde_json::to_writer(&mut *out, &ExportedRecord::of(position, record))
+                    .map_err(io::Error::from)?;
+                out.write_all(b"\n")?;
+                leaves.push((position.0, record.leaf.0));
+                named.take(record);
+                Ok(())
+            })
+        })?;
+        written.records = leaves.len() as u64;
+        leaves.sort_unstable();
+        let mut counts = (0, 0);
+        self.file("documents.jsonl", |out| {
+            counts = named.write(reader, &link_before, out)?;
+            Ok(())
+        })?;
+        (written.documents, written.missing) = counts;
+        if let Some(signed) = &extras.checkpoint {
+            written.proved = self.proof(signed, &leaves)?;
+            written.checkpoint = Some(signed.clone());
+        }
+        if let Some(policy) = &extras.policy {
+            self.file("policy.txt", |out| Ok(out.write_all(policy)?))?;
+        }
+        self.file("thread.xml", |out| thread_xml::write(scope, reader, out))?;
+        self.file("index.html", |out| page::write(scope, reader, &named, out))?;
+        self.file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
+        self.file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
+        let without = if written.missing > 0 { vec!["documents".to_owned()] } else { Vec::new() };
+        let predicate = ExportPredicate {
+            form: FORM.to_owned(),
+            threads: self.chosen.iter().map(ToString::to_string).collect(),
+            last: scope.last.0,
+            without,
+        };
+        let text = statement::write(&self.files, &predicate, extras.key.as_ref());
+        let text = text.ok_or_else(|| io::Error::other("the key cannot sign a statement"))?;
+        self.file("statement.json", |out| Ok(out.write_all(text.as_bytes())?))?;
+        self.archive.finish()?;
+        Ok(written)
+    }
+
+    /// Writes an entry, and remembers its hash.
+    fn file(
+        &mut self,
+        name: &'static str,
+        fill: impl FnOnce(&mut dyn Write) -> Result<(), ExportFault>,
+    ) -> Result<(), ExportFault> {
+        let mut entry = self.archive.entry(name, name == "verify.py")?;
+        fill(&mut entry)?;
+        self.files.push((name, entry.end()?));
+        Ok(())
+    }
+
+    /// Writes the checkpoint and the proof for it, and returns how many records it proves.
+    fn proof(&mut self, signed: &SignedCheckpoint, leaves: &[(u64, TreeHash)]) -> Result<u64, ExportEnd> {
+        let (screen, checkpoint) = (self.looking.screen, signed.checkpoint());
+        let contradicted = |why: String| {
+            let exit = screen.fail(CommandExit::Log, why);
+            screen.say("  try: systole verify, which says what differs; or --no-proof");
+            ExportEnd::Told(exit)
+        };
+        let (origin, size) = (plain(checkpoint.origin()), checkpoint.size());
+        if size > self.scope.last.0 {
+            return Err(contradicted(format!(
+                "the checkpoint of {origin} beside the log is about {size} records, and the log has {}",
+                self.scope.last.0
+            )));
+        }
+        let (proof, root) = ExportProof::make(&self.looking.reader, leaves, size)?;
+        if root != *checkpoint.root() {
+            return Err(contradicted(format!(
+                "the log is not the one that the checkpoint of {origin} at #{size} beside it is about"
+            )));
+        }
+        self.file("checkpoint.txt", |out| Ok(write!(out, "{signed}")?))?;
+        self.file("proof.json", |out| {
+            serde_json::to_writer(&mut *out, &proof).map_err(io::Error::from)?;
+            Ok(out.write_all(b"\n")?)
+        })?;
+        Ok(leaves.iter().filter(|(position, _)| *position <= size).count() as u64)
+    }
+}

@@ -1,0 +1,282 @@
+//! `systole verify` on an export: the same verdicts, from a zip file alone.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use systole_proof::checkpoint::SignedCheckpoint;
+use systole_proof::policy::TrustPolicy;
+use systole_proof::tree::TreeHash;
+
+use super::super::exit::CommandExit;
+use super::super::hindered;
+use super::super::screen::Screen;
+use super::checkpoint_words;
+use crate::audit::columns::{plain, wrapped};
+use crate::audit::export::damage::ExportDamage;
+use crate::audit::export::examination::ExportExamination;
+use crate::audit::export::proof::ExportProof;
+use crate::audit::export::statement::{self, ExportStatement};
+use crate::audit::export::verifying::ExportWalk;
+use crate::audit::layout::{TextTone, paint};
+use crate::audit::verdict::{CheckpointSource, LogVerdict};
+use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
+use crate::edges::system;
+use systole_core::types::ids::Digest;
+use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
+
+/// Most bytes of a line.
+const LINE: u64 = 64 << 20;
+/// Most bytes of an entry that a zip file of ours can have.
+const ENTRY: u64 = u32::MAX as u64;
+/// Every name that an export may have, and its most bytes.
+const NAMES: [(&str, u64); 10] = [
+    ("README.txt", 1 << 20),
+    ("verify.py", 1 << 20),
+    ("statement.json", 1 << 20),
+    ("records.jsonl", ENTRY),
+    ("documents.jsonl", ENTRY),
+    ("checkpoint.txt", NOTE_BYTES as u64),
+    ("proof.json", 64 << 20),
+    ("policy.txt", POLICY_BYTES as u64),
+    ("thread.xml", ENTRY),
+    ("index.html", ENTRY),
+];
+
+/// Why nothing can be said.
+enum Unverified {
+    Damaged(ExportDamage),
+    Unread(std::io::Error),
+}
+
+impl From<ExportDamage> for Unverified {
+    fn from(damage: ExportDamage) -> Unverified {
+        Unverified::Damaged(damage)
+    }
+}
+
+impl From<std::io::Error> for Unverified {
+    fn from(error: std::io::Error) -> Unverified {
+        match error.kind() {
+            ErrorKind::InvalidData => Unverified::Damaged(ExportDamage::of(error.to_string())),
+            _ => Unverified::Unread(error),
+        }
+    }
+}
+
+/// Whether a file begins like an export.
+pub(super) fn is_export(path: &Path) -> bool {
+    let mut first = [0; ARCHIVE_BEGINNING.len()];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+        && first == ARCHIVE_BEGINNING
+}
+
+/// Verifies an export, with the checkpoints that the reader kept.
+pub(super) fn verify(
+    screen: Screen,
+    path: &Path,
+    policy: Option<&TrustPolicy>,
+    kept: Vec<CheckpointSource>,
+) -> CommandExit {
+    match examined(path, policy, kept) {
+        Ok(found) => {
+            if screen.json {
+                screen.value(&as_json(path, &found));
+            } else {
+                lines(path, &found).iter().for_each(|line| screen.drawn(line));
+            }
+            exit(screen, &found)
+        }
+        Err(Unverified::Unread(error)) => {
+            hindered::say(screen, CommandExit::Unavailable, &system::unread(path, "an export", &error))
+        }
+        Err(Unverified::Damaged(ExportDamage { position, why })) => {
+            let verdict = match position {
+                0 => "damaged".to_owned(),
+                at => format!("damaged at #{at}"),
+            };
+            let name = path.display().to_string();
+            if screen.json {
+                screen.value(&json!({"export": name, "verdict": verdict, "position": position, "why": why}));
+            } else {
+                wrapped(&format!("{}: ", plain(&name)), 2, &plain(&why))
+                    .iter()
+                    .for_each(|line| screen.drawn(line));
+                screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
+            }
+            screen.say("  try: ask its sender for the file as systole export wrote it");
+            CommandExit::Log
+        }
+    }
+}
+
+fn examined(
+    path: &Path,
+    policy: Option<&TrustPolicy>,
+    kept: Vec<CheckpointSource>,
+) -> Result<ExportExamination, Unverified> {
+    let mut archive = ArchiveReader::open(path, &NAMES)?;
+    let statement = stated(&mut archive, policy)?;
+    let mut walk = ExportWalk::default();
+    lines_of(&mut archive, "records.jsonl", |line| walk.record(line))?;
+    lines_of(&mut archive, "documents.jsonl", |line| walk.document(line))?;
+    let walked = walk.finish(!statement.predicate.without.iter().any(|what| what == "documents"))?;
+    let mut sources = kept;
+    let proved = proved(&mut archive, &walked.leaves)?.map(|(signed, size, root)| {
+        let place = format!("{}: checkpoint.txt", path.display());
+        sources.insert(0, CheckpointSource { place, is_apart: false, signed });
+        (size, root)
+    });
+    Ok(ExportExamination::new(walked, statement, proved, sources, policy))
+}
+
+/// The statement, with the hash of every file compared.
+fn stated(archive: &mut ArchiveReader, policy: Option<&TrustPolicy>) -> Result<ExportStatement, Unverified> {
+    let keys: Vec<_> = policy.iter().flat_map(|policy| policy.logs()).map(|log| &log.key).collect();
+    let statement = statement::read(&archive.whole("statement.json")?, &keys).map_err(ExportDamage::of)?;
+    let names: BTreeSet<String> =
+        archive.names().filter(|name| *name != "statement.json").map(str::to_owned).collect();
+    for name in &names {
+        let mut entry = archive.entry(name)?;
+        let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            let count = entry.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            hash.update(buffer.get(..count).unwrap_or_default());
+        }
+        let hash = Digest(hash.finalize().into()).to_string();
+        if !statement.files.iter().any(|(file, said)| file == name && *said == hash) {
+            let why = format!("{name} is not the file that statement.json names");
+            return Err(ExportDamage::of(why).into());
+        }
+    }
+    match statement.files.iter().find(|(file, _)| !names.contains(file)) {
+        Some((file, _)) => {
+            Err(ExportDamage::of(format!("{file} is named in statement.json and missing")).into())
+        }
+        None => Ok(statement),
+    }
+}
+
+/// Passes each line on, without its line break.
+fn lines_of(
+    archive: &mut ArchiveReader,
+    name: &str,
+    mut take: impl FnMut(&[u8]) -> Result<(), ExportDamage>,
+) -> Result<(), Unverified> {
+    let mut entry = BufReader::with_capacity(1 << 16, archive.entry(name)?);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        (&mut entry).take(LINE + 1).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Ok(());
+        }
+        let whole = line.strip_suffix(b"\n").filter(|_| line.len() as u64 <= LINE);
+        take(whole.ok_or_else(|| ExportDamage::of(format!("a line of {name} is not whole, or too long")))?)?;
+    }
+}
+
+/// The checkpoint of the export, its size and its root, if the records lead to it.
+fn proved(
+    archive: &mut ArchiveReader,
+    leaves: &[(u64, TreeHash)],
+) -> Result<Option<(SignedCheckpoint, u64, TreeHash)>, Unverified> {
+    match (archive.has("checkpoint.txt"), archive.has("proof.json")) {
+        (false, false) => return Ok(None),
+        (true, true) => {}
+        _ => return Err(ExportDamage::of("one of checkpoint.txt and proof.json is missing").into()),
+    }
+    let signed = SignedCheckpoint::read(&archive.whole("checkpoint.txt")?);
+    let signed =
+        signed.map_err(|fault| ExportDamage::of(format!("checkpoint.txt is no checkpoint: {fault}")))?;
+    let proof: ExportProof = serde_json::from_slice(&archive.whole("proof.json")?)
+        .map_err(|_| ExportDamage::of("proof.json has another form"))?;
+    let (size, wanted) = (signed.checkpoint().size(), *signed.checkpoint().root());
+    if proof.size != size {
+        return Err(ExportDamage::of("proof.json is about another size than checkpoint.txt").into());
+    }
+    let root = proof.root(leaves).map_err(ExportDamage::of)?;
+    if root != wanted {
+        let why = "its records are not those of the log that its checkpoint is about";
+        return Err(ExportDamage::of(why).into());
+    }
+    Ok(Some((signed, size, root)))
+}
+
+fn exit(screen: Screen, found: &ExportExamination) -> CommandExit {
+    if let LogVerdict::Contradicted { by, .. } = found.log.verdict() {
+        let words = format!("the export is not from the log that {by} is about");
+        let exit = screen.fail(CommandExit::Log, words);
+        screen.say("  try: ask who sent it which log it is from");
+        return exit;
+    }
+    let useless = found.log.checkpoints.iter().find(|one| one.is_of_no_use());
+    let useless = useless.map(|one| format!("{}: no signature of it counts by the policy", one.place));
+    if let Some(words) = found.uncompared().first().cloned().or(useless) {
+        let exit = screen.fail(CommandExit::Failed, format!("not compared: {words}"));
+        screen.say("  try: the checkpoint of the export's own size, or no --against");
+        return exit;
+    }
+    if found.log.satisfies_policy() {
+        return CommandExit::Done;
+    }
+    let exit = screen.fail(CommandExit::Failed, "no checkpoint satisfies the policy");
+    screen.say("  try: an export that was made after systole checkpoint");
+    exit
+}
+
+fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
+    let walked = &found.walked;
+    let mut lines = vec![
+        format!(
+            "{}: {} records in {} threads, {} documents",
+            plain(&path.display().to_string()),
+            walked.leaves.len(),
+            walked.threads,
+            walked.documents
+        ),
+        "  every hash fits, and each thread is one chain without gaps".to_owned(),
+    ];
+    if walked.dropped > 0 {
+        lines.push(format!("  {} parts of bodies were left out; their hashes fit", walked.dropped));
+    }
+    for words in found.log.checkpoints.iter().map(checkpoint_words).chain(found.signers()) {
+        lines.extend(wrapped("  ", 4, &plain(&words)));
+    }
+    let verdict = found.log.verdict();
+    let tone = match verdict {
+        LogVerdict::Sound => TextTone::Held,
+        LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
+        LogVerdict::Contradicted { .. } => TextTone::Bad,
+    };
+    lines.push(format!("verdict: {}", paint(tone, &plain(&verdict.words()))));
+    for answer in found.answers() {
+        lines.push(String::new());
+        lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
+        lines.extend(wrapped("  ", 2, &plain(&answer.words)));
+    }
+    lines.push(String::new());
+    for words in found.not_checked() {
+        lines.extend(wrapped("not checked: ", 2, &plain(&words)));
+    }
+    lines
+}
+
+fn as_json(path: &Path, found: &ExportExamination) -> Value {
+    let walked = &found.walked;
+    let answers = found.answers().into_iter().map(|answer| {
+        json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
+    });
+    json!({
+        "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
+        "documents": walked.documents, "dropped": walked.dropped, "verdict": found.log.verdict().words(),
+        "by": found.log.best().map(|best| &best.place), "signers": found.signers(),
+        "checkpoints": found.log.checkpoints.iter().map(checkpoint_words).collect::<Vec<_>>(),
+        "answers": answers.collect::<Vec<_>>(), "not_checked": found.not_checked(),
+    })
+}
