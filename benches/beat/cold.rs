@@ -56,6 +56,7 @@ pub(crate) fn first_delivery(folder: &Path) {
             managed: None,
             stands_by: None,
             given_up: None,
+            proof: None,
             composition: file.composition,
             directory: folder.into(),
             log: LogPlace::File(folder.join(format!("{}.db", std::process::id()))),

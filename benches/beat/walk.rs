@@ -300,6 +300,7 @@ fn plan(log: LogPlace, course: &Arc<Course>, validators: usize, change: impl FnO
         managed: None,
         stands_by: None,
         given_up: None,
+        proof: None,
         composition: file.composition,
         directory: "config/bench".into(),
         log,

@@ -12,6 +12,7 @@ pub mod columns;
 pub mod costs;
 pub mod exposed;
 pub mod finding;
+pub mod fold_rows;
 pub mod full;
 pub mod glance;
 mod goal;

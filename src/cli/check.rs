@@ -173,6 +173,17 @@ fn summary(file: &OrganismFile) -> Vec<String> {
         lines.extend(wrapped("  a message from outside may use ", 4, &parts.join(", ")));
     }
     lines.extend(wrapped("  log ", 4, &plain(&file.log.display().to_string())));
+    if let Some(proof) = &file.proof {
+        let every = u64::try_from(proof.every.as_millis()).map_or_else(|_| String::new(), stretch);
+        let to: Vec<String> = proof.to.iter().map(ToString::to_string).collect();
+        let to = if to.is_empty() { String::new() } else { format!("; they go to {}", to.join(", ")) };
+        let words = format!("signs checkpoints as {}, every {every}{to}", proof.origin);
+        lines.extend(wrapped("  ", 4, &plain(&words)));
+        if proof.key.is_none() {
+            let words = format!("its key {} is not here, and systole run needs it", proof.file.display());
+            lines.extend(wrapped("  ", 4, &plain(&words)));
+        }
+    }
     lines
 }
 

@@ -1,37 +1,61 @@
 //! `systole checkpoint`: verifies a log and signs how many records it has and their root. The checkpoint goes to
-//! stdout and into the file beside the log.
+//! stdout, into the file beside the log, and to the witnesses and folders that are named.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 use serde_json::json;
 use systole_proof::checkpoint::{Checkpoint, SignedCheckpoint};
-use systole_proof::key::SignerKey;
+use systole_proof::key::VerifierKey;
+use systole_proof::tree::Frontier;
 
 use super::exit::CommandExit;
 use super::looking::absent;
 use super::place::Place;
 use super::screen::Screen;
+use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::GatheredLog;
-use crate::edges::log::notes;
+use crate::edges::log::{notes, sqlite};
 use crate::edges::signing_key;
+use crate::edges::witnesses::WitnessPlace;
+use crate::runtime::proving::{CheckpointSender, SENDING, SendResult, SigningFault, last_of, notes_of};
 
 /// Signs a checkpoint of the log.
 ///
 /// The log is verified first, and has to continue the last checkpoint that this key signed. An organism
-/// may run on it.
+/// may run on it. `--to` and `--now` bring the checkpoint to witnesses, which cosign it, and to folders.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole checkpoint
-  systole checkpoint --key acme.key")]
+  systole checkpoint --key acme.key --to /mnt/share/acme
+  systole checkpoint --now")]
 pub(super) struct SignCheckpoint {
     #[command(flatten)]
     place: Place,
-    /// The file of the key, from systole keygen
-    #[arg(long, value_name = "FILE", default_value = "proof.key")]
-    key: PathBuf,
+    /// The file of the key (proof.key of the organism's file)
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// A witness, or a folder for the checkpoint and the tiles
+    #[arg(long, value_name = "DIR|URL")]
+    to: Vec<String>,
+    /// The keys of the witnesses (proof.policy of the organism's file)
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// Send it to every place of proof.to, without waiting for proof.every
+    #[arg(long)]
+    now: bool,
+}
+
+/// What the organism's file and the options say together.
+struct SigningSettings {
+    log: PathBuf,
+    file: PathBuf,
+    to: Vec<WitnessPlace>,
+    logs: Vec<VerifierKey>,
+    witnesses: Vec<VerifierKey>,
 }
 
 impl SignCheckpoint {
@@ -40,18 +64,65 @@ impl SignCheckpoint {
         self.signed(screen).unwrap_or_else(|exit| exit)
     }
 
+    /// The organism's file is read only for what the options leave open.
+    fn settings(&self, screen: Screen) -> Result<SigningSettings, CommandExit> {
+        let is_told = self.key.is_some() && !self.now;
+        let is_alone = self.place.given_log().is_some() && !self.place.file().exists() && !self.now;
+        let (log, proof) = if is_told || is_alone {
+            (self.place.log(screen)?, None)
+        } else {
+            let file = self.place.organism(screen)?;
+            (file.log, file.proof)
+        };
+        if self.now && proof.is_none() {
+            let words =
+                format!("--now sends to `proof.to`, and {} has no `proof`", self.place.file().display());
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: --to with a folder or the address of a witness");
+            return Err(exit);
+        }
+        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let of_file = proof.as_ref().map(|proof| (proof.file.clone(), proof.logs.clone()));
+        let (file, logs) = of_file.unwrap_or_else(|| (PathBuf::from("proof.key"), Vec::new()));
+        let of_policy = policy.map(|policy| policy.witnesses().iter().map(|one| one.key.clone()).collect());
+        let of_file = || proof.as_ref().map(|proof| proof.witnesses.clone()).unwrap_or_default();
+        let witnesses: Vec<VerifierKey> = of_policy.unwrap_or_else(of_file);
+        let mut to = match &proof {
+            Some(proof) if self.now => proof.to.clone(),
+            _ => Vec::new(),
+        };
+        for named in &self.to {
+            let place = WitnessPlace::parse(named, Path::new("")).map_err(|why| {
+                let exit = screen.fail(CommandExit::Usage, format!("--to {named}: {why}"));
+                screen.say("  try: https://HOST/PATH of a witness, or the path of a folder");
+                exit
+            })?;
+            if witnesses.is_empty() && matches!(place, WitnessPlace::Url { .. }) {
+                let words = format!("--to {named}: no policy names the key of this witness");
+                let exit = screen.fail(CommandExit::Usage, words);
+                screen.say("  try: --policy FILE, with the line: witness NAME KEY");
+                return Err(exit);
+            }
+            if !to.contains(&place) {
+                to.push(place);
+            }
+        }
+        let file = self.key.clone().unwrap_or(file);
+        Ok(SigningSettings { log: log.components().collect(), file, to, logs, witnesses })
+    }
+
     fn signed(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log: PathBuf = self.place.log(screen)?.components().collect();
+        let SigningSettings { log, file: key_file, to, logs, witnesses } = self.settings(screen)?;
         if !log.exists() {
             let exit = screen.fail(CommandExit::Unavailable, absent(&log));
             screen.say(format!("  try: {}, which makes it", self.place.run_command()));
             return Err(exit);
         }
-        let key = signing_key::read(&self.key)
+        let key = signing_key::read(&key_file)
             .map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
-        // The notes are beside the file itself, not beside a link to it.
-        let file = notes::path(std::fs::canonicalize(&log).as_deref().unwrap_or(&log));
-        let before = last_of(screen, &file, &key)?;
+        let file = notes_of(&log);
+        let keys = [std::slice::from_ref(key.verifier()), &logs].concat();
+        let before = last_of(found(screen, &file)?, &keys);
         let sizes: BTreeSet<u64> = before.iter().map(|before| before.checkpoint().size()).collect();
         let (summary, gathered) =
             GatheredLog::of(&log, &sizes, &[]).map_err(|fault| here::log_fault(screen, &fault))?;
@@ -60,56 +131,93 @@ impl SignCheckpoint {
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
             return Err(exit);
         }
-        if let Some(before) = &before {
-            let before = before.checkpoint();
-            if gathered.roots.get(&before.size()) != Some(before.root()) {
-                let (size, records) = (before.size(), summary.records);
-                let words = format!(
-                    "{}: its first records are not those of its last checkpoint, which has {size}; it has {records}",
-                    log.display()
-                );
-                let exit = screen.fail(CommandExit::Log, words);
-                screen.say(
-                    "  try: systole verify; a log that lost records on purpose needs a key of a new origin",
-                );
-                return Err(exit);
-            }
-        }
+        continues(screen, before.as_ref(), &gathered, summary.records)?;
         let checkpoint = Checkpoint::new(key.verifier().name(), summary.records, gathered.root)
             .and_then(|checkpoint| SignedCheckpoint::sign(checkpoint, &key));
-        let checkpoint = checkpoint.map_err(|fault| {
-            let exit = screen.fail(CommandExit::Usage, format!("{}: {fault}", self.key.display()));
+        let mut checkpoint = checkpoint.map_err(|fault| {
+            let exit = screen.fail(CommandExit::Usage, format!("{}: {fault}", key_file.display()));
             screen.say("  try: the key of a log: systole keygen without --witness");
             exit
         })?;
-        notes::append(&file, &checkpoint)
-            .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let added = |checkpoint: &SignedCheckpoint| {
+            notes::append(&file, checkpoint)
+                .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))
+        };
+        added(&checkpoint)?;
+        let mut missing = Vec::new();
+        let is_sent = !to.is_empty();
+        if is_sent {
+            let reader = sqlite::open_reading(&log).map_err(|fault| here::log_fault(screen, &fault))?;
+            let known = Frontier::new();
+            let client = here::witness_client();
+            let places = CheckpointSender::new(client, witnesses, Arc::new(reader), to, &known);
+            let sent = sent(screen, places, &checkpoint)?;
+            missing = sent.missing;
+            if let Some(cosigned) = sent.cosigned {
+                added(&cosigned)?;
+                checkpoint = cosigned;
+            }
+        }
         if screen.json {
             let root = systole_core::types::ids::Digest(gathered.root).to_string();
             let (origin, size) = (key.verifier().name(), summary.records);
             let note = checkpoint.to_string();
-            let file = file.display().to_string();
-            screen.value(&json!({"origin": origin, "size": size, "root": root, "note": note, "file": file}));
+            let missing = missing
+                .iter()
+                .map(|one| json!({"place": one.place.to_string(), "why": one.fault.to_string()}));
+            screen.value(&json!({
+                "origin": origin, "size": size, "root": root, "note": note, "file": file.display().to_string(),
+                "missing": missing.collect::<Vec<_>>(),
+            }));
         } else {
             screen.document(checkpoint.to_string().as_bytes());
         }
-        screen.say(format!("added to {}; keep a copy where this machine cannot write", file.display()));
-        Ok(CommandExit::Done)
+        for one in &missing {
+            screen.fail(CommandExit::Failed, format!("it is not at {}: {}", one.place, one.fault));
+            screen.say("  try: the same again, once the place can be reached and accepts it");
+        }
+        let kept = if is_sent { "" } else { "; keep a copy where this machine cannot write" };
+        screen.say(format!("added to {}{kept}", file.display()));
+        Ok(if missing.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
 }
 
-/// The last checkpoint beside the log that this key signed.
-fn last_of(screen: Screen, file: &Path, key: &SignerKey) -> Result<Option<SignedCheckpoint>, CommandExit> {
+/// Whether the log begins with the records of its last checkpoint.
+fn continues(
+    screen: Screen,
+    before: Option<&SignedCheckpoint>,
+    gathered: &GatheredLog,
+    records: u64,
+) -> Result<(), CommandExit> {
+    let Some(before) = before.map(SignedCheckpoint::checkpoint) else { return Ok(()) };
+    if gathered.roots.get(&before.size()) == Some(before.root()) {
+        return Ok(());
+    }
+    let (origin, size) = (before.origin().to_owned(), before.size());
+    Err(here::unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
+}
+
+/// Brings a checkpoint to its places.
+fn sent(
+    screen: Screen,
+    mut places: CheckpointSender,
+    checkpoint: &SignedCheckpoint,
+) -> Result<SendResult, CommandExit> {
+    let mut result = None;
+    let exit = here::with_runtime(screen, async {
+        result = Some(places.send(checkpoint, SENDING).await);
+        CommandExit::Done
+    });
+    result.ok_or(exit)
+}
+
+/// The checkpoints beside the log. What cannot be read is told.
+fn found(screen: Screen, file: &Path) -> Result<Vec<notes::FoundNote>, CommandExit> {
     let found = notes::read(file).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
-    let mut own = Vec::new();
-    for (line, read) in found {
-        match read {
-            Ok(checkpoint) => own.push(checkpoint),
-            Err(why) => screen.say(format!("note: {}:{line} is not read: {why}", file.display())),
+    for (line, read) in &found {
+        if let Err(why) = read {
+            screen.say(format!("note: {}:{line} is not read: {why}", file.display()));
         }
     }
-    Ok(own
-        .into_iter()
-        .filter(|one| one.verify(key.verifier()).is_ok())
-        .max_by_key(|one| one.checkpoint().size()))
+    Ok(found)
 }

@@ -10,18 +10,21 @@ use std::time::Duration;
 use super::cast::{self, Company};
 use super::exit::CommandExit;
 use super::hindered;
-use super::place::Place;
+use super::place::{Place, quoted};
 use super::screen::Screen;
-use crate::config::OrganismFile;
+use crate::config::{OrganismFile, ProofSettings};
 use crate::edges::delivery::{InlineListener, NoCarrier};
 use crate::edges::failpoint::{self, Failpoint};
+use crate::edges::witnesses::WitnessClient;
 use crate::runtime::plan::{BusAccess, LogPlace, RunPlan, StandbyReporter, StartFault};
+use crate::runtime::proving::{ProofPlan, SigningFault};
 use crate::runtime::pump_loop::LoopEnd;
 use crate::runtime::running::Organism;
 use crate::runtime::standing_by::StandbyStatus;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LostRange};
+use systole_http::Proxies;
 
 /// How long to wait for replies when an organism stops.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
@@ -97,6 +100,10 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
     let steps = Failpoint::read(armed.as_deref())
         .map_err(|unreadable| screen.fail(CommandExit::Usage, unreadable))?;
     let inline = agents(screen, &file, Company::Alone)?;
+    let proof = match &file.proof {
+        Some(proof) if !still => Some(proof_plan(screen, proof, &file.log)?),
+        _ => None,
+    };
     Ok(RunPlan {
         composition: file.composition,
         directory: place.directory(),
@@ -112,7 +119,37 @@ fn plan(screen: Screen, place: &Place, file: OrganismFile, still: bool) -> Resul
         managed,
         stands_by: None,
         given_up: None,
+        proof,
     })
+}
+
+/// How the running organism signs checkpoints. The key has to be on this machine.
+fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<ProofPlan, CommandExit> {
+    let Some(key) = proof.key.clone() else {
+        let words = format!("{}: there is no such file, and `proof.key` names it", proof.file.display());
+        let exit = screen.fail(CommandExit::Configuration, words);
+        let file = quoted(&proof.file);
+        screen.say(format!(
+            "  try: systole keygen --origin {} -o {file}; or the key from elsewhere",
+            proof.origin
+        ));
+        return Err(exit);
+    };
+    Ok(ProofPlan {
+        key,
+        logs: proof.logs.clone(),
+        log: log.to_owned(),
+        every: proof.every,
+        to: proof.to.clone(),
+        witnesses: proof.witnesses.clone(),
+        client: witness_client(),
+        say: Arc::new(move |words| screen.say(words)),
+    })
+}
+
+/// Asks witnesses through the proxies that the environment names.
+pub(super) fn witness_client() -> WitnessClient {
+    WitnessClient::new(Proxies::of(&|name| std::env::var(name).ok()))
 }
 
 /// The agents of the file as listeners of this process.
@@ -169,9 +206,30 @@ pub(super) fn start_fault(screen: Screen, fault: &StartFault) -> CommandExit {
             }
             exit
         }
+        StartFault::Unsigned(fault) => unsigned(screen, fault),
         StartFault::Machine(_) => {
             let exit = screen.fail(CommandExit::Unavailable, fault);
             screen.say("  try: run it again; if it fails again, systole doctor");
+            exit
+        }
+    }
+}
+
+/// Reports why a log is not signed.
+pub(super) fn unsigned(screen: Screen, fault: &SigningFault) -> CommandExit {
+    match fault {
+        SigningFault::Notes(fault) => hindered::say(screen, CommandExit::Unavailable, fault),
+        SigningFault::Log(fault) => log_fault(screen, fault),
+        SigningFault::Key(_) => {
+            let exit = screen.fail(CommandExit::Usage, fault);
+            screen.say("  try: the key of a log: systole keygen without --witness");
+            exit
+        }
+        SigningFault::OtherHistory { .. } => {
+            let exit = screen.fail(CommandExit::Log, fault);
+            screen.say(
+                "  try: the newest backup; a log that lost records on purpose needs a key of a new origin",
+            );
             exit
         }
     }

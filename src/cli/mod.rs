@@ -50,6 +50,8 @@ mod pause;
 mod permissions;
 mod place;
 mod prompted;
+mod prove;
+mod proved;
 mod ps;
 mod refused;
 mod replay;
@@ -65,9 +67,11 @@ mod thread_name;
 mod todo;
 mod trail;
 mod tree;
+mod trusted;
 mod unread;
 mod verify;
 mod why;
+mod witness;
 mod words;
 mod workflow;
 
@@ -169,6 +173,8 @@ enum Command {
     Keygen(keygen::Keygen),
     /// Sign how many records the log has, and their root
     Checkpoint(checkpoint::SignCheckpoint),
+    /// Write one record with the proof that it is in the log
+    Prove(prove::Prove),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
     /// Run recorded threads again, without models, and compare
@@ -179,6 +185,9 @@ enum Command {
     Fork(fork::Fork),
     /// Write a verified copy of the log, also while it is in use
     Backup(backup::Backup),
+    /// Cosign the checkpoints of the logs of others
+    #[command(subcommand)]
+    Witness(witness::Witness),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -315,11 +324,13 @@ impl Command {
             Command::Test(test) => test.run(),
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Prove(prove) => prove.run(),
             Command::Verify(verify) => verify.run(),
             Command::Replay(replay) => replay.run(),
             Command::Diff(diff) => diff.run(),
             Command::Fork(fork) => fork.run(),
             Command::Backup(backup) => backup.run(),
+            Command::Witness(witness) => witness.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

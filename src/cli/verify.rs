@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
-use super::{here, hindered};
+use super::trusted::{policy, policy_of};
+use super::{here, hindered, proved};
 use crate::audit::columns::{plain, wrapped};
+use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
     CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
@@ -23,7 +25,6 @@ use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_proof::policy::TrustPolicy;
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -31,23 +32,31 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 /// Verifies a log.
 ///
 /// Every record is hashed again, and has to continue the chain of its thread. The root of all records
-/// is compared with the checkpoints beside the log, and with what `--against` names.
+/// is compared with the checkpoints beside the log, and with what `--against` names. The file of a proof
+/// is verified without the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole verify
-  systole verify organism.db --against backup.db --policy proof.policy")]
+  systole verify organism.db --against backup.db --policy proof.policy
+  systole verify message.tlog-proof --policy proof.policy")]
 pub(super) struct Verify {
     #[command(flatten)]
     place: Place,
-    /// The log, if it is not the one of the organism's file
-    #[arg(value_name = "LOG", conflicts_with = "log")]
+    /// The log, if it is not the one of the organism's file; or a proof
+    #[arg(value_name = "LOG|PROOF", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The keys of logs and witnesses that you trust
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
+    /// The key of a log that you trust, in place of a policy
+    #[arg(long, value_name = "VKEY", conflicts_with = "policy")]
+    key: Option<String>,
     /// A checkpoint or a copy of the log that you kept elsewhere
     #[arg(long, value_name = "NOTE|LOG")]
     against: Vec<PathBuf>,
+    /// Fold every thread again, and compare with the stored states
+    #[arg(long)]
+    state: bool,
 }
 
 /// What the log is compared with.
@@ -75,22 +84,38 @@ impl Verify {
             screen.say("  try: the path of a log, as organism.db");
             return Err(exit);
         }
-        let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
+        let policy = match (&self.policy, &self.key) {
+            (Some(path), _) => Some(policy(screen, path)?),
+            (None, Some(key)) => Some(policy_of(screen, key)?),
+            (None, None) => None,
+        };
+        if proved::is_proof(&log) {
+            if !self.against.is_empty() || self.state {
+                let words = "--against and --state are for a log, and this is a proof";
+                let exit = screen.fail(CommandExit::Usage, words);
+                screen.say("  try: the same without it");
+                return Err(exit);
+            }
+            return proved::verified(screen, &log, policy.as_ref());
+        }
         let kept = self.kept(screen, &log)?;
         let sizes: BTreeSet<u64> =
             kept.checkpoints.iter().map(|kept| kept.signed.checkpoint().size()).collect();
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
         let (summary, gathered) =
             GatheredLog::of(&log, &sizes, &others).map_err(|fault| damaged(screen, &log, &fault))?;
+        let states = self.state.then(|| sqlite::open_reading(&log).and_then(|log| fold_rows::compare(&log)));
+        let states = states.transpose().map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
         if screen.json {
-            screen.value(&as_json(&log, &summary, &examination, &kept.unread));
+            screen.value(&as_json(&log, &summary, &examination, &kept.unread, states.as_ref()));
         } else {
-            lines(&log, &summary, &examination, &kept.unread).iter().for_each(|line| screen.drawn(line));
+            let lines = lines(&log, &summary, &examination, &kept.unread, states.as_ref());
+            lines.iter().for_each(|line| screen.drawn(line));
         }
-        Ok(exit(screen, &examination))
+        Ok(exit(screen, &examination, states.as_ref()))
     }
 
     /// Reads everything that the log is compared with.
@@ -156,16 +181,6 @@ fn is_log(path: &Path) -> bool {
     std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok() && first == SQLITE
 }
 
-fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a policy", &error))?;
-    TrustPolicy::read(&bytes).map_err(|fault| {
-        let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
-        screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
-        exit
-    })
-}
-
 /// Reports a log that does not verify. Only damage gets a verdict.
 fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     let LogFault::Damaged { position, why, .. } = fault else { return here::log_fault(screen, fault) };
@@ -185,7 +200,7 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     CommandExit::Log
 }
 
-fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
+fn exit(screen: Screen, found: &LogExamination, states: Option<&FoldRowsFound>) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.verdict() {
         let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
         screen.say("  try: if this is an older copy, verify the newer log --against this one");
@@ -196,6 +211,11 @@ fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
             screen.say(format!("{name} is not intact itself:"));
             return here::log_fault(screen, fault);
         }
+    }
+    if states.is_some_and(|states| !states.wrong.is_empty()) {
+        let exit = screen.fail(CommandExit::Log, "stored states do not match their records");
+        screen.say("  try: systole run, which folds them again; and check the disk");
+        return exit;
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
         let words = format!("{} was not compared: no signature of it counts by the policy", useless.place);
@@ -211,7 +231,13 @@ fn exit(screen: Screen, found: &LogExamination) -> CommandExit {
     exit
 }
 
-fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Vec<String> {
+fn lines(
+    log: &Path,
+    summary: &VerifySummary,
+    found: &LogExamination,
+    unread: &[String],
+    states: Option<&FoldRowsFound>,
+) -> Vec<String> {
     let VerifySummary { records, threads, documents, .. } = summary;
     let mut lines = vec![
         format!(
@@ -245,6 +271,12 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
         }
     }
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
+    if let Some(FoldRowsFound { rows, wrong }) = states {
+        if wrong.is_empty() {
+            lines.push(format!("  {rows} stored states, each matches its thread's records"));
+        }
+        lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
+    }
     let verdict = found.verdict();
     let tone = match verdict {
         LogVerdict::Sound => TextTone::Held,
@@ -258,13 +290,18 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
         lines.extend(wrapped("  ", 2, &plain(&answer.words)));
     }
     lines.push(String::new());
-    lines.extend(wrapped("not checked: ", 2, NOT_CHECKED));
+    lines.extend(wrapped("not checked: ", 2, &not_checked(states.is_some())));
     lines
 }
 
-/// What this command does not look at.
-const NOT_CHECKED: &str = "the states that the organism folded from the records (systole doctor compares them), the \
-     prompts of models, and what listeners did outside of the log";
+/// What was not looked at.
+fn not_checked(has_states: bool) -> String {
+    let states = match has_states {
+        true => "",
+        false => "the states that the organism folded from the records (--state compares them), ",
+    };
+    format!("{states}the prompts of models, and what listeners did outside of the log")
+}
 
 fn other_words(end: &OtherEnd) -> String {
     match end {
@@ -295,7 +332,13 @@ fn checkpoint_words(found: &CheckpointFinding) -> String {
     format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}")
 }
 
-fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[String]) -> Value {
+fn as_json(
+    log: &Path,
+    summary: &VerifySummary,
+    found: &LogExamination,
+    unread: &[String],
+    states: Option<&FoldRowsFound>,
+) -> Value {
     let others = found.others.iter().zip(&found.log.others).map(|(name, end)| {
         let (position, is_same) = match end {
             OtherEnd::Same(records) => (Some(*records), Some(true)),
@@ -328,6 +371,7 @@ fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: 
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
-        "answers": answers.collect::<Vec<_>>(), "not_checked": NOT_CHECKED,
+        "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(states.is_some()),
+        "states": states.map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
     })
 }

@@ -20,6 +20,7 @@ use super::models;
 use super::names::{accepted, names, single, variable};
 use super::party::{IN_FLIGHT_INLINE, Party, delivery};
 use super::payloads;
+use super::proof;
 use super::sandboxes::{self, SandboxDeclaration};
 use super::tree::{Entry, Node, Span, Value};
 use super::value::{self, At, Fields, fields};
@@ -64,6 +65,8 @@ pub(super) struct Declared {
     pub(super) bus: Option<bus::BusDeclaration>,
     pub(super) bus_at: Option<Span>,
     pub(super) log_kept: Option<log_kept::Kept>,
+    /// The section `proof`.
+    pub(super) proof: Option<proof::ProofDeclaration>,
 }
 
 /// Reads the declaration. `None` if the file is not a map.
@@ -93,6 +96,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, root: &Node) -> Option<Declare
         bus: None,
         bus_at: None,
         log_kept: None,
+        proof: None,
     };
     if let Some((node, path)) = top.need(diagnostics, "organism", SMALLEST)
         && let Some(section) = fields(diagnostics, node, node.span, "organism", &path)
@@ -213,6 +217,9 @@ fn house(diagnostics: &mut Diagnostics, top: &Fields<'_>, declared: &mut Declare
         {
             (declared.log, declared.log_at) = (found.value, Some(found.at));
         }
+    }
+    if let Some((node, path)) = top.get("proof") {
+        declared.proof = proof::read(diagnostics, node, &path);
     }
     if let Some((node, path)) = top.get("console")
         && let Some(section) = fields(diagnostics, node, node.span, "console", &path)

@@ -75,6 +75,8 @@ fn parts(declared: &Declared, named: &OrganismPaths<'_>) -> Vec<(String, PathBuf
         ("the log".to_owned(), below(&declared.log)),
         ("what is kept beside the log".to_owned(), below(&format!("{}{HANDS_FOLDER}", declared.log))),
     ];
+    let key = declared.proof.as_ref().and_then(|proof| proof.key.as_ref());
+    parts.extend(key.map(|key| ("the signing key".to_owned(), below(&key.value))));
     // Built-in schemas are in no folder.
     let schemas = named.schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     parts.extend(schemas.map(|schema| (format!("the schema {}", schema.name), below(&schema.name))));

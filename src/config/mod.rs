@@ -45,6 +45,7 @@ mod pinning;
 mod programs;
 mod prompt;
 mod prompt_checks;
+mod proof;
 mod prove;
 mod reach;
 pub mod rehearsal;
@@ -97,6 +98,7 @@ pub use log_kept::{Durability, LogKept};
 pub use mcp::pin_file;
 pub use pinning::{McpServer, mcp_servers};
 pub use programs::work_on_copy;
+pub use proof::ProofSettings;
 pub use schemas::PAYLOADS;
 pub use workflows::bounds;
 pub(super) use workflows::taken_ids;
@@ -129,6 +131,8 @@ pub struct OrganismFile {
     pub bus_key: Option<BusKey>,
     /// The sources of the clients' credentials.
     pub tokens: Vec<TokenSource>,
+    /// Who signs checkpoints of the log and where they go, if the file says so.
+    pub proof: Option<ProofSettings>,
     /// Warnings: they do not prevent a run.
     pub warnings: Vec<Diagnostic>,
 }
@@ -275,6 +279,8 @@ fn check(
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
     check_broker(&mut diagnostics, &declared);
+    // A stored configuration signs nothing.
+    let proof = lies.and_then(|_| proof::resolve(&mut diagnostics, &declared, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);
@@ -323,6 +329,7 @@ fn check(
         bus_key,
         log_kept,
         tokens: composed.tokens,
+        proof,
         warnings,
     })
 }

@@ -20,8 +20,8 @@ use systole_core::types::ids::Name;
 
 /// The endings of the files and folders beside a log. The run file holds the operator's credential, and the folder
 /// `.nats` the keys of the organism's own broker.
-const BESIDE: [&str; 9] =
-    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", programs::HANDS_FOLDER];
+const BESIDE: [&str; 10] =
+    ["", "-wal", "-shm", ".tip", ".lock", ".run", ".nats", ".stands-by", ".notes", programs::HANDS_FOLDER];
 
 /// What must stay outside of sandboxes.
 pub(super) struct OutsidePaths {
@@ -84,6 +84,8 @@ fn outside(declared: &Declared, schemas: &[Schema], file: &Path, directory: &Pat
         std::path::absolute(file).unwrap_or_else(|_| file.to_owned()),
         "the organism's file".to_owned(),
     ));
+    let key = declared.proof.as_ref().and_then(|proof| proof.key.as_ref());
+    files.extend(key.map(|key| (directory.join(&key.value), "the signing key".to_owned())));
     // Built-in schemas and the one made from payloads are in no folder.
     let schemas = schemas.iter().skip(2).filter(|schema| !schema.name.ends_with('/'));
     let of_disk = schemas.map(|schema| (directory.join(&schema.name), format!("the schema {}", schema.name)));

@@ -20,3 +20,4 @@ mod steering;
 mod strangers;
 mod waiting;
 pub mod wire;
+pub mod witness_door;

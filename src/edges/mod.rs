@@ -16,3 +16,5 @@ pub mod sockets;
 pub mod system;
 pub mod tally;
 pub mod tasks;
+pub mod witness_book;
+pub mod witnesses;

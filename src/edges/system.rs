@@ -95,6 +95,35 @@ pub fn told(error: &Error) -> String {
     words.to_owned()
 }
 
+/// The bytes of a file that has at most so many. Nothing waits for a pipe.
+pub fn read_bounded(path: &Path, most: usize) -> std::io::Result<Vec<u8>> {
+    use std::io::Read as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let waits_not = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = fs::OpenOptions::new().read(true).custom_flags(waits_not).open(path)?;
+    let mut bytes = Vec::new();
+    file.take(most as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > most {
+        return Err(Error::other(format!("it has more than {most} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file so that it has either the old bytes or the new ones, even after a crash.
+pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    use std::io::Write as _;
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let mut file = fs::File::create(&draft)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)?;
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => fs::File::open(folder)?.sync_all(),
+        _ => fs::File::open(".")?.sync_all(),
+    }
+}
+
 /// The program `systole` that this process may start for its own work. It is next to this program, or one folder up
 /// from the tests of a workspace, or it is this program itself under a longer name. `None` if there is none, for
 /// example in another project's program.

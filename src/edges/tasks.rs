@@ -25,6 +25,8 @@ pub enum TaskKind {
     Broker,
     /// Passes the words of hosted listeners on to the pump: ends with their carriers.
     Host,
+    /// Signs checkpoints of the log: ends after the pump, with the last checkpoint.
+    Proof,
     /// The HTTP door: ends when it is closed and all its clients have left.
     Door,
     /// The door over the broker: ends when it is closed.
@@ -47,6 +49,7 @@ impl fmt::Display for TaskKind {
             TaskKind::Pump => f.write_str("the pump"),
             TaskKind::Broker => f.write_str("the keeper of the broker"),
             TaskKind::Host => f.write_str("the host of listeners"),
+            TaskKind::Proof => f.write_str("the signer of checkpoints"),
             TaskKind::Door => f.write_str("the HTTP door"),
             TaskKind::Wire => f.write_str("the door over the broker"),
             TaskKind::Message(name) => write!(f, "a message of {name}"),

@@ -14,6 +14,7 @@ pub mod keyring;
 pub mod order;
 pub mod permissions;
 pub mod plan;
+pub mod proving;
 pub mod pump_loop;
 mod refusals;
 pub mod replaying;

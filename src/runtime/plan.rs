@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::proving::{ProofPlan, SigningFault};
 use crate::config::LogKept;
 use crate::edges::delivery::{InheritedVariables, InlineListener};
 use crate::edges::log::memory::MemoryLog;
@@ -39,6 +40,8 @@ pub struct RunPlan {
     pub stands_by: Option<StandbyReporter>,
     /// Missing positions, once acknowledged, of a log in a file. The log continues without them.
     pub given_up: Option<LostRange>,
+    /// How checkpoints of the log are signed, if they are.
+    pub proof: Option<ProofPlan>,
 }
 
 /// Called with the sign of the pump that writes the log.
@@ -87,6 +90,9 @@ pub enum StartFault {
         /// The reason.
         words: String,
     },
+    /// The log is not the one that was signed, or its checkpoints cannot be read.
+    #[error(transparent)]
+    Unsigned(#[from] SigningFault),
     /// The operating system returned an error.
     #[error("the organism lacks what it needs to run: {0}")]
     Machine(String),

@@ -26,6 +26,7 @@ pub(crate) async fn start(folder: &std::path::Path, log: &MemoryLog) -> Organism
         managed: None,
         stands_by: None,
         given_up: None,
+        proof: None,
         composition: file.composition,
         directory: folder.to_owned(),
         log: LogPlace::Memory(log.clone()),

@@ -198,7 +198,8 @@ pub fn answer<'a>(
     Ok(WitnessAnswer::Cosigned(Box::new(cosigned)))
 }
 
-/// Adds the cosignatures of an answer to a checkpoint: those that known witnesses made. All others are left out.
+/// Adds the cosignatures of an answer to a checkpoint: those that known witnesses made, one of each. All others are left
+/// out.
 ///
 /// # Errors
 /// If the answer has no such cosignature, has a wrong one, or consists of something else than signatures.
@@ -215,5 +216,11 @@ pub fn take_cosignatures(
     if !(before..both.note().signatures().len()).any(is_known) {
         return Err(NoteFault::Unsigned.into());
     }
-    Ok(both.with_only(|place| place < before || is_known(place)))
+    // An answer that repeats a line leaves room for the other witnesses.
+    let is_first = |place: usize| {
+        let known = verified.iter().find(|signature| signature.place == place);
+        let first = |key| verified.iter().find(|signature| signature.key == key);
+        known.is_some_and(|known| first(known.key).is_some_and(|first| first.place == place))
+    };
+    Ok(both.with_only(|place| place < before || is_first(place)))
 }

@@ -68,7 +68,7 @@ impl CheckpointFinding {
             _ => RootFit::Other,
         };
         let signer = match policy {
-            Some(policy) => signer(policy, &source.signed),
+            Some(policy) => CheckpointSigner::by(policy, &source.signed),
             None if source.is_apart => CheckpointSigner::KeptApart,
             None => CheckpointSigner::Unknown("without --policy no key is known".to_owned()),
         };
@@ -95,23 +95,25 @@ impl CheckpointFinding {
     }
 }
 
-/// Who signed, by a policy. A line that a stranger added, with a wrong signature of a witness, takes nothing from the
-/// signature of the log.
-fn signer(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
-    match policy.judge(signed, None) {
-        Ok(verdict) => CheckpointSigner::Known(Box::new(verdict)),
-        Err(PolicyFault::Witness(fault)) => {
-            let log = policy.logs().iter().map(|log| &log.key).find(|key| signed.verify(key).is_ok());
-            match log {
-                Some(log) => CheckpointSigner::Known(Box::new(PolicyVerdict {
-                    log: log.clone(),
-                    cosigned: Vec::new(),
-                    witnesses: policy.witnesses().len(),
-                    is_quorum: false,
-                })),
-                None => CheckpointSigner::Unknown(fault.to_string()),
+impl CheckpointSigner {
+    /// Who signed, by a policy. A line that a stranger added, with a wrong signature of a witness, takes nothing from the
+    /// signature of the log.
+    pub fn by(policy: &TrustPolicy, signed: &SignedCheckpoint) -> CheckpointSigner {
+        match policy.judge(signed, None) {
+            Ok(verdict) => CheckpointSigner::Known(Box::new(verdict)),
+            Err(PolicyFault::Witness(fault)) => {
+                let log = policy.logs().iter().map(|log| &log.key).find(|key| signed.verify(key).is_ok());
+                match log {
+                    Some(log) => CheckpointSigner::Known(Box::new(PolicyVerdict {
+                        log: log.clone(),
+                        cosigned: Vec::new(),
+                        witnesses: policy.witnesses().len(),
+                        is_quorum: false,
+                    })),
+                    None => CheckpointSigner::Unknown(fault.to_string()),
+                }
             }
+            Err(fault) => CheckpointSigner::Unknown(fault.to_string()),
         }
-        Err(fault) => CheckpointSigner::Unknown(fault.to_string()),
     }
 }

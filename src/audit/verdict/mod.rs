@@ -3,6 +3,7 @@
 
 mod answers;
 mod checkpoints;
+mod entry;
 mod gathering;
 
 use systole_core::types::ports::Position;
@@ -10,6 +11,7 @@ use systole_proof::policy::TrustPolicy;
 
 pub use answers::{AnswerStanding, AuditAnswer};
 pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
+pub use entry::ProvedEntry;
 pub use gathering::{GatheredLog, OtherEnd};
 
 /// What an intact log shows.

@@ -105,6 +105,7 @@ impl Stage {
             managed: None,
             stands_by: None,
             given_up: None,
+            proof: None,
         };
         let organism =
             Box::pin(Organism::start_rehearsed(plan, rehearsed)).await.map_err(|e| e.to_string())?;

@@ -9,6 +9,7 @@ mod listeners;
 mod log;
 mod outside;
 mod payloads;
+mod proof;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,6 +137,7 @@ async fn every_code_has_an_example_that_was_brought_about() {
     broker::show(&mut book).await;
     broker::show_refusal(&mut book);
     log::show(&mut book).await;
+    proof::show(&mut book).await;
     let page = book.page();
     if crate::golden::is_rewritten() {
         fs::write(EXAMPLES, &page).unwrap();

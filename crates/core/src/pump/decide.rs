@@ -57,6 +57,10 @@ fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
         PumpNotice::Broker { code, words } => {
             refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
         }
+        PumpNotice::Unproved { words } => {
+            let code = Code::ProofMissing;
+            refuse_in_sys(d, &Refusal::new(code, words).fixed_by(code.fix()));
+        }
         PumpNotice::Throttled(telling) => throttled(d, &telling),
     }
 }

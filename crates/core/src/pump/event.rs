@@ -159,6 +159,11 @@ pub enum PumpNotice {
         /// Who, what and how often; contains no secret.
         words: String,
     },
+    /// A checkpoint of the log is not signed, or lacks the cosignature of a witness.
+    Unproved {
+        /// Which one, and why.
+        words: String,
+    },
     /// So many refusals of one sender were counted and not recorded one by one.
     Throttled(DueReport),
 }

@@ -156,6 +156,8 @@ codes! {
         try "what the message says; nats-server 2.12 or newer on PATH";
     BusViolation "bus.violation" false "the broker refused an action that was not allowed, or a login"
         try "in the listener its own subjects, inbox prefix and key; `systole permissions` shows them";
+    ProofMissing "proof.missing" false "a checkpoint of the log is not signed or not stored, or lacks what a witness of `proof.to` adds"
+        try "what the message says; the next checkpoint tries it again";
     ConfigUnreadable "config.unreadable" false "the organism's file, or one it names, cannot be read as text"
         try "the path of a file that this user may read, saved as UTF-8";
     ConfigSyntax "config.syntax" false "the organism's file is not one plain YAML 1.2 document"

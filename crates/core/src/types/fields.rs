@@ -126,6 +126,11 @@ impl<'b> FieldReader<'b> {
         self.parsed(what, str::parse)
     }
 
+    /// Whether another field follows.
+    pub fn has_more(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
     /// Checks that nothing follows the last field.
     pub fn end(self) -> Result<(), String> {
         if self.rest.is_empty() { Ok(()) } else { self.no("there is more after the last field") }

@@ -370,6 +370,14 @@ impl Record {
         self.header.bytes(self.body.len(), &self.parts)
     }
 
+    /// The entry of its leaf: the header and the commitment. It shows nothing of the body but the length and the
+    /// places of its sensitive values.
+    pub fn entry(&self) -> Vec<u8> {
+        let mut entry = self.header_bytes();
+        entry.extend(self.parts.commitment(&self.body).0);
+        entry
+    }
+
     /// Whether leaf and head match the record's own bytes after `head_before`.
     pub fn verifies(&self, head_before: Digest) -> bool {
         let leaf = leaf(&self.header_bytes(), self.parts.commitment(&self.body));

@@ -1,5 +1,7 @@
 //! A growing tree in little memory: leaves go in one after another, size and root come out.
 
+use std::ops::Range;
+
 use super::{TreeFault, TreeHash, check_size, empty_root, node_hash};
 
 /// The roots of the complete subtrees of a tree, from the left: one for each bit that is set in the size.
@@ -43,6 +45,17 @@ impl Frontier {
             Some((last, before)) => before.iter().rev().fold(*last, above),
             None => empty_root(),
         }
+    }
+
+    /// The complete subtrees, from the left: their leaves and their roots.
+    pub(super) fn subtrees(&self) -> impl Iterator<Item = (Range<u64>, TreeHash)> {
+        let bits = (0..64).rev().map(|bit| 1_u64 << bit).filter(|bit| self.size & bit != 0);
+        let ranges = bits.scan(0, |start, length| {
+            let range = *start..*start + length;
+            *start = range.end;
+            Some(range)
+        });
+        ranges.zip(self.roots.iter().copied())
     }
 
     /// The frontier to be stored: the size in 8 bytes, big-endian, and the roots.

@@ -96,6 +96,26 @@ impl ProofBuilder {
         Ok(Self::of(consistency_ranges(old, new)?, new))
     }
 
+    /// Begins the proof that the tree of `new` leaves continues a known one: only the leaves after that one have to be
+    /// pushed.
+    ///
+    /// # Errors
+    /// If the newer tree is too large, or smaller than the known one.
+    pub fn consistency_after(old: &Frontier, new: u64) -> Result<Self, TreeFault> {
+        let mut builder = Self::consistency(old.size(), new)?;
+        // A subtree of such a proof that lies in the older tree is one of its complete subtrees.
+        for (range, root) in old.subtrees() {
+            let is_here = |wanted: &(usize, Range<u64>)| wanted.1 == range;
+            if let Some((place, _)) = builder.wanted.next_if(is_here)
+                && let Some(hash) = builder.proof.get_mut(place)
+            {
+                *hash = root;
+            }
+        }
+        builder.seen = old.size();
+        Ok(builder)
+    }
+
     fn of(ranges: Vec<Range<u64>>, size: u64) -> Self {
         let proof = vec![empty_root(); ranges.len()];
         let mut wanted: Vec<_> = ranges.into_iter().enumerate().collect();

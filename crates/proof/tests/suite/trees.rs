@@ -70,6 +70,8 @@ fn roots_and_proofs_are_those_of_the_recursive_definition() {
         for old in 0..=size {
             let proof = built(ProofBuilder::consistency(old, size).unwrap(), &leaves);
             assert_eq!(proof, consistency(at(old), &leaves), "{old} to {size}");
+            let known = ProofBuilder::consistency_after(&frontier(&leaves[..at(old)]), size).unwrap();
+            assert_eq!(built(known, &leaves[at(old)..]), proof, "only the leaves after {old} to {size}");
             let old_root = root(&leaves[..at(old)]);
             verify_consistency(old, &old_root, size, &top, &proof).unwrap();
         }

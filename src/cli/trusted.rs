@@ -1,0 +1,39 @@
+//! The policy that a command is given: the keys of logs and witnesses that its reader trusts.
+
+use std::path::Path;
+
+use systole_proof::key::VerifierKey;
+use systole_proof::limits::POLICY_BYTES;
+use systole_proof::policy::TrustPolicy;
+
+use super::exit::CommandExit;
+use super::hindered;
+use super::screen::Screen;
+use crate::edges::system;
+
+/// Reads a policy.
+pub(super) fn policy(screen: Screen, path: &Path) -> Result<TrustPolicy, CommandExit> {
+    let bytes = system::read_bounded(path, POLICY_BYTES)
+        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, "a policy", &error))?;
+    TrustPolicy::read(&bytes).map_err(|fault| {
+        let exit = screen.fail(CommandExit::Configuration, format!("{}: {fault}", path.display()));
+        screen.say("  try: a line `log KEY` with the key that systole keygen printed, and `quorum none`");
+        exit
+    })
+}
+
+/// The policy that trusts the key of one log, and needs no witness.
+pub(super) fn policy_of(screen: Screen, key: &str) -> Result<TrustPolicy, CommandExit> {
+    // A line break would begin another line of the policy.
+    let is_line = !key.contains(char::is_whitespace);
+    let read = TrustPolicy::read(format!("log {key}\nquorum none\n").as_bytes());
+    read.ok().filter(|_| is_line).ok_or_else(|| {
+        let why = match VerifierKey::read(key) {
+            Ok(key) => format!("{} is the key of a witness", key.name()),
+            Err(fault) => fault.to_string(),
+        };
+        let exit = screen.fail(CommandExit::Usage, format!("--key: {why}"));
+        screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");
+        exit
+    })
+}

@@ -1,0 +1,141 @@
+//! `systole witness serve`: cosigns the checkpoints of the logs of others over HTTP.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use systole_proof::key::{SignatureKind, VerifierKey};
+
+use super::exit::CommandExit;
+use super::screen::Screen;
+use super::signals::Signals;
+use super::{here, hindered};
+use crate::console::http::{self, HttpDoorFault};
+use crate::console::witness_door::WitnessDoor;
+use crate::edges::witness_book::WitnessBook;
+use crate::edges::{signing_key, system};
+
+/// What a witness does.
+#[derive(Subcommand, Debug)]
+pub(super) enum Witness {
+    /// Cosign checkpoints of the logs of others, over HTTP
+    #[command(after_help = "Examples:
+  systole witness serve --key watch.key --add VKEY
+  systole witness serve --key watch.key --add VKEY --listen 192.0.2.7:8080")]
+    Serve(Serve),
+}
+
+/// Cosigns checkpoints of the logs of others, over HTTP.
+///
+/// A log is cosigned if it continues the last checkpoint that this witness cosigned. What it cosigned is
+/// stored beside the key before the answer is sent. Use one such file for one key, for ever.
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// The file of the key, from systole keygen --witness
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// The key of a log to cosign, as its keygen printed it
+    #[arg(long = "add", value_name = "VKEY", required = true)]
+    logs: Vec<String>,
+    /// Where it listens
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:0")]
+    listen: SocketAddr,
+    /// What it has cosigned (the key's file with .cosigned behind)
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// Print data as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl Witness {
+    pub(super) fn run(self) -> CommandExit {
+        match self {
+            Witness::Serve(serve) => serve.run(),
+        }
+    }
+}
+
+impl Serve {
+    fn run(self) -> CommandExit {
+        let screen = Screen::of_process(self.json);
+        here::with_runtime(screen, async { self.served(screen).await.unwrap_or_else(|exit| exit) })
+    }
+
+    async fn served(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let mut signals = Signals::of_server(screen)?;
+        let key = signing_key::read(&self.key)
+            .map_err(|fault| hindered::say(screen, CommandExit::Usage, &fault))?;
+        if key.verifier().kind() != SignatureKind::Cosignature {
+            let words = format!("{}: this is the key of a log", self.key.display());
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: a key of its own for the witness: systole keygen --witness");
+            return Err(exit);
+        }
+        let logs = self.logs.iter().map(|text| log_key(screen, text)).collect::<Result<Vec<_>, _>>()?;
+        let state = self.state.clone().unwrap_or_else(|| {
+            let mut beside = self.key.clone().into_os_string();
+            beside.push(".cosigned");
+            beside.into()
+        });
+        let public = key.verifier().to_string();
+        let book = WitnessBook::open(key, &logs, state.clone())
+            .map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        let bound = http::bind(self.listen).await.map_err(|fault| {
+            let words = match fault {
+                HttpDoorFault::InUse(address) => format!("{address} is in use by another program"),
+                HttpDoorFault::Machine(address, error) => {
+                    format!("cannot listen on {address}: {}", system::told(&error))
+                }
+            };
+            let exit = screen.fail(CommandExit::Unavailable, words);
+            screen.say("  try: --listen with another address or port");
+            exit
+        })?;
+        let address = bound
+            .local_addr()
+            .map_err(|error| hindered::machine(screen, "the address that is listened on", &error))?;
+        let known: Vec<(String, u64)> = book.logs().map(|(origin, size)| (origin.to_owned(), size)).collect();
+        let door = WitnessDoor::open(bound, book, Arc::new(move |words| screen.say(words)));
+        if screen.json {
+            let logs = known.iter().map(|(origin, size)| json!({"origin": origin, "size": size}));
+            screen.value(&json!({
+                "listen": address.to_string(), "key": public, "state": state.display().to_string(),
+                "logs": logs.collect::<Vec<_>>(),
+            }));
+        } else {
+            screen.show(&public);
+        }
+        for (origin, size) in known {
+            match size {
+                0 => screen.say(format!("cosigns {origin}, from its first checkpoint on")),
+                size => screen.say(format!("cosigns {origin}, after its checkpoint at #{size}")),
+            }
+        }
+        screen.say(format!("it listens on http://{address}; logs name that under proof.to"));
+        if !address.ip().is_loopback() {
+            screen.say("other machines reach it: anyone may ask, and only the logs above are cosigned");
+        }
+        let exit = signals.next().await;
+        door.close().await;
+        screen.say("stopped");
+        Ok(exit)
+    }
+}
+
+fn log_key(screen: Screen, text: &str) -> Result<VerifierKey, CommandExit> {
+    let refused = |words: String| {
+        let exit = screen.fail(CommandExit::Usage, format!("--add: {words}"));
+        screen.say("  try: the line that systole keygen printed for the log, NAME+ID+BASE64");
+        exit
+    };
+    let key = VerifierKey::read(text).map_err(|fault| refused(fault.to_string()))?;
+    match key.kind() {
+        SignatureKind::Plain => Ok(key),
+        SignatureKind::Cosignature => {
+            Err(refused(format!("{} is the key of a witness, and not of a log", key.name())))
+        }
+    }
+}

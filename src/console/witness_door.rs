@@ -1,0 +1,109 @@
+//! The HTTP door of a witness: `POST /add-checkpoint`, as C2SP's `tlog-witness` says. Anyone may knock: a request is
+//! bounded in bytes, a connection in time, and the signature of a known log is what counts.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::post;
+use systole_proof::limits::REQUEST_BYTES;
+use systole_proof::witness::WitnessAnswer;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use super::strangers::{Doorway, Visitor};
+use crate::edges::clock::WallClock;
+use crate::edges::tasks::{self, RunningTask, TaskKind};
+use crate::edges::witness_book::WitnessBook;
+use systole_core::types::ports::Clock as _;
+
+/// Called with what was answered to whom: for the person who runs the witness.
+pub type WitnessReporter = Arc<dyn Fn(&str) + Send + Sync>;
+
+struct WitnessState {
+    book: Mutex<WitnessBook>,
+    report: WitnessReporter,
+}
+
+/// The open door of a witness.
+pub struct WitnessDoor {
+    close: oneshot::Sender<()>,
+    task: RunningTask,
+}
+
+impl WitnessDoor {
+    /// Opens the door on an address that is already bound.
+    pub fn open(listener: TcpListener, book: WitnessBook, report: WitnessReporter) -> WitnessDoor {
+        let state = Arc::new(WitnessState { book: Mutex::new(book), report });
+        let router = Router::new()
+            .route("/add-checkpoint", post(add_checkpoint))
+            .fallback(async || (StatusCode::NOT_FOUND, "the only route is POST /add-checkpoint\n"))
+            .with_state(state.clone());
+        let service = router.into_make_service_with_connect_info::<Visitor>();
+        let (close, closed) = oneshot::channel::<()>();
+        let work = async move {
+            let closing = async { drop(closed.await) };
+            let served = axum::serve(Doorway::of(listener), service).with_graceful_shutdown(closing).await;
+            if let Err(error) = served {
+                (state.report)(&format!("the door stopped by itself: {error}"));
+            }
+        };
+        WitnessDoor { close, task: tasks::start(TaskKind::Door, work, async |_| ()) }
+    }
+
+    /// Admits no new connections, and waits for the open ones, which end soon.
+    pub async fn close(self) {
+        // If the door has already shut, no task receives this.
+        let _shut_before = self.close.send(());
+        self.task.over().await;
+    }
+}
+
+async fn add_checkpoint(
+    State(state): State<Arc<WitnessState>>,
+    visitor: axum::extract::ConnectInfo<Visitor>,
+    body: Body,
+) -> Response {
+    let Ok(body) = to_bytes(body, REQUEST_BYTES).await else {
+        let words = format!("the request did not come, or has more than {REQUEST_BYTES} bytes\n");
+        return (StatusCode::BAD_REQUEST, words).into_response();
+    };
+    let from = visitor.address;
+    // It syncs a file. Requests are answered one after another.
+    let answered = tokio::task::spawn_blocking(move || answer(&state, from, &body)).await;
+    answered.unwrap_or_else(|_| {
+        (StatusCode::INTERNAL_SERVER_ERROR, "the witness failed; nothing was cosigned\n").into_response()
+    })
+}
+
+fn answer(state: &WitnessState, from: SocketAddr, body: &[u8]) -> Response {
+    let seconds = WallClock.now().0 / 1000;
+    // Every change of the book is complete before anything can panic.
+    let answer = state.book.lock().unwrap_or_else(PoisonError::into_inner).answer(body, seconds);
+    match answer {
+        Ok(answer) => {
+            (state.report)(&reported(from, &answer));
+            let status = StatusCode::from_u16(answer.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            (status, [(header::CONTENT_TYPE, answer.content_type())], answer.body()).into_response()
+        }
+        Err(fault) => {
+            (state.report)(&format!("nothing was cosigned for {from}: {fault}"));
+            (StatusCode::INTERNAL_SERVER_ERROR, "the witness cannot store what it cosigns\n").into_response()
+        }
+    }
+}
+
+/// The answer, for the person who runs the witness.
+fn reported(from: SocketAddr, answer: &WitnessAnswer) -> String {
+    match answer {
+        WitnessAnswer::Cosigned(checkpoint) => {
+            let checkpoint = checkpoint.checkpoint();
+            format!("cosigned {} at #{} for {from}", checkpoint.origin(), checkpoint.size())
+        }
+        other => format!("refused {from} with {}: {}", other.status(), other.body().trim_end()),
+    }
+}

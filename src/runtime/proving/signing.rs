@@ -1,0 +1,113 @@
+//! Signs checkpoints of a log as it grows. Between two checkpoints it keeps one hash for each level of the tree, so that
+//! only new records are read.
+//!
+//! A key that signed a checkpoint never signs another history: the log has to begin with the records of the last
+//! checkpoint, before anything is signed and before an organism starts.
+
+use std::path::PathBuf;
+
+use systole_proof::checkpoint::{Checkpoint, CheckpointFault, SignedCheckpoint};
+use systole_proof::key::{SignerKey, VerifierKey};
+use systole_proof::tree::Frontier;
+
+use crate::edges::log::{notes, paging};
+use crate::edges::system::FileFault;
+use systole_core::types::ports::{LogFault, LogReader};
+
+/// Why nothing is signed.
+#[derive(Debug, thiserror::Error)]
+pub enum SigningFault {
+    /// The checkpoints beside the log cannot be read or written.
+    #[error("{}", .0.words)]
+    Notes(FileFault),
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// The key does not sign checkpoints of this log.
+    #[error(transparent)]
+    Key(#[from] CheckpointFault),
+    /// The log does not begin with the records of the last checkpoint.
+    #[error(
+        "the last checkpoint of {origin} has {size} records, and the log does not begin with them: it has {records}{}",
+        if .records < .size { "" } else { ", others" }
+    )]
+    OtherHistory {
+        /// The name of the log.
+        origin: String,
+        /// The records of the last checkpoint.
+        size: u64,
+        /// The records of the log.
+        records: u64,
+    },
+}
+
+/// Signs checkpoints of one log.
+pub struct LogSigner {
+    key: SignerKey,
+    notes: PathBuf,
+    tree: Frontier,
+    last: Option<SignedCheckpoint>,
+}
+
+impl LogSigner {
+    /// Goes on after the last checkpoint beside the log. `logs` are further keys whose checkpoints count.
+    pub fn open(
+        key: SignerKey,
+        logs: &[VerifierKey],
+        notes: PathBuf,
+        reader: &dyn LogReader,
+    ) -> Result<LogSigner, SigningFault> {
+        let keys = [std::slice::from_ref(key.verifier()), logs].concat();
+        let last = last_of(notes::read(&notes).map_err(SigningFault::Notes)?, &keys);
+        let mut tree = Frontier::new();
+        if let Some(last) = &last {
+            let checkpoint = last.checkpoint();
+            let records =
+                paging::each_after(reader, 0, checkpoint.size(), |record| tree.push(record.leaf.0))?;
+            if records < checkpoint.size() || tree.root() != *checkpoint.root() {
+                let (origin, size) = (checkpoint.origin().to_owned(), checkpoint.size());
+                let records = reader.last()?.0;
+                return Err(SigningFault::OtherHistory { origin, size, records });
+            }
+        }
+        Ok(LogSigner { key, notes, tree, last })
+    }
+
+    /// The tree of the last checkpoint.
+    pub fn tree(&self) -> &Frontier {
+        &self.tree
+    }
+
+    /// The last checkpoint.
+    pub fn last(&self) -> Option<&SignedCheckpoint> {
+        self.last.as_ref()
+    }
+
+    /// Signs and stores a checkpoint of everything that is in the log now. Returns whether there was something new.
+    pub fn sign(&mut self, reader: &dyn LogReader) -> Result<bool, SigningFault> {
+        let mut tree = self.tree.clone();
+        paging::each_after(reader, tree.size(), reader.last()?.0, |record| tree.push(record.leaf.0))?;
+        if tree.size() == self.tree.size() {
+            return Ok(false);
+        }
+        let checkpoint = Checkpoint::new(self.key.verifier().name(), tree.size(), tree.root())?;
+        let signed = SignedCheckpoint::sign(checkpoint, &self.key)?;
+        notes::append(&self.notes, &signed).map_err(SigningFault::Notes)?;
+        (self.tree, self.last) = (tree, Some(signed));
+        Ok(true)
+    }
+
+    /// Stores the last checkpoint once more, with the cosignatures of witnesses.
+    pub fn store(&mut self, cosigned: SignedCheckpoint) -> Result<(), SigningFault> {
+        notes::append(&self.notes, &cosigned).map_err(SigningFault::Notes)?;
+        self.last = Some(cosigned);
+        Ok(())
+    }
+}
+
+/// The largest checkpoint that one of these keys signed.
+pub fn last_of(found: Vec<notes::FoundNote>, keys: &[VerifierKey]) -> Option<SignedCheckpoint> {
+    let own = found.into_iter().filter_map(|(_, read)| read.ok());
+    let own = own.filter(|one| keys.iter().any(|key| one.verify(key).is_ok()));
+    own.max_by_key(|one| one.checkpoint().size())
+}
