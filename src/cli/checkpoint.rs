@@ -131,14 +131,7 @@ impl SignCheckpoint {
             screen.say(format!("  try: {}, which writes the first", self.place.run_command()));
             return Err(exit);
         }
-        if let Some(before) = &before {
-            let before = before.checkpoint();
-            if gathered.roots.get(&before.size()) != Some(before.root()) {
-                let (origin, size) = (before.origin().to_owned(), before.size());
-                let fault = SigningFault::OtherHistory { origin, size, records: summary.records };
-                return Err(here::unsigned(screen, &fault));
-            }
-        }
+        continues(screen, before.as_ref(), &gathered, summary.records)?;
         let checkpoint = Checkpoint::new(key.verifier().name(), summary.records, gathered.root)
             .and_then(|checkpoint| SignedCheckpoint::sign(checkpoint, &key));
         let mut checkpoint = checkpoint.map_err(|fault| {
@@ -187,6 +180,21 @@ impl SignCheckpoint {
         screen.say(format!("added to {}{kept}", file.display()));
         Ok(if missing.is_empty() { CommandExit::Done } else { CommandExit::Failed })
     }
+}
+
+/// Whether the log begins with the records of its last checkpoint.
+fn continues(
+    screen: Screen,
+    before: Option<&SignedCheckpoint>,
+    gathered: &GatheredLog,
+    records: u64,
+) -> Result<(), CommandExit> {
+    let Some(before) = before.map(SignedCheckpoint::checkpoint) else { return Ok(()) };
+    if gathered.roots.get(&before.size()) == Some(before.root()) {
+        return Ok(());
+    }
+    let (origin, size) = (before.origin().to_owned(), before.size());
+    Err(here::unsigned(screen, &SigningFault::OtherHistory { origin, size, records }))
 }
 
 /// Brings a checkpoint to its places.

@@ -23,8 +23,8 @@ use crate::runtime::proving::notes_of;
 
 /// Writes one record with the proof that it is in the log.
 ///
-/// The file has the record's header and body, and the way from it to a checkpoint beside the log. Whoever
-/// has the key of the log verifies it with `systole verify FILE`, without the log.
+/// The file has the record's header and body, and the way from it to a checkpoint beside the log. A
+/// reader with the key of the log verifies it with `systole verify FILE`, without the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole prove 17 -o message.tlog-proof

@@ -279,11 +279,11 @@ fn check(
     let mut composed = compose::compose(&mut diagnostics, &declared, shelf, directory);
     check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
     check_broker(&mut diagnostics, &declared);
-    let proof = match lies {
-        Some(_) => proof::resolve(&mut diagnostics, &declared, directory, shelf.is_proved()),
-        // A stored configuration signs nothing.
-        None => None,
-    };
+    // A stored configuration signs nothing.
+    let proof = lies.and(declared.proof.as_ref()).and_then(|proof| {
+        let declared = (proof, declared.log_kept.as_ref());
+        proof::resolve(&mut diagnostics, declared, directory, shelf.is_proved())
+    });
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);

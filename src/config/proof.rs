@@ -1,8 +1,8 @@
 //! The section `proof`: which key signs checkpoints of the log, how often, and where they go.
 //!
 //! Input: the nodes, the file of the key and the policy. Output: the settings for the program that runs the organism.
-//! A key that is not on this machine is no mistake, because hosts of listeners and tests have none; whoever runs the
-//! pump needs it.
+//! A key that is not on this machine is no mistake, because hosts of listeners and tests have none; the machine
+//! with the pump needs it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,9 +10,8 @@ use std::time::Duration;
 use systole_proof::key::{SignatureKind, SignerKey, VerifierKey};
 use systole_proof::policy::TrustPolicy;
 
-use super::declared::Declared;
 use super::diagnostics::Diagnostics;
-use super::log_kept::Durability;
+use super::log_kept::{Durability, Kept};
 use super::tree::{Node, Span};
 use super::value::{self, At, fields};
 use crate::edges::signing_key;
@@ -81,12 +80,11 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str) -> Op
 /// read, so that no file is opened.
 pub(super) fn resolve(
     diagnostics: &mut Diagnostics,
-    declared: &Declared,
+    (proof, kept): (&ProofDeclaration, Option<&Kept>),
     directory: &Path,
     is_only_read: bool,
 ) -> Option<ProofSettings> {
-    let proof = declared.proof.as_ref()?;
-    let kept = declared.log_kept.as_ref().and_then(|kept| kept.kept.as_ref().map(|log| (kept.at, log)));
+    let kept = kept.and_then(|kept| kept.kept.as_ref().map(|log| (kept.at, log)));
     if let Some((at, log)) = kept
         && log.durability == Durability::Relaxed
     {

@@ -173,8 +173,8 @@ impl Organism {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, still)?;
         let broker = Box::pin(keeping::connected(&plan, still)).await?;
-        let (place, how) = (plan.log, (plan.stands_by, plan.given_up));
-        let log = Box::pin(keeping::open(place, broker.as_ref(), &plan.composition.organism, how)).await?;
+        let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
+        let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
         let composition = Arc::new(plan.composition);
@@ -187,8 +187,8 @@ impl Organism {
         let others = broker.filter(|_| own.is_none() && !still);
         let refusals = BrokerReports::open(others.as_ref(), &pump).await;
         let broker = own.as_ref().map(Own::broker).or(others);
-        let (reports, heard) = mpsc::channel(REPORTS);
-        let leases: Arc<dyn Leases> = Arc::new(LeaseTable::default());
+        let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
+            (Arc::new(LeaseTable::default()), mpsc::channel(REPORTS));
         let (followed, tail) = LogTail::of(log.reader.clone(), last);
         let (voice, (clock, rests)) = (Voice::beside(followed.end()), clock_of(rehearsed));
         let validators = Validators::start(plan.validators, &pages, &leases, &plan.steps, &pump, &voice);
@@ -200,8 +200,8 @@ impl Organism {
             CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
         let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(unmade)?;
-        let told = (carriers.clone(), room.clone());
-        let ports = ports(&log.secret, leases, told, (plan.steps, clock.clone()))?;
+        let ports =
+            ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
@@ -209,8 +209,7 @@ impl Organism {
         let engine = Engine::new(recovered, ports, last).hold_deliveries(still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
-        let (reader, lead) = (log.reader.clone(), log.lead.clone());
-        let proof = proof.map(|proof| ProofKeeper::start(proof, reader, lead, &pump));
+        let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
         let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (seats, seated) = mpsc::channel(1);

@@ -100,6 +100,7 @@ mod over_nats_page;
 mod over_nats_unruly;
 mod packages;
 mod paid;
+mod parts;
 mod payloads;
 mod permissions;
 mod plain_words;

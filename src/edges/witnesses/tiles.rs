@@ -169,7 +169,7 @@ impl<'f> TileWriting<'f> {
         self.entries.extend(length.to_be_bytes());
         self.entries.extend(entry);
         self.size += 1;
-        if self.size % WIDTH == 0 {
+        if self.size.is_multiple_of(WIDTH) {
             let number = self.size / WIDTH - 1;
             if let Some(folder) = self.folder {
                 folder.write_full("entries", number, &self.entries)?;
