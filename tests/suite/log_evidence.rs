@@ -82,11 +82,13 @@ pub(crate) fn drop_thread(folder: &Path, thread: &str) {
         &format!(
             "DELETE FROM record WHERE thread = (SELECT id FROM thread WHERE text = '{thread}');
              DELETE FROM large WHERE pos NOT IN (SELECT pos FROM record);
+             DELETE FROM part WHERE pos NOT IN (SELECT pos FROM record);
              DELETE FROM fold; UPDATE mark SET value = 0;
              CREATE TEMP TABLE moved AS SELECT pos AS old, row_number() OVER (ORDER BY pos) AS new FROM record;
              UPDATE record SET pos = -(SELECT new FROM moved WHERE old = pos);
              UPDATE large SET pos = -(SELECT new FROM moved WHERE old = pos);
-             UPDATE record SET pos = -pos; UPDATE large SET pos = -pos;"
+             UPDATE part SET pos = -(SELECT new FROM moved WHERE old = pos);
+             UPDATE record SET pos = -pos; UPDATE large SET pos = -pos; UPDATE part SET pos = -pos;"
         ),
     );
     place_again(folder);
@@ -100,8 +102,13 @@ pub(crate) fn rewrite(folder: &Path, thread: &ThreadId, seq: u64, body: &str) {
     connection.execute_batch("DELETE FROM fold; UPDATE mark SET value = 0").unwrap();
     let mut head = head_zero(thread);
     for (position, record) in records {
-        let changed = if record.header.seq == seq { body.as_bytes().into() } else { record.body };
-        let sealed = record.header.seal(changed, record.parts, head);
+        let (mut parts, mut changed) = (record.parts, record.body);
+        if record.header.seq == seq {
+            changed = body.as_bytes().into();
+            parts.values.clear();
+            connection.execute("DELETE FROM part WHERE pos = ?1", [position.0.cast_signed()]).unwrap();
+        }
+        let sealed = record.header.seal(changed, parts, head);
         head = sealed.head;
         let set = "UPDATE record SET head = ?2, body = CASE WHEN length(body) > 0 THEN ?3 ELSE body END WHERE pos = ?1";
         connection.execute(set, (position.0.cast_signed(), head.0, &sealed.body[..])).unwrap();

@@ -24,8 +24,8 @@ macro_rules! records_where {
             // nothing.
             "CASE WHEN length(r.body) > 0 THEN r.body ELSE coalesce((SELECT d.bytes FROM large l ",
             "JOIN document d ON d.id = l.document WHERE l.pos = r.pos), r.body) END, r.thread, ",
-            "(SELECT group_concat(at || '+' || length || ':' || hex(seal), ',') FROM ",
-            "(SELECT p.at, p.length, p.seal FROM part p WHERE p.pos = r.pos ORDER BY p.number)) FROM record r ",
+            "(SELECT group_concat(number || ':' || at || '+' || length || ':' || hex(seal), ',') FROM ",
+            "(SELECT p.number, p.at, p.length, p.seal FROM part p WHERE p.pos = r.pos ORDER BY p.number)) FROM record r ",
             "LEFT JOIN thread t ON t.id = r.thread LEFT JOIN word k ON k.id = r.kind ",
             "LEFT JOIN word s ON s.id = r.sender LEFT JOIN word a ON a.id = r.addressee ",
             "LEFT JOIN config c ON c.id = r.config LEFT JOIN word m ON m.id = r.code ",
@@ -116,8 +116,12 @@ fn parts(row: &Row<'_>, body_length: usize) -> Result<BodyParts, Unfit> {
     let Some(list) = text(row, 20, "part")? else { return Ok(BodyParts { rest, values: Vec::new() }) };
     let mut values = Vec::new();
     let mut places = Vec::new();
-    for part in list.split(',') {
-        let (place, hex) = part.split_once(':').unwrap_or_default();
+    for (number, part) in (1..).zip(list.split(',')) {
+        let mut fields = part.split(':');
+        let [said, place, hex] = [(); 3].map(|()| fields.next().unwrap_or_default());
+        if said.parse() != Ok::<u64, _>(number) {
+            return Err(unfit("part", "has no gaps in its numbers"));
+        }
         let seal =
             unhexed(hex).and_then(|bytes| seal(&bytes)).ok_or_else(|| unfit("part", "has no known seal"))?;
         places.push(place);
