@@ -1,5 +1,7 @@
 //! `systole export`: threads of a log as one zip file that a stranger can verify without Systole.
 
+mod redacting;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -16,15 +18,18 @@ use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
 use crate::audit::columns::{plain, wrapped};
-use crate::audit::export::documents::NamedDocuments;
+use crate::audit::export::documents::{DocumentUse, NamedDocuments};
 use crate::audit::export::proof::ExportProof;
 use crate::audit::export::record_line::ExportedRecord;
+use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportPredicate, FORM};
 use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
 use crate::edges::archive::ArchiveWriter;
 use crate::edges::log::notes;
 use crate::edges::{signing_key, system};
+use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::Position;
 
 const README: &str = include_str!("export/README.txt");
 const VERIFIER: &str = include_str!("export/verify.py");
@@ -37,6 +42,7 @@ const VERIFIER: &str = include_str!("export/verify.py");
 #[command(after_help = "Examples:
   systole export @last -o case-7.zip
   systole export 1f0c 77b0 --key proof.key
+  systole export @last --redact sensitive --redact //customer
   systole export @last --html -o case-7.html")]
 pub(super) struct Export {
     #[command(flatten)]
@@ -56,6 +62,9 @@ pub(super) struct Export {
     /// Leave out the checkpoint and the proof, which takes a whole walk
     #[arg(long)]
     no_proof: bool,
+    /// Leave out `sensitive` values, or all that XPATH selects
+    #[arg(long, value_name = "WHAT")]
+    redact: Vec<String>,
     /// Write only the page for people
     #[arg(long, conflicts_with_all = ["key", "policy", "no_proof"])]
     html: bool,
@@ -80,6 +89,8 @@ struct Written {
     records: u64,
     documents: u64,
     missing: u64,
+    /// Parts of bodies that were left out.
+    holes: u64,
     checkpoint: Option<SignedCheckpoint>,
     /// Records that the checkpoint is about.
     proved: u64,
@@ -105,6 +116,7 @@ impl Export {
         }
         let extras = self.extras(&looking)?;
         let scope = ExportScope::of(&looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let scope = redacting::redacted(&looking, scope, &chosen, &self.redact)?;
         let ending = if self.html { "html" } else { "zip" };
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
         let out = self.out.clone().unwrap_or_else(named);
@@ -126,10 +138,10 @@ impl Export {
             let _removed = std::fs::remove_file(&out);
             match end {
                 ExportEnd::Told(exit) => exit,
-                ExportEnd::Fault(ExportFault::Log(fault)) => looking.fault(&fault),
                 ExportEnd::Fault(ExportFault::Write(error)) => {
                     hindered::unwritten(looking.screen, &out, what, &error)
                 }
+                ExportEnd::Fault(fault) => redacting::fault(&looking, &fault),
             }
         })?;
         self.tell(&looking, &scope, &out, &written, extras.key.is_some());
@@ -167,7 +179,7 @@ impl Export {
 
     fn tell(&self, looking: &Looking, scope: &ExportScope, out: &Path, written: &Written, is_signed: bool) {
         let (screen, file) = (looking.screen, out.display().to_string());
-        let Written { records, documents, missing, checkpoint, proved } = written;
+        let Written { records, documents, missing, holes, checkpoint, proved } = written;
         if *missing > 0 {
             screen.say(format!(
                 "note: the log lacks {missing} documents that the records name; systole doctor says which"
@@ -180,12 +192,15 @@ impl Export {
             });
             return screen.value(&json!({
                 "file": file, "threads": scope.threads.iter().map(ThreadId::as_str).collect::<Vec<_>>(),
-                "records": records, "documents": documents, "missing": missing,
+                "records": records, "documents": documents, "missing": missing, "holes": holes,
                 "checkpoint": checkpoint.unwrap_or(Value::Null), "signed": is_signed,
             }));
         }
         let threads = scope.threads.len();
         screen.show(&format!("{file}: {records} records in {threads} threads, {documents} documents"));
+        if *holes > 0 {
+            screen.show(&format!("  {holes} parts of bodies are left out"));
+        }
         if self.html {
             return;
         }
@@ -230,7 +245,13 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
     let mut named = NamedDocuments::default();
     scope.each(&looking.reader, |_, record| {
         written.records += 1;
-        named.take(record);
+        if scope.redaction.is_none() {
+            named.take(record);
+        }
+        Ok(())
+    })?;
+    scope.each_hole(&looking.reader, |_| {
+        written.holes += 1;
         Ok(())
     })?;
     (written.documents, written.missing) = named.write(&looking.reader, &link_before, &mut io::sink())?;
@@ -265,16 +286,26 @@ impl Zipping<'_> {
         let mut written = Written::default();
         let mut named = NamedDocuments::default();
         let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
+        let mut has_holes = false;
         self.file("records.jsonl", |out| {
             scope.each(reader, |position, record| {
                 serde_json::to_writer(&mut *out, &ExportedRecord::of(position, record))
                     .map_err(io::Error::from)?;
                 out.write_all(b"\n")?;
                 leaves.push((position.0, record.leaf.0));
-                named.take(record);
+                has_holes |= record.parts.has_erased();
+                if scope.redaction.is_none() {
+                    named.take(record);
+                }
                 Ok(())
             })
         })?;
+        if has_holes {
+            written.holes = self.holes()?;
+        }
+        if scope.redaction.is_none() {
+            self.starts(&leaves, &mut named)?;
+        }
         written.records = leaves.len() as u64;
         leaves.sort_unstable();
         let mut counts = (0, 0);
@@ -294,7 +325,8 @@ impl Zipping<'_> {
         self.file("index.html", |out| page::write(scope, reader, &named, out))?;
         self.file("README.txt", |out| Ok(out.write_all(README.as_bytes())?))?;
         self.file("verify.py", |out| Ok(out.write_all(VERIFIER.as_bytes())?))?;
-        let without = if written.missing > 0 { vec!["documents".to_owned()] } else { Vec::new() };
+        let lacks_documents = written.missing > 0 || scope.redaction.is_some();
+        let without = if lacks_documents { vec!["documents".to_owned()] } else { Vec::new() };
         let predicate = ExportPredicate {
             form: FORM.to_owned(),
             threads: self.chosen.iter().map(ToString::to_string).collect(),
@@ -318,6 +350,40 @@ impl Zipping<'_> {
         fill(&mut entry)?;
         self.files.push((name, entry.end()?));
         Ok(())
+    }
+
+    /// Writes when the organism started while the threads lived: a replay needs it.
+    fn starts(&mut self, leaves: &[(u64, TreeHash)], named: &mut NamedDocuments) -> Result<(), ExportEnd> {
+        let at = |found: Option<&u64>| Position(found.copied().unwrap_or_default());
+        let positions: Vec<u64> = leaves.iter().map(|(position, _)| *position).collect();
+        let events = SystemEvents::read(&self.looking.reader)?;
+        let starts = events.exported(at(positions.iter().min()), at(positions.iter().max()));
+        for start in &starts {
+            if let ExportedStart::Start { config, .. } = start {
+                let config = Digest::parse(config).ok();
+                config.into_iter().for_each(|config| named.add(config, DocumentUse::Configuration));
+            }
+        }
+        Ok(self.file("starts.jsonl", |out| {
+            starts.iter().try_for_each(|start| {
+                serde_json::to_writer(&mut *out, start).map_err(io::Error::from)?;
+                Ok(out.write_all(b"\n")?)
+            })
+        })?)
+    }
+
+    /// Writes what is left out, and returns how many parts that are.
+    fn holes(&mut self) -> Result<u64, ExportFault> {
+        let Zipping { looking, scope, .. } = *self;
+        let mut count = 0;
+        self.file("holes.jsonl", |out| {
+            scope.each_hole(&looking.reader, |hole| {
+                count += 1;
+                serde_json::to_writer(&mut *out, &hole).map_err(io::Error::from)?;
+                Ok(out.write_all(b"\n")?)
+            })
+        })?;
+        Ok(count)
     }
 
     /// Writes the checkpoint and the proof for it, and returns how many records it proves.

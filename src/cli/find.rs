@@ -22,6 +22,8 @@ use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
 use systole_core::types::ports::Position;
 use systole_core::types::record::{RecordCode, RecordKind};
 
+/// The option that names an expression.
+const OPTION: &str = "--xpath";
 /// Columns of the text before and after a word.
 const BEFORE: usize = 40;
 const AFTER: usize = 80;
@@ -118,7 +120,7 @@ impl FindMessages {
 
     fn filter(&self, screen: Screen) -> Result<Option<XpathFilter>, CommandExit> {
         let filter = self.xpath.as_deref().map(XpathFilter::new).transpose();
-        filter.map_err(|fault| xpath_fault(screen, &fault, None))
+        filter.map_err(|fault| xpath_fault(screen, OPTION, &fault, None))
     }
 
     fn phrases(&self, screen: Screen) -> Result<Vec<Vec<String>>, CommandExit> {
@@ -236,7 +238,7 @@ impl<'a> Printed<'a> {
                     XpathFault::Costly(at, _) => waiting.get(at).map(|hit| hit.placed.0),
                     XpathFault::Wrong(_) | XpathFault::Machine(_) => None,
                 };
-                self.failed = Some(xpath_fault(self.looking.screen, &fault, at));
+                self.failed = Some(xpath_fault(self.looking.screen, OPTION, &fault, at));
                 false
             }
         }
@@ -269,11 +271,16 @@ impl<'a> Printed<'a> {
 }
 
 /// Reports why an expression judges nothing.
-fn xpath_fault(screen: Screen, fault: &XpathFault, at: Option<Position>) -> CommandExit {
+pub(super) fn xpath_fault(
+    screen: Screen,
+    option: &str,
+    fault: &XpathFault,
+    at: Option<Position>,
+) -> CommandExit {
     let place = at.map_or_else(String::new, |at| format!(" for the message at position {}", at.0));
     let (exit, words, fix) = match fault {
         XpathFault::Wrong(words) => {
-            let words = format!("--xpath: {words}");
+            let words = format!("{option}: {words}");
             (CommandExit::Usage, words, "an XPath 1.0 expression without prefixes, as /order/total > 100")
         }
         XpathFault::Costly(_, why) => {
@@ -281,7 +288,7 @@ fn xpath_fault(screen: Screen, fault: &XpathFault, at: Option<Position>) -> Comm
                 TrialOutcome::Memory => "memory",
                 TrialOutcome::Processor | TrialOutcome::Wall | TrialOutcome::Refused(_) => "time",
             };
-            let words = format!("--xpath: the expression takes too much {what}{place}");
+            let words = format!("{option}: the expression takes too much {what}{place}");
             (
                 CommandExit::Failed,
                 words,
@@ -289,7 +296,7 @@ fn xpath_fault(screen: Screen, fault: &XpathFault, at: Option<Position>) -> Comm
             )
         }
         XpathFault::Machine(words) => {
-            (CommandExit::Unavailable, format!("--xpath: {words}"), "run it again; systole doctor")
+            (CommandExit::Unavailable, format!("{option}: {words}"), "run it again; systole doctor")
         }
     };
     screen.fail(exit, words);

@@ -1,7 +1,7 @@
 //! `systole replay`: runs recorded threads again, without a model or a listener, and compares the result with the
 //! record. Nothing is written.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::{Place, refuse};
 use super::screen::Screen;
+use super::verify::exported;
 use crate::audit::layout::{TextTone, paint};
 use crate::config;
 use crate::runtime::replaying::{
@@ -31,11 +32,12 @@ const UNANSWERED: usize = 10;
 #[command(after_help = "Examples:
   systole replay
   systole replay 1f0c
+  systole replay case-7.zip
   systole replay --since 30d --config edited.yaml")]
 pub(super) struct Replay {
     #[command(flatten)]
     place: Place,
-    /// Its id, its beginning, or @last
+    /// Its id, its beginning, or @last; or an export, as T.zip
     #[arg(default_value = "@last", conflicts_with_all = ["since", "all"])]
     thread: String,
     /// Every thread that began in this time, as 30d
@@ -62,12 +64,12 @@ struct Counts {
     refused: usize,
     cannot: usize,
     /// The first thread that differs or is refused.
-    first: Option<ThreadId>,
+    first: Option<String>,
 }
 
 /// What became of one thread.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ReplayVerdict {
+pub(super) enum ReplayVerdict {
     Equal,
     Differs,
     /// The first difference is that a schema now refuses something.
@@ -75,7 +77,7 @@ enum ReplayVerdict {
 }
 
 impl ReplayVerdict {
-    fn of(replayed: &ReplayedTree) -> ReplayVerdict {
+    pub(super) fn of(replayed: &ReplayedTree) -> ReplayVerdict {
         let first = replayed.comparison.differences.first();
         let is_refused_now = !replayed.refused.is_empty();
         match first {
@@ -87,7 +89,7 @@ impl ReplayVerdict {
         }
     }
 
-    const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             ReplayVerdict::Equal => "equal",
             ReplayVerdict::Differs => "differs",
@@ -102,6 +104,9 @@ impl Replay {
     }
 
     fn replayed(&self) -> Result<CommandExit, CommandExit> {
+        if exported::is_export(Path::new(&self.thread)) {
+            return self.of_export(Path::new(&self.thread));
+        }
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
         let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
@@ -112,27 +117,23 @@ impl Replay {
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
         match replay(&looking.reader, &tree, &system, &mut shelf) {
-            Ok(replayed) => {
-                let verdict = ReplayVerdict::of(&replayed);
-                if screen.json {
-                    screen.value(&as_json(&root, verdict, &replayed));
-                } else {
-                    one(screen, &root, verdict, &replayed);
-                }
-                Ok(exit_of(verdict == ReplayVerdict::Equal))
-            }
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
-            Err(why) => {
-                if screen.json {
-                    screen.value(&cannot_as_json(&root, &why));
-                }
-                let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {root}: {why}"));
-                if let CannotReplay::Configuration { .. } = why {
-                    screen.say("  try: --config with an organism file, which replays under that one");
-                }
-                Err(exit)
-            }
+            replayed => told(screen, root.as_str(), &replayed),
         }
+    }
+
+    fn of_export(&self, path: &Path) -> Result<CommandExit, CommandExit> {
+        let screen = self.place.screen();
+        if self.since.is_some() || self.all {
+            return Err(screen.fail(CommandExit::Usage, "an export is replayed as a whole"));
+        }
+        let all = of_export(screen, path, &mut self.shelf(screen)?)?;
+        if let [(name, replayed)] = all.as_slice() {
+            return told(screen, name, replayed);
+        }
+        let mut counts = Counts::default();
+        all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
+        Ok(counts.end(screen))
     }
 
     /// The configurations of the replay.
@@ -171,29 +172,28 @@ impl Replay {
             }
             let tree = tree(looking, root)?;
             match replay(&looking.reader, &tree, system, shelf) {
-                Ok(replayed) => counts.take(screen, root, &replayed),
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
-                Err(why) => {
-                    counts.cannot += 1;
-                    if screen.json {
-                        screen.value(&cannot_as_json(root, &why));
-                    } else {
-                        screen.show(&format!("{root}: cannot be replayed: {why}"));
-                    }
-                }
+                replayed => counts.take(screen, root.as_str(), &replayed),
             }
         }
-        counts.end(screen);
-        Ok(match (counts.differ + counts.refused, counts.cannot) {
-            (0, 0) => CommandExit::Done,
-            (0, _) => CommandExit::Unavailable,
-            _ => CommandExit::Failed,
-        })
+        Ok(counts.end(screen))
     }
 }
 
 impl Counts {
-    fn take(&mut self, screen: Screen, root: &ThreadId, replayed: &ReplayedTree) {
+    fn take(&mut self, screen: Screen, name: &str, replayed: &ReplayOutcome) {
+        let replayed = match replayed {
+            Ok(replayed) => replayed,
+            Err(why) => {
+                self.cannot += 1;
+                if screen.json {
+                    screen.value(&cannot_as_json(name, why));
+                } else {
+                    screen.show(&format!("{name}: cannot be replayed: {why}"));
+                }
+                return;
+            }
+        };
         let verdict = ReplayVerdict::of(replayed);
         match verdict {
             ReplayVerdict::Equal => self.same += 1,
@@ -201,32 +201,88 @@ impl Counts {
             ReplayVerdict::Refused => self.refused += 1,
         }
         if screen.json {
-            return screen.value(&as_json(root, verdict, replayed));
+            return screen.value(&as_json(name, verdict, replayed));
         }
         if verdict == ReplayVerdict::Equal {
             return;
         }
         if self.first.is_none() {
-            self.first = Some(root.clone());
-            return one(screen, root, verdict, replayed);
+            self.first = Some(name.to_owned());
+            return one(screen, name, verdict, replayed);
         }
         let first = replayed.comparison.differences.first().map(compared::headline);
-        screen.show(&format!("{root}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
+        screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
     }
 
-    fn end(&self, screen: Screen) {
+    fn end(&self, screen: Screen) -> CommandExit {
         let Counts { same, differ, refused, cannot, first } = self;
         if screen.json {
-            let first = first.as_ref().map(ThreadId::as_str);
-            return screen.value(&json!({
+            screen.value(&json!({
                 "same": same, "differ": differ, "refused": refused, "cannot_replay": cannot, "first": first,
             }));
+        } else {
+            let mut parts = vec![format!("{same} same"), format!("{differ} differ")];
+            parts.extend((*refused > 0).then(|| format!("{refused} refused by the new schema")));
+            parts.extend((*cannot > 0).then(|| format!("{cannot} cannot be replayed")));
+            let first = first.as_ref().map(|first| format!("; first: {first}")).unwrap_or_default();
+            screen.show(&format!("{}{first}", parts.join(", ")));
         }
-        let mut parts = vec![format!("{same} same"), format!("{differ} differ")];
-        parts.extend((*refused > 0).then(|| format!("{refused} refused by the new schema")));
-        parts.extend((*cannot > 0).then(|| format!("{cannot} cannot be replayed")));
-        let first = first.as_ref().map(|first| format!("; first: {first}")).unwrap_or_default();
-        screen.show(&format!("{}{first}", parts.join(", ")));
+        match (differ + refused, cannot) {
+            (0, 0) => CommandExit::Done,
+            (0, _) => CommandExit::Unavailable,
+            _ => CommandExit::Failed,
+        }
+    }
+}
+
+/// What became of one thread, or why nothing did.
+pub(super) type ReplayOutcome = Result<ReplayedTree, CannotReplay>;
+
+/// Replays every thread of an export, each with its name. An export that lacks something has one outcome under its own
+/// name. Damage is reported.
+pub(super) fn of_export(
+    screen: Screen,
+    path: &Path,
+    shelf: &mut ReplayShelf,
+) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
+    let history = exported::history(screen, path)?;
+    if let Some(lacks) = history.lacks {
+        return Ok(vec![(path.display().to_string(), Err(lacks))]);
+    }
+    let mut all = Vec::new();
+    for root in history.log.roots() {
+        let replayed = match RecordedTree::read(&history.log, &root) {
+            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf),
+            Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
+            Err(fault) => Err(CannotReplay::Log(fault)),
+        };
+        all.push((root.to_string(), replayed));
+    }
+    Ok(all)
+}
+
+/// Prints what became of the only thread.
+fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandExit, CommandExit> {
+    match replayed {
+        Ok(replayed) => {
+            let verdict = ReplayVerdict::of(replayed);
+            if screen.json {
+                screen.value(&as_json(name, verdict, replayed));
+            } else {
+                one(screen, name, verdict, replayed);
+            }
+            Ok(exit_of(verdict == ReplayVerdict::Equal))
+        }
+        Err(why) => {
+            if screen.json {
+                screen.value(&cannot_as_json(name, why));
+            }
+            let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {name}: {why}"));
+            if let CannotReplay::Configuration { .. } = why {
+                screen.say("  try: --config with an organism file, which replays under that one");
+            }
+            Err(exit)
+        }
     }
 }
 
@@ -259,7 +315,7 @@ fn began(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFault> 
 }
 
 /// Prints what became of one thread.
-fn one(screen: Screen, root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) {
+pub(super) fn one(screen: Screen, root: &str, verdict: ReplayVerdict, replayed: &ReplayedTree) {
     let comparison = &replayed.comparison;
     let records = comparison.records;
     let words = match verdict {
@@ -295,7 +351,7 @@ fn one(screen: Screen, root: &ThreadId, verdict: ReplayVerdict, replayed: &Repla
     }
 }
 
-fn as_json(root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) -> Value {
+pub(super) fn as_json(root: &str, verdict: ReplayVerdict, replayed: &ReplayedTree) -> Value {
     let unanswered: Vec<Value> = replayed
         .unanswered
         .iter()
@@ -307,7 +363,7 @@ fn as_json(root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) -> 
         .map(|refusal| json!({"code": refusal.code.as_str(), "message": refusal.message}))
         .collect();
     json!({
-        "thread": root.as_str(), "verdict": verdict.as_str(), "records": replayed.comparison.records,
+        "thread": root, "verdict": verdict.as_str(), "records": replayed.comparison.records,
         "reworded": replayed.comparison.reworded, "not_replayed": replayed.not_replayed,
         "version": replayed.version,
         "differences": compared::as_json(&replayed.comparison.differences, ComparedSides::Replay),
@@ -315,6 +371,6 @@ fn as_json(root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) -> 
     })
 }
 
-fn cannot_as_json(root: &ThreadId, why: &CannotReplay) -> Value {
-    json!({"thread": root.as_str(), "verdict": "cannot-replay", "why": why.to_string()})
+pub(super) fn cannot_as_json(root: &str, why: &CannotReplay) -> Value {
+    json!({"thread": root, "verdict": "cannot-replay", "why": why.to_string()})
 }

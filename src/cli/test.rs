@@ -2,6 +2,7 @@
 //! models, copies of the folders of workspaces and a clock that is advanced instead of waited for. All test files are
 //! read and checked before the first test runs.
 
+mod exports;
 mod folder_copies;
 mod folder_copying;
 mod play;
@@ -22,13 +23,17 @@ use super::here;
 use super::hindered;
 use super::screen::Screen;
 use super::signals::Signals;
+use super::verify::exported;
 use crate::config::rehearsal::{self, Rehearsal, TestFile};
 use crate::config::{Diagnostic, TEST_JSON_SCHEMA};
+use exports::ExportTest;
 use play::Failed;
 use stage::Stage;
 
 /// The extension of test files.
 const ENDING: &str = ".test.yaml";
+/// The extension of exports that are found in folders.
+const EXPORT_ENDING: &str = ".test.zip";
 /// How long a test may take in real time: skipped time does not count.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -37,16 +42,21 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// A test file says what is sent to an organism and what has to come of it. Models are rehearsed, and
 /// time is skipped: timers, approvals that expire and pauses before a retry take no time.
 ///
+/// An export is a test too: it is replayed under the organism.yaml beside or above it, and has to come
+/// out equal. Nothing is called or started.
+///
 /// Examples:
-///   systole test                      every *.test.yaml here and below
+///   systole test                      every *.test.yaml and *.test.zip here and below
 ///   systole test team.test.yaml       the tests of one file
+///   systole test case-7.zip           one export
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 #[command(after_help = "Examples:
   systole test
-  systole test orders.test.yaml --json")]
+  systole test orders.test.yaml --json
+  systole test case-7.zip")]
 pub(super) struct Test {
-    /// Test files, and folders with files that end in .test.yaml
+    /// Test files, exports, and folders with *.test.yaml and *.test.zip
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
     /// Print the JSON Schema of a test file, for editors, and run nothing
@@ -66,6 +76,9 @@ const SHOWN_FIRST: usize = 20;
 struct Tally {
     passed: usize,
     failed: usize,
+    /// Exports that cannot be replayed, and those that are damaged.
+    cannot: usize,
+    damaged: usize,
 }
 
 impl Test {
@@ -81,30 +94,40 @@ impl Test {
     fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let paths = self.found(screen)?;
         let (mut files, mut mistakes): (Vec<(PathBuf, TestFile)>, Vec<Diagnostic>) = (Vec::new(), Vec::new());
+        let mut exports = Vec::new();
         for path in paths {
-            match rehearsal::load(&path) {
-                Ok(file) => files.push((path, file)),
-                // Several test files may name the same faulty organism.
-                Err(refused) => {
-                    let new: Vec<_> = refused.0.into_iter().filter(|one| !mistakes.contains(one)).collect();
-                    mistakes.extend(new);
-                }
+            let loaded = match is_rehearsal(&path) {
+                true => rehearsal::load(&path).map(|file| files.push((path, file))),
+                false => ExportTest::load(path).map(|export| exports.push(export)),
+            };
+            // Several test files may name the same faulty organism.
+            if let Err(refused) = loaded {
+                let new: Vec<_> = refused.0.into_iter().filter(|one| !mistakes.contains(one)).collect();
+                mistakes.extend(new);
             }
         }
         if !mistakes.is_empty() {
             tell(screen, &mistakes);
             return Err(CommandExit::Configuration);
         }
-        Ok(here::with_runtime(screen, async {
-            let mut signals = match Signals::listen(screen) {
-                Ok(signals) => signals,
-                Err(exit) => return exit,
-            };
-            tokio::select! {
-                exit = Box::pin(run_all(screen, &files)) => exit,
-                exit = signals.next() => exit,
+        let mut tally = Tally::default();
+        if !files.is_empty() {
+            let stopped = here::with_runtime(screen, async {
+                let mut signals = match Signals::listen(screen) {
+                    Ok(signals) => signals,
+                    Err(exit) => return exit,
+                };
+                tokio::select! {
+                    () = Box::pin(run_all(screen, &files, &mut tally)) => CommandExit::Done,
+                    exit = signals.next() => exit,
+                }
+            });
+            if stopped != CommandExit::Done {
+                return Err(stopped);
             }
-        }))
+        }
+        exports.into_iter().for_each(|export| export.run(screen, &mut tally));
+        Ok(tally.end(screen))
     }
 
     /// The selected test files.
@@ -118,9 +141,11 @@ impl Test {
                 found.get_mut(before..).unwrap_or_default().sort();
             } else {
                 std::fs::metadata(path).map_err(told)?;
-                if !path.to_string_lossy().ends_with(ENDING) {
-                    let words =
-                        format!("{} is not a test file: its name does not end in {ENDING}", path.display());
+                if !is_rehearsal(path) && !exported::is_export(path) {
+                    let shown = path.display();
+                    let words = format!(
+                        "{shown} is not a test: its name does not end in {ENDING}, and it is no export"
+                    );
                     return Err(screen.fail(CommandExit::Usage, words));
                 }
                 found.push(path.clone());
@@ -150,15 +175,39 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
         }
         if entry.file_type()?.is_dir() {
             collect(&path, found)?;
-        } else if name.to_string_lossy().ends_with(ENDING) {
+        } else if is_rehearsal(&path) || name.to_string_lossy().ends_with(EXPORT_ENDING) {
             found.push(path);
         }
     }
     Ok(())
 }
 
-async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> CommandExit {
-    let mut tally = Tally::default();
+fn is_rehearsal(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(ENDING)
+}
+
+impl Tally {
+    fn end(&self, screen: Screen) -> CommandExit {
+        let Tally { passed, failed, cannot, damaged } = self;
+        if !screen.json {
+            let mut parts = vec![format!("{passed} passed")];
+            for (count, words) in [(failed, "failed"), (cannot, "cannot be replayed"), (damaged, "damaged")] {
+                parts.extend((*count > 0).then(|| format!("{count} {words}")));
+            }
+            // What went wrong comes first.
+            parts.rotate_left(1);
+            screen.say(parts.join(", "));
+        }
+        match self {
+            Tally { damaged: 1.., .. } => CommandExit::Log,
+            Tally { failed: 1.., .. } => CommandExit::Failed,
+            Tally { cannot: 1.., .. } => CommandExit::Unavailable,
+            _ => CommandExit::Done,
+        }
+    }
+}
+
+async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)], tally: &mut Tally) {
     for (path, file) in files {
         // Scripts shared by several tests are counted over all tests of the file.
         let mut shared = Scripts::new();
@@ -167,23 +216,15 @@ async fn run_all(screen: Screen, files: &[(PathBuf, TestFile)]) -> CommandExit {
             let begun = Instant::now();
             let failed = Box::pin(run_one(test, &mut shared)).await.err();
             has_failed |= failed.is_some();
-            report(screen, path, &test.name, begun.elapsed(), failed.as_deref(), &mut tally);
+            report(screen, path, &test.name, begun.elapsed(), failed.as_deref(), tally);
         }
         // Unused answers after a failed test are expected.
         for (script_file, script) in shared.iter().filter(|_| !has_failed) {
             for failed in play::unused_replies(script, &from_here(script_file)) {
-                report(screen, path, "every answer is used", Duration::ZERO, Some(&failed), &mut tally);
+                report(screen, path, "every answer is used", Duration::ZERO, Some(&failed), tally);
             }
         }
     }
-    if !screen.json {
-        let Tally { passed, failed } = tally;
-        screen.say(match failed {
-            0 => format!("{passed} passed"),
-            _ => format!("{failed} failed, {passed} passed"),
-        });
-    }
-    if tally.failed > 0 { CommandExit::Failed } else { CommandExit::Done }
 }
 
 /// The shortest form of a path.

@@ -1,7 +1,7 @@
 //! `systole verify`: reads a log from its first record to its last, compares it with what others kept of it, and says
 //! what that shows and what not. Nothing is written.
 
-mod exported;
+pub(super) mod exported;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

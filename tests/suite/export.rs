@@ -28,21 +28,21 @@ pub(crate) fn keyed(at: &Path) -> String {
 }
 
 /// The verdict of `systole verify`, and its exit.
-fn verdict(at: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn verdict(at: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let ran = systole(at, &[&["verify"], arguments, &["--json"]].concat());
     let value = ran.json_lines().pop().unwrap_or_default();
     (ran.code, value["verdict"].as_str().unwrap_or_default().to_owned())
 }
 
 /// The Python of this machine, called by its path.
-fn interpreter() -> String {
+pub(crate) fn interpreter() -> String {
     let asked = ["-c", "import sys; print(sys.executable)"];
     let ran = Command::new("python3").args(asked).output().unwrap();
     String::from_utf8(ran.stdout).unwrap().trim_end().to_owned()
 }
 
 /// Runs a program of Python with no other program in its reach.
-fn python(at: &Path, arguments: &[&str]) -> Ran {
+pub(crate) fn python(at: &Path, arguments: &[&str]) -> Ran {
     let mut command = Command::new(interpreter());
     command.env_clear().env("PYTHONDONTWRITEBYTECODE", "1").env("PYTHONIOENCODING", "utf-8");
     let ran = command.args(arguments).current_dir(at).stdin(Stdio::null()).output().unwrap();
@@ -51,24 +51,24 @@ fn python(at: &Path, arguments: &[&str]) -> Ran {
 }
 
 /// The verdict of the `verify.py` of an unpacked export about a file, and its exit.
-fn by_python(at: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn by_python(at: &Path, arguments: &[&str]) -> (Option<i32>, String) {
     let ran = python(at, &[&["u/verify.py"], arguments].concat());
     assert!(!ran.stderr.contains("Traceback"), "{ran:?}");
     let verdict = ran.stdout.lines().find_map(|line| line.strip_prefix("verdict: "));
     (ran.code, verdict.unwrap_or_default().to_owned())
 }
 
-fn unpack(at: &Path, export: &str, folder: &str) {
+pub(crate) fn unpack(at: &Path, export: &str, folder: &str) {
     let ran = python(at, &["-m", "zipfile", "-e", export, folder]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
 }
 
-fn records(at: &Path, folder: &str) -> Vec<Value> {
+pub(crate) fn records(at: &Path, folder: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(at.join(folder).join("records.jsonl")).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn is(code: i32, verdict: impl Into<String>) -> (Option<i32>, String) {
+pub(crate) fn is(code: i32, verdict: impl Into<String>) -> (Option<i32>, String) {
     (Some(code), verdict.into())
 }
 
@@ -234,13 +234,14 @@ async fn c9_what_cannot_be_exported_is_refused_and_leaves_no_file() {
 }
 
 /// Erases the first sensitive value of a log by hand: its hash stays in place of its salt.
-fn erase(at: &Path) -> (i64, String) {
+pub(crate) fn erase(at: &Path) -> (i64, String) {
     let log = rusqlite::Connection::open(at.join("hello.db")).unwrap();
     let sql = "SELECT p.pos, p.at, p.length, p.seal, r.body FROM part p JOIN record r ON r.pos = p.pos \
                WHERE length(r.body) > 0 ORDER BY p.pos LIMIT 1";
-    let (pos, start, length, salt, mut body): (i64, usize, usize, Vec<u8>, Vec<u8>) = log
+    let (pos, start, length, salt, mut body): (i64, u32, u32, Vec<u8>, Vec<u8>) = log
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)))
         .unwrap();
+    let (start, length) = (start as usize, length as usize);
     let value = body[start..start + length].to_vec();
     let hash = Digest::of(&[&[3], &salt[..], &value[..]].concat());
     body[start..start + length].fill(b'*');

@@ -50,7 +50,7 @@ pub(crate) fn is(record: &Value, field: &str, wanted: &str) -> bool {
 }
 
 /// Whether a record closes that call.
-fn ends(record: &Value, receipt: &Value) -> bool {
+pub(crate) fn ends(record: &Value, receipt: &Value) -> bool {
     let goes_on = ["dead-letter", "children-open", "todo-open"].iter().any(|code| is(record, "code", code));
     let closes = is(record, "kind", "message") && is(record, "code", "final")
         || is(record, "kind", "outcome") && !goes_on;
@@ -98,14 +98,14 @@ pub(crate) fn plays(folder: &Path, messages: &[Message]) {
 }
 
 /// Runs an example with these messages, one after the other, and leaves its log.
-fn played(example: &str, messages: &[Message]) -> tempfile::TempDir {
+pub(crate) fn played(example: &str, messages: &[Message]) -> tempfile::TempDir {
     let folder = placed(example);
     plays(folder.path(), messages);
     folder
 }
 
 /// Removes everything that could answer: programs and the answers of scripted models.
-fn without_listeners(folder: &Path) {
+pub(crate) fn without_listeners(folder: &Path) {
     for name in ["listeners", "answer.py", "answer.sh", "replies.yaml"] {
         let path = folder.join(name);
         match path.is_dir() {
@@ -245,6 +245,14 @@ fn c4_a_life_with_kills_timers_and_approvals_replays_equal() {
     }
     let compared = equal(at);
     assert!(compared > 400, "{compared}");
+    // An export of all of it is replayed without the log, across the same starts.
+    let (_, threads) = all_replayed(at, &[]);
+    let ids: Vec<&str> = threads.iter().map(|thread| thread["thread"].as_str().unwrap()).collect();
+    let export = systole(at, &[&["export", "-o", "life.zip", "--log", "soak.db"], ids.as_slice()].concat());
+    assert_eq!(export.code, Some(0), "{export:?}");
+    let again = systole(at, &["replay", "life.zip"]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stdout.contains(&format!("{} same, 0 differ", ids.len())), "{again:?}");
     println!("{compared} records of {} threads are equal", ERRANDS.len());
 }
 

@@ -66,13 +66,18 @@ impl ExportedDocument {
 
     /// Its hash, if its bytes have it.
     pub fn checked(self) -> Option<Digest> {
+        self.content().map(|(hash, _)| hash)
+    }
+
+    /// Its hash and its bytes, if they fit.
+    pub fn content(self) -> Option<(Digest, Vec<u8>)> {
         let bytes = match (self.text, self.hex) {
             (Some(text), None) => text.into_bytes(),
             (None, Some(hex)) => bytes_of(&hex)?,
             _ => return None,
         };
         let hash = Digest::of(&bytes);
-        (hash.to_string() == self.sha256).then_some(hash)
+        (hash.to_string() == self.sha256).then_some((hash, bytes))
     }
 }
 
@@ -85,7 +90,8 @@ pub struct NamedDocuments {
 }
 
 impl NamedDocuments {
-    fn add(&mut self, hash: Digest, what: DocumentUse) {
+    /// Names one more.
+    pub fn add(&mut self, hash: Digest, what: DocumentUse) {
         if self.known.insert(hash) {
             self.all.push((hash, what));
         }

@@ -147,6 +147,7 @@ impl ExportExamination {
         }
         words.push("what listeners did outside of the log, and the clock of its machine".to_owned());
         words.push("index.html and thread.xml: views for people, made from records.jsonl".to_owned());
+        words.push("starts.jsonl: when the organism was started and paused, as the sender says".to_owned());
         words
     }
 }

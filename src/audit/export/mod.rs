@@ -8,15 +8,23 @@ pub mod children;
 pub mod damage;
 pub mod documents;
 pub mod examination;
+pub mod exported_log;
+pub mod holes;
 pub mod page;
 pub mod proof;
 pub mod record_line;
+pub mod redaction;
+mod repeats;
+pub mod starts;
 pub mod statement;
 pub mod thread_xml;
 pub mod verifying;
 
 use std::io;
 
+use holes::{ExportHole, HoleReason};
+use record_line::ExportedRecord;
+use redaction::Redaction;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::Record;
@@ -33,6 +41,14 @@ pub enum ExportFault {
     /// The file cannot be written.
     #[error(transparent)]
     Write(#[from] io::Error),
+    /// The key of a message has what is to be left out.
+    #[error("the key of record {seq} of thread {thread} repeats what is to be left out")]
+    Key {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        seq: u64,
+    },
 }
 
 /// The threads of an export, as of one position.
@@ -42,6 +58,8 @@ pub struct ExportScope {
     /// The last position that is looked at. A log only grows, and a commit is visible as a whole, so what comes up to
     /// here is consistent.
     pub last: Position,
+    /// What is left out of the records.
+    pub redaction: Option<Redaction>,
 }
 
 impl ExportScope {
@@ -54,11 +72,45 @@ impl ExportScope {
         }
         threads.sort_by(|a, b| a.as_str().split('.').cmp(b.as_str().split('.')));
         threads.dedup();
-        Ok(ExportScope { threads, last })
+        Ok(ExportScope { threads, last, redaction: None })
     }
 
-    /// Passes every record on, thread by thread. Each was verified against the one before it.
+    /// Passes every record on, thread by thread, without what is left out. Each was verified against the one before it.
     pub fn each(
+        &self,
+        reader: &dyn LogReader,
+        mut take: impl FnMut(Position, &Record) -> Result<(), ExportFault>,
+    ) -> Result<(), ExportFault> {
+        self.each_whole(reader, |position, record| match &self.redaction {
+            Some(redaction) => take(position, &redaction.apply(position, record)),
+            None => take(position, record),
+        })
+    }
+
+    /// Passes on what the export does not have of the records, in their order.
+    pub fn each_hole(
+        &self,
+        reader: &dyn LogReader,
+        mut take: impl FnMut(ExportHole) -> Result<(), ExportFault>,
+    ) -> Result<(), ExportFault> {
+        self.each_whole(reader, |position, record| {
+            let left = self.redaction.as_ref().map(|redaction| redaction.apply(position, record));
+            let holes = ExportHole::of(&ExportedRecord::of(position, left.as_ref().unwrap_or(record)));
+            holes.into_iter().try_for_each(|mut hole| {
+                let was_erased = match hole.part.checked_sub(1).and_then(|part| record.parts.values.get(part))
+                {
+                    Some((_, seal)) => seal.is_erased(),
+                    None => record.parts.rest.is_erased(),
+                };
+                let why = self.redaction.as_ref().filter(|_| !was_erased);
+                let why = why.map_or(HoleReason::Erased, |redaction| redaction.reason(position, hole.part));
+                hole.why = Some(why);
+                take(hole)
+            })
+        })
+    }
+
+    fn each_whole(
         &self,
         reader: &dyn LogReader,
         mut take: impl FnMut(Position, &Record) -> Result<(), ExportFault>,

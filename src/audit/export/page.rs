@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::documents::NamedDocuments;
-use super::thread_xml::escaped;
+use super::thread_xml::{escaped, is_left_out};
 use super::{ExportFault, ExportScope};
 use crate::audit::exposed::escape_unusual;
 use crate::audit::glance::glance;
@@ -76,8 +76,14 @@ fn one(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
         _ => "",
     };
     let kind = h.kind.as_str();
-    let heading = shown(&heading(h, &glance(&record.body).element));
+    let is_left_out = is_left_out(record);
+    let element = if is_left_out { String::new() } else { glance(&record.body).element };
+    let heading = shown(&heading(h, &element));
     writeln!(out, "<details class=\"{kind} d{depth}\"{open}><summary>{heading}</summary>")?;
+    if is_left_out {
+        let length = record.body.len();
+        return Ok(writeln!(out, "<p class=\"note\">Left out: {length} bytes.</p></details>")?);
+    }
     let body = String::from_utf8_lossy(&record.body);
     Ok(writeln!(out, "<pre>{}</pre></details>", beginning(&body))?)
 }

@@ -1,14 +1,19 @@
 //! A record as a line of `records.jsonl`: each field of its header as the log hashes it, and its parts with their
 //! salts. A part that was left out has only its hash, and the record still verifies.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use systole_core::types::body_parts::{BodyHole, BodyParts, PartSeal, read_holes};
+use systole_core::types::body_parts::{BodyHole, BodyParts, ERASED, PartSeal, read_holes};
 use systole_core::types::fields::{field, number_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
-use systole_core::types::record::{Record, RecordCode};
+use systole_core::types::record::{Header, Record, RecordCode};
+
+/// Most bytes of a body that is made again. A line is not longer.
+const BODY: usize = 64 << 20;
 
 /// A record outside of its log. The order of the fields is that of the header.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -110,6 +115,11 @@ impl ExportedPart {
         ExportedPart { c, salt: Some(hex_of(salt)), text, hex }
     }
 
+    /// Whether it was left out.
+    pub(super) const fn is_dropped(&self) -> bool {
+        self.salt.is_none() && self.text.is_none() && self.hex.is_none()
+    }
+
     /// Its hash, and its bytes if they were not left out.
     fn read(&self, number: usize) -> Result<(Digest, Option<Vec<u8>>), String> {
         let form = || format!("part {number} has another form");
@@ -159,6 +169,34 @@ impl ExportedRecord {
             parts: parts.collect(),
             head: record.head.to_string(),
         }
+    }
+
+    /// The record, as a log would have it. Signs stand in the place of what was left out.
+    pub fn record(&self) -> Result<Record, String> {
+        let hashed = self.hashed()?;
+        let (header, length, holes) = Header::read(&self.header())?;
+        let length = usize::try_from(length).ok().filter(|length| *length <= BODY);
+        let mut body = vec![ERASED; length.ok_or("its body is too large")?];
+        let (mut seals, mut values) = (Vec::new(), Vec::new());
+        for (number, part) in self.parts.iter().enumerate() {
+            let (c, value) = part.read(number)?;
+            let salt = part.salt.as_deref().and_then(bytes_of).and_then(|salt| salt.try_into().ok());
+            seals.push(salt.map_or(PartSeal::Erased(c), PartSeal::Kept));
+            values.push(value);
+        }
+        let (mut seals, mut values) = (seals.into_iter(), values.into_iter());
+        let rest = seals.next().ok_or("it has no parts")?;
+        let mut between = values.next().flatten().unwrap_or_default().into_iter();
+        let mut at = 0;
+        for (hole, value) in holes.iter().zip(values) {
+            fill(&mut body, at..hole.range().start, &mut between);
+            at = hole.range().end;
+            fill(&mut body, hole.range(), &mut value.unwrap_or_default().into_iter());
+        }
+        fill(&mut body, at..usize::MAX, &mut between);
+        let parts = BodyParts { rest, values: holes.into_iter().zip(seals).collect() };
+        parts.blank(&mut body);
+        Ok(Record { header, body: Arc::from(body), parts, leaf: hashed.leaf, head: hashed.head })
     }
 
     /// The bytes of the header, as they were hashed.
@@ -214,6 +252,13 @@ impl ExportedRecord {
         let body = body(values, &holes);
         Ok(HashedLine { leaf: Digest(leaf.finalize().into()), head, dropped, body })
     }
+}
+
+/// Writes bytes over a range of a body, as far as there are any.
+fn fill(body: &mut [u8], range: std::ops::Range<usize>, bytes: &mut impl Iterator<Item = u8>) {
+    let end = range.end.min(body.len());
+    let place = body.get_mut(range.start.min(end)..end).unwrap_or_default();
+    place.iter_mut().zip(bytes).for_each(|(to, from)| *to = from);
 }
 
 /// The body from its parts.

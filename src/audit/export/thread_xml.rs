@@ -59,12 +59,20 @@ fn one(position: Position, record: &Record, out: &mut dyn Write) -> Result<(), E
         write!(out, " {name}=\"{}\"", escaped(&value))?;
     }
     out.write_all(b">")?;
+    if is_left_out(record) {
+        return Ok(writeln!(out, "<x:left-out bytes=\"{}\"/></x:record>", record.body.len())?);
+    }
     match std::str::from_utf8(&record.body) {
         Ok(_) if is_payload(&record.body) => out.write_all(&record.body)?,
         Ok(text) if text.chars().all(is_xml) => write!(out, "<x:text>{}</x:text>", escaped(text))?,
         _ => write!(out, "<x:hex>{}</x:hex>", hex_of(&record.body))?,
     }
     Ok(out.write_all(b"</x:record>\n")?)
+}
+
+/// Whether nothing of a body is left.
+pub(super) fn is_left_out(record: &Record) -> bool {
+    record.parts.rest.is_erased() && record.parts.values.iter().all(|(_, seal)| seal.is_erased())
 }
 
 /// Whether the bytes are one element, so that they can be part of a document.

@@ -11,6 +11,7 @@ use systole_proof::tree::TreeHash;
 use super::children::{Children, parent};
 use super::damage::ExportDamage;
 use super::documents::ExportedDocument;
+use super::holes::ExportHole;
 use super::record_line::{ExportedRecord, HashedLine, digest};
 use systole_core::rules::core_payload::attributes;
 use systole_core::types::ids::Digest;
@@ -33,7 +34,9 @@ pub struct ExportWalk {
     /// Documents that records name, with the first position and what they are.
     named: HashMap<String, (u64, &'static str)>,
     documents: HashSet<Digest>,
-    dropped: u64,
+    /// The parts that were left out, and how many of them `holes.jsonl` has listed.
+    holes: Vec<ExportHole>,
+    listed: usize,
     times: Option<(String, String)>,
     orphan: Option<String>,
 }
@@ -52,7 +55,7 @@ pub struct WalkedExport {
     /// Configurations that records name.
     pub configs: usize,
     /// Parts that were left out.
-    pub dropped: u64,
+    pub holes: Vec<ExportHole>,
     /// Children whose beginning could not be compared.
     pub unread: u64,
     /// The earliest and the latest time, as the records say.
@@ -75,7 +78,9 @@ impl ExportWalk {
             let orphan = parent(&record.thread).filter(|parent| !self.threads.contains_key(*parent));
             self.orphan = orphan.map(|_| record.thread.clone());
         }
-        self.dropped += hashed.dropped as u64;
+        if hashed.dropped > 0 {
+            self.holes.extend(ExportHole::of(&record));
+        }
         let (first, last) = self.times.take().unwrap_or_else(|| (record.time.clone(), record.time.clone()));
         self.times = Some((first.min(record.time.clone()), last.max(record.time)));
         self.named.entry(record.config).or_insert((position, "the configuration"));
@@ -129,8 +134,28 @@ impl ExportWalk {
         hash.map(drop).ok_or_else(why)
     }
 
+    /// Takes the next line of `holes.jsonl`, without its line break.
+    pub fn hole(&mut self, line: &[u8]) -> Result<(), ExportDamage> {
+        let hole: ExportHole = serde_json::from_slice(line)
+            .map_err(|fault| ExportDamage::of(format!("a line of holes.jsonl is no hole: {fault}")))?;
+        let found = self.holes.get_mut(self.listed);
+        match found.filter(|found| **found == ExportHole { why: None, ..hole.clone() }) {
+            Some(found) if hole.why.is_some() => *found = hole,
+            _ => {
+                let why = "holes.jsonl does not list the parts that the records lack".to_owned();
+                return Err(ExportDamage { position: hole.position, why });
+            }
+        }
+        self.listed += 1;
+        Ok(())
+    }
+
     /// The end. `has_documents` says that no document was left out.
     pub fn finish(self, has_documents: bool) -> Result<WalkedExport, ExportDamage> {
+        if let Some(hole) = self.holes.get(self.listed) {
+            let why = "holes.jsonl does not list a part that it lacks".to_owned();
+            return Err(ExportDamage { position: hole.position, why });
+        }
         self.children.finish(|thread| self.threads.get(thread).map(|last| last.head))?;
         let is_missing = |(hash, _): &(&String, &(u64, &str))| {
             digest(hash).is_none_or(|hash| !self.documents.contains(&hash))
@@ -148,7 +173,7 @@ impl ExportWalk {
             documents: self.documents.len() as u64,
             missing: missing().count() as u64,
             configs,
-            dropped: self.dropped,
+            holes: self.holes,
             unread: self.children.unread,
             times: self.times,
             orphan: self.orphan,

@@ -32,7 +32,7 @@ MIB = 1 << 20
 SIZES = {
     "README.txt": MIB, "verify.py": MIB, "statement.json": MIB, "records.jsonl": 1 << 32, "documents.jsonl": 1 << 32,
     "checkpoint.txt": 256 << 10, "proof.json": 64 * MIB, "policy.txt": 256 << 10, "thread.xml": 1 << 32,
-    "index.html": 1 << 32,
+    "index.html": 1 << 32, "holes.jsonl": 1 << 32, "starts.jsonl": 64 * MIB,
 }
 NEEDED = ["statement.json", "records.jsonl", "documents.jsonl"]
 LINE = 64 * MIB
@@ -42,6 +42,12 @@ RECORD = [
     "time", "config", "code", "length", "holes", "parts", "head",
 ]
 NUMBERS = {"position": 64, "seq": 64, "length": 64, "turn": 32, "ordinal": 32}
+REASONS = {
+    "erased": "erased in the log", "sensitive": "a sensitive value", "selected": "selected by an expression",
+    "journal": "a journal entry", "error": "an error, which may quote a value", "repeat": "repeats what was left out",
+    "hash": "has the hash of what is not in the export",
+}
+HOLES = 20
 OPTIONAL = {"to", "call", "turn", "ordinal", "cause", "key", "origin", "code"}
 HEADER = RECORD[1:16]
 
@@ -276,12 +282,17 @@ class Record:
                 raise Damaged(f"part {number} is not the one that was hashed")
             values.append(None if value is None else value[1])
             commitments.append(claimed)
-        self.dropped = sum(value is None for value in values)
+        self.dropped = [number for number, value in enumerate(values) if value is None]
         holes = self.holes(len(parts))
         sizes = [self.fields["length"] - sum(size for _, size in holes)] + [size for _, size in holes]
         for value, size in zip(values, sizes):
             if size < 0 or (value is not None and len(value) != size):
                 raise Damaged("its parts do not have the lengths that its header says")
+        places = [0] + [offset for offset, _ in holes]
+        self.dropped = [
+            {"position": self.position, "thread": self.thread, "seq": self.seq, "part": number, "at": places[number],
+             "length": sizes[number]} for number in self.dropped
+        ]
         # Without a later part, part 0 still has the root element.
         self.body = filled(values, holes) if not self.dropped else values[0]
         self.leaf = H(b"\x00", header(self.fields), H(b"\x05", *commitments))
@@ -347,7 +358,7 @@ class Walk:
     """Reads all records, thread after thread, and gathers what has to be compared."""
 
     def __init__(self):
-        self.threads, self.leaves, self.dropped, self.unread = {}, {}, 0, 0
+        self.threads, self.leaves, self.dropped, self.unread = {}, {}, [], 0
         self.spawns, self.begun, self.ended = {}, {}, {}
         self.named, self.times, self.current = {}, [], None
         # Threads that left out what they say of their children.
@@ -659,6 +670,30 @@ def verify_statement(files, keys, lines, skipped):
     return without
 
 
+def verify_holes(files, walk, lines):
+    """The parts that were left out are those that the export lists."""
+    listed = 0
+    for line in files.lines("holes.jsonl") if "holes.jsonl" in files.names else []:
+        one = read_json(line, "a line of holes.jsonl")
+        if not isinstance(one, dict) or not isinstance(one.get("why"), str) or one["why"] not in REASONS:
+            raise Damaged("a line of holes.jsonl has another form")
+        same = listed < len(walk.dropped) and json.dumps({**walk.dropped[listed], "why": one["why"]}, sort_keys=True)
+        if same != json.dumps(one, sort_keys=True):
+            raise Damaged("holes.jsonl does not list the parts that the records lack")
+        walk.dropped[listed]["why"] = one["why"]
+        listed += 1
+    if listed < len(walk.dropped):
+        raise Damaged("holes.jsonl does not list a part that it lacks", walk.dropped[listed]["position"])
+    if listed:
+        lines.append(f"{listed} parts of bodies were left out; their hashes fit")
+    for hole in walk.dropped[:HOLES]:
+        place = f" from byte {hole['at']}" if hole["part"] else ""
+        lines.append(f"  record {hole['seq']} of {hole['thread']} at #{hole['position']}, part {hole['part']}, "
+                     f"{hole['length']} bytes{place}: {REASONS[hole['why']]}")
+    if listed > HOLES:
+        lines.append(f"  and {listed - HOLES} more, in holes.jsonl")
+
+
 def verify_documents(files, walk, without):
     found = set()
     for line in files.lines("documents.jsonl"):
@@ -751,8 +786,7 @@ def verify(path, policy, against):
     documents, missing = verify_documents(files, walk, without)
     note = verify_proof(files, walk)
     lines.insert(0, "every hash fits, and each thread is one chain without gaps, from its first record")
-    if walk.dropped:
-        lines.append(f"{walk.dropped} parts of bodies were left out; their hashes fit")
+    verify_holes(files, walk, lines)
     if walk.times:
         lines.append(f"the records say: from {walk.times[0]} to {walk.times[1]}")
     words, code = verdict(note, policy, against, lines, skipped)
@@ -769,6 +803,7 @@ def verify(path, policy, against):
     skipped.append("whether a thread goes on after its last record here, unless its parent records its end")
     skipped.append("other threads of the log, what listeners did outside of it, and the clock of its machine")
     skipped.append("index.html and thread.xml: views for people, made from records.jsonl")
+    skipped.append("starts.jsonl: when the organism was started and paused, as the sender says")
     print(f"{printable(path)}: {len(walk.leaves)} records in {len(walk.threads)} threads, {documents} documents")
     for line in lines:
         print(f"  {printable(line)}")

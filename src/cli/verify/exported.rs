@@ -17,13 +17,17 @@ use super::checkpoint_words;
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::export::damage::ExportDamage;
 use crate::audit::export::examination::ExportExamination;
+use crate::audit::export::exported_log::ExportedLog;
+use crate::audit::export::holes::{ExportHole, HoleReason};
 use crate::audit::export::proof::ExportProof;
+use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportStatement};
 use crate::audit::export::verifying::ExportWalk;
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use crate::edges::system;
+use crate::runtime::replaying::{CannotReplay, SystemEvents};
 use systole_core::types::ids::Digest;
 use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
 
@@ -31,13 +35,17 @@ use systole_proof::limits::{NOTE_BYTES, POLICY_BYTES};
 const LINE: u64 = 64 << 20;
 /// Most bytes of an entry that a zip file of ours can have.
 const ENTRY: u64 = u32::MAX as u64;
+/// Most parts that were left out and are listed.
+const HOLES: usize = 20;
 /// Every name that an export may have, and its most bytes.
-const NAMES: [(&str, u64); 10] = [
+const NAMES: [(&str, u64); 12] = [
     ("README.txt", 1 << 20),
     ("verify.py", 1 << 20),
     ("statement.json", 1 << 20),
     ("records.jsonl", ENTRY),
     ("documents.jsonl", ENTRY),
+    ("holes.jsonl", ENTRY),
+    ("starts.jsonl", 64 << 20),
     ("checkpoint.txt", NOTE_BYTES as u64),
     ("proof.json", 64 << 20),
     ("policy.txt", POLICY_BYTES as u64),
@@ -66,11 +74,59 @@ impl From<std::io::Error> for Unverified {
     }
 }
 
-/// Whether a file begins like an export.
-pub(super) fn is_export(path: &Path) -> bool {
+/// Whether a file is an export: it begins like one, or has the ending of one.
+pub(in crate::cli) fn is_export(path: &Path) -> bool {
     let mut first = [0; ARCHIVE_BEGINNING.len()];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut first)).is_ok()
-        && first == ARCHIVE_BEGINNING
+    let is_named = path.extension().is_some_and(|ending| ending == "zip");
+    std::fs::File::open(path)
+        .is_ok_and(|mut file| is_named || (file.read_exact(&mut first).is_ok() && first == ARCHIVE_BEGINNING))
+}
+
+/// An export that was verified, as history to replay.
+pub(in crate::cli) struct ExportHistory {
+    /// Its records and documents.
+    pub(in crate::cli) log: ExportedLog,
+    /// When the organism was started and paused.
+    pub(in crate::cli) system: SystemEvents,
+    /// Why no thread of it can be replayed, if so.
+    pub(in crate::cli) lacks: Option<CannotReplay>,
+}
+
+/// Verifies an export and reads its history. What is wrong is reported.
+pub(in crate::cli) fn history(screen: Screen, path: &Path) -> Result<ExportHistory, CommandExit> {
+    read_history(path).map_err(|fault| told(screen, path, fault))
+}
+
+fn read_history(path: &Path) -> Result<ExportHistory, Unverified> {
+    let found = examined(path, None, Vec::new())?;
+    let mut archive = ArchiveReader::open(path, &NAMES)?;
+    let (mut log, mut starts) = (ExportedLog::default(), Vec::new());
+    lines_of(&mut archive, "records.jsonl", |line| log.record(line).map_err(ExportDamage::of))?;
+    lines_of(&mut archive, "documents.jsonl", |line| log.document(line).map_err(ExportDamage::of))?;
+    let has_starts = archive.has("starts.jsonl");
+    if has_starts {
+        lines_of(&mut archive, "starts.jsonl", |line| {
+            let start: ExportedStart = serde_json::from_slice(line).map_err(|fault| {
+                ExportDamage::of(format!("a line of starts.jsonl has another form: {fault}"))
+            })?;
+            starts.push(start);
+            Ok(())
+        })?;
+    }
+    let system = SystemEvents::of_export(starts).map_err(ExportDamage::of)?;
+    let lacks = match found.walked.holes.first() {
+        Some(ExportHole { thread, seq, why, .. }) => {
+            let is_erased = *why == Some(HoleReason::Erased);
+            let how = if is_erased { "has erased parts" } else { "is redacted" };
+            Some(format!("{how}: what record {seq} of thread {thread} said is not all there"))
+        }
+        None if !has_starts => Some("does not say when the organism started".to_owned()),
+        None if log.roots().is_empty() => {
+            Some("has only children, without the threads above them".to_owned())
+        }
+        None => None,
+    };
+    Ok(ExportHistory { log, system, lacks: lacks.map(CannotReplay::Export) })
 }
 
 /// Verifies an export, with the checkpoints that the reader kept.
@@ -89,27 +145,32 @@ pub(super) fn verify(
             }
             exit(screen, &found)
         }
-        Err(Unverified::Unread(error)) => {
-            hindered::say(screen, CommandExit::Unavailable, &system::unread(path, "an export", &error))
-        }
-        Err(Unverified::Damaged(ExportDamage { position, why })) => {
-            let verdict = match position {
-                0 => "damaged".to_owned(),
-                at => format!("damaged at #{at}"),
-            };
-            let name = path.display().to_string();
-            if screen.json {
-                screen.value(&json!({"export": name, "verdict": verdict, "position": position, "why": why}));
-            } else {
-                wrapped(&format!("{}: ", plain(&name)), 2, &plain(&why))
-                    .iter()
-                    .for_each(|line| screen.drawn(line));
-                screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
-            }
-            screen.say("  try: ask its sender for the file as systole export wrote it");
-            CommandExit::Log
-        }
+        Err(fault) => told(screen, path, fault),
     }
+}
+
+/// Reports why nothing can be said about an export.
+fn told(screen: Screen, path: &Path, fault: Unverified) -> CommandExit {
+    let ExportDamage { position, why } = match fault {
+        Unverified::Unread(error) => {
+            let words = system::unread(path, "an export", &error);
+            return hindered::say(screen, CommandExit::Unavailable, &words);
+        }
+        Unverified::Damaged(damage) => damage,
+    };
+    let verdict = match position {
+        0 => "damaged".to_owned(),
+        at => format!("damaged at #{at}"),
+    };
+    let name = path.display().to_string();
+    if screen.json {
+        screen.value(&json!({"export": name, "verdict": verdict, "position": position, "why": why}));
+    } else {
+        wrapped(&format!("{}: ", plain(&name)), 2, &plain(&why)).iter().for_each(|line| screen.drawn(line));
+        screen.drawn(&format!("verdict: {}", paint(TextTone::Bad, &verdict)));
+    }
+    screen.say("  try: ask its sender for the file as systole export wrote it");
+    CommandExit::Log
 }
 
 fn examined(
@@ -122,6 +183,9 @@ fn examined(
     let mut walk = ExportWalk::default();
     lines_of(&mut archive, "records.jsonl", |line| walk.record(line))?;
     lines_of(&mut archive, "documents.jsonl", |line| walk.document(line))?;
+    if archive.has("holes.jsonl") {
+        lines_of(&mut archive, "holes.jsonl", |line| walk.hole(line))?;
+    }
     let walked = walk.finish(!statement.predicate.without.iter().any(|what| what == "documents"))?;
     let mut sources = kept;
     let proved = proved(&mut archive, &walked.leaves)?.map(|(signed, size, root)| {
@@ -242,8 +306,15 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
         ),
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
     ];
-    if walked.dropped > 0 {
-        lines.push(format!("  {} parts of bodies were left out; their hashes fit", walked.dropped));
+    let holes = walked.holes.len();
+    if holes > 0 {
+        lines.push(format!("  {holes} parts of bodies were left out; their hashes fit"));
+    }
+    for hole in walked.holes.iter().take(HOLES) {
+        lines.extend(wrapped("    ", 6, &plain(&hole.words())));
+    }
+    if holes > HOLES {
+        lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
     }
     for words in found.log.checkpoints.iter().map(checkpoint_words).chain(found.signers()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));
@@ -274,7 +345,7 @@ fn as_json(path: &Path, found: &ExportExamination) -> Value {
     });
     json!({
         "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
-        "documents": walked.documents, "dropped": walked.dropped, "verdict": found.log.verdict().words(),
+        "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes, "verdict": found.log.verdict().words(),
         "by": found.log.best().map(|best| &best.place), "signers": found.signers(),
         "checkpoints": found.log.checkpoints.iter().map(checkpoint_words).collect::<Vec<_>>(),
         "answers": answers.collect::<Vec<_>>(), "not_checked": found.not_checked(),

@@ -8,6 +8,7 @@ pub mod comparison;
 mod cues;
 mod driver;
 pub mod equality;
+mod exported_starts;
 mod history;
 mod journal_model;
 mod matching;

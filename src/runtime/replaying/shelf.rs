@@ -31,6 +31,9 @@ pub enum CannotReplay {
         /// The record.
         seq: u64,
     },
+    /// An export lacks what a replay needs.
+    #[error("the export {0}")]
+    Export(String),
     /// A configuration is missing, or cannot be used.
     #[error("the configuration {config} cannot be used: {words}")]
     Configuration {
