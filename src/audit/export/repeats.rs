@@ -40,11 +40,10 @@ impl LeftOutValues {
 
     /// What base64 makes of the value in the middle of other bytes: three forms, without the ends that depend on these.
     fn in_base64(&mut self, value: &[u8]) {
-        for before in 0..3_usize {
-            let bytes = [&[0; 3][..before], value].concat();
+        for (before, from) in [(&b""[..], 0), (b"x", 4), (b"xx", 4)] {
+            let bytes = [before, value].concat();
             let whole = bytes.len() / 3 * 4;
             let text = systole_proof::statement::encoded(&bytes);
-            let from = if before == 0 { 0 } else { 4 };
             let inside = text.as_bytes().get(from..whole).unwrap_or_default();
             self.take(folded(inside));
         }

@@ -1,9 +1,10 @@
 //! Exports as tests: each is replayed under the organism beside it, and has to come out equal.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::super::exit::CommandExit;
 use super::super::replay::{self, ReplayOutcome, ReplayVerdict};
