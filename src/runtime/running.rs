@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
 use super::front::{OrganismHandle, ReaderToken, Ways};
-use super::keeping;
+use super::keeping::{self, OpenLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
@@ -123,11 +123,12 @@ fn pages(
 
 /// The state from the log, all configurations that it needs, the last log position, and the orphans.
 fn recovered(
-    reader: &dyn LogReader,
+    log: &OpenLog,
     composition: &Arc<Composition>,
     directory: &Path,
     steps: &dyn StepObserver,
 ) -> Result<(RecoveredLog, Arc<CompositionPages>, Position, Vec<Orphan>), StartFault> {
+    let reader = &*log.reader;
     let mut recovered = wake::recover(reader, steps)?;
     let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
     let mut book = CompositionBook::open_at(composition.clone());
@@ -179,8 +180,7 @@ impl Organism {
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
         let composition = Arc::new(plan.composition);
-        let (state, pages, last, orphans) =
-            recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
+        let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
         let (pump, inputs) = mpsc::channel(INPUTS);
         // After opening the log: only the owner of the log may end a server that was left behind.
         let own = broker::start(plan.managed.filter(|_| !is_still), &composition, &plan.surroundings, &pump);
@@ -197,9 +197,8 @@ impl Organism {
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
-        let equipment =
-            CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
-        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
+        let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
+        let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(unmade)?;
         let ports =
             ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
