@@ -47,7 +47,7 @@ fn body(n: u64, rare: bool) -> Vec<u8> {
 }
 
 /// Writes records from one number to another.
-fn write(log: &Path, numbers: std::ops::Range<u64>) {
+pub(crate) fn write(log: &Path, numbers: std::ops::Range<u64>) {
     let mut writer = sqlite::open(log).unwrap().writer;
     let mut batch = LogBatch::default();
     let (mut head, mut thread) = (Digest([0; 32]), ThreadId::sys());

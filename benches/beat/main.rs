@@ -1,12 +1,13 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
-//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `reopen`, `threads`, `fairness`, `hostile`,
-//! `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`, and `peers` only if
+//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `audit`, `reopen`, `threads`, `fairness`,
+//! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`, and `peers` only if
 //! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
 #![expect(clippy::indexing_slicing, reason = "a benchmark that cannot go on has nothing to say")]
 
+mod audit;
 mod broker;
 mod bytes;
 mod callers;
@@ -40,7 +41,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 20] = [
+const PARTS: [(&str, Measure); 21] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -50,6 +51,7 @@ const PARTS: [(&str, Measure); 20] = [
     ("size", size::on_disk),
     ("bytes", bytes::of_turns),
     ("find", find::in_a_log),
+    ("audit", audit::of_a_log),
     ("reopen", reopen::messages),
     ("threads", reopen::threads),
     ("fairness", fairness::beside_a_bad_one),

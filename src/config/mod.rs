@@ -280,10 +280,8 @@ fn check(
     check_paths(&mut diagnostics, &declared, (&mut composed, &prompts), lies, directory);
     check_broker(&mut diagnostics, &declared);
     // A stored configuration signs nothing.
-    let proof = lies.and(declared.proof.as_ref()).and_then(|proof| {
-        let declared = (proof, declared.log_kept.as_ref());
-        proof::resolve(&mut diagnostics, declared, directory, shelf.is_proved())
-    });
+    let signed = lies.and(declared.proof.as_ref()).map(|proof| (proof, declared.log_kept.as_ref()));
+    let proof = signed.and_then(|of| proof::resolve(&mut diagnostics, of, directory, shelf.is_proved()));
     let mut thinking = agent_configs::resolve(&mut diagnostics, &declared, &composed, shelf, has_scripts);
     let mut following = workflows::resolve(&mut diagnostics, &declared, &composed);
     thinking.warnings.append(&mut following.warnings);

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
 use super::front::{OrganismHandle, ReaderToken, Ways};
-use super::keeping;
+use super::keeping::{self, OpenLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
 use super::skipping::RehearsalParts;
@@ -121,19 +121,21 @@ fn pages(
     Ok(CompositionPages { current: current.clone(), all })
 }
 
-/// The state from the log, all configurations that it needs, and the last log position.
+/// The state from the log, all configurations that it needs, the last log position, and the orphans.
 fn recovered(
-    reader: &dyn LogReader,
+    log: &OpenLog,
     composition: &Arc<Composition>,
     directory: &Path,
     steps: &dyn StepObserver,
-) -> Result<(RecoveredLog, Arc<CompositionPages>, Position), StartFault> {
+) -> Result<(RecoveredLog, Arc<CompositionPages>, Position, Vec<Orphan>), StartFault> {
+    let reader = &*log.reader;
     let mut recovered = wake::recover(reader, steps)?;
     let pages = Arc::new(pages(&recovered.state, composition, reader, directory)?);
     let mut book = CompositionBook::open_at(composition.clone());
     pages.all.values().cloned().for_each(|page| book.add(page));
     recovered.state.book = book;
-    Ok((recovered, pages, reader.last()?))
+    let orphans = orphans::among(reader, recovered.state.threads.values(), composition)?;
+    Ok((recovered, pages, reader.last()?, orphans))
 }
 
 /// The system's clock, or a test's clock.
@@ -167,24 +169,23 @@ impl Organism {
 
     async fn begin(
         plan: RunPlan,
-        still: bool,
+        is_still: bool,
         rehearsed: Option<RehearsalParts>,
     ) -> Result<Organism, StartFault> {
         // Before the log is opened: such a start leaves nothing behind.
-        check_sandboxes(&plan.composition, still)?;
-        let broker = Box::pin(keeping::connected(&plan, still)).await?;
+        check_sandboxes(&plan.composition, is_still)?;
+        let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
         let composition = Arc::new(plan.composition);
-        let (recovered, pages, last) = recovered(&*log.reader, &composition, &plan.directory, &*plan.steps)?;
-        let orphans = orphans::among(&*log.reader, recovered.state.threads.values(), &composition)?;
+        let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
         let (pump, inputs) = mpsc::channel(INPUTS);
         // After opening the log: only the owner of the log may end a server that was left behind.
-        let own = broker::start(plan.managed.filter(|_| !still), &composition, &plan.surroundings, &pump);
+        let own = broker::start(plan.managed.filter(|_| !is_still), &composition, &plan.surroundings, &pump);
         let own = Box::pin(own).await?;
-        let others = broker.filter(|_| own.is_none() && !still);
+        let others = broker.filter(|_| own.is_none() && !is_still);
         let refusals = BrokerReports::open(others.as_ref(), &pump).await;
         let broker = own.as_ref().map(Own::broker).or(others);
         let (leases, (reports, heard)): (Arc<dyn Leases>, _) =
@@ -196,9 +197,8 @@ impl Organism {
         let (inline, surroundings, steps) = (plan.inline, plan.surroundings, plan.steps.clone());
         let (pace, room) = (CarrierWaits::default(), Arc::new(WaitingRoom::default()));
         let (ear, receipts, reached) = (Arc::new(NoEar), room.clone(), broker.as_ref().map(Arc::downgrade));
-        let equipment =
-            CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still: still };
-        let carriers = Arc::new(Carriers::start(&composition, equipment, reports)?);
+        let gear = CarrierEquipment { inline, surroundings, pace, steps, ear, receipts, broker, is_still };
+        let carriers = Arc::new(Carriers::start(&composition, gear, reports)?);
         let (writer, written) = start_writer(log.writer).map_err(unmade)?;
         let ports =
             ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
@@ -206,7 +206,7 @@ impl Organism {
         let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
         let batches = hand_to(writer.clone());
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
-        let engine = Engine::new(recovered, ports, last).hold_deliveries(still).without(plan.given_up);
+        let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));

@@ -6,11 +6,14 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use crate::broker::NatsServer;
 use crate::log_evidence::{house, number, rewrite, thread};
 use crate::program::{PATIENCE, Ran, Running, systole};
+use crate::pumps::{asked, machine};
 
 const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
 
@@ -333,4 +336,52 @@ async fn c2_a_witness_is_one_process_and_believes_only_what_it_signed_itself() {
     let taken = held.local_addr().unwrap().to_string();
     let ran = systole(at, &["witness", "serve", "--key", "w.key", "--add", &log, "--listen", &taken]);
     refused(ran, 5, "is in use by another program");
+}
+
+#[test]
+fn c2_over_nats_only_the_pump_that_leads_signs_and_every_copy_of_the_log_is_anchored() {
+    let server = NatsServer::with("http: \"127.0.0.1:-1\"\n");
+    let kept = format!("monitor: 'http://{}'", server.monitor());
+    let machines = [(); 3].map(|()| machine(&server, &kept));
+    let [first, second, auditor] = machines.each_ref().map(|folder| folder.path());
+    let log = log_key(first);
+    std::fs::copy(first.join("house.key"), second.join("house.key")).unwrap();
+    for at in [first, second] {
+        with_proof(at, ", every: 1s");
+    }
+    let anchored = |at: &Path, notes: &Path| {
+        let notes = notes.join("hello.db.notes");
+        let said = json(at, &["verify", "--key", &log, "--against", notes.to_str().unwrap()]);
+        said["verdict"].as_str().unwrap().to_owned()
+    };
+    let one = Running::organism(first);
+    assert_eq!(asked(first).stdout, "heard\n");
+    let mut two = Running::start(second, &["run"]);
+    two.says("stands by: ");
+    let end = Instant::now() + PATIENCE;
+    while !anchored(first, first).starts_with("anchored up to #") {
+        assert!(Instant::now() < end, "the pump that leads signs");
+    }
+    one.signal(Signal::KILL);
+    one.end();
+    let signed = std::fs::read_to_string(first.join("hello.db.notes")).unwrap();
+    assert!(!second.join("hello.db.notes").exists(), "a pump that stands by signs nothing");
+    two.says("listens on");
+    assert_eq!(asked(second).stdout, "heard\n");
+    two.signal(Signal::TERM);
+    assert_eq!(two.end().code, Some(0));
+
+    // The machine that was killed has signed the beginning, the other one all of it, and the copies fit both.
+    let whole = format!("anchored up to #{}", records(second));
+    assert_eq!(anchored(second, second), whole);
+    done(systole(auditor, &["copy"]));
+    assert_eq!(anchored(auditor, second), whole);
+    assert!(anchored(auditor, first).starts_with("anchored up to #"));
+    // A copy of another history is contradicted by what either of them signed.
+    let text = thread(auditor, FIRST);
+    rewrite(auditor, &text, 2, "<other/>");
+    for notes in [first, second] {
+        assert!(anchored(auditor, notes).starts_with("contradicted "), "{}", anchored(auditor, notes));
+    }
+    assert_eq!(std::fs::read_to_string(first.join("hello.db.notes")).unwrap(), signed);
 }

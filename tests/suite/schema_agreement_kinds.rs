@@ -30,6 +30,9 @@ fn compiled(sources: &[(&str, &str)]) -> Option<(SchemaModel, LibxmlJudge)> {
 const BUILT_IN: [&str; 10] =
     ["string", "token", "NCName", "boolean", "int", "integer", "decimal", "double", "date", "hexBinary"];
 
+/// Further kinds of values.
+const MORE: [&str; 6] = ["anyURI", "base64Binary", "float", "dateTime", "time", "duration"];
+
 /// Words that some of the types admit.
 const WORDS: [&str; 22] = [
     "1",
@@ -155,6 +158,70 @@ fn a3_the_model_and_libxml2_agree_on_lists_and_unions() {
     println!("{} types, {} valid, {} invalid", used.get(), valid.get(), invalid.get());
     assert!(used.get() * 4 > cases, "many generated types are in the profile");
     assert!(valid.get() > cases && invalid.get() > cases, "both verdicts come often");
+}
+
+#[test]
+fn a3_an_enumeration_of_a_union_compares_what_two_members_read_as_libxml2_does() {
+    let exactly = |base: &str, known: &str| {
+        let base = simple(base);
+        format!(
+            "<xs:restriction>{base}<xs:pattern value=\"{}\"/></xs:restriction>",
+            known.replace('+', "\\+")
+        )
+    };
+    let list = |item: &str| format!("<xs:list>{}</xs:list>", simple(item));
+    let either = format!(
+        "<xs:list><xs:simpleType><xs:union>{}{}</xs:union></xs:simpleType></xs:list>",
+        simple("int"),
+        simple("string")
+    );
+    // What the first member reads, and what only the second one reads; some of it is the same value.
+    let spellings = [
+        ("string", "abc", vec![" abc ", "abc abc", "abd", ""]),
+        ("string", "7", vec![" 7 ", "07", "8"]),
+        ("token", "a b", vec!["a  b c", "b a"]),
+        ("int", "100", vec!["0100", "+100", " 100.0 ", "1e2", "100 100", "101"]),
+        ("decimal", "1.0", vec!["1", "1.00", "10e-1", "2"]),
+        ("double", "1.0", vec!["1", "1.00", "10e-1", "NaN"]),
+        ("boolean", "true", vec!["1", "false", "true true"]),
+        ("date", "2025-01-01Z", vec!["2025-01-01T00:00:00Z", "2025-01-01+00:00", "2025-01-01"]),
+        ("dateTime", "2025-01-01T00:00:00Z", vec!["2025-01-01Z", "2025-01-01T00:00:00+00:00"]),
+        ("duration", "P12M", vec!["P1Y", "P0Y12M", "-P1Y", "P365D", "P12M P12M"]),
+        ("duration", "P1DT1.50S", vec!["PT24H1.5S", "PT86401.5S", "P1DT1S", "-P1DT1.5S", "PT1440M1.5S"]),
+        ("duration", "PT0S", vec!["-PT0S", "P0Y", "PT0.0S", "-P0M", "PT0.1S"]),
+        ("hexBinary", "00ff", vec!["00FF", "00 ff", "00ff 00ff"]),
+        ("base64Binary", "AAAA", vec!["AA AA", "aaaa"]),
+        ("anyURI", "abc", vec!["abc abc", "abd"]),
+    ];
+    let (mut valid, mut invalid, mut differs) = (0, 0, String::new());
+    for (base, known, written) in &spellings {
+        let lists = BUILT_IN.iter().chain(&MORE).map(|item| list(item));
+        let alone = BUILT_IN.iter().chain(&MORE).map(|item| format!(r#"<xs:restriction base="xs:{item}"/>"#));
+        for second in lists.chain(alone).chain([either.clone()]) {
+            let members = [exactly(base, known), second]
+                .map(|one| format!("<xs:simpleType>{one}</xs:simpleType>"))
+                .concat();
+            let union = format!("<xs:simpleType><xs:union>{members}</xs:union></xs:simpleType>");
+            let xsd = format!(
+                r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="urn:t" elementFormDefault="qualified"><xs:element name="a"><xs:simpleType><xs:restriction>{union}<xs:enumeration value="{known}"/></xs:restriction></xs:simpleType></xs:element></xs:schema>"#
+            );
+            let (model, mut judge) = compiled(&[("t", &xsd)]).expect("it is in the profile");
+            for value in written {
+                match agree(&model, &mut judge, &xsd, &format!(r#"<a xmlns="urn:t">{value}</a>"#)) {
+                    Ok(true) => valid += 1,
+                    Ok(false) => invalid += 1,
+                    Err(why) => writeln!(differs, "{known:?} and {value:?}: {why}").expect("text"),
+                }
+            }
+        }
+    }
+    assert!(differs.is_empty(), "{differs}");
+    assert!(valid > 50 && invalid > 50, "{valid} valid, {invalid} invalid");
+}
+
+/// A built-in type as a member.
+fn simple(base: &str) -> String {
+    format!(r#"<xs:simpleType><xs:restriction base="xs:{base}"/></xs:simpleType>"#)
 }
 
 fn head(namespace: &str, form: &str) -> String {

@@ -197,7 +197,8 @@ impl Builtin {
                 Self::Hex => left.eq_ignore_ascii_case(right),
                 _ => left.bytes().filter(is_base64).eq(right.bytes().filter(is_base64)),
             },
-            Family::Text | Family::Span => left == right,
+            Family::Span => calendar::is_same_duration(left, right),
+            Family::Text => left == right,
         }
     }
 

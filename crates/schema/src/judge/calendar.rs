@@ -150,6 +150,35 @@ pub(crate) fn is_duration(value: &str) -> bool {
     parts_in_order(days, &['Y', 'M', 'D']) && clock_fits
 }
 
+/// Whether two durations are the same value: months and seconds are, whatever the units. A month has no number of days.
+pub(crate) fn is_same_duration(one: &str, other: &str) -> bool {
+    one == other || duration(one).is_some_and(|read| duration(other) == Some(read))
+}
+
+/// The months and the seconds of a duration with their sign, and the fraction of a second, whose sign counts if there is
+/// no whole second. `None` if a number is too large.
+fn duration(value: &str) -> Option<(i128, i128, bool, &str)> {
+    let (sign, unsigned) = value.strip_prefix('-').map_or((1, value), |rest| (-1, rest));
+    let body = unsigned.strip_prefix('P')?;
+    let (date, clock) = body.split_once('T').unwrap_or((body, ""));
+    let (mut months, mut seconds, mut fraction) = (0_i128, 0_i128, "");
+    for (text, units) in [
+        (date, [('Y', 12, 0), ('M', 1, 0), ('D', 0, 86_400)]),
+        (clock, [('H', 0, 3_600), ('M', 0, 60), ('S', 0, 1)]),
+    ] {
+        for part in text.split_inclusive(|c: char| c.is_ascii_alphabetic()) {
+            let (letter, number) = (part.chars().next_back()?, part.trim_end_matches(char::is_alphabetic));
+            let (_, of_months, of_seconds) = units.into_iter().find(|unit| unit.0 == letter)?;
+            let (whole, behind) = number.split_once('.').unwrap_or((number, ""));
+            let amount: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+            months = months.checked_add(amount.checked_mul(of_months)?)?;
+            seconds = seconds.checked_add(amount.checked_mul(of_seconds)?)?;
+            fraction = if letter == 'S' { behind.trim_end_matches('0') } else { fraction };
+        }
+    }
+    Some((sign * months, sign * seconds, sign < 0 && !fraction.is_empty(), fraction))
+}
+
 fn parts_in_order(mut text: &str, letters: &[char]) -> bool {
     let mut left = letters.iter();
     while !text.is_empty() {

@@ -38,7 +38,7 @@ pub(crate) fn admits(simple: &Simple, value: &str) -> bool {
         }
         Variety::List(item) => items(value).all(|one| admits(item, one)) && of_list(simple, value).is_none(),
         Variety::Union(members) => {
-            reader(members, value).is_some_and(|read| of_union(simple, members, &read).is_none())
+            reader(members, value).is_some_and(|read| of_union(simple, &read).is_none())
         }
     }
 }
@@ -76,7 +76,7 @@ pub(super) fn fault(simple: &Simple, value: &str) -> Option<Fault> {
         Variety::Atomic(base) => atomic_fault(simple, *base, value),
         Variety::List(item) => list_fault(simple, item, value),
         Variety::Union(members) => match reader(members, value) {
-            Some(read) => of_union(simple, members, &read),
+            Some(read) => of_union(simple, &read),
             None => Some(union_fault(simple, members, value)),
         },
     }
@@ -119,11 +119,11 @@ fn of_list(simple: &Simple, value: &str) -> Option<Fault> {
 }
 
 /// The error of a union for a value that one of its members reads.
-fn of_union(simple: &Simple, members: &[Arc<Simple>], (member, value): &(&Simple, String)) -> Option<Fault> {
-    let is_it = |known: &str| {
-        reader(members, known).is_some_and(|(other, known)| same_of(other, &known, member, value))
-    };
-    if !simple.values.is_empty() && !simple.values.iter().any(|known| is_it(&known.value)) {
+fn of_union(simple: &Simple, (member, value): &(&Simple, String)) -> Option<Fault> {
+    let single = if simple.values.is_empty() { None } else { atoms(member, value) };
+    if single
+        .is_some_and(|single| !simple.values.iter().any(|known| is_read_as(simple, &known.value, &single)))
+    {
         return Some(unlisted(simple, value));
     }
     pattern_fault(simple, value)
@@ -154,34 +154,53 @@ fn is_spelt(simple: &Simple, value: &str) -> bool {
 
 /// Whether a value is in the enumeration, if there is one.
 fn is_among(simple: &Simple, value: &str) -> bool {
-    simple.values.is_empty() || simple.values.iter().any(|known| same(simple, &known.value, value))
+    if simple.values.is_empty() || matches!(simple.variety, Variety::Atomic(_)) {
+        return simple.values.is_empty()
+            || simple.values.iter().any(|known| same(simple, &known.value, value));
+    }
+    let single = atoms(simple, value);
+    single.is_some_and(|single| simple.values.iter().any(|known| is_read_as(simple, &known.value, &single)))
 }
 
 /// Whether two values that the type admits are the same value.
 pub(crate) fn same(simple: &Simple, left: &str, right: &str) -> bool {
     match &simple.variety {
         Variety::Atomic(base) => base.same(left, right),
-        Variety::List(item) => {
-            let count = items(left).count() == items(right).count();
-            count && items(left).zip(items(right)).all(|(left, right)| same(item, left, right))
+        Variety::List(_) | Variety::Union(_) => {
+            atoms(simple, left).is_some_and(|left| is_read_as(simple, right, &left))
         }
-        Variety::Union(members) => match (reader(members, left), reader(members, right)) {
-            (Some((one, left)), Some((other, right))) => same_of(one, &left, other, &right),
-            _ => false,
-        },
     }
 }
 
-/// Whether values that were read as these types are the same; only values of one kind can be.
-fn same_of(one: &Simple, left: &str, other: &Simple, right: &str) -> bool {
-    match (&one.variety, &other.variety) {
-        (Variety::Atomic(a), Variety::Atomic(b)) => {
-            let number = |base: &Builtin| matches!(base.family(), Family::Whole | Family::Decimal);
-            let kin = a.family() == b.family() || (number(a) && number(b));
-            kin && a.same(left, right)
+/// Whether a value has these single values: item by item, and only items of one kind can be the same. As in libxml2, a
+/// list of one item is the same as the item alone.
+fn is_read_as(simple: &Simple, value: &str, single: &[(Builtin, String)]) -> bool {
+    atoms(simple, value).is_some_and(|read| {
+        let mut pairs = read.iter().zip(single);
+        read.len() == single.len()
+            && pairs.all(|((a, left), (b, right))| is_kin(*a, *b) && a.same(left, right))
+    })
+}
+
+/// Whether values of two types are compared. Others are never the same, as in libxml2.
+fn is_kin(one: Builtin, other: Builtin) -> bool {
+    let is_number = |base: Builtin| matches!(base.family(), Family::Whole | Family::Decimal);
+    match one {
+        Builtin::AnyUri | Builtin::Base64 | Builtin::Hex | Builtin::Float | Builtin::Double => one == other,
+        _ if other == Builtin::AnyUri => false,
+        _ => one.family() == other.family() || (is_number(one) && is_number(other)),
+    }
+}
+
+/// The single values of a value, each with the built-in type that it was read as.
+fn atoms(simple: &Simple, value: &str) -> Option<Vec<(Builtin, String)>> {
+    match &simple.variety {
+        Variety::Atomic(base) => Some(vec![(*base, value.to_owned())]),
+        Variety::List(item) => {
+            let each = items(value).map(|one| atoms(item, one)).collect::<Option<Vec<_>>>()?;
+            Some(each.concat())
         }
-        (Variety::List(_), Variety::List(_)) => same(one, left, right),
-        _ => false,
+        Variety::Union(members) => reader(members, value).and_then(|(member, value)| atoms(member, &value)),
     }
 }
 
