@@ -34,7 +34,7 @@ for line in sys.stdin:
 "#;
 
 /// Writes an export with these files, and a statement that fits them.
-fn pack(path: &Path, files: &[(String, Vec<u8>)], without: &[String]) {
+fn pack(path: &Path, files: &[(String, Vec<u8>)], is_redacted: bool) {
     let _gone = std::fs::remove_file(path);
     let mut archive = ArchiveWriter::create(path).unwrap();
     let mut hashes = Vec::new();
@@ -43,8 +43,8 @@ fn pack(path: &Path, files: &[(String, Vec<u8>)], without: &[String]) {
         entry.write_all(bytes).unwrap();
         hashes.push((name.as_str(), entry.end().unwrap()));
     }
-    let predicate =
-        ExportPredicate { form: FORM.to_owned(), threads: Vec::new(), last: 0, without: without.to_vec() };
+    let without = if is_redacted { vec!["documents".to_owned()] } else { Vec::new() };
+    let predicate = ExportPredicate { form: FORM.to_owned(), threads: Vec::new(), last: 0, without };
     let mut entry = archive.entry("statement.json", false).unwrap();
     entry.write_all(statement::write(&hashes, &predicate, None).unwrap().as_bytes()).unwrap();
     entry.end().unwrap();
@@ -157,6 +157,40 @@ fn reason(what: &str, has_proof: bool) -> Option<&'static str> {
     }
 }
 
+/// A file with the export, and its files.
+type UnpackedExport = (Vec<u8>, Vec<(String, Vec<u8>)>);
+
+/// Writes a changed export: what kind of change, what exactly, and whether the proof is still there.
+fn change(
+    path: &Path,
+    (whole, files): &UnpackedExport,
+    is_redacted: bool,
+    dice: &mut SeededDice,
+) -> (String, String, bool) {
+    if dice.below(3) == 0 {
+        let mut bytes = whole.clone();
+        let at = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
+        bytes[at] ^= 1 << dice.below(8);
+        std::fs::write(path, &bytes).unwrap();
+        return ("a bit of the file".to_owned(), format!("a bit of byte {at}"), true);
+    }
+    let mut files = files.clone();
+    let last = if is_redacted { "holes.jsonl" } else { "documents.jsonl" };
+    let name = ["records.jsonl", "records.jsonl", last][usize::try_from(dice.below(3)).unwrap()];
+    let (_, bytes) = files.iter_mut().find(|(known, _)| known == name).unwrap();
+    let change = change_lines(bytes, dice);
+    let has_proof = dice.below(4) > 0;
+    if !has_proof {
+        files.retain(|(name, _)| name != "checkpoint.txt" && name != "proof.json");
+    }
+    pack(path, &files, is_redacted);
+    let moved = [" removed", " swapped", " again"].into_iter().find(|kind| change.contains(kind));
+    let field = change.split(' ').next().unwrap_or_default();
+    let kind = moved.filter(|_| change.starts_with("line")).map_or(field, str::trim);
+    let proof = if has_proof { "" } else { ", without the proof" };
+    (format!("{name}: {kind}{proof}"), format!("{name}: {change}"), has_proof)
+}
+
 #[tokio::test]
 async fn c2_two_verifiers_without_common_code_agree_about_changed_exports() {
     let folder = sensitive_house().await;
@@ -175,8 +209,6 @@ async fn c2_two_verifiers_without_common_code_agree_about_changed_exports() {
     };
     // Whole, and redacted: of that nothing is left but its hash.
     let exports = ["T.zip", "R.zip"].map(|name| (std::fs::read(at.join(name)).unwrap(), unpacked(name)));
-    let without = vec!["documents".to_owned()];
-    let lacks = [&[][..], &without];
     let judge = &mut Judge::start(&["-c", SERVE, "src/cli/export/verify.py"]);
     let path = at.join("changed.zip");
     let size = number(at, "SELECT max(pos) FROM record");
@@ -194,41 +226,15 @@ async fn c2_two_verifiers_without_common_code_agree_about_changed_exports() {
         );
         is_damaged(&product["verdict"])
     };
-    for ((_, files), without) in exports.iter().zip(lacks) {
-        pack(&path, files, without);
+    for (which, (_, files)) in exports.iter().enumerate() {
+        pack(&path, files, which == 1);
         assert!(!agreed(judge, "as it is"));
     }
     let dice = &mut SeededDice::new(9);
     let (mut found, mut classes) = (0, ClassTable::default());
     for _ in 0..cases(EXPORTS) {
         let which = usize::try_from(dice.below(3)).unwrap() / 2;
-        let (whole, files) = &exports[which];
-        let (class, what, has_proof) = if dice.below(3) == 0 {
-            let mut bytes = whole.clone();
-            let at = usize::try_from(dice.below(bytes.len() as u64)).unwrap();
-            bytes[at] ^= 1 << dice.below(8);
-            std::fs::write(&path, &bytes).unwrap();
-            ("a bit of the file".to_owned(), format!("a bit of byte {at}"), true)
-        } else {
-            let mut files = files.clone();
-            let names = [
-                ["records.jsonl", "records.jsonl", "documents.jsonl"],
-                ["records.jsonl", "records.jsonl", "holes.jsonl"],
-            ];
-            let name = names[which][usize::try_from(dice.below(3)).unwrap()];
-            let (_, bytes) = files.iter_mut().find(|(known, _)| known == name).unwrap();
-            let change = change_lines(bytes, dice);
-            let has_proof = dice.below(4) > 0;
-            if !has_proof {
-                files.retain(|(name, _)| name != "checkpoint.txt" && name != "proof.json");
-            }
-            pack(&path, &files, lacks[which]);
-            let moved = [" removed", " swapped", " again"].into_iter().find(|kind| change.contains(kind));
-            let field = change.split(' ').next().unwrap_or_default();
-            let kind = moved.filter(|_| change.starts_with("line")).map_or(field, str::trim);
-            let proof = if has_proof { "" } else { ", without the proof" };
-            (format!("{name}: {kind}{proof}"), format!("{name}: {change}"), has_proof)
-        };
+        let (class, what, has_proof) = change(&path, &exports[which], which == 1, dice);
         let is_found = agreed(judge, &what);
         found += u32::from(is_found);
         let why = reason(&what, has_proof).unwrap_or("nothing");
