@@ -19,6 +19,7 @@ mod demo;
 mod detach;
 mod doctor;
 mod end;
+mod erase;
 mod examples;
 mod exit;
 mod explain;
@@ -162,6 +163,8 @@ enum Command {
     Checkpoint(checkpoint::SignCheckpoint),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Take sensitive values, or whole bodies, out of a log for good
+    Erase(erase::Erase),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -291,6 +294,7 @@ impl Command {
             Command::Test(test) => test.run(),
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
+            Command::Erase(erase) => erase.run(),
             Command::Verify(verify) => verify.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),

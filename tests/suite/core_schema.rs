@@ -82,6 +82,8 @@ fn taken() -> Vec<String> {
         "<attempt X number='3' code='listener.lost' with_pump='true' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
         "<loss-accepted X first='32' last='60'/>",
+        "<erased X/>",
+        "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",

@@ -12,7 +12,7 @@ use systole_wire::{DocumentLimits, namespaces};
 use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
-use crate::types::ports::LostRange;
+use crate::types::ports::{LostRange, Position};
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
@@ -41,6 +41,22 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
 pub fn loss_accepted(given_up: LostRange) -> Body {
     let LostRange { first, last } = given_up;
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
+}
+
+/// `<erased>`: bytes were taken out of the log for good. Each record is named by its position, with the numbers of
+/// the parts that went.
+pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
+    written("erased", |erased| {
+        erased.attr_if("reason", reason).content(|inside| {
+            for (position, parts) in records {
+                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+                inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
+            }
+            for document in documents {
+                inside.open("document").attr("hash", &document.to_string()).empty();
+            }
+        });
+    })
 }
 
 /// Stop mode of an organism that may leave deliveries out.

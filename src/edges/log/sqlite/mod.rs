@@ -8,6 +8,7 @@ mod closing;
 mod column;
 mod condition;
 mod copy;
+mod erase;
 mod known;
 mod layout;
 mod lock;
@@ -36,6 +37,7 @@ use rusqlite::ErrorCode;
 
 pub use condition::{LogCondition, condition};
 pub use copy::{LastBundle, LogCopy};
+pub use erase::Erasure;
 pub use lock::holder;
 pub use open::{OpenSqliteLog, followed, format, open, open_copy, open_reading, open_without};
 pub use read::{FoldCache, SqliteReader};

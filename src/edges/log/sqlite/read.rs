@@ -14,6 +14,7 @@ use super::pool::{Pool, Reading};
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
 use super::{damaged, fault, migrate};
+use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
@@ -143,6 +144,14 @@ impl SqliteReader {
     }
 }
 
+impl SqliteReader {
+    /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
+    pub fn documents_with(&self, value: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
+        self.pool
+            .read(|connection| super::erase::documents_with(connection, value).map_err(|e| self.fault(&e)))
+    }
+}
+
 impl LogReader for SqliteReader {
     fn opening(&self) -> Result<LogOpening, LogFault> {
         self.pool.read(|connection| {
@@ -256,6 +265,9 @@ impl LogReader for SqliteReader {
                 .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")
                 .and_then(|mut s| s.query_row([hash.0], |row| row.get(0)).optional());
             let bytes = bytes.map_err(|e| self.fault(&e))?;
+            if bytes.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(Some(Arc::from(ERASED_TEXT.as_bytes())));
+            }
             if self.proves && bytes.as_ref().is_some_and(|bytes| Digest::of(bytes) != hash) {
                 return Err(self.damaged(Position::default(), verify::other_document(hash)));
             }

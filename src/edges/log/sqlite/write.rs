@@ -195,6 +195,10 @@ impl SqliteAppender {
         }
     }
 
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
     /// The position of the last record.
     pub fn last(&self) -> Position {
         self.known.last
