@@ -1,6 +1,6 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
-//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `reopen`, `threads`, `fairness`, `hostile`,
+//! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `reopen`, `threads`, `fairness`, `hostile`,
 //! `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`, and `peers` only if
 //! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
@@ -18,6 +18,7 @@ mod extraction;
 mod fairness;
 mod far;
 mod far_log;
+mod find;
 mod floors;
 mod grown;
 mod hops;
@@ -39,7 +40,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 19] = [
+const PARTS: [(&str, Measure); 20] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -48,6 +49,7 @@ const PARTS: [(&str, Measure); 19] = [
     ("waiting", waiting::threads),
     ("size", size::on_disk),
     ("bytes", bytes::of_turns),
+    ("find", find::in_a_log),
     ("reopen", reopen::messages),
     ("threads", reopen::threads),
     ("fairness", fairness::beside_a_bad_one),

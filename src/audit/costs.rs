@@ -10,9 +10,12 @@ use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
 use super::columns::{cut, plain, wrapped};
+use super::search::{LogSearch, SearchProgress};
+use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::time::Millis;
 
 /// Records per read.
 const PAGE: usize = 64;
@@ -62,6 +65,46 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFa
             rows.entry(key).or_default().unknown += 1;
         }
     }
+    Ok(rows)
+}
+
+/// Reads the model requests that began in a period, of all threads, or of one listener.
+///
+/// The newest come first: the result of a request is seen before its start.
+pub fn period(
+    search: &mut LogSearch<'_>,
+    listener: Option<&str>,
+    (since, until): (Option<Millis>, Option<Millis>),
+    told: SearchProgress<'_>,
+) -> Result<CostRows, SearchFault> {
+    let kind = SearchTerm::new(SearchField::Kind, RecordKind::Journal.as_str());
+    let from = listener.map(|listener| SearchTerm::new(SearchField::From, listener));
+    let terms = [kind].into_iter().chain(from).collect();
+    // A result may come after the period.
+    let query = LogQuery { terms, since, ..LogQuery::default() };
+    let (mut rows, mut results) = (CostRows::new(), BTreeMap::new());
+    search.newest(&query, told, |hit| {
+        let (_, record) = hit.placed;
+        let h = record.header;
+        let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return true };
+        match entry {
+            JournalEntry::Result(outcome) => {
+                results.insert((h.thread, h.call, h.turn, attempt, outcome.of), outcome);
+            }
+            JournalEntry::Started(started) => {
+                let result = results.remove(&(h.thread, h.call, h.turn, attempt, id));
+                if until.is_none_or(|until| h.time < until) {
+                    let row = rows.entry((h.from, started.model)).or_default();
+                    row.requests += 1;
+                    match result {
+                        Some(outcome) => row.add(&outcome),
+                        None => row.unknown += 1,
+                    }
+                }
+            }
+        }
+        true
+    })?;
     Ok(rows)
 }
 
@@ -174,12 +217,12 @@ pub fn lines(rows: &CostRows) -> Vec<String> {
 }
 
 /// The rows for programs.
-pub fn as_json(thread: &ThreadId, rows: &CostRows) -> Value {
+pub fn as_json(thread: Option<&ThreadId>, rows: &CostRows) -> Value {
     let each: Vec<Value> = rows
         .iter()
         .map(|((listener, model), row)| {
             json!({ "listener": listener.as_str(), "model": model, "used": row.as_json() })
         })
         .collect();
-    json!({ "thread": thread.as_str(), "rows": each, "all": sum(rows).as_json() })
+    json!({ "thread": thread.map(ThreadId::as_str), "rows": each, "all": sum(rows).as_json() })
 }

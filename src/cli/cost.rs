@@ -1,23 +1,35 @@
-//! `systole cost`: the model requests of a thread and everything below it, and their cost.
+//! `systole cost`: the model requests of a thread and everything below it, or of a period, and their cost.
 
 use clap::Args;
 
 use super::exit::CommandExit;
+use super::find::{progress, search_fault};
 use super::looking::Looking;
+use super::moments::typed_moment;
 use super::place::Place;
-use crate::audit::costs;
+use crate::audit::costs::{self, CostRows};
+use crate::audit::search::LogSearch;
 
-/// Of which thread.
+/// Of which thread, or of which period.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole cost
-  systole cost 1f0c --json")]
+  systole cost 1f0c --json
+  systole cost --agent coordinator --since 2026-10-01 --until 2026-11-01")]
 pub(super) struct Cost {
     #[command(flatten)]
     place: Place,
-    /// Its id, its beginning, or @last
-    #[arg(default_value = "@last")]
-    thread: String,
+    /// Its id, its beginning, or @last, which is the default
+    thread: Option<String>,
+    /// All requests that began since then: 7d, 14:30, 2026-10-01
+    #[arg(long, value_name = "TIME", conflicts_with = "thread")]
+    since: Option<String>,
+    /// All requests that began before then
+    #[arg(long, value_name = "TIME", conflicts_with = "thread")]
+    until: Option<String>,
+    /// All requests of this agent
+    #[arg(long, value_name = "NAME", conflicts_with = "thread")]
+    agent: Option<String>,
 }
 
 impl Cost {
@@ -28,15 +40,37 @@ impl Cost {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
-        let id = looking.find(&self.thread)?;
-        let rows = costs::read(&looking.reader, &id).map_err(|fault| looking.fault(&fault))?;
+        let is_period = self.since.is_some() || self.until.is_some() || self.agent.is_some();
+        let (id, rows) = if is_period {
+            (None, self.period(&looking)?)
+        } else {
+            let id = looking.find(self.thread.as_deref().unwrap_or("@last"))?;
+            let rows = costs::read(&looking.reader, &id).map_err(|fault| looking.fault(&fault))?;
+            (Some(id), rows)
+        };
         if screen.json {
-            screen.value(&costs::as_json(&id, &rows));
+            screen.value(&costs::as_json(id.as_ref(), &rows));
         } else if rows.is_empty() {
-            screen.say(format!("thread {} asked no model", id.as_str()));
+            let who = id.map_or_else(|| "no request".to_owned(), |id| format!("thread {}", id.as_str()));
+            screen.say(format!("{who} {}", if is_period { "fits" } else { "asked no model" }));
         } else {
             costs::lines(&rows).iter().for_each(|line| screen.drawn(line));
         }
         Ok(CommandExit::Done)
+    }
+
+    /// The requests of a period, over all threads.
+    fn period(&self, looking: &Looking) -> Result<CostRows, CommandExit> {
+        let moment = |option: &str, text: &Option<String>| {
+            let text = text.as_deref();
+            text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
+        };
+        let times = (moment("--since", &self.since)?, moment("--until", &self.until)?);
+        let mut told = progress(looking.screen);
+        let fault = |fault| search_fault(looking, &fault);
+        let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
+        looking.screen.progress("");
+        search.notes.iter().for_each(|note| looking.screen.say(format!("note: {note}")));
+        costs::period(&mut search, self.agent.as_deref(), times, &mut told).map_err(fault)
     }
 }

@@ -12,17 +12,17 @@ use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
 use super::looking::Looking;
+use super::moments::typed_moment;
 use super::place::Place;
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::audit::causes;
-use crate::audit::layout::{heading, typed};
+use crate::audit::layout::heading;
 use crate::audit::narrate::{as_json, narrate};
 use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
-use systole_core::types::time::{Millis, stretch_ms};
 
 /// Records per read.
 const PAGE: usize = 512;
@@ -191,7 +191,7 @@ impl Log {
         let since = match self.since.as_deref() {
             None => 1,
             Some(text) => {
-                let since = moment(text, looking.now).ok_or_else(|| unread(looking, text))?;
+                let since = typed_moment(looking.screen, "--since", text, looking.now)?;
                 causes::first_after(|number| Ok(at(number)?.iter().any(|(_, it)| it.header.time < since)))
                     .map_err(fault)?
             }
@@ -208,20 +208,6 @@ impl Log {
         let first = end.saturating_sub(newest).max(1);
         Ok((first.max(since), first > 1 && self.newest.is_none()))
     }
-}
-
-/// The moment that was typed: a duration ago, a time in the layout's zone, or a time with an offset.
-fn moment(text: &str, now: Millis) -> Option<Millis> {
-    let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
-    ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
-}
-
-fn unread(looking: &Looking, text: &str) -> CommandExit {
-    let exit = looking.screen.fail(CommandExit::Usage, format!("--since `{text}`: this is not a time"));
-    looking
-        .screen
-        .say("  try: --since 10m, --since 14:30, --since 2026-11-21 or --since 2026-11-21T14:30:00Z");
-    exit
 }
 
 /// Ctrl-C or TERM, for a command that a signal ends.

@@ -5,6 +5,7 @@ mod approve;
 mod as_of;
 mod ask;
 mod awaited;
+mod backup;
 mod blame;
 mod blob;
 mod bounds;
@@ -12,17 +13,21 @@ mod cancel;
 mod cast;
 mod check;
 mod checkpoint;
+mod compared;
 mod completions;
 mod copy;
 mod cost;
 mod demo;
 mod detach;
+mod diff;
 mod doctor;
 mod end;
 mod erase;
 mod examples;
 mod exit;
 mod explain;
+mod find;
+mod fork;
 mod forms;
 mod fresh;
 mod graph;
@@ -39,6 +44,7 @@ mod log;
 mod looking;
 mod made;
 mod mcp;
+mod moments;
 mod ordered;
 mod pager;
 mod pause;
@@ -47,6 +53,7 @@ mod place;
 mod prompted;
 mod ps;
 mod refused;
+mod replay;
 mod run;
 mod schema;
 mod screen;
@@ -77,7 +84,7 @@ use screen::Screen;
 use crate::edges::delivery::ADAPTER_WORD;
 use crate::edges::descriptors;
 use crate::edges::managed::warden;
-use crate::edges::schemas::{trial, tried};
+use crate::edges::schemas::{trial, tried, xpath_filter, xpath_process};
 use crate::edges::system::told;
 
 #[derive(Parser, Debug)]
@@ -129,6 +136,8 @@ enum Command {
     Log(log::Log),
     /// Print the prompt that an agent's model was sent
     Context(prompted::Prompted),
+    /// Find messages by words, names, kind and time
+    Find(find::FindMessages),
     /// Say why a record is there, back to the door
     Trail(trail::Trail),
     /// Say who wrote a line of a workspace's file
@@ -163,6 +172,14 @@ enum Command {
     Checkpoint(checkpoint::SignCheckpoint),
     /// Verify a log, and compare it with what others kept of it
     Verify(verify::Verify),
+    /// Run recorded threads again, without models, and compare
+    Replay(replay::Replay),
+    /// Compare two threads record by record
+    Diff(diff::Diff),
+    /// Copy a thread up to a turn into a log of its own
+    Fork(fork::Fork),
+    /// Write a verified copy of the log, also while it is in use
+    Backup(backup::Backup),
     /// Take sensitive values, or whole bodies, out of a log for good
     Erase(erase::Erase),
     /// Bring the copy of a log in NATS up to date, or make it again
@@ -198,6 +215,9 @@ pub fn main() -> ExitCode {
     match arguments.next() {
         Some(first) if first == trial::WORD => {
             return tried::run(arguments.filter_map(|argument| argument.into_string().ok()));
+        }
+        Some(first) if first == xpath_filter::WORD => {
+            return xpath_process::run(arguments.filter_map(|argument| argument.into_string().ok()));
         }
         Some(first) if first == warden::WORD => return warden::run(arguments),
         Some(first) if first == ADAPTER_WORD => return listen_as::run(arguments),
@@ -254,10 +274,13 @@ impl Command {
                 true
             }
             Command::Trail(_)
+            | Command::Find(_)
             | Command::Cost(_)
             | Command::Explain(_)
             | Command::Graph(_)
-            | Command::Verify(_) => true,
+            | Command::Verify(_)
+            | Command::Replay(_)
+            | Command::Diff(_) => true,
             Command::Workflow(workflow) => workflow.is_paged(),
             _ => false,
         }
@@ -278,6 +301,7 @@ impl Command {
             Command::Todo(todo) => todo.run(),
             Command::Log(log) => log.run(),
             Command::Context(context) => context.run(),
+            Command::Find(find) => find.run(),
             Command::Trail(trail) => trail.run(),
             Command::Blame(blame) => blame.run(),
             Command::Blob(blob) => blob.run(),
@@ -296,6 +320,10 @@ impl Command {
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Erase(erase) => erase.run(),
             Command::Verify(verify) => verify.run(),
+            Command::Replay(replay) => replay.run(),
+            Command::Diff(diff) => diff.run(),
+            Command::Fork(fork) => fork.run(),
+            Command::Backup(backup) => backup.run(),
             Command::Copy(copy) => copy.run(),
             Command::Explain(explain) => explain.run(),
             Command::Schema(schema) => schema.run(),

@@ -57,6 +57,11 @@ impl Place {
         }
     }
 
+    /// The settings on the command line.
+    pub(super) fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
     /// Refuses settings for an organism that already runs: it was started with its own.
     pub(super) fn set_nothing(&self, screen: Screen, run: &RunFile) -> Result<(), CommandExit> {
         if self.settings.is_empty() {

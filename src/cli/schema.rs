@@ -2,8 +2,11 @@
 //! compact form to a separate file. It reads the organism file; no log and no organism are needed.
 
 mod as_json;
+mod diff;
 mod eject;
 mod found;
+mod past;
+mod side;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
@@ -45,6 +48,11 @@ enum What {
     #[command(after_help = "Examples:
   systole schema json ask")]
     Json(as_json::AsJson),
+    /// Say what a change of schemas does, also to past messages
+    #[command(after_help = "Examples:
+  systole schema diff old.xsd new.xsd
+  systole schema diff organism.yaml changed/organism.yaml --log organism.db")]
+    Diff(diff::SchemaDiff),
 }
 
 #[derive(Args, Debug)]
@@ -72,6 +80,7 @@ impl Schema {
             What::Example(of) => of.example(),
             What::Prompt(of) => of.prompt(),
             What::Json(json) => json.run(),
+            What::Diff(diff) => diff.run(),
         };
         done.unwrap_or_else(|exit| exit)
     }

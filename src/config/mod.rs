@@ -143,8 +143,8 @@ pub fn load_set(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMi
     whole(path, settings, &[], Reads::All)
 }
 
-/// Like `load_set`, for a test that has the answers of all models: no script is read.
-fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
+/// Like `load_set`, for a test or a replay that has the answers of all models: no script is read.
+pub fn load_rehearsed(path: &Path, settings: &[String]) -> Result<OrganismFile, FileMistakes> {
     whole(path, settings, &[], Reads::NoScripts)
 }
 
@@ -206,6 +206,11 @@ pub fn load_text(path: &Path, text: &str) -> Result<OrganismFile, FileMistakes> 
 /// Reads a composition back from its source. A source stores no folder, because the same organism may be in
 /// different ones: `directory` is the folder of the organism that runs now.
 pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, FileMistakes> {
+    read_stored(source, directory).map(|whole| whole.composition)
+}
+
+/// The same, with the agents and workflows. A source leaves out the JSON Schema of an agent's output.
+pub fn read_stored(source: &[u8], directory: &Path) -> Result<OrganismFile, FileMistakes> {
     let stored = source::read(source).map_err(|why| stored_badly(&why))?;
     let page = Page {
         file: "stored configuration",
@@ -214,7 +219,7 @@ pub fn read_source(source: &[u8], directory: &Path) -> Result<Composition, FileM
         lies: None,
         has_scripts: true,
     };
-    check(page, &stored, directory, Given::Any, stored.era).map(|whole| whole.composition)
+    check(page, &stored, directory, Given::Any, stored.era)
 }
 
 fn stored_badly(why: &str) -> FileMistakes {

@@ -60,6 +60,17 @@ impl CompiledSchemas {
         }
         Ok(CompiledSchemas { pages })
     }
+
+    /// No schemas yet.
+    pub fn none() -> CompiledSchemas {
+        CompiledSchemas { pages: HashMap::new() }
+    }
+
+    /// Compiles the schemas of one more configuration.
+    pub fn add(&mut self, composition: &Composition) -> Result<(), SchemaSetupFault> {
+        self.pages.insert(composition.hash, Page::compile(composition)?);
+        Ok(())
+    }
 }
 
 impl Page {

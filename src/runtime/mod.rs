@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
+pub mod forking;
 pub mod front;
 pub mod hosting;
 mod keeping;
@@ -15,6 +16,7 @@ pub mod permissions;
 pub mod plan;
 pub mod pump_loop;
 mod refusals;
+pub mod replaying;
 pub mod runfile;
 pub mod running;
 pub mod skipping;

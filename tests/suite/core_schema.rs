@@ -9,7 +9,7 @@ use systole_core::rules::core_payload::{self, AttemptRecord};
 use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
 use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{Digest, Name, ThreadId, TimerId};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
 use systole_core::types::ports::{LostRange, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -84,13 +84,13 @@ fn taken() -> Vec<String> {
         "<loss-accepted X first='32' last='60'/>",
         "<erased X/>",
         "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
+        "<forked X call='1' turn='2'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
-    let spell = |shape: &&str| {
-        shape.replace('X', "xmlns='https://xml-pipeline.org/ns/core/v1'").replace("'H'", &format!("'{HASH}'"))
-    };
+    let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
+    let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
     shapes.iter().map(spell).collect()
 }
 
@@ -193,11 +193,10 @@ fn part(next: Option<u64>, text: &str) -> RecallPart {
 
 /// Everything that the pump itself writes, with the odd values that could reach it.
 fn written() -> Vec<Arc<[u8]>> {
-    let name = Name::parse("calc.add").unwrap();
+    let (name, timer) = (Name::parse("calc.add").unwrap(), TimerId::parse("tea").unwrap());
     let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
     let child = root.child("heat").unwrap();
     let odd = "<&>\"'\u{202e}\n\tü";
-    let timer = TimerId::parse("tea").unwrap();
     let mut refusal = Refusal::new(Code::Invalid, odd);
     let bare = core_payload::system_error(&refusal);
     refusal.element = Some(odd.to_owned());
@@ -225,6 +224,7 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[name.clone(), name.clone()]),
         core_payload::loss_accepted(LostRange { first: Position(32), last: Position(60) }),
+        core_payload::forked(&CallPath::top(1), 2),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
         core_payload::listener_joined(&name, None),

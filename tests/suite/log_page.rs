@@ -37,12 +37,12 @@ for block in blocks:
 print(len(blocks), "vectors")
 "#;
 
-fn page() -> String {
+pub(crate) fn page() -> String {
     std::fs::read_to_string(PAGE).unwrap()
 }
 
 /// The program of the page.
-fn program(page: &str) -> &str {
+pub(crate) fn program(page: &str) -> &str {
     let (_, after) = page.split_once("```python\n").unwrap();
     after.split_once("```\n").unwrap().0
 }
@@ -74,7 +74,7 @@ fn salt(hex: &str) -> [u8; 16] {
     std::array::from_fn(|at| u8::from_str_radix(&hex[2 * at..2 * at + 2], 16).unwrap())
 }
 
-fn python(folder: &Path, arguments: &[&str]) -> Output {
+pub(crate) fn python(folder: &Path, arguments: &[&str]) -> Output {
     Command::new("python3").args(arguments).current_dir(folder).output().unwrap()
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn pairs<'a>(all: &'a [(&'a str, &'a str)]) -> Vec<(String, String)> 
 }
 
 /// A new folder with the files that `init` writes with these options.
-fn example(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
+pub(crate) fn example(name: &str, options: &[&str]) -> (tempfile::TempDir, PathBuf) {
     let above = tempfile::tempdir().unwrap();
     let made = systole(above.path(), &[&["init", name], options].concat());
     assert_eq!(made.code, Some(0), "{made:?}");

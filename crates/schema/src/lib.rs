@@ -7,6 +7,7 @@
 
 mod build;
 pub mod compact;
+mod diff;
 mod explain;
 mod finding;
 mod form;
@@ -23,6 +24,7 @@ mod tree;
 mod word;
 
 pub use build::given::ValueSlip;
+pub use diff::{ChangeEffect, ElementChange, ElementDiff, PartChange};
 pub use finding::PayloadFinding;
 pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
@@ -129,6 +131,17 @@ impl SchemaModel {
     /// The name of the tool that a global element stands for, if it is annotated with `systole:tool`.
     pub fn tool(&self, element: &str) -> Option<&str> {
         self.schema.global(element)?.marks.tool.as_deref()
+    }
+
+    /// The model of a schema that declares nothing.
+    pub fn nothing() -> Self {
+        Self { schema: shape::Schema::default() }
+    }
+
+    /// What a change from this model to another one does to the payloads of each global element. The texts are the
+    /// documents that the two models were read from.
+    pub fn diff(&self, xsd: &[u8], new: &SchemaModel, new_xsd: &[u8]) -> Vec<ElementDiff> {
+        diff::elements((self, xsd), (new, new_xsd))
     }
 
     /// The first error in a payload in document order, as far as the model has words for it.

@@ -17,6 +17,7 @@ mod memory;
 pub mod model;
 mod primitives;
 mod prompt;
+pub mod recorded;
 mod schemas;
 mod show;
 pub mod spec;

@@ -7,6 +7,7 @@
 pub mod memory;
 pub mod nats;
 pub mod notes;
+pub mod search;
 pub mod sqlite;
 pub mod writer;
 

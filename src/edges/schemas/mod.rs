@@ -9,5 +9,7 @@ mod shelf;
 pub mod trial;
 pub mod tried;
 pub mod xpath;
+pub mod xpath_filter;
+pub mod xpath_process;
 
 pub use judge::{CompiledSchemaId, LibxmlJudge, SchemaSetError, SchemaSource, SchemaVerdict};

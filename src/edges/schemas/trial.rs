@@ -136,7 +136,7 @@ impl SchemaTrial {
 }
 
 /// Waits for the end, and forces it when the time is over. Returns whether it came by itself.
-fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
+pub(super) fn ended(child: &mut Child, wall_ms: u64) -> Option<(ExitStatus, bool)> {
     ended_by(child, Duration::from_millis(wall_ms), |child, wall| {
         let limit = Timespec::try_from(wall).ok();
         let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
@@ -184,20 +184,29 @@ fn verdict(said: &str, status: ExitStatus, in_time: bool) -> Option<Result<(), F
             Line::Ready => {}
         }
     }
+    // If it ended before it began with any source, no source was at fault.
+    Some(Err(FailedTrial { at: begun?, line: None, why: outcome(status, in_time) }))
+}
+
+/// Why the other process ended before its work was done.
+pub(super) fn outcome(status: ExitStatus, in_time: bool) -> TrialOutcome {
     let xcpu = rustix::process::Signal::XCPU.as_raw();
-    let why = match status.signal() {
+    match status.signal() {
         _ if !in_time => TrialOutcome::Wall,
         Some(signal) if signal == xcpu => TrialOutcome::Processor,
         _ => TrialOutcome::Memory,
-    };
-    // If it ended before it began with any source, no source was at fault.
-    Some(Err(FailedTrial { at: begun?, line: None, why }))
+    }
 }
 
 /// The sources as the other process reads them.
 fn written(sources: &[SchemaSource]) -> Vec<u8> {
+    fields(sources.iter().flat_map(|source| [source.name.as_bytes(), source.xsd.as_slice()]))
+}
+
+/// Fields, each with its length before it.
+pub(super) fn fields<'f>(fields: impl Iterator<Item = &'f [u8]>) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for field in sources.iter().flat_map(|source| [source.name.as_bytes(), source.xsd.as_slice()]) {
+    for field in fields {
         bytes.extend_from_slice(field.len().to_string().as_bytes());
         bytes.push(b':');
         bytes.extend_from_slice(field);
@@ -206,7 +215,7 @@ fn written(sources: &[SchemaSource]) -> Vec<u8> {
 }
 
 /// A file in memory with these bytes, at its beginning. A pipe could fill up, and then both sides would wait.
-fn memory(bytes: &[u8]) -> std::io::Result<File> {
+pub(super) fn memory(bytes: &[u8]) -> std::io::Result<File> {
     let mut file = File::from(memfd_create(c"systole-trial", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;
     file.rewind()?;

@@ -39,12 +39,12 @@ pub fn run(mut arguments: impl Iterator<Item = String>) -> ExitCode {
     if said.is_some() { ExitCode::SUCCESS } else { ExitCode::from(2) }
 }
 
-fn next_number(arguments: &mut impl Iterator<Item = String>) -> Option<u64> {
+pub(super) fn next_number(arguments: &mut impl Iterator<Item = String>) -> Option<u64> {
     arguments.next()?.parse().ok()
 }
 
 /// The system ends a process at the limit of processor time, and refuses memory beyond the memory limit.
-fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
+pub(super) fn cap(memory_bytes: u64, processor_s: u64) -> Option<()> {
     // A limit that is already lower, such as that of a service, stays, because it cannot be raised.
     let lowest = |of: Resource, most: u64| getrlimit(of).maximum.map_or(most, |known| known.min(most));
     let hard = |of: Resource, most: u64| {
@@ -79,7 +79,8 @@ fn sources(mut rest: &[u8]) -> Option<Vec<SchemaSource>> {
     Some(sources)
 }
 
-fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
+/// Takes a field that has its length before it.
+pub(super) fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
     let colon = rest.iter().position(|byte| *byte == b':')?;
     let (digits, after) = rest.split_at_checked(colon)?;
     let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;

@@ -25,7 +25,10 @@ pub fn written(name: &'static str, write: impl FnOnce(StartTag<'_, 'static>)) ->
     Arc::from(writer.finish())
 }
 
-/// `<boot>`: the organism starts.
+/// The version of this program, as `<boot>` records it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// `<boot>`: the organism starts, under this version of the program.
 pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> Body {
     let listeners: Vec<&str> = listeners.iter().map(Name::as_str).collect();
     written("boot", |boot| {
@@ -33,8 +36,15 @@ pub fn boot(organism: &str, config: Digest, at: Millis, listeners: &[Name]) -> B
             .attr("config", &config.to_string())
             .attr("at", &at.to_string())
             .attr("listeners", &listeners.join(" "))
+            .attr("version", VERSION)
             .empty();
     })
+}
+
+/// The configuration in a `<boot>`, and the version of the program. Older logs name no version.
+pub fn read_boot(body: &[u8]) -> Option<(Digest, Option<String>)> {
+    let [config, version] = attributes(body, "boot", ["config", "version"])?;
+    Some((Digest::parse(&config?).ok()?, version))
 }
 
 /// `<loss-accepted>`: the log continues without these acknowledged positions, which are missing.
@@ -57,6 +67,11 @@ pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], document
             }
         });
     })
+}
+
+/// `<forked>`: the first record of a fork. It continues the thread at the beginning of that turn of that call.
+pub fn forked(call: &CallPath, turn: u32) -> Body {
+    written("forked", |forked| forked.attr("call", call.as_str()).number("turn", u64::from(turn)).empty())
 }
 
 /// Stop mode of an organism that may leave deliveries out.

@@ -4,6 +4,7 @@
 //! refuses what it does not trust before anything is written; `write` appends; `read` and `verify`
 //! never change a byte. A disk error is never followed by a retry as if it had not happened.
 
+mod backup;
 mod closing;
 mod column;
 mod condition;
@@ -35,6 +36,7 @@ use std::path::Path;
 
 use rusqlite::ErrorCode;
 
+pub use backup::{BackupDraft, back_up, name_new};
 pub use condition::{LogCondition, condition};
 pub use copy::{LastBundle, LogCopy};
 pub use erase::Erasure;

@@ -148,7 +148,7 @@ impl Engine {
             else {
                 break;
             };
-            if self.is_paused(&work.id.thread) {
+            if self.is_paused(&work.id.thread) || !self.may_send(&work) {
                 self.dispatch_queue.unused(&work.listener);
                 self.lay_aside(work);
             } else {

@@ -91,6 +91,17 @@ impl Engine {
         if let Some(place) = self.resuming.iter().position(|id| id == thread) {
             self.resuming.remove(place);
         }
+        self.take_up_held();
+    }
+
+    /// Whether a turn is among those that may go out.
+    pub(super) fn may_send(&self, work: &ReadyTurn) -> bool {
+        let id = &work.id;
+        self.only.as_ref().is_none_or(|calls| calls.contains(&(id.thread.clone(), id.call.clone())))
+    }
+
+    /// Takes up all work that was laid aside. What still may not go out is laid aside again.
+    pub(super) fn take_up_held(&mut self) {
         for work in std::mem::take(&mut self.aside) {
             self.ready(work);
         }

@@ -99,6 +99,8 @@ pub struct Engine {
     stopping: bool,
     /// Whether the pump runs only for one order: nothing goes out, and what is owed waits for the next start.
     still: bool,
+    /// The only calls whose turns may go out; `None` if all may.
+    only: Option<HashSet<(ThreadId, CallPath)>>,
     /// Whether the last record was made: nothing is decided after it.
     ended: bool,
     broken: Option<String>,
@@ -140,6 +142,7 @@ impl Engine {
             stalled: None,
             stopping: false,
             still: false,
+            only: None,
             ended: false,
             broken: None,
             given_up: None,
@@ -151,6 +154,13 @@ impl Engine {
     /// The same engine; if `still`, it sends nothing as long as it runs.
     pub fn hold_deliveries(self, still: bool) -> Engine {
         Engine { still, ..self }
+    }
+
+    /// Sends only turns of these calls from now on; `None` means all calls. Others wait. For replays, in which the log
+    /// says what was sent.
+    pub fn send_only(&mut self, calls: Option<HashSet<(ThreadId, CallPath)>>) {
+        self.only = calls;
+        self.take_up_held();
     }
 
     /// The same engine, which records in `sys` that the log continues without those positions. It is unknown what was

@@ -1,0 +1,209 @@
+//! Compares the values that two simple types admit.
+
+use std::cmp::Ordering;
+
+use super::{ChangeEffect, Comparison};
+use crate::judge::builtin::{Builtin, Family};
+use crate::shape::{Bound, Faceted, Simple, Variety};
+
+/// Whether every text is a value.
+fn takes_all(simple: &Simple) -> bool {
+    let any = matches!(
+        simple.variety,
+        Variety::Atomic(Builtin::String | Builtin::NormalizedString | Builtin::Token)
+    );
+    any && !is_restricted(simple)
+}
+
+fn is_restricted(simple: &Simple) -> bool {
+    simple.has_facets()
+        || simple.least.is_some()
+        || simple.most.is_some()
+        || simple.total_digits.is_some()
+        || simple.fraction_digits.is_some()
+}
+
+impl Comparison<'_> {
+    pub(super) fn simples(&mut self, old: &Simple, new: &Simple) {
+        match (takes_all(old), takes_all(new)) {
+            (true, true) => return,
+            (false, true) => return self.tell(ChangeEffect::WIDER, "may now be any text"),
+            (true, false) if new.values.is_empty() => {
+                let words = format!("could be any text before, and is now {}", word(new));
+                return self.tell(ChangeEffect::NARROWER, words);
+            }
+            _ => {}
+        }
+        match (&old.variety, &new.variety) {
+            (Variety::Atomic(before), Variety::Atomic(after)) => {
+                if !self.bases(*before, *after) {
+                    return;
+                }
+                self.bounds(*after, old, new);
+            }
+            (Variety::List(before), Variety::List(after)) => self.simples(before, after),
+            (Variety::Union(before), Variety::Union(after)) if before.len() == after.len() => {
+                before.iter().zip(after).for_each(|(before, after)| self.simples(before, after));
+            }
+            _ => return self.tell(ChangeEffect::BOTH, format!("was {} and is {}", word(old), word(new))),
+        }
+        if old.space != new.space && (is_restricted(old) || is_restricted(new)) {
+            self.tell(ChangeEffect::BOTH, "treats blanks in another way");
+        }
+        self.values(old, new);
+        self.counts(old, new);
+        let patterns = |simple: &Simple| -> Vec<Vec<String>> {
+            let step = |step: &Vec<Faceted<_>>| step.iter().map(|one| one.fragment.clone()).collect();
+            simple.patterns.iter().map(step).collect()
+        };
+        match (patterns(old), patterns(new)) {
+            (before, after) if before == after => {}
+            (before, after) if after.starts_with(&before) => {
+                self.tell(ChangeEffect::NARROWER, "has a new pattern")
+            }
+            (before, after) if before.starts_with(&after) => {
+                self.tell(ChangeEffect::WIDER, "has no such pattern any more")
+            }
+            _ => self.tell(ChangeEffect::BOTH, "has another pattern"),
+        }
+    }
+
+    /// Compares built-in types. Returns whether their facets can be compared.
+    fn bases(&mut self, old: Builtin, new: Builtin) -> bool {
+        if old == new {
+            return true;
+        }
+        let words = format!("was xs:{} and is xs:{}", old.name(), new.name());
+        let is_text = |base| matches!(base, Builtin::String | Builtin::NormalizedString | Builtin::Token);
+        match (old.family(), new.family()) {
+            (Family::Whole, Family::Whole) => true,
+            (Family::Whole, Family::Decimal) => {
+                self.tell(ChangeEffect::WIDER, words);
+                true
+            }
+            (Family::Decimal, Family::Whole) => {
+                self.tell(ChangeEffect::NARROWER, words);
+                true
+            }
+            _ if is_text(old) && is_text(new) => true,
+            _ => {
+                self.tell(ChangeEffect::BOTH, words);
+                false
+            }
+        }
+    }
+
+    /// Compares the smallest and the largest value, with the limits of the built-in types themselves.
+    fn bounds(&mut self, base: Builtin, old: &Simple, new: &Simple) {
+        let limit = |simple: &Simple, is_least: bool| -> Option<Bound> {
+            let Variety::Atomic(base) = simple.variety else { return None };
+            let own = if is_least { &simple.least } else { &simple.most };
+            let (least, most) = base.limits();
+            let of_type = if is_least { least } else { most };
+            let of_type = of_type.map(|value| Bound {
+                value: value.to_owned(),
+                inclusive: true,
+                fragment: String::new(),
+            });
+            own.clone().or(of_type)
+        };
+        for (is_least, what) in [(true, "the smallest value"), (false, "the largest value")] {
+            let (before, after) = (limit(old, is_least), limit(new, is_least));
+            let effect = match (&before, &after) {
+                (None, None) => continue,
+                (None, Some(_)) => ChangeEffect::NARROWER,
+                (Some(_), None) => ChangeEffect::WIDER,
+                (Some(before), Some(after)) => match base.compare(&after.value, &before.value) {
+                    Some(Ordering::Equal) if before.inclusive == after.inclusive => continue,
+                    Some(Ordering::Equal) if after.inclusive => ChangeEffect::WIDER,
+                    Some(Ordering::Equal) => ChangeEffect::NARROWER,
+                    Some(order) if (order == Ordering::Greater) == is_least => ChangeEffect::NARROWER,
+                    Some(_) => ChangeEffect::WIDER,
+                    None => ChangeEffect::BOTH,
+                },
+            };
+            let told = |bound: &Option<Bound>| match bound {
+                None => "unlimited".to_owned(),
+                Some(bound) if bound.inclusive => bound.value.clone(),
+                Some(bound) => format!("{} (excluded)", bound.value),
+            };
+            self.tell(effect, format!("{what} was {} and is {}", told(&before), told(&after)));
+        }
+    }
+
+    /// Compares lists of allowed values.
+    fn values(&mut self, old: &Simple, new: &Simple) {
+        let of = |simple: &Simple| -> Vec<String> {
+            simple.values.iter().map(|value| value.value.clone()).collect()
+        };
+        let (before, after) = (of(old), of(new));
+        match (before.is_empty(), after.is_empty()) {
+            (true, true) => {}
+            (true, false) => {
+                self.tell(ChangeEffect::NARROWER, format!("must now be one of {}", listed(&after)))
+            }
+            (false, true) => self.tell(ChangeEffect::WIDER, "has no list of values any more"),
+            (false, false) => {
+                let gone: Vec<String> =
+                    before.iter().filter(|value| !after.contains(value)).cloned().collect();
+                let fresh: Vec<String> =
+                    after.iter().filter(|value| !before.contains(value)).cloned().collect();
+                if !gone.is_empty() {
+                    self.tell(ChangeEffect::NARROWER, format!("may not be {} any more", listed(&gone)));
+                }
+                if !fresh.is_empty() {
+                    self.tell(ChangeEffect::WIDER, format!("may now be {}", listed(&fresh)));
+                }
+            }
+        }
+    }
+
+    /// Compares lengths and digits.
+    fn counts(&mut self, old: &Simple, new: &Simple) {
+        let value = |facet: &Option<Faceted<usize>>| facet.as_ref().map(|facet| facet.value);
+        // An exact length is both a smallest and a largest one.
+        let least = |simple: &Simple| value(&simple.length).or(value(&simple.min_length)).unwrap_or(0);
+        let most =
+            |simple: &Simple| value(&simple.length).or(value(&simple.max_length)).unwrap_or(usize::MAX);
+        let of = |facet: &Option<Faceted<usize>>| value(facet).unwrap_or(usize::MAX);
+        let (before, after) = (least(old), least(new));
+        self.count("the smallest length", before, after, after > before);
+        for (what, before, after) in [
+            ("the largest length", most(old), most(new)),
+            ("the number of digits", of(&old.total_digits), of(&new.total_digits)),
+            ("the number of digits after the point", of(&old.fraction_digits), of(&new.fraction_digits)),
+        ] {
+            self.count(what, before, after, after < before);
+        }
+    }
+
+    fn count(&mut self, what: &str, before: usize, after: usize, is_narrower: bool) {
+        if before == after {
+            return;
+        }
+        let effect = if is_narrower { ChangeEffect::NARROWER } else { ChangeEffect::WIDER };
+        let told =
+            |count: usize| if count == usize::MAX { "unlimited".to_owned() } else { count.to_string() };
+        self.tell(effect, format!("{what} was {} and is {}", told(before), told(after)));
+    }
+}
+
+/// A few values, quoted.
+fn listed(values: &[String]) -> String {
+    const NAMED: usize = 8;
+    let mut text: Vec<String> = values.iter().take(NAMED).map(|value| format!("\"{value}\"")).collect();
+    if values.len() > NAMED {
+        text.push(format!("{} more", values.len() - NAMED));
+    }
+    text.join(", ")
+}
+
+/// A type in a word.
+fn word(simple: &Simple) -> String {
+    match &simple.variety {
+        Variety::Atomic(base) if is_restricted(simple) => format!("a restricted xs:{}", base.name()),
+        Variety::Atomic(base) => format!("xs:{}", base.name()),
+        Variety::List(_) => "a list".to_owned(),
+        Variety::Union(_) => "a union".to_owned(),
+    }
+}

@@ -1,0 +1,52 @@
+//! A model's answer from the journal, as the model gave it. For replays: the agent gets it again, and no provider is
+//! asked.
+
+use systole_kit::journal::ModelCallOutcome;
+
+use crate::heard::Heard;
+use crate::model::{ModelAnswer, ModelFault, ModelFaultKind, TokenUsage};
+
+/// What the journal has after an outcome, in the same attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextRequest {
+    /// No further request.
+    None,
+    /// The same model was asked again.
+    SameModel,
+    /// Another model was asked.
+    OtherModel,
+}
+
+/// The answer that a recorded outcome stands for, or the fault. `by` is the model that was asked. Tokens that came from
+/// a cache are not recorded.
+///
+/// # Errors
+/// The fault, if the outcome is one. What followed it decides whether the request is repeated now.
+pub fn answer(outcome: &ModelCallOutcome, by: &str, next: NextRequest) -> Result<ModelAnswer, ModelFault> {
+    let usage = TokenUsage { tokens_in: outcome.tokens_in, tokens_out: outcome.tokens_out, cached: None };
+    if let Some(Heard { parts, stop }) = Heard::read(&outcome.stop, &outcome.text) {
+        return Ok(ModelAnswer { parts, stop, usage, by: by.to_owned() });
+    }
+    let kinds = [
+        ModelFaultKind::Truncated,
+        ModelFaultKind::TooLarge,
+        ModelFaultKind::RateLimited,
+        ModelFaultKind::Unavailable,
+        ModelFaultKind::Refused,
+        ModelFaultKind::InvalidRequest,
+    ];
+    let kind = kinds.into_iter().find(|kind| kind.code() == outcome.stop);
+    let (words, partial) = outcome.text.split_once('\n').unwrap_or((&outcome.text, ""));
+    Err(ModelFault {
+        kind: kind.unwrap_or(ModelFaultKind::Unavailable),
+        words: words.to_owned(),
+        status: match next {
+            NextRequest::None => None,
+            NextRequest::SameModel => Some(503),
+            NextRequest::OtherModel => Some(401),
+        },
+        retry_after_ms: None,
+        partial: partial.to_owned(),
+        may_be_paid: usage.tokens_in.is_none() && usage.tokens_out.is_none(),
+    })
+}

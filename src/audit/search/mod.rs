@@ -1,0 +1,213 @@
+//! Finds messages by words and fields, newest first.
+//!
+//! The search file says where to look; the log says what is there. Each hit is read from the log, proved against its
+//! chain and judged again, so a wrong search file can hide a message but cannot invent one. A query comes in; records
+//! go out.
+
+mod found_text;
+mod words;
+
+use std::ops::Range;
+use std::path::Path;
+
+use found_text::TextReader;
+
+use super::causes::PlacedRecord;
+use crate::edges::log::search::{self, LogQuery, SearchEntry, SearchFault, SearchFile};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+
+/// Records per read of the log.
+const PAGE: usize = 128;
+/// Positions per question to the search file.
+const HITS: usize = 256;
+
+/// A message that was found.
+pub struct SearchHit {
+    /// The record.
+    pub placed: PlacedRecord,
+    /// Its text, as it reads.
+    pub text: String,
+    /// Where the first phrase is in the text; `None` if no words were asked for.
+    pub at: Option<Range<usize>>,
+}
+
+/// Which phrases an argument means: its words, in order. Empty if it has no letter and no digit.
+pub fn phrase(argument: &str) -> Vec<String> {
+    words::folded(argument).split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+/// A search in one log.
+pub struct LogSearch<'a> {
+    log: &'a Path,
+    reader: &'a dyn LogReader,
+    file: SearchFile,
+    /// Whether the file was made anew by this search: then it is not at fault again.
+    is_anew: bool,
+    /// What a person should know about the file.
+    pub notes: Vec<String>,
+}
+
+/// Reports how far the search file is, of the last position.
+pub type SearchProgress<'a> = &'a mut dyn FnMut(Position, Position);
+
+/// Why a message of the file is not looked at again.
+enum Judgement {
+    Fits(Box<SearchHit>),
+    /// It is outside of the asked time.
+    Outside,
+    /// The log says something else there than the file.
+    Differs,
+}
+
+impl<'a> LogSearch<'a> {
+    /// Opens the search file of a log and brings it up to date.
+    pub fn open(
+        log: &'a Path,
+        reader: &'a dyn LogReader,
+        told: SearchProgress<'_>,
+    ) -> Result<LogSearch<'a>, SearchFault> {
+        let (file, notes) = match SearchFile::open(log) {
+            Ok(file) => (file, Vec::new()),
+            Err(why) => (SearchFile::in_memory()?, vec![unwritable(&why)]),
+        };
+        let mut search = LogSearch { log, reader, file, is_anew: false, notes };
+        search.refresh(told)?;
+        Ok(search)
+    }
+
+    fn refresh(&mut self, told: SearchProgress<'_>) -> Result<(), SearchFault> {
+        match self.extend(told) {
+            Err(SearchFault::Stale(_)) if !self.is_anew => {
+                self.anew()?;
+                self.refresh(told)
+            }
+            Err(SearchFault::Unwritable(why)) if self.file.path().is_some() => {
+                let path = self.file.path().map(|path| path.display().to_string()).unwrap_or_default();
+                self.notes.push(unwritable(&format!("{path}: {why}")));
+                self.file = SearchFile::in_memory()?;
+                self.refresh(told)
+            }
+            extended => extended,
+        }
+    }
+
+    /// Drops what the file has.
+    fn anew(&mut self) -> Result<(), SearchFault> {
+        self.is_anew = true;
+        self.file = SearchFile::in_memory()?;
+        let opened = search::forget(self.log).map_err(|error| error.to_string());
+        match opened.and_then(|_| SearchFile::open(self.log)) {
+            Ok(file) => self.file = file,
+            Err(why) => self.notes.push(unwritable(&why)),
+        }
+        Ok(())
+    }
+
+    /// Adds to the file what the log has after its end.
+    fn extend(&mut self, told: SearchProgress<'_>) -> Result<(), SearchFault> {
+        let last = self.reader.last()?;
+        if let Some((end, head)) = self.file.end()? {
+            if self.head_at(end)? != Some(head) {
+                return Err(SearchFault::Stale("it belongs to another log".to_owned()));
+            }
+            if end == last {
+                return Ok(());
+            }
+        } else if last == Position(0) {
+            return Ok(());
+        }
+        let mut texts = TextReader::new(self.reader);
+        let reader = self.reader;
+        let mut read = |after: Position| -> Result<Vec<SearchEntry>, LogFault> {
+            let page = reader.after(after, PAGE)?;
+            page.iter()
+                .map(|(position, record)| {
+                    let found = texts.read(record)?;
+                    let words = words::folded(&found.text);
+                    let (position, head, time) = (*position, record.head, record.header.time);
+                    Ok(SearchEntry { position, head, time, words, terms: found.terms })
+                })
+                .collect()
+        };
+        self.file.extend(&mut read, &mut |at| told(at, last.max(at)))
+    }
+
+    fn head_at(&self, position: Position) -> Result<Option<Digest>, LogFault> {
+        Ok(self.record(position)?.map(|(_, record)| record.head))
+    }
+
+    fn record(&self, position: Position) -> Result<Option<PlacedRecord>, LogFault> {
+        let Some(before) = position.0.checked_sub(1) else { return Ok(None) };
+        let found = self.reader.after(Position(before), 1)?.pop();
+        Ok(found.filter(|(at, _)| *at == position))
+    }
+
+    /// Shows the messages that fit, newest first, until `show` has enough. Returns whether more may follow.
+    pub fn newest(
+        &mut self,
+        query: &LogQuery,
+        told: SearchProgress<'_>,
+        mut show: impl FnMut(SearchHit) -> bool,
+    ) -> Result<bool, SearchFault> {
+        let mut texts = TextReader::new(self.reader);
+        let mut before = Position(u64::MAX);
+        loop {
+            let page = match self.file.newest(query, before, HITS) {
+                Err(SearchFault::Stale(_)) if !self.is_anew => {
+                    self.anew()?;
+                    self.refresh(told)?;
+                    continue;
+                }
+                page => page?,
+            };
+            if page.is_empty() {
+                return Ok(false);
+            }
+            for position in page {
+                match self.judged(query, position, &mut texts)? {
+                    Judgement::Fits(hit) => {
+                        before = position;
+                        if !show(*hit) {
+                            return Ok(true);
+                        }
+                    }
+                    Judgement::Outside => before = position,
+                    Judgement::Differs if self.is_anew => before = position,
+                    Judgement::Differs => {
+                        // What was shown was true; the rest is looked up again.
+                        self.anew()?;
+                        self.refresh(told)?;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the record at a position fits, by what the log says.
+    fn judged(
+        &self,
+        query: &LogQuery,
+        position: Position,
+        texts: &mut TextReader<'_>,
+    ) -> Result<Judgement, SearchFault> {
+        let Some(placed) = self.record(position)? else { return Ok(Judgement::Differs) };
+        let found = texts.read(&placed.1)?;
+        let mut places = query.phrases.iter().map(|phrase| words::first(&found.text, phrase));
+        let at = places.next();
+        let has_words = !matches!(at, Some(None)) && places.all(|place| place.is_some());
+        if !has_words || !query.terms.iter().all(|term| found.terms.contains(term)) {
+            return Ok(Judgement::Differs);
+        }
+        let time = placed.1.header.time;
+        if query.since.is_some_and(|since| time < since) || query.until.is_some_and(|until| time >= until) {
+            return Ok(Judgement::Outside);
+        }
+        Ok(Judgement::Fits(Box::new(SearchHit { placed, text: found.text, at: at.flatten() })))
+    }
+}
+
+fn unwritable(why: &str) -> String {
+    format!("{why}; the search file is made in memory, for this search alone")
+}

@@ -1,0 +1,194 @@
+//! `systole backup`: a consistent, verified copy of a log in one new file, also while an organism runs on it.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::CommandExit;
+use super::looking::absent;
+use super::place::{Place, quoted};
+use super::screen::Screen;
+use super::{here, hindered};
+use crate::edges::clock::WallClock;
+use crate::edges::log::notes;
+use crate::edges::log::sqlite::{self, VerifySummary};
+use systole_core::types::ports::{Clock as _, LogFault};
+
+/// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
+const BESIDE: [&str; 8] = ["-wal", "-shm", "-journal", ".lock", ".secret", ".tip", ".notes", ".find"];
+
+/// Writes a verified copy of a log into a new file.
+///
+/// The copy is of one moment, also while an organism runs. It is hashed from its first record to its
+/// last before it gets its name. The checkpoints of the log are copied beside it.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole backup -o backup.db
+  systole backup organism.db -o /backups/")]
+pub(super) struct Backup {
+    #[command(flatten)]
+    place: Place,
+    /// The log, if it is not the one of the organism's file
+    #[arg(value_name = "LOG", conflicts_with = "log")]
+    named: Option<PathBuf>,
+    /// The new file, or a folder for it
+    #[arg(short = 'o', long = "output", value_name = "FILE|DIR")]
+    output: PathBuf,
+}
+
+impl Backup {
+    pub(super) fn run(self) -> CommandExit {
+        let screen = self.place.screen();
+        self.made(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn made(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let log: PathBuf = match &self.named {
+            Some(named) => named.clone(),
+            None => self.place.log(screen)?.components().collect(),
+        };
+        if !log.exists() {
+            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+            screen.say("  try: the path of a log, as organism.db");
+            return Err(exit);
+        }
+        let to = self.target(screen, &log)?;
+        if let Ok(condition) = sqlite::condition(&log)
+            && let Some(lost) = condition.lost
+        {
+            screen.say(format!("note: {lost}"));
+        }
+        // Before the records: a checkpoint that is signed now is about records that the copy may lack.
+        let notes = NotesDraft::of(screen, &log, &to)?;
+        let backup = sqlite::back_up(&log, &to).map_err(|fault| refused(screen, &log, &fault))?;
+        let summary = backup.summary;
+        let notes = notes.map(|notes| notes.name(screen)).transpose()?;
+        let named = backup.name().map_err(|fault| here::log_fault(screen, &fault));
+        if named != Ok(true) {
+            if let Some(notes) = &notes {
+                // They are of no use without the log.
+                let _left = fs::remove_file(notes);
+            }
+            return Err(named.err().unwrap_or_else(|| taken(screen, &to)));
+        }
+        shown(screen, &log, &to, notes.as_deref(), &summary);
+        Ok(CommandExit::Done)
+    }
+
+    /// The file to write, which must not exist.
+    fn target(&self, screen: Screen, log: &Path) -> Result<PathBuf, CommandExit> {
+        let of_log = log.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let to = if self.output.is_dir() {
+            let (stem, ending) = of_log.rsplit_once('.').unwrap_or((&of_log, "db"));
+            let now: String = WallClock.now().to_string().chars().filter(|c| *c != ':').take(17).collect();
+            self.output.join(format!("{stem}-{now}Z.{ending}"))
+        } else {
+            self.output.clone()
+        };
+        let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.strip_prefix(&of_log).is_some_and(|ending| BESIDE.contains(&ending)) {
+            let words = format!("{}: a file with that name belongs to the log", to.display());
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: another name, as backup.db");
+            return Err(exit);
+        }
+        for file in [to.clone(), notes::path(&to)] {
+            if file.symlink_metadata().is_ok() {
+                return Err(taken(screen, &file));
+            }
+        }
+        Ok(to)
+    }
+}
+
+fn taken(screen: Screen, file: &Path) -> CommandExit {
+    let words = format!("{}: it is there already, and is not overwritten", file.display());
+    let exit = screen.fail(CommandExit::Usage, words);
+    screen.say("  try: another name, or a folder: the file then gets the time as its name");
+    exit
+}
+
+/// Reports why there is no backup.
+fn refused(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
+    let exit = here::log_fault(screen, fault);
+    if matches!(fault, LogFault::Foreign { why, .. } if why.contains("NATS")) {
+        screen.say(format!(
+            "  try: systole copy --to FILE, which makes another copy of it; the log is not in {}",
+            log.display()
+        ));
+    }
+    screen.say("no backup was made");
+    exit
+}
+
+/// The checkpoints of the log under a draft name, removed if they get no other.
+struct NotesDraft {
+    draft: PathBuf,
+    to: PathBuf,
+    is_named: bool,
+}
+
+impl NotesDraft {
+    /// Copies the checkpoints of a log, if it has any.
+    fn of(screen: Screen, log: &Path, to: &Path) -> Result<Option<NotesDraft>, CommandExit> {
+        let log = fs::canonicalize(log).unwrap_or_else(|_| log.to_owned());
+        let source = notes::path(&log);
+        // Those that cannot be read are found here, and not when they are needed.
+        let found =
+            notes::read(&source).map_err(|fault| hindered::say(screen, CommandExit::Unavailable, &fault))?;
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let to = notes::path(to);
+        let draft = to.with_extension(format!("notes.unfinished-{}", std::process::id()));
+        let copied = || -> std::io::Result<()> {
+            let mut bytes = Vec::new();
+            File::open(&source)?.read_to_end(&mut bytes)?;
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(&draft)?;
+            file.write_all(&bytes)?;
+            file.sync_all()
+        };
+        copied().map_err(|error| hindered::unwritten(screen, &draft, "the checkpoints", &error))?;
+        Ok(Some(NotesDraft { draft, to, is_named: false }))
+    }
+
+    fn name(mut self, screen: Screen) -> Result<PathBuf, CommandExit> {
+        sqlite::name_new(&self.draft, &self.to).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => taken(screen, &self.to),
+            _ => hindered::unwritten(screen, &self.to, "the checkpoints", &error),
+        })?;
+        self.is_named = true;
+        Ok(self.to.clone())
+    }
+}
+
+impl Drop for NotesDraft {
+    fn drop(&mut self) {
+        if !self.is_named {
+            // What stays has a name that says what it is.
+            let _left = fs::remove_file(&self.draft);
+        }
+    }
+}
+
+fn shown(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summary: &VerifySummary) {
+    let VerifySummary { records, threads, documents, last } = *summary;
+    if screen.json {
+        let bytes = fs::metadata(to).map(|file| file.len()).ok();
+        screen.value(&json!({
+            "log": log, "backup": to, "notes": notes, "records": records, "threads": threads,
+            "documents": documents, "last": last.0, "bytes": bytes,
+        }));
+        return;
+    }
+    let with = notes.map_or_else(String::new, |notes| format!(", with {}", notes.display()));
+    let records = if records == 1 { "1 record".to_owned() } else { format!("{records} records") };
+    screen.show(&format!("{}: {records} of {}, verified{with}", to.display(), log.display()));
+    let (log, to) = (quoted(log), quoted(to));
+    screen.say("to restore it, while no organism runs:");
+    screen.say(format!("  move {log} away, with -wal, -shm, .tip and .notes beside it; then: cp {to} {log}"));
+}

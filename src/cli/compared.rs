@@ -1,0 +1,84 @@
+//! Shared by `replay` and `diff`: prints how two runs differ, the first difference with both texts.
+
+use serde_json::{Value, json};
+
+use super::screen::Screen;
+use crate::audit::layout::{TextTone, paint};
+use crate::audit::xml_diff::{DiffLine, difference};
+use crate::runtime::replaying::comparison::{DifferentSide, RecordDifference};
+use systole_kit::writer::visible;
+
+/// The most differences that are listed on a screen.
+const LISTED: usize = 20;
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum ComparedSides {
+    /// A thread and its replay.
+    Replay,
+    /// Two threads.
+    Threads,
+}
+
+impl ComparedSides {
+    const fn names(self) -> (&'static str, &'static str) {
+        match self {
+            ComparedSides::Replay => ("recorded", "replayed"),
+            ComparedSides::Threads => ("first", "second"),
+        }
+    }
+}
+
+/// A difference in one line.
+pub(super) fn headline(found: &RecordDifference) -> String {
+    let at = |side: &DifferentSide| format!("{}@{}", side.thread, side.seq);
+    let place = &found.place;
+    match (&found.one, &found.other) {
+        (Some(one), Some(_)) => format!("{}: {place}: {}", at(one), found.part),
+        (Some(one), None) => format!("{}: {place}: is missing", at(one)),
+        (None, Some(_)) => format!("{place}: is new"),
+        (None, None) => place.to_string(),
+    }
+}
+
+/// Prints the first difference with both texts, and the others in a line each.
+pub(super) fn differences(screen: Screen, all: &[RecordDifference], sides: ComparedSides) {
+    let Some((first, others)) = all.split_first() else { return };
+    let (one, other) = sides.names();
+    screen.show(&format!("first difference: {}", headline(first)));
+    screen.show(&format!("  - {one}   + {other}"));
+    let text = |side: &Option<DifferentSide>| side.as_ref().map(|side| side.text.clone()).unwrap_or_default();
+    for line in difference(&text(&first.one), &text(&first.other)) {
+        let words = visible(&line.text()).into_owned();
+        screen.drawn(&match line {
+            DiffLine::First(_) => format!("  {}", paint(TextTone::Bad, &words)),
+            DiffLine::Second(_) => format!("  {}", paint(TextTone::Good, &words)),
+            DiffLine::Both(_) | DiffLine::LeftOut(_) => format!("  {words}"),
+        });
+    }
+    if !others.is_empty() {
+        screen.show("after it:");
+    }
+    for found in others.iter().take(LISTED) {
+        screen.show(&format!("  {}", headline(found)));
+    }
+    if others.len() > LISTED {
+        screen.show(&format!("  and {} others", others.len() - LISTED));
+    }
+}
+
+/// The differences for programs.
+pub(super) fn as_json(all: &[RecordDifference], sides: ComparedSides) -> Value {
+    let (one, other) = sides.names();
+    let side = |side: &Option<DifferentSide>| {
+        side.as_ref().map(|side| json!({"thread": side.thread.as_str(), "seq": side.seq, "text": side.text}))
+    };
+    let found = all.iter().map(|found| {
+        json!({
+            "place": found.place.to_string(), "part": found.part,
+            one: side(&found.one), other: side(&found.other),
+            "refused": found.refused.map(|code| code.as_str()),
+        })
+    });
+    found.collect()
+}

@@ -1,0 +1,122 @@
+//! `systole diff`: compares two threads record by record, in one log or in two.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::compared::{self, ComparedSides};
+use super::exit::CommandExit;
+use super::here;
+use super::looking::{Looking, absent, not_found};
+use super::place::Place;
+use super::replay::{damaged, tree};
+use crate::audit::finding;
+use crate::audit::layout::{TextTone, paint};
+use crate::edges::log::sqlite::{self, SqliteReader};
+use crate::runtime::replaying::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
+use crate::runtime::replaying::{RecordedTree, SystemEvents};
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+
+/// Compares two threads.
+///
+/// Each thread is compared with everything below it. Ids, times and hashes that differ in every run do
+/// not count, and neither does the order of parallel answers.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole diff 1f0c 9a2b
+  systole diff @last @last --against fork.db")]
+pub(super) struct Diff {
+    #[command(flatten)]
+    place: Place,
+    /// The first thread: its id, its beginning, or @last
+    #[arg(value_name = "THREAD")]
+    one: String,
+    /// The second thread
+    #[arg(value_name = "OTHER")]
+    other: String,
+    /// The log of the second thread, if it is another one
+    #[arg(long, value_name = "LOG")]
+    against: Option<PathBuf>,
+}
+
+impl Diff {
+    pub(super) fn run(self) -> CommandExit {
+        self.compared().unwrap_or_else(|exit| exit)
+    }
+
+    fn compared(&self) -> Result<CommandExit, CommandExit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let one = tree(&looking, &looking.find(&self.one)?.root_of())?;
+        let against = self.against.as_ref().map(|path| self.second(&looking, path)).transpose()?;
+        let other_reader: &SqliteReader = against.as_ref().unwrap_or(&looking.reader);
+        let root = finding::find(other_reader, &self.other).map_err(|why| not_found(screen, &why))?.root_of();
+        let other = match RecordedTree::read(other_reader, &root) {
+            Ok(Some(other)) => other,
+            Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
+            Err(fault) => return Err(damaged(&looking, &fault)),
+        };
+        let compared = run((&one, &looking.reader), (&other, other_reader));
+        let compared = compared.map_err(|fault| damaged(&looking, &fault))?;
+        let (first, second) = (&one.root, &other.root);
+        if screen.json {
+            screen.value(&json!({
+                "first": first.as_str(), "second": second.as_str(), "records": compared.records,
+                "reworded": compared.reworded, "same": compared.differences.is_empty(),
+                "differences": compared::as_json(&compared.differences, ComparedSides::Threads),
+            }));
+        } else {
+            let words = match compared.differences.len() {
+                0 => paint(TextTone::Good, "equal"),
+                1 => paint(TextTone::Bad, "1 difference"),
+                many => paint(TextTone::Bad, &format!("{many} differences")),
+            };
+            screen.drawn(&format!("{first} and {second}: {} records, {words}", compared.records));
+            if config(&one) != config(&other) {
+                screen.show("  they began under different configurations");
+            }
+            compared::differences(screen, &compared.differences, ComparedSides::Threads);
+        }
+        Ok(if compared.differences.is_empty() { CommandExit::Done } else { CommandExit::Failed })
+    }
+
+    /// The log of the second thread.
+    fn second(&self, looking: &Looking, path: &Path) -> Result<SqliteReader, CommandExit> {
+        if !path.exists() {
+            let exit = looking.screen.fail(CommandExit::Unavailable, absent(path));
+            looking.screen.say("  try: --against with the path of a log");
+            return Err(exit);
+        }
+        sqlite::open_reading(path).map_err(|fault| here::log_fault(looking.screen, &fault))
+    }
+}
+
+fn config(tree: &RecordedTree) -> Option<Digest> {
+    tree.records.first().map(|(_, record)| record.header.config)
+}
+
+fn run(
+    (one, reader): (&RecordedTree, &SqliteReader),
+    (other, other_reader): (&RecordedTree, &SqliteReader),
+) -> Result<RunComparison, LogFault> {
+    let version = |tree: &RecordedTree, reader: &dyn LogReader| {
+        let system = SystemEvents::read(reader)?;
+        Ok(system.version_at(tree.span().0).map(str::to_owned))
+    };
+    let is_across_versions = version(one, reader)? != version(other, other_reader)?;
+    // A record that only the second thread has is listed where the first one had as many records.
+    let positions: Vec<Position> = one.records.iter().map(|(position, _)| *position).collect();
+    let reached = |position: Position| {
+        let before = other.records.partition_point(|(at, _)| *at < position);
+        positions.get(before).or(positions.last()).copied().unwrap_or_default()
+    };
+    let sides = (side(one, reader), side(other, other_reader));
+    compare(&sides.0, &sides.1, &reached, ComparisonRules { has_keys: false, is_across_versions })
+}
+
+fn side<'a>(tree: &'a RecordedTree, reader: &'a SqliteReader) -> ComparedRun<'a> {
+    let records = tree.records.iter().map(|(position, record)| (*position, record)).collect();
+    ComparedRun { root: &tree.root, records, reader }
+}

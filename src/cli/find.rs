@@ -1,0 +1,364 @@
+//! `systole find`: messages by their words and fields, newest first. The search file beside the log says where to
+//! look; every hit is read from the log.
+
+use clap::Args;
+use systole_kit::schema::nearest;
+
+use super::exit::CommandExit;
+use super::forms::Forms;
+use super::hindered;
+use super::looking::{Looking, parted};
+use super::moments::typed_moment;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{cut, plain, wrapped};
+use crate::audit::glance::glance;
+use crate::audit::layout::{self, TextTone, paint};
+use crate::audit::narrate::as_json;
+use crate::audit::search::{LogSearch, SearchHit, phrase};
+use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use crate::edges::schemas::trial::TrialOutcome;
+use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
+use systole_core::types::ports::Position;
+use systole_core::types::record::{RecordCode, RecordKind};
+
+/// Columns of the text before and after a word.
+const BEFORE: usize = 40;
+const AFTER: usize = 80;
+/// Columns of a name.
+const NAME: usize = 24;
+/// Hits that are judged by an expression at once, and their bytes.
+const BATCH: usize = 64;
+const BATCH_BYTES: usize = 4 << 20;
+/// Positions between two reports of progress.
+const TOLD: u64 = 1_000;
+
+/// Finds messages by words and fields, newest first.
+///
+/// A word is letters and digits; small and capital letters are the same. Several words must all be in
+/// the message; words in quotes must follow each other. All filters must hold.
+#[derive(Args, Debug)]
+#[command(after_help = r#"Examples:
+  systole find sinoatrial
+  systole find "moving house" --from coordinator --since 7d
+  systole find --person alice --kind approval --since 7d --json"#)]
+pub(super) struct FindMessages {
+    #[command(flatten)]
+    place: Place,
+    /// Words of the message
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// Only messages with this root element, or {namespace}element
+    #[arg(long, value_name = "ELEMENT")]
+    element: Option<String>,
+    /// Only messages from this listener or client
+    #[arg(long, value_name = "NAME")]
+    from: Option<String>,
+    /// Only messages to this listener or client
+    #[arg(long, value_name = "NAME")]
+    to: Option<String>,
+    /// Only records with this code, as payload.invalid or approved
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Only records of this kind, as message, refusal, approval
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// Only records since then: 10m, 2h, 14:30, 2026-11-21
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+    /// Only records before then
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+    /// Only this thread and the threads below it
+    #[arg(long, value_name = "THREAD")]
+    thread: Option<String>,
+    /// Only conversations that this client opened
+    #[arg(long, value_name = "CLIENT")]
+    client: Option<String>,
+    /// Only what this person decided, answered, paused or ended
+    #[arg(long, value_name = "NAME")]
+    person: Option<String>,
+    /// Only payloads for which this XPath 1.0 expression is true
+    #[arg(long, value_name = "XPATH")]
+    xpath: Option<String>,
+    /// Print at most this many; 0 means all
+    #[arg(long, value_name = "COUNT", default_value_t = 100)]
+    limit: usize,
+}
+
+impl FindMessages {
+    pub(super) fn run(self) -> CommandExit {
+        self.show().unwrap_or_else(|exit| exit)
+    }
+
+    fn show(&self) -> Result<CommandExit, CommandExit> {
+        let screen = self.place.screen();
+        let phrases = self.phrases(screen)?;
+        let terms = self.terms(screen)?;
+        let looking = Looking::open(&self.place)?;
+        let query = self.query(&looking, phrases, terms)?;
+        let mut told = progress(screen);
+        let fault = |fault: SearchFault| search_fault(&looking, &fault);
+        let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
+        screen.progress("");
+        search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
+        let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);
+        let searched = search.newest(&query, &mut told, |hit| printed.take(hit));
+        searched.map_err(fault)?;
+        let (shown, more) = printed.end()?;
+        if shown == 0 {
+            screen.say("no message fits");
+            return Ok(CommandExit::Failed);
+        }
+        let hits = if shown == 1 { "1 hit".to_owned() } else { format!("{shown} hits") };
+        let older = if more { ", the newest; older messages fit too: --limit 0 prints all" } else { "" };
+        screen.say(format!("{hits}{older}"));
+        Ok(CommandExit::Done)
+    }
+
+    fn filter(&self, screen: Screen) -> Result<Option<XpathFilter>, CommandExit> {
+        let filter = self.xpath.as_deref().map(XpathFilter::new).transpose();
+        filter.map_err(|fault| xpath_fault(screen, &fault, None))
+    }
+
+    fn phrases(&self, screen: Screen) -> Result<Vec<Vec<String>>, CommandExit> {
+        let read = |words: &String| {
+            let phrase = phrase(words);
+            if phrase.is_empty() {
+                let exit = screen.fail(CommandExit::Usage, format!("`{words}` has no letter and no digit"));
+                screen.say("  try: a word; systole trail --text finds a text with its signs");
+                return Err(exit);
+            }
+            Ok(phrase)
+        };
+        self.words.iter().map(read).collect()
+    }
+
+    /// The filters that need no log.
+    fn terms(&self, screen: Screen) -> Result<Vec<SearchTerm>, CommandExit> {
+        if let Some(kind) = self.kind.as_deref().filter(|kind| RecordKind::parse(kind).is_none()) {
+            let kinds: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.as_str()).collect();
+            let exit = screen.fail(CommandExit::Usage, format!("--kind `{kind}`: there is no such kind"));
+            let near = nearest(kind, kinds.iter().copied());
+            screen.say(format!("  try: {}", near.map_or_else(|| kinds.join(", "), str::to_owned)));
+            return Err(exit);
+        }
+        if let Some(code) = self.code.as_deref().filter(|code| RecordCode::parse(code).is_none()) {
+            let exit = screen.fail(CommandExit::Usage, format!("--code `{code}`: no record has such a code"));
+            screen.say(
+                "  try: systole explain, which lists the codes of refusals; or request, final, approved",
+            );
+            return Err(exit);
+        }
+        let named = [
+            (SearchField::Element, &self.element),
+            (SearchField::From, &self.from),
+            (SearchField::To, &self.to),
+            (SearchField::Code, &self.code),
+            (SearchField::Kind, &self.kind),
+            (SearchField::Client, &self.client),
+            (SearchField::Person, &self.person),
+        ];
+        let named = named.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
+        Ok(named.map(|(field, value)| SearchTerm::new(field, value)).collect())
+    }
+
+    fn query(
+        &self,
+        looking: &Looking,
+        phrases: Vec<Vec<String>>,
+        mut terms: Vec<SearchTerm>,
+    ) -> Result<LogQuery, CommandExit> {
+        let moment = |option: &str, text: &Option<String>| {
+            let text = text.as_deref();
+            text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
+        };
+        let (since, until) = (moment("--since", &self.since)?, moment("--until", &self.until)?);
+        if since.zip(until).is_some_and(|(since, until)| since >= until) {
+            let exit = looking.screen.fail(CommandExit::Usage, "--until is not after --since");
+            looking.screen.say("  try: an earlier --since, or a later --until");
+            return Err(exit);
+        }
+        if let Some(typed) = &self.thread {
+            let thread = looking.find(parted(typed).0)?;
+            terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));
+        }
+        let is_filtered = since.is_some() || until.is_some() || self.xpath.is_some();
+        if phrases.is_empty() && terms.is_empty() && !is_filtered {
+            let exit = looking.screen.fail(CommandExit::Usage, "nothing says which messages are wanted");
+            looking.screen.say("  try: a word, or a filter as --from NAME; systole log prints everything");
+            return Err(exit);
+        }
+        Ok(LogQuery { phrases, terms, since, until })
+    }
+}
+
+/// Prints hits, up to a limit. With an expression they are judged in batches first.
+struct Printed<'a> {
+    looking: &'a Looking,
+    forms: Forms,
+    filter: Option<XpathFilter>,
+    /// Hits that are not judged yet, and their bytes.
+    waiting: Vec<SearchHit>,
+    bytes: usize,
+    limit: usize,
+    shown: usize,
+    more: bool,
+    failed: Option<CommandExit>,
+}
+
+impl<'a> Printed<'a> {
+    fn new(looking: &'a Looking, limit: usize, filter: Option<XpathFilter>) -> Printed<'a> {
+        let limit = if limit == 0 { usize::MAX } else { limit };
+        let (forms, waiting) = (Forms::default(), Vec::new());
+        Printed { looking, forms, filter, waiting, bytes: 0, limit, shown: 0, more: false, failed: None }
+    }
+
+    /// Takes the next hit, and returns whether another one is wanted.
+    fn take(&mut self, hit: SearchHit) -> bool {
+        if self.filter.is_none() {
+            return self.print(&hit);
+        }
+        self.bytes += hit.placed.1.body.len();
+        self.waiting.push(hit);
+        self.waiting.len() < BATCH && self.bytes < BATCH_BYTES || self.judge()
+    }
+
+    /// Judges the hits that wait, and prints those for which the expression is true.
+    fn judge(&mut self) -> bool {
+        let (waiting, _) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.bytes));
+        let Some(filter) = &self.filter else { return true };
+        let bodies: Vec<&[u8]> = waiting.iter().map(|hit| &*hit.placed.1.body).collect();
+        match filter.holds(&bodies) {
+            Ok(held) => waiting.iter().zip(held).filter(|(_, held)| *held).all(|(hit, _)| self.print(hit)),
+            Err(fault) => {
+                let at = match fault {
+                    XpathFault::Costly(at, _) => waiting.get(at).map(|hit| hit.placed.0),
+                    XpathFault::Wrong(_) | XpathFault::Machine(_) => None,
+                };
+                self.failed = Some(xpath_fault(self.looking.screen, &fault, at));
+                false
+            }
+        }
+    }
+
+    /// Prints a hit, and returns whether another one is wanted.
+    fn print(&mut self, hit: &SearchHit) -> bool {
+        if self.shown == self.limit {
+            self.more = true;
+            return false;
+        }
+        self.shown += 1;
+        let screen = self.looking.screen;
+        if screen.json {
+            let (position, record) = &hit.placed;
+            screen.value(&self.forms.record(&self.looking.reader, &as_json(*position, record)));
+        } else {
+            lines(hit).iter().for_each(|line| screen.drawn(line));
+        }
+        true
+    }
+
+    /// How many were printed, and whether there are more.
+    fn end(mut self) -> Result<(usize, bool), CommandExit> {
+        if self.failed.is_none() && !self.more {
+            self.judge();
+        }
+        self.failed.map_or(Ok((self.shown, self.more)), Err)
+    }
+}
+
+/// Reports why an expression judges nothing.
+fn xpath_fault(screen: Screen, fault: &XpathFault, at: Option<Position>) -> CommandExit {
+    let place = at.map_or_else(String::new, |at| format!(" for the message at position {}", at.0));
+    let (exit, words, fix) = match fault {
+        XpathFault::Wrong(words) => {
+            let words = format!("--xpath: {words}");
+            (CommandExit::Usage, words, "an XPath 1.0 expression without prefixes, as /order/total > 100")
+        }
+        XpathFault::Costly(_, why) => {
+            let what = match why {
+                TrialOutcome::Memory => "memory",
+                TrialOutcome::Processor | TrialOutcome::Wall | TrialOutcome::Refused(_) => "time",
+            };
+            let words = format!("--xpath: the expression takes too much {what}{place}");
+            (
+                CommandExit::Failed,
+                words,
+                "a simpler expression, or words and filters that leave fewer messages",
+            )
+        }
+        XpathFault::Machine(words) => {
+            (CommandExit::Unavailable, format!("--xpath: {words}"), "run it again; systole doctor")
+        }
+    };
+    screen.fail(exit, words);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
+/// Reports on a terminal how far the search file is, if there is much to add.
+pub(super) fn progress(screen: Screen) -> impl FnMut(Position, Position) {
+    let mut next = None;
+    move |at, last| {
+        let next = next.get_or_insert_with(|| at.0.saturating_add(TOLD));
+        if at.0 >= *next {
+            *next = at.0.saturating_add(TOLD);
+            let part = (at.0.saturating_mul(100)).checked_div(last.0).unwrap_or(100);
+            screen.progress(&format!("search file: {} of {} records, {part} %", at.0, last.0));
+        }
+    }
+}
+
+/// Reports why nothing can be searched.
+pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
+    let screen = looking.screen;
+    screen.progress("");
+    match fault {
+        SearchFault::Log(fault) => looking.fault(fault),
+        SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
+            let error = std::io::Error::other(why.clone());
+            hindered::machine(screen, "the search file", &error)
+        }
+    }
+}
+
+/// A hit: one line in a pipe, wrapped on a terminal.
+fn lines(hit: &SearchHit) -> Vec<String> {
+    let (position, record) = &hit.placed;
+    let h = &record.header;
+    let name = |name: &str| paint(TextTone::Name, &cut(name, NAME));
+    let parties = match &h.to {
+        Some(to) => format!("{} → {}", name(h.from.as_str()), name(to.as_str())),
+        None => name(h.from.as_str()),
+    };
+    let seen = glance(&record.body);
+    let words = match &hit.at {
+        Some(at) => around(&hit.text, at),
+        None => seen.line(BEFORE + AFTER),
+    };
+    let (day, clock, offset) = (layout::day(h.time), layout::clock(h.time), layout::offset(h.time));
+    let place = format!("{}@{}", h.thread.as_str(), h.seq);
+    let text = format!(" {place}  {parties}  <{}>  {words}", seen.element);
+    wrapped(&format!("{:>6}  {day} {clock}{offset} ", position.0), 4, &text)
+}
+
+/// The text around a place, on one line.
+fn around(text: &str, at: &std::ops::Range<usize>) -> String {
+    let part = |range: std::ops::Range<usize>| text.get(range).unwrap_or_default();
+    let (before, word, after) = (part(0..at.start), part(at.clone()), part(at.end..text.len()));
+    let start = before.char_indices().rev().nth(BEFORE - 1).map(|(at, _)| at);
+    let end = after.char_indices().nth(AFTER).map(|(at, _)| at);
+    // A blank at the word must survive the collapse of white space.
+    let blank = |is_blank: Option<bool>| if is_blank == Some(true) { " " } else { "" };
+    let gap_before = blank(before.chars().next_back().map(char::is_whitespace));
+    let gap_after = blank(after.chars().next().map(char::is_whitespace));
+    format!(
+        "{}{}{gap_before}{}{gap_after}{}{}",
+        if start.is_some_and(|start| start > 0) { "…" } else { "" },
+        plain(before.get(start.unwrap_or(0)..).unwrap_or_default()),
+        paint(TextTone::Good, &plain(word)),
+        plain(after.get(..end.unwrap_or(after.len())).unwrap_or_default()),
+        if end.is_some() { "…" } else { "" },
+    )
+}

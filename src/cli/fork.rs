@@ -1,0 +1,117 @@
+//! `systole fork`: copies a thread up to the beginning of a turn into a new log, from which it can go on differently.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::json;
+
+use super::exit::CommandExit;
+use super::here;
+use super::hindered;
+use super::looking::{Looking, parted};
+use super::place::{Place, quoted};
+use super::replay::{damaged, tree};
+use super::screen::Screen;
+use crate::edges::clock::KernelSeeds;
+use crate::edges::log::sqlite;
+use crate::runtime::forking::{CannotFork, ForkedTree, fork};
+use systole_core::types::ports::{Commit, LogBatch, LogWriter as _};
+
+/// The most records that are written at once.
+const AT_ONCE: usize = 1_000;
+
+/// Copies a thread up to the beginning of a turn into a new log.
+///
+/// The copied records keep their hashes. The new log goes on under `systole run --log FILE`, with the
+/// same organism file or with another one.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole fork @last@2 -o fork.db
+  systole fork 1f0c@3 --call 1 -o fork.db")]
+pub(super) struct Fork {
+    #[command(flatten)]
+    place: Place,
+    /// THREAD@N, the turn that the new log begins with
+    #[arg(value_name = "TURN")]
+    turn: String,
+    /// The file of the new log
+    #[arg(short = 'o', long, value_name = "FILE")]
+    out: PathBuf,
+    /// The top call that has the turn; the thread's last if left out
+    #[arg(long, value_name = "N")]
+    call: Option<u32>,
+}
+
+impl Fork {
+    pub(super) fn run(self) -> CommandExit {
+        self.forked().unwrap_or_else(|exit| exit)
+    }
+
+    fn forked(&self) -> Result<CommandExit, CommandExit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let (typed, turn) = parted(&self.turn);
+        let Some(turn) = turn.and_then(|turn| u32::try_from(turn).ok()) else {
+            let exit = screen.fail(CommandExit::Usage, format!("{} names no turn", self.turn));
+            screen.say(format!("  try: systole fork {}@2 -o fork.db, which begins with turn 2", self.turn));
+            return Err(exit);
+        };
+        let found = looking.find(typed)?;
+        let root = found.root_of();
+        if found != root {
+            let exit = screen.fail(CommandExit::Usage, format!("{found} is a child thread"));
+            screen.say(format!("  try: its root, {root}, which is copied with everything below it"));
+            return Err(exit);
+        }
+        let tree = tree(&looking, &root)?;
+        let seeds = KernelSeeds::new().map_err(|error| hindered::machine(screen, "random bytes", &error))?;
+        let forked = fork(&looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
+        let forked = forked.map_err(|why| match why {
+            CannotFork::Log(fault) => damaged(&looking, &fault),
+            CannotFork::NoSuchTurn(_) => screen.fail(CommandExit::Usage, &why),
+            CannotFork::AtWork { .. } => {
+                let exit = screen.fail(CommandExit::Usage, &why);
+                screen.say("  try: a turn before it, or one after it; a fork begins between turns");
+                exit
+            }
+        })?;
+        self.write(screen, &forked)?;
+        let (records, file) = (forked.records.len(), self.out.display());
+        if screen.json {
+            screen.value(&json!({
+                "log": file.to_string(), "thread": root.as_str(), "call": forked.call.as_str(), "turn": turn,
+                "records": records, "continues": forked.continues.to_string(),
+            }));
+        } else {
+            screen.show(&format!("{file}: {records} records; {root} goes on with turn {turn}"));
+            screen.say(format!("go on with: systole run --log {}", quoted(&self.out)));
+        }
+        Ok(CommandExit::Done)
+    }
+
+    /// Writes the new log. An existing file is never touched.
+    fn write(&self, screen: Screen, forked: &ForkedTree) -> Result<(), CommandExit> {
+        if self.out.symlink_metadata().is_ok() {
+            let exit = screen.fail(CommandExit::Usage, format!("{} exists already", self.out.display()));
+            screen.say("  try: -o with another file");
+            return Err(exit);
+        }
+        let mut opened = sqlite::open(&self.out).map_err(|fault| here::log_fault(screen, &fault))?;
+        let mut documents = forked.documents.clone();
+        for records in forked.records.chunks(AT_ONCE) {
+            let records = records.iter().cloned().map(std::sync::Arc::new).collect();
+            let batch =
+                LogBatch { records, documents: std::mem::take(&mut documents), ..LogBatch::default() };
+            match opened.writer.commit(&batch) {
+                Commit::Committed(_) => {}
+                Commit::Conflict(words) | Commit::Unknown(words) | Commit::NotNow(words) => {
+                    let words = format!("{} is not complete: {words}", self.out.display());
+                    let exit = screen.fail(CommandExit::Unavailable, words);
+                    screen.say("  try: remove it, and fork again into a folder with room");
+                    return Err(exit);
+                }
+            }
+        }
+        Ok(())
+    }
+}

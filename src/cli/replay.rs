@@ -1,0 +1,320 @@
+//! `systole replay`: runs recorded threads again, without a model or a listener, and compares the result with the
+//! record. Nothing is written.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::compared::{self, ComparedSides};
+use super::exit::CommandExit;
+use super::looking::Looking;
+use super::place::{Place, refuse};
+use super::screen::Screen;
+use crate::audit::layout::{TextTone, paint};
+use crate::config;
+use crate::runtime::replaying::{
+    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, SystemEvents, replay,
+};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::time::{Millis, stretch_ms};
+
+/// The most deliveries without an answer that are listed.
+const UNANSWERED: usize = 10;
+
+/// Replays recorded threads.
+///
+/// The pump, agents and workflows run again. The journal answers in place of models, and every other
+/// listener's recorded replies are repeated: nothing is called or started, and nothing is written.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole replay
+  systole replay 1f0c
+  systole replay --since 30d --config edited.yaml")]
+pub(super) struct Replay {
+    #[command(flatten)]
+    place: Place,
+    /// Its id, its beginning, or @last
+    #[arg(default_value = "@last", conflicts_with_all = ["since", "all"])]
+    thread: String,
+    /// Every thread that began in this time, as 30d
+    #[arg(long, value_name = "TIME", value_parser = stretch, conflicts_with = "all")]
+    since: Option<u64>,
+    /// Every thread of the log
+    #[arg(long)]
+    all: bool,
+    /// Replay under this organism file, not under the recorded configurations
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// A stretch of time, in milliseconds.
+fn stretch(text: &str) -> Result<u64, String> {
+    stretch_ms(text).ok_or_else(|| "it is a whole number with a unit, as 12h or 30d".to_owned())
+}
+
+/// What became of the threads.
+#[derive(Default)]
+struct Counts {
+    same: usize,
+    differ: usize,
+    refused: usize,
+    cannot: usize,
+    /// The first thread that differs or is refused.
+    first: Option<ThreadId>,
+}
+
+/// What became of one thread.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReplayVerdict {
+    Equal,
+    Differs,
+    /// The first difference is that a schema now refuses something.
+    Refused,
+}
+
+impl ReplayVerdict {
+    fn of(replayed: &ReplayedTree) -> ReplayVerdict {
+        let first = replayed.comparison.differences.first();
+        let is_refused_now = !replayed.refused.is_empty();
+        match first {
+            Some(first) if first.refused.is_some() || (is_refused_now && first.other.is_none()) => {
+                ReplayVerdict::Refused
+            }
+            Some(_) => ReplayVerdict::Differs,
+            None => ReplayVerdict::Equal,
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            ReplayVerdict::Equal => "equal",
+            ReplayVerdict::Differs => "differs",
+            ReplayVerdict::Refused => "refused",
+        }
+    }
+}
+
+impl Replay {
+    pub(super) fn run(self) -> CommandExit {
+        self.replayed().unwrap_or_else(|exit| exit)
+    }
+
+    fn replayed(&self) -> Result<CommandExit, CommandExit> {
+        let looking = Looking::open(&self.place)?;
+        let screen = looking.screen;
+        let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
+        let mut shelf = self.shelf(screen)?;
+        if self.since.is_some() || self.all {
+            return self.many(&looking, &system, &mut shelf);
+        }
+        let root = looking.find(&self.thread)?.root_of();
+        let tree = tree(&looking, &root)?;
+        match replay(&looking.reader, &tree, &system, &mut shelf) {
+            Ok(replayed) => {
+                let verdict = ReplayVerdict::of(&replayed);
+                if screen.json {
+                    screen.value(&as_json(&root, verdict, &replayed));
+                } else {
+                    one(screen, &root, verdict, &replayed);
+                }
+                Ok(exit_of(verdict == ReplayVerdict::Equal))
+            }
+            Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
+            Err(why) => {
+                if screen.json {
+                    screen.value(&cannot_as_json(&root, &why));
+                }
+                let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {root}: {why}"));
+                if let CannotReplay::Configuration { .. } = why {
+                    screen.say("  try: --config with an organism file, which replays under that one");
+                }
+                Err(exit)
+            }
+        }
+    }
+
+    /// The configurations of the replay.
+    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
+        let edited = match &self.config {
+            Some(path) => {
+                // The journal has the answers of rehearsed models, too.
+                let loaded = config::load_rehearsed(path, self.place.settings());
+                Some(loaded.map_err(|refused| refuse(screen, &refused))?)
+            }
+            None if !self.place.settings().is_empty() => Some(self.place.organism(screen)?),
+            None => None,
+        };
+        // The file as it is now is needed only for what a stored configuration leaves out.
+        let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
+        if let Some(edited) = edited {
+            shelf.replace(edited).map_err(|why| screen.fail(CommandExit::Configuration, why))?;
+        }
+        Ok(shelf)
+    }
+
+    /// Replays every thread that is meant, the oldest first.
+    fn many(
+        &self,
+        looking: &Looking,
+        system: &SystemEvents,
+        shelf: &mut ReplayShelf,
+    ) -> Result<CommandExit, CommandExit> {
+        let screen = looking.screen;
+        let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
+        let newest = looking.reader.threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
+        let mut counts = Counts::default();
+        for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
+            if began(&looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
+                continue;
+            }
+            let tree = tree(looking, root)?;
+            match replay(&looking.reader, &tree, system, shelf) {
+                Ok(replayed) => counts.take(screen, root, &replayed),
+                Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
+                Err(why) => {
+                    counts.cannot += 1;
+                    if screen.json {
+                        screen.value(&cannot_as_json(root, &why));
+                    } else {
+                        screen.show(&format!("{root}: cannot be replayed: {why}"));
+                    }
+                }
+            }
+        }
+        counts.end(screen);
+        Ok(match (counts.differ + counts.refused, counts.cannot) {
+            (0, 0) => CommandExit::Done,
+            (0, _) => CommandExit::Unavailable,
+            _ => CommandExit::Failed,
+        })
+    }
+}
+
+impl Counts {
+    fn take(&mut self, screen: Screen, root: &ThreadId, replayed: &ReplayedTree) {
+        let verdict = ReplayVerdict::of(replayed);
+        match verdict {
+            ReplayVerdict::Equal => self.same += 1,
+            ReplayVerdict::Differs => self.differ += 1,
+            ReplayVerdict::Refused => self.refused += 1,
+        }
+        if screen.json {
+            return screen.value(&as_json(root, verdict, replayed));
+        }
+        if verdict == ReplayVerdict::Equal {
+            return;
+        }
+        if self.first.is_none() {
+            self.first = Some(root.clone());
+            return one(screen, root, verdict, replayed);
+        }
+        let first = replayed.comparison.differences.first().map(compared::headline);
+        screen.show(&format!("{root}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
+    }
+
+    fn end(&self, screen: Screen) {
+        let Counts { same, differ, refused, cannot, first } = self;
+        if screen.json {
+            let first = first.as_ref().map(ThreadId::as_str);
+            return screen.value(&json!({
+                "same": same, "differ": differ, "refused": refused, "cannot_replay": cannot, "first": first,
+            }));
+        }
+        let mut parts = vec![format!("{same} same"), format!("{differ} differ")];
+        parts.extend((*refused > 0).then(|| format!("{refused} refused by the new schema")));
+        parts.extend((*cannot > 0).then(|| format!("{cannot} cannot be replayed")));
+        let first = first.as_ref().map(|first| format!("; first: {first}")).unwrap_or_default();
+        screen.show(&format!("{}{first}", parts.join(", ")));
+    }
+}
+
+fn exit_of(is_equal: bool) -> CommandExit {
+    if is_equal { CommandExit::Done } else { CommandExit::Failed }
+}
+
+/// The records of a tree.
+pub(super) fn tree(looking: &Looking, root: &ThreadId) -> Result<RecordedTree, CommandExit> {
+    match RecordedTree::read(&looking.reader, root) {
+        Ok(Some(tree)) => Ok(tree),
+        Ok(None) => Err(looking.screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
+        Err(fault) => Err(damaged(looking, &fault)),
+    }
+}
+
+/// Reports a log that cannot be replayed because it is not intact.
+pub(super) fn damaged(looking: &Looking, fault: &LogFault) -> CommandExit {
+    let exit = looking.fault(fault);
+    if exit == CommandExit::Log {
+        looking.screen.say("  a damaged log is not replayed; systole verify says what is wrong with it");
+    }
+    exit
+}
+
+/// When a thread began.
+fn began(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFault> {
+    let first = reader.of_thread(thread, 1, 1)?;
+    Ok(first.first().map_or(Millis(0), |(_, record)| record.header.time))
+}
+
+/// Prints what became of one thread.
+fn one(screen: Screen, root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) {
+    let comparison = &replayed.comparison;
+    let records = comparison.records;
+    let words = match verdict {
+        ReplayVerdict::Equal => paint(TextTone::Good, "equal"),
+        ReplayVerdict::Differs => paint(TextTone::Bad, "differs"),
+        ReplayVerdict::Refused => paint(TextTone::Bad, "refused by the new schema"),
+    };
+    screen.drawn(&format!("{root}: {records} records, {words}"));
+    if let Some(version) = &replayed.version {
+        screen.show(&format!("  recorded by version {version}"));
+    }
+    if comparison.reworded > 0 {
+        let reworded = comparison.reworded;
+        screen.show(&format!("  {reworded} records are worded by another version, which does not count"));
+    }
+    if replayed.not_replayed > 0 {
+        let counts = replayed.not_replayed;
+        screen.show(&format!("  {counts} records that count refusals were not replayed"));
+    }
+    compared::differences(screen, &comparison.differences, ComparedSides::Replay);
+    for refusal in &replayed.refused {
+        screen.show(&format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message));
+    }
+    // A delivery that is open in the record too needs no remark.
+    let missing = replayed.unanswered.iter().filter(|_| verdict != ReplayVerdict::Equal);
+    let mut missing: Vec<String> = missing
+        .map(|one| format!("  no answer in the log: {} at {}: {}", one.listener, one.place, one.why))
+        .collect();
+    missing.dedup();
+    missing.iter().take(UNANSWERED).for_each(|line| screen.show(line));
+    if missing.len() > UNANSWERED {
+        screen.show(&format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
+    }
+}
+
+fn as_json(root: &ThreadId, verdict: ReplayVerdict, replayed: &ReplayedTree) -> Value {
+    let unanswered: Vec<Value> = replayed
+        .unanswered
+        .iter()
+        .map(|one| json!({"listener": one.listener.as_str(), "place": one.place, "why": one.why}))
+        .collect();
+    let refused: Vec<Value> = replayed
+        .refused
+        .iter()
+        .map(|refusal| json!({"code": refusal.code.as_str(), "message": refusal.message}))
+        .collect();
+    json!({
+        "thread": root.as_str(), "verdict": verdict.as_str(), "records": replayed.comparison.records,
+        "reworded": replayed.comparison.reworded, "not_replayed": replayed.not_replayed,
+        "version": replayed.version,
+        "differences": compared::as_json(&replayed.comparison.differences, ComparedSides::Replay),
+        "refused": refused, "unanswered": unanswered,
+    })
+}
+
+fn cannot_as_json(root: &ThreadId, why: &CannotReplay) -> Value {
+    json!({"thread": root.as_str(), "verdict": "cannot-replay", "why": why.to_string()})
+}

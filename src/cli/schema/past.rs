@@ -1,0 +1,180 @@
+//! The messages of a log, judged by other schemas than those under which they were sent.
+//!
+//! The log is read once, from its first record to its last. Both judges are libxml2 with the schemas of one side.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use systole_kit::DocumentLimits;
+use systole_kit::payload::Payload;
+
+use super::side::SchemaSide;
+use crate::audit::columns::{plain, wrapped};
+use crate::cli::exit::CommandExit;
+use crate::cli::looking::Looking;
+use crate::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::record::Record;
+
+/// Records per read.
+const PAGE: usize = 256;
+/// Refused messages that are named.
+const NAMED: usize = 5;
+/// Records between two reports of progress.
+const TOLD: u64 = 4_096;
+
+/// What the new schemas make of the messages of a log.
+#[derive(Default)]
+pub(super) struct PastMessages {
+    /// Messages in a namespace of the schemas.
+    messages: u64,
+    /// Those that the old schemas accept and the new ones refuse.
+    pub(super) refused: u64,
+    /// Those that both refuse: they were sent under other schemas.
+    refused_by_both: u64,
+    /// Those that only the old schemas refuse.
+    newly_accepted: u64,
+    first: Vec<RefusedMessage>,
+}
+
+/// A message that the new schemas refuse.
+struct RefusedMessage {
+    position: Position,
+    thread: ThreadId,
+    seq: u64,
+    words: String,
+}
+
+/// One side as a judge.
+struct SideJudge<'s> {
+    side: &'s SchemaSide,
+    judge: LibxmlJudge,
+}
+
+/// Judges every message of a log.
+pub(super) fn judged(
+    looking: &Looking,
+    old: &SchemaSide,
+    new: &SchemaSide,
+) -> Result<PastMessages, CommandExit> {
+    let (mut old, mut new) = (SideJudge::of(looking, old)?, SideJudge::of(looking, new)?);
+    let fault = |fault: LogFault| looking.fault(&fault);
+    let last = looking.reader.last().map_err(fault)?;
+    let (mut past, mut at, mut told) = (PastMessages::default(), Position(0), TOLD);
+    while at < last {
+        let page = looking.reader.after(at, PAGE).map_err(fault)?;
+        let Some((end, _)) = page.last() else { break };
+        at = *end;
+        for (position, record) in &page {
+            past.take(&mut old, &mut new, *position, record);
+        }
+        if at.0 >= told {
+            told += TOLD;
+            looking.screen.progress(&format!("{} of {} records judged", at.0, last.0));
+        }
+    }
+    looking.screen.progress("");
+    Ok(past)
+}
+
+impl PastMessages {
+    fn take(
+        &mut self,
+        old: &mut SideJudge<'_>,
+        new: &mut SideJudge<'_>,
+        position: Position,
+        record: &Record,
+    ) {
+        let Ok(payload) = Payload::read(&record.body, &DocumentLimits::FROM_PUMP) else { return };
+        let namespace = payload.name().ns.to_string();
+        if old.schema(&namespace).is_none() && new.schema(&namespace).is_none() {
+            return;
+        }
+        self.messages += 1;
+        match (old.refuses(&namespace, &record.body), new.refuses(&namespace, &record.body)) {
+            (None, None) => {}
+            (Some(_), None) => self.newly_accepted += 1,
+            (Some(_), Some(_)) => self.refused_by_both += 1,
+            (None, Some(words)) => {
+                self.refused += 1;
+                if self.first.len() < NAMED {
+                    let (thread, seq) = (record.header.thread.clone(), record.header.seq);
+                    self.first.push(RefusedMessage { position, thread, seq, words });
+                }
+            }
+        }
+    }
+
+    /// For people.
+    pub(super) fn lines(&self, log: &Path) -> Vec<String> {
+        let all = if self.messages == 1 {
+            "1 past message".to_owned()
+        } else {
+            format!("{} past messages", self.messages)
+        };
+        let mut lines = vec![format!("this edit refuses {} of {all} in {}", self.refused, log.display())];
+        for one in &self.first {
+            let place = format!("{}@{}", one.thread.as_str(), one.seq);
+            lines.extend(wrapped(
+                "  ",
+                6,
+                &format!("position {}, {place}: {}", one.position.0, plain(&one.words)),
+            ));
+        }
+        if self.refused > self.first.len() as u64 {
+            lines.push(format!("  and {} more", self.refused - self.first.len() as u64));
+        }
+        if self.refused_by_both > 0 {
+            lines.push(format!("{} more are refused by the old schemas too", self.refused_by_both));
+        }
+        if self.newly_accepted > 0 {
+            lines.push(format!(
+                "{} are refused by the old schemas and accepted by the new ones",
+                self.newly_accepted
+            ));
+        }
+        lines
+    }
+
+    /// For programs.
+    pub(super) fn as_json(&self, log: &Path) -> Value {
+        let one = |one: &RefusedMessage| {
+            let place = format!("{}@{}", one.thread.as_str(), one.seq);
+            json!({"position": one.position.0, "place": place, "why": one.words})
+        };
+        let first: Vec<Value> = self.first.iter().map(one).collect();
+        json!({
+            "log": log, "messages": self.messages, "refused": self.refused,
+            "refused_by_both": self.refused_by_both, "newly_accepted": self.newly_accepted, "first": first,
+        })
+    }
+}
+
+impl<'s> SideJudge<'s> {
+    fn of(looking: &Looking, side: &'s SchemaSide) -> Result<SideJudge<'s>, CommandExit> {
+        let judge = LibxmlJudge::compile(&side.sources)
+            .map_err(|error| looking.screen.fail(CommandExit::Usage, error))?;
+        Ok(SideJudge { side, judge })
+    }
+
+    /// The schema of a namespace, and its place among the sources.
+    fn schema(&self, namespace: &str) -> Option<(usize, CompiledSchemaId)> {
+        let at = self.side.models.iter().position(|model| model.target_namespace() == namespace)?;
+        Some((at, self.judge.schemas().nth(at)?))
+    }
+
+    /// Why these schemas refuse a payload; `None` if they accept it.
+    fn refuses(&mut self, namespace: &str, body: &[u8]) -> Option<String> {
+        let Some((at, schema)) = self.schema(namespace) else {
+            return Some("no schema has this namespace any more".to_owned());
+        };
+        match self.judge.judge(schema, body) {
+            SchemaVerdict::Valid => None,
+            SchemaVerdict::Invalid { words } | SchemaVerdict::Broken { words } => {
+                let found = self.side.models.get(at).and_then(|model| model.explain_refused(body));
+                Some(found.map_or(words, |found| found.message))
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A fork: the records of a tree up to the beginning of a turn, for a log of its own. The records keep their headers,
+//! salts and heads. A marker follows whose `origin` is the head that the fork continues.
+
+use std::collections::HashSet;
+
+use systole_agent::chain::{self, ParsedLink};
+use systole_core::pump::state::Thread;
+use systole_core::pump::wake::fold_next;
+use systole_core::rules::core_payload;
+use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::time::Millis;
+use systole_kit::journal::{EarlierEntry, JournalEntry};
+
+use super::replaying::RecordedTree;
+use crate::audit::prompts::{self, PromptFault};
+
+/// Records per read.
+const PAGE: usize = 512;
+
+/// Why there is no fork.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotFork {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// The thread has no such turn.
+    #[error("{0}")]
+    NoSuchTurn(String),
+    /// Something else was at work when the turn began.
+    #[error("at the beginning of that turn, call {call} of thread {thread} was at work")]
+    AtWork {
+        /// Its thread.
+        thread: ThreadId,
+        /// The call.
+        call: CallPath,
+    },
+}
+
+/// The content of a new log.
+pub struct ForkedTree {
+    /// The records, in the order of their positions. The last one is the marker.
+    pub records: Vec<Record>,
+    /// The documents that they name.
+    pub documents: Vec<StoredDocument>,
+    /// The call that goes on.
+    pub call: CallPath,
+    /// The head that the fork continues.
+    pub continues: Digest,
+}
+
+/// Copies a tree up to the beginning of a turn of one of its top calls; without `call`, of the last one.
+///
+/// # Errors
+/// If the thread has no such turn, if another call was at work then, or if the log cannot be read.
+pub fn fork(
+    reader: &dyn LogReader,
+    tree: &RecordedTree,
+    (call, turn): (Option<u32>, u32),
+    (now, seeds): (Millis, &dyn Seeds),
+) -> Result<ForkedTree, CannotFork> {
+    let call = top_call(tree, call)?;
+    let end = beginning(tree, &call, turn)?;
+    let (mut records, mut threads): (Vec<(Position, Record)>, Vec<Thread>) = (Vec::new(), Vec::new());
+    for (position, record) in tree.records.iter().take(end) {
+        let id = &record.header.thread;
+        if !threads.iter().any(|thread| thread.id == *id) {
+            threads.push(Thread::blank(id.clone()));
+        }
+        for thread in threads.iter_mut().filter(|thread| thread.id == *id) {
+            fold_next(thread, record, *position)?;
+        }
+        records.push((*position, record.clone()));
+    }
+    for thread in &threads {
+        let is_other = |path: &&CallPath| thread.id != tree.root || path.depth() > 0;
+        if let Some(path) = thread.calls.keys().find(is_other) {
+            return Err(CannotFork::AtWork { thread: thread.id.clone(), call: path.clone() });
+        }
+    }
+    let root = threads.into_iter().find(|thread| thread.id == tree.root);
+    let (Some(root), Some((last, newest))) = (root, records.last().cloned()) else {
+        return Err(CannotFork::NoSuchTurn("nothing is recorded before that turn".to_owned()));
+    };
+    let marker = marker(&root, (&call, turn), newest.header.config, (now, seeds));
+    let continues = root.head;
+    // The log's own thread counts the requests to persons, so it comes along.
+    records.extend(system(reader, last)?);
+    records.sort_by_key(|(position, _)| *position);
+    let mut records: Vec<Record> = records.into_iter().map(|(_, record)| record).collect();
+    records.push(marker);
+    let documents = documents(reader, &records)?;
+    Ok(ForkedTree { records, documents, call, continues })
+}
+
+fn top_call(tree: &RecordedTree, wanted: Option<u32>) -> Result<CallPath, CannotFork> {
+    let of_root = tree.records.iter().map(|(_, record)| &record.header).filter(|h| h.thread == tree.root);
+    let last = of_root.filter_map(|h| h.call.as_ref()).map(CallPath::top_number).max().unwrap_or(0);
+    let number = wanted.unwrap_or(last);
+    if (1..=last).contains(&number) {
+        return Ok(CallPath::top(number));
+    }
+    Err(CannotFork::NoSuchTurn(format!("the thread has no call {number}; its last is {last}")))
+}
+
+/// The number of records before the first one that belongs to a turn.
+fn beginning(tree: &RecordedTree, call: &CallPath, turn: u32) -> Result<usize, CannotFork> {
+    let mut replied = 0;
+    for (at, (_, record)) in tree.records.iter().enumerate() {
+        let h = &record.header;
+        if h.thread != tree.root || h.call.as_ref().is_none_or(|path| path.top_number() != call.top_number())
+        {
+            continue;
+        }
+        let is_own = h.call.as_ref() == Some(call);
+        let is_of_turn = match h.kind {
+            RecordKind::Journal | RecordKind::Attempt => is_own && h.turn == Some(turn),
+            RecordKind::Outcome => is_own && replied < turn,
+            RecordKind::Terminal => true,
+            // What a listener says before its reply, in its own code or about its own sender.
+            RecordKind::Message if h.code == Some(RecordCode::Role(MessageRole::Inbox)) => {
+                is_own && replied + 1 == turn && core_payload::error_words(&record.body).is_some()
+            }
+            _ => is_item(h, call) == Some(turn),
+        };
+        if is_of_turn {
+            return Ok(before_decision(tree, at));
+        }
+        replied = replied.max(is_item(h, call).unwrap_or(0));
+    }
+    if turn == replied + 1 && turn > 0 {
+        return Ok(tree.records.len());
+    }
+    Err(CannotFork::NoSuchTurn(format!("call {call} has no turn {turn}; its last is {}", replied.max(1))))
+}
+
+/// The turn of the call whose reply has this record as an item.
+fn is_item(h: &Header, call: &CallPath) -> Option<u32> {
+    let path = h.call.as_ref()?;
+    match path.taker_number() {
+        Some(_) => {
+            let (caller, turn, _) = path.caller()?;
+            (caller == *call
+                && matches!(h.code, Some(RecordCode::Role(MessageRole::ToAll | MessageRole::ToFirst))))
+            .then_some(turn)
+        }
+        None => h.turn.filter(|_| path == call && h.ordinal.is_some()),
+    }
+}
+
+/// A reply that closes a call first records what it ends below the call, at the same time.
+fn before_decision(tree: &RecordedTree, mut at: usize) -> usize {
+    let ends = |record: &Record| {
+        let is_cancelled = record.header.kind == RecordKind::Terminal
+            || record
+                .header
+                .code
+                .is_some_and(|code| matches!(code.as_str(), "thread.cancelled" | "cancelled"));
+        let names_child = core_payload::finished_child(&record.body).is_some();
+        is_cancelled || names_child
+    };
+    let time = tree.records.get(at).map(|(_, record)| record.header.time);
+    while let Some((_, before)) = at.checked_sub(1).and_then(|before| tree.records.get(before)) {
+        if Some(before.header.time) != time || !ends(before) {
+            break;
+        }
+        at -= 1;
+    }
+    at
+}
+
+/// The records of `sys` up to a position.
+fn system(reader: &dyn LogReader, last: Position) -> Result<Vec<(Position, Record)>, LogFault> {
+    let mut found = Vec::new();
+    loop {
+        let page = reader.of_thread(&ThreadId::sys(), found.len() as u64 + 1, PAGE)?;
+        let is_last = page.len() < PAGE;
+        let before = page.len();
+        let within: Vec<_> = page.into_iter().filter(|(position, _)| *position < last).collect();
+        let is_cut = within.len() < before;
+        found.extend(within);
+        if is_last || is_cut {
+            return Ok(found);
+        }
+    }
+}
+
+/// The first record of the fork: it names the head that it continues.
+fn marker(
+    root: &Thread,
+    (call, turn): (&CallPath, u32),
+    config: Digest,
+    (now, seeds): (Millis, &dyn Seeds),
+) -> Record {
+    let (id, salt) = (seeds.draw().0, seeds.draw().0);
+    let mut random = [0; 10];
+    random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
+    let header = Header {
+        thread: root.id.clone(),
+        seq: root.seq + 1,
+        id: MessageId::new(now.0, &random),
+        kind: RecordKind::Message,
+        from: Name::core(),
+        to: None,
+        call: None,
+        turn: None,
+        ordinal: None,
+        cause: None,
+        key: None,
+        origin: Some(root.head),
+        time: now,
+        config,
+        code: Some(RecordCode::Role(MessageRole::Told)),
+    };
+    header.seal(core_payload::forked(call, turn), salt, root.head)
+}
+
+/// The documents that these records name, as far as the log has them.
+fn documents(reader: &dyn LogReader, records: &[Record]) -> Result<Vec<StoredDocument>, CannotFork> {
+    let mut known = HashSet::new();
+    let mut documents = Vec::new();
+    let mut take = |hash: Digest| -> Result<(), LogFault> {
+        if known.insert(hash)
+            && let Some(bytes) = reader.document(hash)?
+        {
+            documents.push(StoredDocument { hash, bytes });
+        }
+        Ok(())
+    };
+    for record in records {
+        take(record.header.config)?;
+        if let Some((config, _)) = core_payload::read_boot(&record.body) {
+            take(config)?;
+        }
+        let refused = core_payload::attributes(&record.body, "system-error", ["hash"]);
+        if let Some(hash) = refused.and_then(|[hash]| Digest::parse(&hash?).ok()) {
+            take(hash)?;
+        }
+        if record.header.kind != RecordKind::Journal {
+            continue;
+        }
+        match EarlierEntry::read(&record.body).map(|entry| entry.entry) {
+            Ok(JournalEntry::Started(started)) => {
+                for hash in prompt(reader, &started.prompt)? {
+                    take(hash)?;
+                }
+            }
+            Ok(JournalEntry::Result(outcome)) => {
+                for hash in outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()) {
+                    take(hash)?;
+                }
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(documents)
+}
+
+/// The hashes of the links of a prompt.
+fn prompt(reader: &dyn LogReader, hash: &str) -> Result<Vec<Digest>, LogFault> {
+    let before = |text: &str| match chain::read(text) {
+        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
+            Some(before.to_owned())
+        }
+        Some(ParsedLink::Base { .. }) | None => None,
+    };
+    match prompts::links(reader, hash, before) {
+        Ok(links) => Ok(links.iter().map(|text| Digest::of(text.as_bytes())).collect()),
+        Err(PromptFault::Log(fault)) => Err(fault),
+        // A prompt that is gone in the log is gone in its fork.
+        Err(_) => Ok(Vec::new()),
+    }
+}

@@ -1,0 +1,198 @@
+//! The cues of a replay: the inputs from outside and the moments of all records, in the order of the log.
+
+use std::sync::Arc;
+
+use systole_core::pump::event::{ClientOrder, PauseOrder};
+use systole_core::rules::admit::{self, JudgedMessage};
+use systole_core::rules::{approval_payload, question};
+use systole_core::types::composition::Composition;
+use systole_core::types::flow::{DoorMessage, Judge, Ticket};
+use systole_core::types::ids::{CallPath, Digest, Key, Name, ThreadId};
+use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
+use systole_core::types::record::{ApprovalEffect, Record, RecordCode};
+use systole_kit::writer::XmlWriter;
+use systole_kit::{Payload, namespaces};
+
+use super::history::{OutsideInput, RecordedMoment, TreeHistory};
+use super::tree_records::{RecordedTree, SystemEvent, SystemEvents};
+
+/// The place of a sender that waits for nothing.
+pub(super) const NO_TICKET: Ticket = Ticket(0);
+
+/// A cue.
+#[derive(Debug)]
+pub(super) struct Cue {
+    pub(super) at: RecordedMoment,
+    pub(super) what: CueKind,
+}
+
+#[derive(Debug)]
+pub(super) enum CueKind {
+    /// The clock moves to the time of a record, and what is due happens. A delivery of that call was out then.
+    Tick { sent: Option<(ThreadId, CallPath)> },
+    /// The organism stopped and started again.
+    Started { config: Digest, was_drained: bool },
+    /// A message from outside.
+    Outside(OutsideMessage),
+    /// An order of a client.
+    Ordered(ClientOrder),
+    /// A person's decision.
+    Ruled(RecordedRuling),
+    /// Something that was refused outside of every call, by the index of its record.
+    Refused { at: usize, is_late: bool },
+}
+
+/// A message from outside, as its record shows it.
+#[derive(Clone, Debug)]
+pub(super) struct OutsideMessage {
+    pub(super) client: Name,
+    pub(super) to: Name,
+    pub(super) thread: Option<ThreadId>,
+    pub(super) document: Arc<[u8]>,
+    key: Key,
+}
+
+impl OutsideMessage {
+    /// The message after the door.
+    pub(super) fn judged(self, judged: JudgedMessage) -> DoorMessage {
+        DoorMessage {
+            ticket: NO_TICKET,
+            client: self.client,
+            key: self.key,
+            thread: judged.thread,
+            payload: judged.payload,
+            claimed: None,
+        }
+    }
+}
+
+/// A person's decision, as its record shows it. It names its request by place: ids are counted over the whole log.
+#[derive(Clone, Debug)]
+pub(super) struct RecordedRuling {
+    pub(super) thread: ThreadId,
+    pub(super) place: CallPath,
+    /// The configuration that judges an amendment.
+    pub(super) config: Digest,
+    by: Name,
+    note: Option<String>,
+    says: PersonDecision<(Name, Arc<[u8]>)>,
+}
+
+impl RecordedRuling {
+    /// The decision about that request.
+    pub(super) fn ruling(
+        self,
+        page: &Composition,
+        request: PersonRequestId,
+        schemas: &mut dyn Judge,
+    ) -> Ruling {
+        let says = match self.says {
+            PersonDecision::Approve => PersonDecision::Approve,
+            PersonDecision::Reject => PersonDecision::Reject,
+            PersonDecision::Choose(choice) => PersonDecision::Choose(choice),
+            PersonDecision::Amend((to, document)) => {
+                PersonDecision::Amend(Box::new(admit::amendment(page, &to, &document, schemas)))
+            }
+        };
+        Ruling { ticket: NO_TICKET, by: self.by, request, hash: None, note: self.note, says }
+    }
+}
+
+/// The cues of a tree.
+pub(super) fn cues(tree: &RecordedTree, history: &TreeHistory, system: &SystemEvents) -> Vec<Cue> {
+    let mut cues = Vec::with_capacity(2 * tree.records.len());
+    for (at, (position, record)) in tree.records.iter().enumerate() {
+        let moment = RecordedMoment { position: *position, time: record.header.time };
+        let input = history.inputs.get(&at).and_then(|input| input_of(tree, at, record, input));
+        cues.extend(input.map(|what| Cue { at: moment, what }));
+        let sent = history.deliveries.get(position).cloned();
+        cues.push(Cue { at: moment, what: CueKind::Tick { sent } });
+    }
+    for (position, time, event) in system.of_tree(tree) {
+        let what = match event {
+            SystemEvent::Started { config, was_drained, .. } => {
+                CueKind::Started { config: *config, was_drained: *was_drained }
+            }
+            SystemEvent::Paused { by, halts, note } => {
+                CueKind::Ordered(pause(by.clone(), None, *halts, note.clone()))
+            }
+        };
+        cues.push(Cue { at: RecordedMoment { position: *position, time: *time }, what });
+    }
+    // The sort is stable: an input comes before the tick of its own record.
+    cues.sort_by_key(|cue| cue.at.position);
+    cues
+}
+
+fn pause(by: Name, thread: Option<ThreadId>, halts: bool, note: Option<String>) -> ClientOrder {
+    ClientOrder::Pause(PauseOrder { ticket: NO_TICKET, by, thread, halts, note })
+}
+
+fn input_of(tree: &RecordedTree, at: usize, record: &Record, input: &OutsideInput) -> Option<CueKind> {
+    let h = &record.header;
+    let (thread, ticket) = (h.thread.clone(), NO_TICKET);
+    Some(match input {
+        OutsideInput::Asked => CueKind::Outside(OutsideMessage {
+            client: h.from.clone(),
+            to: h.to.clone()?,
+            thread: (h.seq > 1).then_some(thread),
+            document: record.body.clone(),
+            key: h.key.clone()?,
+        }),
+        OutsideInput::Steered => CueKind::Outside(OutsideMessage {
+            client: h.from.clone(),
+            to: h.to.clone()?,
+            thread: Some(thread),
+            document: steer(record)?,
+            key: h.key.clone()?,
+        }),
+        OutsideInput::Paused { halts } => {
+            let note = approval_payload::read_steering(&record.body).and_then(|(_, note)| note);
+            CueKind::Ordered(pause(h.to.clone()?, Some(thread), *halts, note))
+        }
+        OutsideInput::Cancelled => {
+            CueKind::Ordered(ClientOrder::Cancel { ticket, by: h.to.clone()?, thread })
+        }
+        OutsideInput::Ended => CueKind::Ordered(ClientOrder::End { ticket, by: h.to.clone()?, thread }),
+        OutsideInput::Refused => CueKind::Refused { at, is_late: false },
+        OutsideInput::Late => CueKind::Refused { at, is_late: true },
+        OutsideInput::Ruled => CueKind::Ruled(ruling(tree, at, record)?),
+    })
+}
+
+/// The `<steer>` that the client sent: the recorded one also names the client.
+fn steer(record: &Record) -> Option<Arc<[u8]>> {
+    let inside = Payload::trusted(record.body.clone()).ok()?.child().ok()?;
+    let mut writer = XmlWriter::with_capacity(record.body.len());
+    writer.open("steer").xmlns(namespaces::CORE).payload(&inside);
+    Some(writer.finish().into())
+}
+
+fn ruling(tree: &RecordedTree, at: usize, record: &Record) -> Option<RecordedRuling> {
+    let h = &record.header;
+    let (thread, place) = (h.thread.clone(), h.call.clone()?);
+    if let Some(said) = question::read_said(&record.body) {
+        let by = Name::parse(&said.by?).ok()?;
+        let note = Some(said.note).filter(|note| !note.is_empty());
+        let says = PersonDecision::Choose(said.choice);
+        return Some(RecordedRuling { thread, place, config: h.config, by, note, says });
+    }
+    let decided = approval_payload::read_decided(&record.body)?;
+    let by = Name::parse(&decided.by).ok()?;
+    let says = match h.code? {
+        RecordCode::Approving(ApprovalEffect::Approved) => PersonDecision::Approve,
+        RecordCode::Approving(ApprovalEffect::Rejected) => PersonDecision::Reject,
+        RecordCode::Approving(ApprovalEffect::Amended) => {
+            let before = tree.records.get(..at)?.iter().rev().map(|(_, before)| before);
+            let amendment = RecordCode::Approving(ApprovalEffect::Amendment);
+            let mut amended = before.filter(|before| {
+                let other = &before.header;
+                other.code == Some(amendment) && other.thread == thread && other.call == h.call
+            });
+            let amended = amended.next()?;
+            PersonDecision::Amend((amended.header.to.clone()?, amended.body.clone()))
+        }
+        _ => return None,
+    };
+    Some(RecordedRuling { thread, place, config: h.config, by, note: decided.note, says })
+}

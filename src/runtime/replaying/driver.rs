@@ -1,0 +1,578 @@
+//! Drives one replay: the real pump with its log in memory, one input after the other, in the order of the recorded
+//! positions. An input that is not recorded enters as soon as its cause is there. Everything happens on one thread.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::sync::Arc;
+
+use systole_core::pump::engine::{Engine, Ports, PumpInput, WriteReport, answer};
+use systole_core::pump::event::ClientOrder;
+use systole_core::pump::primitives;
+use systole_core::pump::state::CompositionBook;
+use systole_core::pump::view::BegunViews;
+use systole_core::pump::wake;
+use systole_core::rules::admit;
+use systole_core::types::codes::Code;
+use systole_core::types::delivery::Delivery;
+use systole_core::types::flow::{JudgedContent, JudgedDocument, Lease, LeaseToken, Refused};
+use systole_core::types::ids::{Digest, Name};
+use systole_core::types::ports::{
+    ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
+};
+use systole_core::types::refusal::Refusal;
+use systole_kit::journal::JournalEntry;
+use systole_kit::reply::{ListenerDocument, ReplyContent};
+
+use super::cues::{Cue, CueKind};
+use super::history::{AttemptEnd, AttemptHistory, RecordedMoment, SaidBefore, TreeHistory, TurnPlace};
+use super::journal_model::JournalModel;
+use super::matching::RecordedCalls;
+use super::performers::{Performance, Performer, performers};
+use super::ports::{PumpOutput, ReplayPorts};
+use super::recorded_answers;
+use super::refused_again::{self, RefusedWord};
+use super::replies;
+use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
+use super::tree_records::RecordedTree;
+use crate::edges::leases::LeaseTable;
+use crate::edges::log::memory::MemoryLog;
+
+/// How many inputs a replay takes for each recorded record, and how many in any case. More mean that it does not end.
+const INPUTS_PER_RECORD: usize = 64;
+const INPUTS: usize = 10_000;
+
+/// Something that a listener says in the replay.
+struct ReadyInput {
+    /// When it enters. An input that is not recorded enters at once.
+    at: Option<RecordedMoment>,
+    /// Its place among the inputs.
+    number: u64,
+    token: LeaseToken,
+    what: ReadyKind,
+}
+
+enum ReadyKind {
+    Said(ListenerDocument),
+    /// A question that is refused.
+    Refused(Refused),
+    Gone {
+        code: Code,
+        words: String,
+    },
+}
+
+impl ReadyKind {
+    /// Whether it ends its delivery.
+    fn is_end(&self) -> bool {
+        matches!(self, ReadyKind::Gone { .. } | ReadyKind::Said(ListenerDocument::Reply { .. }))
+    }
+}
+
+/// A delivery that is out.
+struct OutDelivery {
+    lease: Arc<Lease>,
+    /// The recorded turn that it repeats.
+    place: TurnPlace,
+    /// Journal entries and notices so far.
+    journaled: usize,
+    noticed: usize,
+}
+
+/// A delivery for which the log has no answer.
+#[derive(Clone, Debug)]
+pub struct UnansweredDelivery {
+    /// The listener.
+    pub listener: Name,
+    /// The thread, the call and the turn.
+    pub place: String,
+    /// What is missing.
+    pub why: String,
+}
+
+/// One run of the pump.
+struct PumpRun {
+    engine: Engine,
+    leases: Arc<LeaseTable>,
+    begun: BegunViews,
+    performers: BTreeMap<Name, Performer>,
+    performance: Performance,
+    page: ReplayPage,
+}
+
+/// A replay at work.
+pub(super) struct Driver<'a> {
+    reader: &'a dyn LogReader,
+    shelf: &'a mut ReplayShelf,
+    tree: &'a RecordedTree,
+    history: &'a TreeHistory,
+    calls: RecordedCalls,
+    /// The configurations of all records.
+    configs: BTreeSet<Digest>,
+    pub(super) log: MemoryLog,
+    ports: Arc<ReplayPorts>,
+    answers: JournalModel,
+    run: Option<PumpRun>,
+    out: BTreeMap<LeaseToken, OutDelivery>,
+    ready: Vec<ReadyInput>,
+    inputs: u64,
+    /// The recorded position that the replay has reached.
+    at: Position,
+    /// The recorded position of the last input of a listener.
+    entered: Position,
+    /// For each record of the replay, the recorded position that was reached when it was made.
+    pub(super) made_at: Vec<Position>,
+    pub(super) unanswered: Vec<UnansweredDelivery>,
+    /// Refusals of messages from outside.
+    pub(super) refused: Vec<Refusal>,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(
+        reader: &'a dyn LogReader,
+        shelf: &'a mut ReplayShelf,
+        (tree, history): (&'a RecordedTree, &'a TreeHistory),
+        ports: ReplayPorts,
+    ) -> Driver<'a> {
+        Driver {
+            reader,
+            shelf,
+            tree,
+            history,
+            calls: RecordedCalls::of(tree, history),
+            configs: tree.records.iter().map(|(_, record)| record.header.config).collect(),
+            log: MemoryLog::new(),
+            ports: Arc::new(ports),
+            answers: JournalModel::default(),
+            run: None,
+            out: BTreeMap::new(),
+            ready: Vec::new(),
+            inputs: 0,
+            at: Position(0),
+            entered: Position(0),
+            made_at: Vec::new(),
+            unanswered: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// Replays the cues, in their order, with everything that listeners say in between.
+    pub(super) fn play(&mut self, config: Digest, cues: Vec<Cue>) -> Result<(), CannotReplay> {
+        let mut cues: VecDeque<Cue> = cues.into();
+        let most = self.tree.records.len().saturating_mul(INPUTS_PER_RECORD).saturating_add(INPUTS);
+        self.start(config)?;
+        for _ in 0..most {
+            self.settle()?;
+            let first = self.ready.iter().enumerate();
+            let first =
+                first.min_by_key(|(_, one)| (one.at.map_or(Position(0), |at| at.position), one.number));
+            let first = first.map(|(index, one)| (index, one.at.map_or(Position(0), |at| at.position)));
+            match (first, cues.front()) {
+                (None, None) => return self.end(),
+                (Some((index, position)), cue) if cue.is_none_or(|cue| position <= cue.at.position) => {
+                    let ready = self.ready.swap_remove(index);
+                    self.enter(ready)?;
+                }
+                _ => {
+                    if let Some(cue) = cues.pop_front() {
+                        self.cue(cue)?;
+                    }
+                }
+            }
+        }
+        Err(CannotReplay::BrokeOff(format!("it does not end after {most} inputs")))
+    }
+
+    fn end(&mut self) -> Result<(), CannotReplay> {
+        for delivery in self.answers.missed() {
+            if let Some(out) = self.out.get(delivery.as_str()) {
+                let why = "its model is asked for an answer that the journal does not have".to_owned();
+                self.unanswered.push(unanswered(&out.lease, why));
+            }
+        }
+        Ok(())
+    }
+
+    fn running(&mut self) -> Result<&mut PumpRun, CannotReplay> {
+        self.run.as_mut().ok_or_else(|| CannotReplay::BrokeOff("the pump does not run".to_owned()))
+    }
+
+    /// Starts the pump from the log in memory. It sends something only when the record shows that a delivery was out:
+    /// other threads may have had all slots of a listener, the organism may have run for one order only, or it was
+    /// killed before.
+    fn start(&mut self, config: Digest) -> Result<(), CannotReplay> {
+        let page = self.shelf.page(self.reader, config)?;
+        let mut recovered = wake::recover(&self.log, &NoObserver)?;
+        let mut book = CompositionBook::open_at(page.composition.clone());
+        for config in self.configs.clone() {
+            book.add(self.shelf.page(self.reader, config)?.composition);
+        }
+        recovered.state.book = book;
+        let leases = Arc::new(LeaseTable::default());
+        let ports = Ports {
+            clock: self.ports.clone(),
+            seeds: self.ports.clone(),
+            tokens: self.ports.clone(),
+            leases: leases.clone(),
+            carrier: self.ports.clone(),
+            askers: self.ports.clone(),
+            steps: Arc::new(NoObserver),
+        };
+        let mut engine = Engine::new(recovered, ports, self.log.last()?);
+        engine.send_only(Some(HashSet::new()));
+        engine.boot();
+        let unmade = |words| CannotReplay::Configuration { config: page.composition.hash, words };
+        let performers = performers(&page.file, &self.answers).map_err(unmade)?;
+        let (begun, performance) = (BegunViews::default(), Performance::default());
+        self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
+        Ok(())
+    }
+
+    /// Ends the run of the pump, in order or as if it had been killed, and starts another one.
+    fn restart(&mut self, config: Digest, was_drained: bool) -> Result<(), CannotReplay> {
+        if was_drained {
+            for token in self.out.keys().cloned().collect::<Vec<_>>() {
+                self.running()?.engine.input(PumpInput::NotNow { token });
+            }
+            let engine = &mut self.running()?.engine;
+            engine.input(PumpInput::Stop);
+            engine.input(PumpInput::Farewell);
+            self.settle()?;
+        }
+        self.run = None;
+        self.ports.take();
+        self.out.clear();
+        self.ready.clear();
+        self.start(config)
+    }
+
+    /// Lets the pump work until it waits for an input.
+    fn settle(&mut self) -> Result<(), CannotReplay> {
+        loop {
+            let mut moved = false;
+            let at = self.at;
+            let (mut log, mut made) = (self.log.clone(), 0);
+            let run = self.running()?;
+            while let Some(lookup) = run.engine.next_lookup() {
+                let found = answer(&log, &mut run.begun, lookup);
+                run.engine.input(PumpInput::Found(found));
+                moved = true;
+            }
+            if let Some(batch) = run.engine.next_batch() {
+                match log.commit(&batch) {
+                    Commit::Committed(position) => run.engine.hear_writer(WriteReport::Committed(position)),
+                    Commit::Conflict(words) | Commit::Unknown(words) | Commit::NotNow(words) => {
+                        return Err(CannotReplay::BrokeOff(words));
+                    }
+                }
+                made = batch.records.len();
+                run.engine.route_recorded();
+                moved = true;
+            }
+            if let Some(words) = run.engine.broken() {
+                return Err(CannotReplay::BrokeOff(words.to_owned()));
+            }
+            let said = run.performance.go_on();
+            self.made_at.extend(std::iter::repeat_n(at, made));
+            for document in said {
+                moved = true;
+                self.said(document);
+            }
+            for output in self.ports.take() {
+                moved = true;
+                self.sent(output)?;
+            }
+            if !moved {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes what the pump sends out.
+    fn sent(&mut self, output: PumpOutput) -> Result<(), CannotReplay> {
+        match output {
+            PumpOutput::Handed(delivery) => self.handed(&delivery)?,
+            PumpOutput::CalledBack(token) => {
+                self.out.remove(&token);
+                self.ready.retain(|ready| ready.token != token);
+                let run = self.running()?;
+                run.performance.stop(&token.0);
+                let (code, words) = (Code::CancelledThread, String::new());
+                run.engine.input(PumpInput::Gone { token, code, words });
+            }
+            PumpOutput::Answered(answer) => self.running()?.performance.answered(answer),
+            PumpOutput::Refused(refusal) => self.refused.push(refusal),
+        }
+        Ok(())
+    }
+
+    /// Takes a delivery: an agent or a workflow works on it, any other listener repeats what is recorded.
+    fn handed(&mut self, delivery: &Delivery) -> Result<(), CannotReplay> {
+        let (lease, history) = (delivery.lease.clone(), self.history);
+        let performer = self.running()?.performers.get(&lease.listener).cloned();
+        let place = self.calls.find(delivery, performer.is_some());
+        let attempt = place.as_ref().and_then(|place| history.attempt(place, lease.id.attempt));
+        let own = (lease.id.thread.clone(), lease.id.call.clone(), lease.id.turn);
+        let place = place.unwrap_or(own);
+        let out = OutDelivery { lease: lease.clone(), place: place.clone(), journaled: 0, noticed: 0 };
+        self.out.insert(lease.token.clone(), out);
+        if let Some(performer) = performer {
+            let asked =
+                delivery.envelope().map_err(|fault| CannotReplay::BrokeOff(fault.message.to_string()))?;
+            let answers = attempt.map(|attempt| recorded_answers::of(self.reader, attempt)).transpose()?;
+            self.answers.give(&lease.token.0, answers.unwrap_or_default());
+            if let Some(AttemptEnd::Failed { at, code, words, is_last }) =
+                attempt.and_then(|a| a.end.as_ref())
+            {
+                self.fails(&lease, *at, *code, words, *is_last);
+            }
+            self.running()?.performance.bring(&performer, asked);
+            return Ok(());
+        }
+        match attempt {
+            Some(attempt) => self.repeats(&lease, &place, attempt),
+            None => {
+                let why = "nothing is recorded that it answered to this".to_owned();
+                self.unanswered.push(unanswered(&lease, why));
+                Ok(())
+            }
+        }
+    }
+
+    /// Repeats what a listener said in an attempt.
+    fn repeats(
+        &mut self,
+        lease: &Arc<Lease>,
+        place: &TurnPlace,
+        attempt: &AttemptHistory,
+    ) -> Result<(), CannotReplay> {
+        let delivery = lease.token.0.to_string();
+        for (at, said) in &attempt.said {
+            let delivery = delivery.clone();
+            let document = match said.clone() {
+                SaidBefore::Refused(index) => {
+                    let word = refused_again::word(self.reader, self.tree, (&delivery, index))?;
+                    let what = word.map(|word| match word {
+                        RefusedWord::Entry(document) => ReadyKind::Said(document),
+                        RefusedWord::Question(refused) => ReadyKind::Refused(refused),
+                    });
+                    what.into_iter().for_each(|what| self.push(Some(*at), lease, what));
+                    continue;
+                }
+                SaidBefore::Journal { id, entry } => {
+                    ListenerDocument::Journal { delivery, id, entry: Ok(entry) }
+                }
+                SaidBefore::Notice { code, words } => ListenerDocument::Notice { delivery, code, words },
+            };
+            self.push(Some(*at), lease, ReadyKind::Said(document));
+        }
+        match &attempt.end {
+            Some(AttemptEnd::Replied(at)) => {
+                let page = self.shelf.page(self.reader, lease.config)?;
+                let (tree, history) = (self.tree, self.history);
+                match replies::reply(self.reader, &page.composition, tree, history, place)? {
+                    Ok(said) => {
+                        let document = ListenerDocument::Reply { delivery, said };
+                        self.push(Some(*at), lease, ReadyKind::Said(document));
+                    }
+                    Err(why) => self.unanswered.push(unanswered(lease, why)),
+                }
+            }
+            Some(AttemptEnd::Failed { at, code, words, is_last }) => {
+                self.fails(lease, *at, *code, words, *is_last);
+            }
+            Some(AttemptEnd::WithPump) | None => {}
+        }
+        Ok(())
+    }
+
+    /// Repeats how an attempt failed. A failure that is final was the listener's own word.
+    fn fails(&mut self, lease: &Arc<Lease>, at: RecordedMoment, code: Code, words: &str, is_last: bool) {
+        let own = words
+            .split_once(": ")
+            .filter(|_| matches!(code, Code::ListenerFailed | Code::UnknownOutcome) && is_last);
+        let what = match own {
+            Some((own, words)) => ReadyKind::Said(ListenerDocument::Reply {
+                delivery: lease.token.0.to_string(),
+                said: ReplyContent::Failure { code: own.to_owned(), retry: false, words: words.to_owned() },
+            }),
+            None => ReadyKind::Gone { code, words: words.to_owned() },
+        };
+        self.push(Some(at), lease, what);
+    }
+
+    fn push(&mut self, at: Option<RecordedMoment>, lease: &Arc<Lease>, what: ReadyKind) {
+        self.inputs += 1;
+        self.ready.push(ReadyInput { at, number: self.inputs, token: lease.token.clone(), what });
+    }
+
+    /// Takes what an agent or a workflow says: it enters where the same is recorded. What an attempt said that is
+    /// recorded as lost does not enter.
+    fn said(&mut self, mut document: ListenerDocument) {
+        let Some(out) = self.out.get_mut(document.delivery()) else { return };
+        let lease = out.lease.clone();
+        let attempt = self.history.attempt(&out.place, lease.id.attempt);
+        let end = attempt.and_then(|attempt| attempt.end.as_ref());
+        // Beyond the record: a turn that is not recorded goes on freely, an attempt that was lost does not.
+        let is_free = attempt.is_none() || matches!(end, Some(AttemptEnd::Replied(_)));
+        let said = attempt.map_or(&[][..], |attempt| &attempt.said);
+        let at = match &mut document {
+            ListenerDocument::Journal { entry, .. } => {
+                let mut recorded = said.iter().filter_map(|(at, said)| match said {
+                    SaidBefore::Journal { entry, .. } => Some((at, Some(entry))),
+                    SaidBefore::Refused(_) => Some((at, None)),
+                    SaidBefore::Notice { .. } => None,
+                });
+                let nth = recorded.nth(out.journaled);
+                out.journaled += 1;
+                if let (Ok(JournalEntry::Result(own)), Some((_, Some(JournalEntry::Result(then))))) =
+                    (entry, nth)
+                {
+                    // The cost is measured, and depends on tokens that came from a provider's cache.
+                    own.money = then.money;
+                }
+                nth.map(|(at, _)| *at)
+            }
+            ListenerDocument::Notice { .. } => {
+                let mut recorded = said.iter().filter(|(_, said)| matches!(said, SaidBefore::Notice { .. }));
+                let nth = recorded.nth(out.noticed);
+                out.noticed += 1;
+                nth.map(|(at, _)| *at)
+            }
+            ListenerDocument::Reply { said, .. } => match end {
+                Some(AttemptEnd::Replied(at)) => Some(*at),
+                Some(AttemptEnd::Failed { at, .. }) if matches!(said, ReplyContent::Failure { .. }) => {
+                    let at = *at;
+                    self.ready.retain(|ready| ready.token != lease.token || !ready.what.is_end());
+                    Some(at)
+                }
+                _ => None,
+            },
+            ListenerDocument::Ask { .. } => {
+                return self.push(None, &lease, ReadyKind::Said(document));
+            }
+            ListenerDocument::Progress { .. } => return,
+        };
+        if at.is_some() || is_free {
+            self.push(at, &lease, ReadyKind::Said(document));
+        }
+    }
+
+    /// Moves on to a recorded moment.
+    fn reach(&mut self, at: RecordedMoment) {
+        self.at = self.at.max(at.position);
+        self.ports.reach(at.time);
+    }
+
+    /// Gives the pump what a listener says.
+    fn enter(&mut self, ready: ReadyInput) -> Result<(), CannotReplay> {
+        let ReadyInput { at, number, token, what } = ready;
+        if let Some(at) = at {
+            self.reach(at);
+            self.entered = at.position;
+        }
+        let Some(lease) = self.out.get(&token).map(|out| out.lease.clone()) else { return Ok(()) };
+        let document = match what {
+            ReadyKind::Gone { code, words } => {
+                self.over(&token)?;
+                return self.input(PumpInput::Gone { token, code, words });
+            }
+            ReadyKind::Refused(refused) => {
+                let said = JudgedContent::Ask { id: number, question: Err(refused) };
+                let judged = JudgedDocument { lease, said, claimed: None, ticket: None };
+                return self.input(PumpInput::Judged(judged));
+            }
+            ReadyKind::Said(document) => document,
+        };
+        let page = self.shelf.page(self.reader, lease.config)?;
+        let leases = self.running()?.leases.clone();
+        if matches!(document, ListenerDocument::Reply { .. }) {
+            self.over(&token)?;
+        }
+        let speech = ArrivedDocument::Word(document);
+        let limits = admit::gate_limits(&page.composition);
+        let find = |token: &str| leases.find(token);
+        let input = match admit::listener_word(&lease.listener, &speech, &limits, find) {
+            Ok((lease, word)) => {
+                let (page, schemas) = (&page.composition, &mut self.shelf.schemas);
+                PumpInput::Judged(admit::judge_word(page, lease, word, &speech, primitives::reading, schemas))
+            }
+            Err(stray) => PumpInput::Stray(*stray),
+        };
+        self.input(input)
+    }
+
+    /// A delivery is over.
+    fn over(&mut self, token: &LeaseToken) -> Result<(), CannotReplay> {
+        self.out.remove(token);
+        self.ready.retain(|ready| ready.token != *token);
+        self.running()?.performance.stop(&token.0);
+        Ok(())
+    }
+
+    fn input(&mut self, input: PumpInput) -> Result<(), CannotReplay> {
+        self.running()?.engine.input(input);
+        self.settle()?;
+        self.running()?.engine.tick();
+        self.settle()
+    }
+
+    /// Takes a cue: the clock moves, and an input enters if there is one.
+    fn cue(&mut self, cue: Cue) -> Result<(), CannotReplay> {
+        self.reach(cue.at);
+        let page = self.running()?.page.clone();
+        let input = match cue.what {
+            CueKind::Tick { sent } => {
+                // If the delivery was out before, nothing is known about the next one.
+                let sent = sent.filter(|_| self.entered != cue.at.position);
+                let is_replaced = self.shelf.is_replaced();
+                let engine = &mut self.running()?.engine;
+                if let Some(call) = sent {
+                    // Under another configuration more may go out than the record shows.
+                    engine.send_only((!is_replaced).then(|| HashSet::from([call])));
+                }
+                engine.tick();
+                self.settle()?;
+                if !is_replaced {
+                    self.running()?.engine.send_only(Some(HashSet::new()));
+                }
+                return Ok(());
+            }
+            CueKind::Started { config, was_drained } => {
+                self.restart(config, was_drained)?;
+                return self.settle();
+            }
+            CueKind::Outside(outside) => {
+                let message = admit::message(
+                    &page.composition,
+                    &outside.client,
+                    &outside.document,
+                    Some(outside.to.as_str()),
+                    outside.thread.as_ref().map(|thread| thread.as_str()),
+                    &mut self.shelf.schemas,
+                );
+                PumpInput::Asked(outside.judged(message))
+            }
+            CueKind::Ordered(order) => PumpInput::Ordered(order),
+            CueKind::Refused { at, is_late } => {
+                match refused_again::outside(self.reader, self.tree, (at, is_late))? {
+                    Some(input) => input,
+                    None => return Ok(()),
+                }
+            }
+            CueKind::Ruled(ruled) => {
+                let state = self.running()?.engine.state();
+                let request = state.thread(&ruled.thread).and_then(|one| one.person_request(&ruled.place));
+                let Some(request) = request.map(|request| request.id()) else { return Ok(()) };
+                let page = self.shelf.page(self.reader, ruled.config)?;
+                let schemas = &mut self.shelf.schemas;
+                PumpInput::Ordered(ClientOrder::Ruled(ruled.ruling(&page.composition, request, schemas)))
+            }
+        };
+        self.input(input)
+    }
+}
+
+fn unanswered(lease: &Lease, why: String) -> UnansweredDelivery {
+    let id = &lease.id;
+    let place = format!("{} call {} turn {}", id.thread, id.call, id.turn);
+    UnansweredDelivery { listener: lease.listener.clone(), place, why }
+}

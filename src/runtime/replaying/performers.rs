@@ -1,0 +1,175 @@
+//! Agents and workflows at work in a replay. Each delivery has its future, which runs until it asks the pump something.
+//! What it says goes onto a board, and the replay decides when the pump hears it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use systole_agent::Agent;
+use systole_agent::model::{HttpLimits, Model, Models, SystemRandom};
+use systole_agent::spec::ModelSpec;
+use systole_core::types::ids::Name;
+use systole_kit::envelope::Delivered;
+use systole_kit::line::{Line, LineRequest, NotTaken, PendingAnswer, Remark};
+use systole_kit::reply::{ListenerDocument, ReplyContent};
+use systole_kit::told::PumpAnswer;
+use systole_workflow::WorkflowListener;
+use tokio::sync::oneshot;
+
+use super::journal_model::{JournalModel, NoPauses};
+use crate::config::OrganismFile;
+
+/// Requests that may wait for a recorded answer at once. A request without one keeps its place.
+const AT_ONCE: usize = 1 << 20;
+
+/// A listener that runs in a replay.
+#[derive(Clone)]
+pub(super) enum Performer {
+    /// An agent, with recorded answers.
+    Agent(Arc<Agent>),
+    /// A workflow.
+    Workflow(Arc<WorkflowListener>),
+}
+
+/// The agents and workflows of a file, or why one cannot be made.
+pub(super) fn performers(
+    file: &OrganismFile,
+    answers: &JournalModel,
+) -> Result<BTreeMap<Name, Performer>, String> {
+    let mut all = BTreeMap::new();
+    for agent in &file.agents {
+        let Ok(name) = Name::parse(&agent.name) else { continue };
+        let model = |spec: &ModelSpec| {
+            let spec = ModelSpec { at_once: AT_ONCE, ..spec.clone() };
+            (spec, Arc::new(answers.clone()) as Arc<dyn Model>)
+        };
+        let models: Vec<_> = file.models.iter().map(model).collect();
+        let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
+        let models = models.map_err(|unusable| unusable.to_string())?.sleeping(Arc::new(NoPauses));
+        let made =
+            Agent::new(agent.clone(), Arc::new(models)).map_err(|unreadable| unreadable.to_string())?;
+        all.insert(name, Performer::Agent(Arc::new(made)));
+    }
+    for workflow in &file.workflows {
+        let Ok(name) = Name::parse(&workflow.name) else { continue };
+        all.insert(name, Performer::Workflow(Arc::new(WorkflowListener::new(&workflow.name))));
+    }
+    Ok(all)
+}
+
+type Answering = Pin<Box<dyn Future<Output = ReplyContent> + Send>>;
+
+/// The deliveries that agents and workflows work on.
+#[derive(Default)]
+pub(super) struct Performance {
+    board: Arc<Board>,
+    running: BTreeMap<String, Answering>,
+    /// Deliveries that can go on.
+    awake: Vec<String>,
+}
+
+impl Performance {
+    /// Brings a delivery to its listener.
+    pub(super) fn bring(&mut self, performer: &Performer, asked: Delivered) {
+        let delivery = asked.stamp.delivery.clone();
+        let line: Arc<dyn Line> = Arc::new(BoardLine {
+            board: self.board.clone(),
+            delivery: delivery.clone(),
+            said: AtomicU64::new(0),
+        });
+        let answering: Answering = match performer.clone() {
+            Performer::Agent(agent) => Box::pin(agent.answer(asked, line)),
+            Performer::Workflow(workflow) => Box::pin(workflow.answer(asked, line)),
+        };
+        self.running.insert(delivery.clone(), answering);
+        self.awake.push(delivery);
+    }
+
+    /// Brings the pump's answer to the delivery that waits for it.
+    pub(super) fn answered(&mut self, answer: PumpAnswer) {
+        let delivery = answer.delivery.clone();
+        let waiting = self.board.waiting().remove(&(delivery.clone(), answer.id));
+        if let Some(waiting) = waiting {
+            // The asker may be gone.
+            drop(waiting.send(answer));
+            self.awake.push(delivery);
+        }
+    }
+
+    /// A delivery is no longer wanted.
+    pub(super) fn stop(&mut self, delivery: &str) {
+        self.running.remove(delivery);
+    }
+
+    /// Lets every delivery go on that can, and returns what they say.
+    pub(super) fn go_on(&mut self) -> Vec<ListenerDocument> {
+        let mut said = Vec::new();
+        let mut context = Context::from_waker(Waker::noop());
+        while let Some(delivery) = self.awake.pop() {
+            let Some(answering) = self.running.get_mut(&delivery) else { continue };
+            let polled = answering.as_mut().poll(&mut context);
+            said.append(&mut self.board.said());
+            if let Poll::Ready(content) = polled {
+                self.running.remove(&delivery);
+                said.push(ListenerDocument::Reply { delivery, said: content });
+            }
+        }
+        said
+    }
+}
+
+/// What listeners have said and wait for.
+#[derive(Default)]
+struct Board {
+    said: Mutex<Vec<ListenerDocument>>,
+    waiting: Mutex<HashMap<(String, u64), oneshot::Sender<PumpAnswer>>>,
+}
+
+impl Board {
+    // Every change below is one step, so the board is valid even if a lock is poisoned.
+    fn waiting(&self) -> MutexGuard<'_, HashMap<(String, u64), oneshot::Sender<PumpAnswer>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn said(&self) -> Vec<ListenerDocument> {
+        std::mem::take(&mut *self.said.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn say(&self, document: ListenerDocument) {
+        self.said.lock().unwrap_or_else(PoisonError::into_inner).push(document);
+    }
+}
+
+/// The line of one delivery.
+struct BoardLine {
+    board: Arc<Board>,
+    delivery: String,
+    said: AtomicU64,
+}
+
+impl Line for BoardLine {
+    fn say(&self, what: LineRequest) -> PendingAnswer<'_, Result<PumpAnswer, NotTaken>> {
+        Box::pin(async move {
+            let id = self.said.fetch_add(1, Ordering::Relaxed) + 1;
+            let (answer, answered) = oneshot::channel();
+            self.board.waiting().insert((self.delivery.clone(), id), answer);
+            let delivery = self.delivery.clone();
+            self.board.say(match what {
+                LineRequest::Journal(entry) => ListenerDocument::Journal { delivery, id, entry: Ok(entry) },
+                LineRequest::Ask(question) => ListenerDocument::Ask { delivery, id, question: Ok(question) },
+            });
+            answered.await.map_err(|_| NotTaken::Over)
+        })
+    }
+
+    fn tell(&self, what: Remark) -> PendingAnswer<'_, Result<(), NotTaken>> {
+        // No one watches a replay.
+        if let Remark::Notice { code, words } = what {
+            let delivery = self.delivery.clone();
+            self.board.say(ListenerDocument::Notice { delivery, code, words });
+        }
+        Box::pin(std::future::ready(Ok(())))
+    }
+}

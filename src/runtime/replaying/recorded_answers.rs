@@ -1,0 +1,86 @@
+//! The answers of models in one attempt, and the marks of calls, from the journal and the stored prompts.
+
+use systole_agent::chain::{self, ParsedLink};
+use systole_agent::recorded::{self, NextRequest};
+use systole_core::pump::view;
+use systole_core::types::fast_maps::FastMap;
+use systole_core::types::ids::{CallPath, Digest, ThreadId};
+use systole_core::types::ports::{CallMark, LogFault, LogReader};
+use systole_core::types::record::{JournalEffect, RecordCode};
+use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
+
+use super::history::{AttemptHistory, SaidBefore};
+use super::journal_model::RecordedAnswer;
+use super::tree_records::RecordedTree;
+
+/// The answers of an attempt, in the order in which it asked.
+pub(super) fn of(reader: &dyn LogReader, attempt: &AttemptHistory) -> Result<Vec<RecordedAnswer>, LogFault> {
+    let entries: Vec<(u64, &JournalEntry)> = attempt
+        .said
+        .iter()
+        .filter_map(|(_, said)| match said {
+            SaidBefore::Journal { id, entry } => Some((*id, entry)),
+            SaidBefore::Notice { .. } | SaidBefore::Refused(_) => None,
+        })
+        .collect();
+    let started = |id: u64| {
+        let mut started = entries.iter().filter_map(|(own, entry)| match entry {
+            JournalEntry::Started(started) if *own == id => Some(started.model.as_str()),
+            _ => None,
+        });
+        started.next().unwrap_or_default()
+    };
+    let mut answers = Vec::new();
+    for (at, (_, entry)) in entries.iter().enumerate() {
+        let JournalEntry::Result(outcome) = entry else { continue };
+        let by = started(outcome.of);
+        let after = entries.iter().skip(at + 1).find_map(|(_, entry)| match entry {
+            JournalEntry::Started(started) => Some(started.model.as_str()),
+            JournalEntry::Result(_) => None,
+        });
+        let next = match after {
+            None => NextRequest::None,
+            Some(model) if model == by => NextRequest::SameModel,
+            Some(_) => NextRequest::OtherModel,
+        };
+        let whole: Option<ModelCallOutcome> = view::with_words(reader, outcome.clone())?;
+        // Without its text an answer is not known; the requests after it would get the wrong ones.
+        let Some(whole) = whole else { break };
+        answers.push(recorded::answer(&whole, by, next));
+    }
+    Ok(answers)
+}
+
+/// The marks of the core's text in the prompts of each call. A prompt ends with a block that only the core writes.
+pub(super) fn marks(
+    reader: &dyn LogReader,
+    tree: &RecordedTree,
+) -> Result<FastMap<(ThreadId, CallPath), CallMark>, LogFault> {
+    let mut marks = FastMap::default();
+    for (_, record) in &tree.records {
+        let h = &record.header;
+        let (Some(RecordCode::Journaling(JournalEffect::Started)), Some(path)) = (h.code, &h.call) else {
+            continue;
+        };
+        let place = (h.thread.clone(), path.clone());
+        if marks.contains_key(&place) {
+            continue;
+        }
+        let Ok(EarlierEntry { entry: JournalEntry::Started(started), .. }) = EarlierEntry::read(&record.body)
+        else {
+            continue;
+        };
+        let Ok(hash) = Digest::parse(&started.prompt) else { continue };
+        let stored = reader.document(hash)?;
+        marks.extend(stored.as_deref().and_then(mark_of).map(|mark| (place, mark)));
+    }
+    Ok(marks)
+}
+
+/// The mark in a stored prompt: `<core-XXXXXXXX>` begins the header of its turn.
+fn mark_of(prompt: &[u8]) -> Option<CallMark> {
+    let ParsedLink::Prompt { header, .. } = chain::read(str::from_utf8(prompt).ok()?)? else { return None };
+    let digits = header.strip_prefix("<core-")?.get(..8)?;
+    let is_hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u32::from_str_radix(digits, 16).ok().filter(|_| is_hex).map(|mark| CallMark(mark.to_be_bytes()))
+}

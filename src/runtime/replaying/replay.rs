@@ -1,0 +1,94 @@
+//! One replay of one tree, from the log to the comparison.
+
+use systole_core::rules::core_payload::VERSION;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogReader, Position};
+use systole_core::types::record::Record;
+use systole_core::types::refusal::Refusal;
+use tokio::runtime::Builder;
+
+use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
+use super::cues::cues;
+use super::driver::{Driver, UnansweredDelivery};
+use super::history::TreeHistory;
+use super::ports::ReplayPorts;
+use super::recorded_answers;
+use super::shelf::{CannotReplay, ReplayShelf};
+use super::tree_records::{RecordedTree, SystemEvents};
+use crate::edges::log::memory::MemoryLog;
+use crate::edges::system;
+
+/// A replay that went through.
+pub struct ReplayedTree {
+    /// How it compares with the record.
+    pub comparison: RunComparison,
+    /// Deliveries for which the log has no answer.
+    pub unanswered: Vec<UnansweredDelivery>,
+    /// Messages from outside that are refused now.
+    pub refused: Vec<Refusal>,
+    /// Records that count refusals. They are not replayed.
+    pub not_replayed: usize,
+    /// The version that wrote the first record, if it is another one than this.
+    pub version: Option<String>,
+    /// The log of the replay.
+    pub log: MemoryLog,
+}
+
+/// Replays a tree and compares the result with the record.
+///
+/// # Errors
+/// If the tree cannot be replayed. That says nothing about whether it would be equal.
+pub fn replay(
+    reader: &dyn LogReader,
+    tree: &RecordedTree,
+    system: &SystemEvents,
+    shelf: &mut ReplayShelf,
+) -> Result<ReplayedTree, CannotReplay> {
+    let Some((first, record)) = tree.records.first() else {
+        return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));
+    };
+    if let Some((_, erased)) = tree.records.iter().find(|(_, record)| record.parts.has_erased()) {
+        let (thread, seq) = (erased.header.thread.clone(), erased.header.seq);
+        return Err(CannotReplay::Erased { thread, seq });
+    }
+    let history = TreeHistory::of(tree);
+    let ports = ReplayPorts::new(record.header.time, recorded_answers::marks(reader, tree)?);
+    // Agents make timers, which need a runtime although they never fire.
+    let runtime = Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
+    let _entered = runtime.enter();
+    let is_replaced = shelf.is_replaced();
+    let mut driver = Driver::new(reader, shelf, (tree, &history), ports);
+    driver.play(record.header.config, cues(tree, &history, system))?;
+    let (log, made_at) = (driver.log.clone(), std::mem::take(&mut driver.made_at));
+    let (unanswered, refused) = (std::mem::take(&mut driver.unanswered), std::mem::take(&mut driver.refused));
+    let made: Vec<(Position, Record)> = log.after(Position(0), usize::MAX)?;
+    let roots = made.iter().map(|(_, record)| &record.header.thread);
+    let root: Option<ThreadId> = roots.filter(|thread| !thread.is_sys()).map(ThreadId::root_of).next();
+    let root = root.unwrap_or_else(|| tree.root.clone());
+    let version = system.version_at(*first).filter(|version| *version != VERSION).map(str::to_owned);
+    let one = ComparedRun {
+        root: &tree.root,
+        records: tree.records.iter().map(|(position, record)| (*position, record)).collect(),
+        reader,
+    };
+    let other = ComparedRun {
+        root: &root,
+        records: made.iter().map(|(position, record)| (*position, record)).collect(),
+        reader: &log,
+    };
+    let reached = |position: Position| {
+        let index = usize::try_from(position.0).ok().and_then(|position| position.checked_sub(1));
+        index.and_then(|index| made_at.get(index)).copied().unwrap_or_default()
+    };
+    // A version that is not recorded is an older one.
+    let is_older = system.version_at(*first).is_none();
+    let rules = ComparisonRules {
+        has_keys: true,
+        is_across_versions: !is_replaced && (is_older || version.is_some()),
+    };
+    let comparison = compare(&one, &other, &reached, rules)?;
+    let not_replayed = history.counted;
+    drop((one, other));
+    Ok(ReplayedTree { comparison, unanswered, refused, not_replayed, version, log })
+}

@@ -1,0 +1,136 @@
+//! The configurations of a replay, read from the log or given by the user, with their compiled schemas. Each is read
+//! once.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader};
+
+use crate::config::{self, OrganismFile};
+use crate::runtime::compiled_schemas::CompiledSchemas;
+
+/// The time limit of a delivery in a replay. Recorded timeouts are replayed as such, so no clock decides about them.
+const TIMEOUT_MS: u64 = 10 * 365 * 24 * 3_600_000;
+/// Deliveries of one listener that may be out at once. Their order is recorded.
+const IN_FLIGHT: usize = 1 << 16;
+
+/// Why a thread cannot be replayed. It is no statement about the thread.
+#[derive(Debug, thiserror::Error)]
+pub enum CannotReplay {
+    /// The log cannot be read, or is damaged.
+    #[error(transparent)]
+    Log(#[from] LogFault),
+    /// What a record said is erased.
+    #[error("what record {seq} of thread {thread} said is erased")]
+    Erased {
+        /// The thread.
+        thread: ThreadId,
+        /// The record.
+        seq: u64,
+    },
+    /// A configuration is missing, or cannot be used.
+    #[error("the configuration {config} cannot be used: {words}")]
+    Configuration {
+        /// Its hash.
+        config: Digest,
+        /// Why.
+        words: String,
+    },
+    /// The replay does not end, or breaks.
+    #[error("the replay broke off: {0}")]
+    BrokeOff(String),
+}
+
+/// A configuration that is ready for a replay.
+#[derive(Clone)]
+pub(super) struct ReplayPage {
+    /// The file, with its agents and workflows.
+    pub(super) file: Arc<OrganismFile>,
+    /// The composition without time limits for deliveries.
+    pub(super) composition: Arc<Composition>,
+}
+
+/// The configurations of a replay.
+pub struct ReplayShelf {
+    directory: PathBuf,
+    /// The file of the organism as it is now. It also has what a stored configuration leaves out.
+    now: Option<Arc<OrganismFile>>,
+    /// The configuration that replaces all others.
+    instead: Option<ReplayPage>,
+    pages: HashMap<Digest, ReplayPage>,
+    /// The schemas of all pages.
+    pub(super) schemas: CompiledSchemas,
+}
+
+impl ReplayShelf {
+    /// A shelf for the organism of that folder. `now` is its file, if that can be read.
+    pub fn new(directory: PathBuf, now: Option<OrganismFile>) -> ReplayShelf {
+        let (now, pages) = (now.map(Arc::new), HashMap::new());
+        ReplayShelf { directory, now, instead: None, pages, schemas: CompiledSchemas::none() }
+    }
+
+    /// Replays everything under this configuration.
+    ///
+    /// # Errors
+    /// If its schemas cannot be compiled.
+    pub fn replace(&mut self, file: OrganismFile) -> Result<(), CannotReplay> {
+        let page = self.put(Arc::new(file))?;
+        self.instead = Some(page);
+        Ok(())
+    }
+
+    /// Whether one configuration replaces all others.
+    pub fn is_replaced(&self) -> bool {
+        self.instead.is_some()
+    }
+
+    fn put(&mut self, file: Arc<OrganismFile>) -> Result<ReplayPage, CannotReplay> {
+        let composition = Arc::new(without_limits(&file.composition));
+        self.schemas.add(&composition).map_err(|unfit| CannotReplay::Configuration {
+            config: composition.hash,
+            words: unfit.to_string(),
+        })?;
+        let page = ReplayPage { file, composition };
+        self.pages.insert(page.composition.hash, page.clone());
+        Ok(page)
+    }
+
+    /// The configuration with that hash, or the one that replaces all others.
+    pub(super) fn page(
+        &mut self,
+        reader: &dyn LogReader,
+        config: Digest,
+    ) -> Result<ReplayPage, CannotReplay> {
+        if let Some(page) = self.instead.as_ref().or_else(|| self.pages.get(&config)) {
+            return Ok(page.clone());
+        }
+        if let Some(now) = self.now.clone().filter(|now| now.composition.hash == config) {
+            return self.put(now);
+        }
+        let unusable = |words: String| CannotReplay::Configuration { config, words };
+        let source =
+            reader.document(config)?.ok_or_else(|| unusable("the log does not have it".to_owned()))?;
+        if Digest::of(&source) != config {
+            return Err(unusable("the stored bytes do not match the hash".to_owned()));
+        }
+        let file = config::read_stored(&source, &self.directory).map_err(|refused| {
+            let first = refused.0.first().map(|mistake| mistake.message.clone());
+            unusable(first.unwrap_or_else(|| "it is refused".to_owned()))
+        })?;
+        self.put(Arc::new(file))
+    }
+}
+
+/// The same composition, in which no delivery runs out of time or waits for a slot.
+fn without_limits(composition: &Composition) -> Composition {
+    let mut composition = composition.clone();
+    for listener in composition.listeners.values_mut() {
+        listener.timeout_ms = TIMEOUT_MS;
+        listener.idle_ms = None;
+        listener.in_flight = IN_FLIGHT;
+    }
+    composition
+}
