@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
 use super::looking::absent;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::erasing::{self, ErasurePlan, ErasureRefused, SHORTEST};
+use crate::audit::columns::plain;
+use crate::audit::erasing::{self, ErasurePlan, ErasureRefused, SHORTEST, SHORTEST_TEXT, ThreadNeed};
 use crate::edges::clock::{WallClock, random_bytes};
+use crate::edges::log::search;
 use crate::edges::log::sqlite::{self, OpenSqliteLog};
 use crate::edges::system;
 use systole_core::rules::core_payload;
@@ -24,8 +26,8 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, Recor
 /// Takes sensitive values, or whole bodies, out of the log for good.
 ///
 /// Names records by their position. The values that their schemas mark as sensitive go, wherever they
-/// are in the log, with the journal entries, prompts and other documents that repeat them. What is left
-/// still verifies. No organism may run on the log.
+/// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
+/// them, and the search file. What is left still verifies. No organism may run on the log.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole erase 41 --dry-run
@@ -55,6 +57,34 @@ impl Erase {
     }
 
     fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let log = self.log(screen)?;
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        let positions: BTreeSet<Position> =
+            self.positions.iter().map(|position| Position(*position)).collect();
+        if !self.dry_run
+            && let Some(pid) = sqlite::holder(&log).map_err(fault)?
+        {
+            return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
+        }
+        // A log that does not verify is not touched: what is wrong with it would be harder to find.
+        sqlite::verify_all(&log).map_err(fault)?;
+        let reader = sqlite::open_reading(&log).map_err(fault)?;
+        let plan = erasing::plan(&reader, &positions, self.whole, self.reason.as_deref())
+            .map_err(|refused| refusal(screen, &refused))?;
+        drop(reader);
+        if !self.dry_run {
+            self.carried_out(screen, &log, &plan)?;
+        }
+        if screen.json {
+            screen.value(&self.as_json(&log, &plan));
+        } else {
+            self.lines(&log, &plan).iter().for_each(|line| screen.drawn(&plain(line)));
+        }
+        Ok(CommandExit::Done)
+    }
+
+    /// The log; a copy is refused.
+    fn log(&self, screen: Screen) -> Result<PathBuf, CommandExit> {
         let log: PathBuf = self.place.log(screen)?.components().collect();
         if !log.exists() {
             let exit = screen.fail(CommandExit::Unavailable, absent(&log));
@@ -65,56 +95,42 @@ impl Erase {
             let words =
                 format!("{} is the copy of a log in NATS, where nothing is erased yet", log.display());
             let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say(
-                "  try: remove the objects of its values from the object store, then systole copy --again",
-            );
+            screen.say("  try: nats object rm, for the objects of its values; then systole copy --again");
             return Err(exit);
         }
+        Ok(log)
+    }
+
+    fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
-        let positions: BTreeSet<Position> =
-            self.positions.iter().map(|position| Position(*position)).collect();
-        let reader = sqlite::open_reading(&log).map_err(fault)?;
-        // A log that does not verify is not touched: what is wrong with it would be harder to find.
-        sqlite::verify_all(&log).map_err(fault)?;
-        let plan = erasing::plan(&reader, &positions, self.whole)
-            .map_err(|refused| self.refused(screen, &refused))?;
-        drop(reader);
-        if !self.dry_run {
-            self.carried_out(&log, &plan).map_err(fault)?;
+        let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } = sqlite::open(log).map_err(fault)?;
+        notes.iter().for_each(|note| screen.say(note));
+        if plan.erasure.is_empty() {
+            return Ok(());
         }
-        self.told(screen, &log, &plan);
-        Ok(CommandExit::Done)
-    }
-
-    fn refused(&self, screen: Screen, refused: &ErasureRefused) -> CommandExit {
-        let (exit, fix) = match refused {
-            ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
-            ErasureRefused::Missing(_) => (CommandExit::Usage, "systole log, which shows the positions"),
-            ErasureRefused::Unmarked(_) => (CommandExit::Usage, "--whole, which takes the whole body"),
-            ErasureRefused::Needed(_) => (CommandExit::Usage, "without --whole, if it has sensitive values"),
-            ErasureRefused::AtWork(..) => {
-                (CommandExit::Waits, "when the thread is done: systole ps; systole cancel ends its work")
-            }
-        };
-        let exit = screen.fail(exit, refused);
-        screen.say(format!("  try: {fix}"));
-        exit
-    }
-
-    fn carried_out(&self, log: &Path, plan: &ErasurePlan) -> Result<(), LogFault> {
-        let OpenSqliteLog { mut writer, reader, .. } = sqlite::open(log)?;
-        if !plan.erasure.records.is_empty() || !plan.erasure.documents.is_empty() {
-            let told = self.record(log, &reader, plan)?;
-            let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
-            match writer.erase(&plan.erasure, &batch) {
-                Commit::Committed(_) => {}
-                Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => {
-                    return Err(LogFault::Io { path: log.display().to_string(), why });
-                }
-            }
+        let unwritten = |why: String| fault(LogFault::Io { path: log.display().to_string(), why });
+        if reader.last().map_err(fault)? != plan.last {
+            return Err(unwritten("it was written to in the meantime".to_owned()));
         }
+        // Before the commit too: a process that is killed in between leaves no word behind.
+        let forget = || search::forget(log).map_err(|error| unwritten(system::told(&error)));
+        forget()?;
+        let told = self.record(log, &reader, plan).map_err(fault)?;
+        let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
+        match log_writer.erase(&plan.erasure, &batch) {
+            Commit::Committed(_) => {}
+            Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(unwritten(why)),
+        }
+        forget()?;
         drop(reader);
-        writer.rewrite()
+        if let Err(fault) = log_writer.rewrite() {
+            let words = format!("the values are erased, but the file still has old pages with them: {fault}");
+            let exit = screen.fail(CommandExit::Unavailable, words);
+            screen.say("  try: the same again, when no other program reads the log");
+            return Err(exit);
+        }
+        drop(log_writer);
+        sqlite::verify_all(log).map(drop).map_err(fault)
     }
 
     /// The record of what went.
@@ -146,6 +162,9 @@ impl Erase {
         let parts: Vec<(Position, Vec<usize>)> =
             plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
         let body = core_payload::erased(self.reason.as_deref(), &parts, &plan.erasure.documents);
+        // A log without records of the core has a configuration all the same.
+        let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
+        let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
         let header = Header {
             thread: sys.clone(),
             seq: end.as_ref().map_or(0, |record| record.header.seq) + 1,
@@ -160,85 +179,141 @@ impl Erase {
             key: None,
             origin: None,
             time: now,
-            config: end.as_ref().map_or(Digest([0; 32]), |record| record.header.config),
+            config,
             code: Some(RecordCode::Role(MessageRole::Told)),
         };
         Ok(header.seal(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
     }
 
-    fn told(&self, screen: Screen, log: &Path, plan: &ErasurePlan) {
+    fn as_json(&self, log: &Path, plan: &ErasurePlan) -> Value {
         let positions = |list: &[Position]| list.iter().map(|position| position.0).collect::<Vec<_>>();
-        if screen.json {
-            let hashes = |list: &[Digest]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
-            let records: Vec<_> = plan
-                .parts
-                .iter()
-                .map(|(position, parts)| json!({"position": position.0, "parts": parts}))
-                .collect();
-            screen.value(&json!({
-                "dry_run": self.dry_run,
-                "erased": records,
-                "documents": hashes(&plan.erasure.documents),
-                "already": positions(&plan.already),
-                "repeated_at": positions(&plan.repeats),
-                "configurations": hashes(&plan.configurations),
-                "hashes_at": positions(&plan.hashes),
-                "short_values": plan.short,
-            }));
-            return;
-        }
-        let list = |list: &[Position]| {
-            let shown: Vec<String> = list.iter().map(|position| format!("#{}", position.0)).collect();
-            shown.join(" ")
-        };
+        let hashes = |list: &[Digest]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let records = plan.parts.iter();
+        let records = records.map(|(position, parts)| json!({"position": position.0, "parts": parts}));
+        json!({
+            "dry_run": self.dry_run,
+            "erased": records.collect::<Vec<_>>(),
+            "documents": hashes(&plan.erasure.documents),
+            "already": positions(&plan.already),
+            "repeated_at": positions(&plan.repeats),
+            "needed_at": positions(&plan.fixed),
+            "keys_at": positions(&plan.keys),
+            "configurations": hashes(&plan.configurations),
+            "hashes_at": positions(&plan.hashes),
+            "short_values": plan.short,
+            "files": beside(log),
+        })
+    }
+
+    fn lines(&self, log: &Path, plan: &ErasurePlan) -> Vec<String> {
         let verb = if self.dry_run { "would erase" } else { "erased" };
+        let mut lines = Vec::new();
         for (position, parts) in &plan.parts {
-            let what = match parts.first() {
-                Some(0) => "its body".to_owned(),
-                _ if parts.len() == 1 => "one value".to_owned(),
-                _ => format!("{} values", parts.len()),
+            let what = match parts.as_slice() {
+                [0, ..] => "its body".to_owned(),
+                [_] => "one value".to_owned(),
+                more => format!("{} values", more.len()),
             };
-            screen.drawn(&format!("{verb} #{}: {what}", position.0));
+            lines.push(format!("{verb} #{}: {what}", position.0));
         }
         for document in &plan.erasure.documents {
-            screen.drawn(&format!("{verb} document {document}"));
+            lines.push(format!("{verb} document {document}"));
         }
         if !plan.already.is_empty() {
-            screen.drawn(&format!("erased before: {}", list(&plan.already)));
+            lines.push(format!("erased before: {}", list(&plan.already)));
         }
-        let mut stays = Vec::new();
-        if !plan.repeats.is_empty() {
-            let words = "repeat a value in a place that is not marked; --whole erases their bodies";
-            stays.push(format!("{}: {words}", list(&plan.repeats)));
+        if plan.erasure.is_empty() {
+            lines.push("nothing is left to erase".to_owned());
+            return lines;
         }
-        if !plan.hashes.is_empty() {
-            stays.push(format!(
-                "{}: have the hash of an erased body, so a guess can be tested",
-                list(&plan.hashes)
-            ));
+        if !self.dry_run {
+            lines.push("every record still verifies".to_owned());
         }
-        for hash in &plan.configurations {
-            stays.push(format!("the configuration {hash} repeats a value"));
-        }
-        if plan.short > 0 {
-            stays.push(format!("values of less than {SHORTEST} bytes are not looked for in other texts"));
-        }
-        for hash in &plan.erasure.documents {
-            stays.push(format!("{hash}: the hash of an erased document, so a guess can be tested"));
-        }
-        stays.extend(beside(log));
-        stays.push("backups, copies, exports, and what listeners and models were sent".to_owned());
-        screen.drawn("what stays:");
-        stays.iter().for_each(|line| screen.drawn(&format!("  {line}")));
+        lines.push("what stays:".to_owned());
+        lines.extend(stays(log, plan).into_iter().map(|line| format!("  {line}")));
+        lines
     }
 }
 
-/// Files beside the log that may have the bytes.
+/// What still says something of what was erased.
+fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
+    let mut stays = Vec::new();
+    let mut at = |positions: &[Position], words: &str| {
+        if !positions.is_empty() {
+            stays.push(format!("{}: {words}", list(positions)));
+        }
+    };
+    at(&plan.repeats, "repeat a value in a place that is not marked; --whole erases their bodies");
+    at(&plan.fixed, "repeat a value; the state of their threads is made from them, so they cannot be erased");
+    at(&plan.keys, "repeat a value in the key of their sender, which is part of the header");
+    at(&plan.hashes, "have the hash of an erased body, so a guess can be tested");
+    for hash in &plan.configurations {
+        stays.push(format!("configuration {hash}: repeats a value; configurations cannot be erased"));
+    }
+    for hash in &plan.erasure.documents {
+        stays.push(format!("{hash}: the hash of an erased document, so a guess can be tested"));
+    }
+    if plan.short > 0 {
+        let words = "values of less than {SHORTEST} bytes, and other texts of less than {SHORTEST_TEXT},";
+        let words = words.replace("{SHORTEST}", &SHORTEST.to_string());
+        let words = words.replace("{SHORTEST_TEXT}", &SHORTEST_TEXT.to_string());
+        stays.push(format!("{words} were not looked for elsewhere"));
+    }
+    stays.extend(beside(log));
+    stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
+    stays
+}
+
+fn list(positions: &[Position]) -> String {
+    let shown: Vec<String> = positions.iter().map(|position| format!("#{}", position.0)).collect();
+    shown.join(" ")
+}
+
+fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
+    let (exit, fix) = match refused {
+        ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
+        ErasureRefused::Missing { .. } => {
+            (CommandExit::Usage, "systole log, which shows the positions".to_owned())
+        }
+        ErasureRefused::Unmarked(_) => {
+            (CommandExit::Usage, "--whole, which takes the whole body".to_owned())
+        }
+        ErasureRefused::Needed(_) => {
+            (CommandExit::Usage, "without --whole, if it has sensitive values".to_owned())
+        }
+        ErasureRefused::Reason => (CommandExit::Usage, "a --reason in other words".to_owned()),
+        ErasureRefused::AtWork { thread, need, .. } => (CommandExit::Waits, way_out(thread, need)),
+    };
+    let exit = screen.fail(exit, refused);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
+/// What a person can do about work that needs a record.
+fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
+    let first = match need {
+        ThreadNeed::Approval(id) => format!("systole approve {id}, or systole reject {id}"),
+        ThreadNeed::Question(id) => format!("systole choose {id}"),
+        ThreadNeed::Call(..) => format!("when it is answered: systole why {thread}"),
+        ThreadNeed::Timer(_) => "when it has fired".to_owned(),
+    };
+    format!("{first}; or systole end {thread}, which ends the thread. Both need a running organism")
+}
+
+/// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.
 fn beside(log: &Path) -> Vec<String> {
     let Some(name) = log.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
     let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
-    let files = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let may = |file: &String| file.starts_with(&format!("{name}-wal.lost-"));
-    files.filter(may).map(|file| format!("{file}: an end of the log that was given up")).collect()
+    let mut files: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    files.sort();
+    let words = |file: &String| {
+        if file.starts_with(&format!("{name}-wal.lost-")) {
+            return Some(format!("{file}: an end of the log that was given up"));
+        }
+        let is_log = file != name && sqlite::format(&folder.join(file)).is_ok();
+        is_log.then(|| format!("{file}: another log, or a copy of one"))
+    };
+    files.iter().filter_map(words).collect()
 }

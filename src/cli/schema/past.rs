@@ -35,6 +35,8 @@ pub(super) struct PastMessages {
     refused_by_both: u64,
     /// Those that only the old schemas refuse.
     newly_accepted: u64,
+    /// Those with an erased value, which no schema can judge.
+    erased: u64,
     first: Vec<RefusedMessage>,
 }
 
@@ -91,6 +93,10 @@ impl PastMessages {
         if old.schema(&namespace).is_none() && new.schema(&namespace).is_none() {
             return;
         }
+        if record.parts.has_erased() {
+            self.erased += 1;
+            return;
+        }
         self.messages += 1;
         match (old.refuses(&namespace, &record.body), new.refuses(&namespace, &record.body)) {
             (None, None) => {}
@@ -134,6 +140,9 @@ impl PastMessages {
                 self.newly_accepted
             ));
         }
+        if self.erased > 0 {
+            lines.push(format!("{} more have erased values and are not judged", self.erased));
+        }
         lines
     }
 
@@ -146,7 +155,7 @@ impl PastMessages {
         let first: Vec<Value> = self.first.iter().map(one).collect();
         json!({
             "log": log, "messages": self.messages, "refused": self.refused,
-            "refused_by_both": self.refused_by_both, "newly_accepted": self.newly_accepted, "first": first,
+            "refused_by_both": self.refused_by_both, "newly_accepted": self.newly_accepted, "erased": self.erased, "first": first,
         })
     }
 }
