@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
-use super::looking::absent;
+use super::looking::{absent, not_found, parted};
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::plain;
 use crate::audit::erasing::{self, ErasurePlan, ErasureRefused, SHORTEST, SHORTEST_TEXT, ThreadNeed};
+use crate::audit::finding;
 use crate::edges::clock::{WallClock, random_bytes};
 use crate::edges::log::search;
 use crate::edges::log::sqlite::{self, OpenSqliteLog};
@@ -32,13 +33,13 @@ use systole_core::types::record::{Header, MessageRole, Record, RecordCode, Recor
 #[command(after_help = "Examples:
   systole erase 41 --dry-run
   systole erase 41 --reason 'asked for by the customer'
-  systole erase 41 42 --whole")]
+  systole erase @last@1 42 --whole")]
 pub(super) struct Erase {
     #[command(flatten)]
     place: Place,
-    /// Positions of records
-    #[arg(value_name = "POSITION", required = true, value_parser = clap::value_parser!(u64).range(1..))]
-    positions: Vec<u64>,
+    /// Positions in the log, or records of threads, as 41 or @last@7
+    #[arg(value_name = "POSITION|THREAD@N", required = true)]
+    positions: Vec<String>,
     /// Takes the whole bodies, and not only the sensitive values
     #[arg(long)]
     whole: bool,
@@ -59,8 +60,6 @@ impl Erase {
     fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
         let log = self.log(screen)?;
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
-        let positions: BTreeSet<Position> =
-            self.positions.iter().map(|position| Position(*position)).collect();
         if !self.dry_run
             && let Some(pid) = sqlite::holder(&log).map_err(fault)?
         {
@@ -69,6 +68,8 @@ impl Erase {
         // A log that does not verify is not touched: what is wrong with it would be harder to find.
         sqlite::verify_all(&log).map_err(fault)?;
         let reader = sqlite::open_reading(&log).map_err(fault)?;
+        let positions = self.positions.iter().map(|typed| position(screen, &reader, typed));
+        let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
         let plan = erasing::plan(&reader, &positions, self.whole, self.reason.as_deref())
             .map_err(|refused| refusal(screen, &refused))?;
         drop(reader);
@@ -78,7 +79,7 @@ impl Erase {
         if screen.json {
             screen.value(&self.as_json(&log, &plan));
         } else {
-            self.lines(&log, &plan).iter().for_each(|line| screen.drawn(&plain(line)));
+            self.lines(&log, &plan).iter().for_each(|line| screen.drawn(line));
         }
         Ok(CommandExit::Done)
     }
@@ -230,7 +231,7 @@ impl Erase {
             lines.push("every record still verifies".to_owned());
         }
         lines.push("what stays:".to_owned());
-        lines.extend(stays(log, plan).into_iter().map(|line| format!("  {line}")));
+        lines.extend(stays(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
         lines
     }
 }
@@ -264,6 +265,26 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
     stays
 }
 
+/// The position that a person typed.
+fn position(screen: Screen, reader: &sqlite::SqliteReader, typed: &str) -> Result<Position, CommandExit> {
+    let refused = |words: String| {
+        let exit = screen.fail(CommandExit::Usage, words);
+        screen.say("  try: systole find WORDS, which shows both the position and the thread with the number");
+        exit
+    };
+    let number = typed.strip_prefix('#').unwrap_or(typed);
+    if let Some(position) = number.parse().ok().filter(|position| *position > 0) {
+        return Ok(Position(position));
+    }
+    let (thread, Some(seq)) = parted(typed) else {
+        return Err(refused(format!("`{typed}` is neither a position nor a record of a thread")));
+    };
+    let thread = finding::find(reader, thread).map_err(|why| not_found(screen, &why))?;
+    let found = reader.of_thread(&thread, seq, 1).map_err(|fault| here::log_fault(screen, &fault))?;
+    let found = found.into_iter().find(|(_, record)| record.header.seq == seq);
+    found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
+}
+
 fn list(positions: &[Position]) -> String {
     let shown: Vec<String> = positions.iter().map(|position| format!("#{}", position.0)).collect();
     shown.join(" ")
@@ -273,11 +294,9 @@ fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
     let (exit, fix) = match refused {
         ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
         ErasureRefused::Missing { .. } => {
-            (CommandExit::Usage, "systole log, which shows the positions".to_owned())
+            (CommandExit::Usage, "systole find WORDS, which shows positions".to_owned())
         }
-        ErasureRefused::Unmarked(_) => {
-            (CommandExit::Usage, "--whole, which takes the whole body".to_owned())
-        }
+        ErasureRefused::Unmarked(_) => (CommandExit::Usage, "--whole, which takes the whole body".to_owned()),
         ErasureRefused::Needed(_) => {
             (CommandExit::Usage, "without --whole, if it has sensitive values".to_owned())
         }

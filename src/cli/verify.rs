@@ -221,6 +221,7 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
         format!("  root of all records: {}", Digest(found.log.root)),
     ];
+    lines.extend(erased(&found.log).iter().flat_map(|words| wrapped("  ", 4, words)));
     for (name, end) in found.others.iter().zip(&found.log.others) {
         lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
     }
@@ -260,6 +261,29 @@ fn lines(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: &[
     lines.push(String::new());
     lines.extend(wrapped("not checked: ", 2, NOT_CHECKED));
     lines
+}
+
+/// Most erased records that are named one by one.
+const NAMED: usize = 100;
+
+/// What was erased, in words.
+fn erased(log: &GatheredLog) -> Option<String> {
+    let (records, documents) = (log.erased.len(), log.erased_documents);
+    if records == 0 && documents == 0 {
+        return None;
+    }
+    let named = log.erased.iter().take(NAMED).map(|(position, parts)| match parts.first() {
+        Some(0) => format!("#{} whole", position.0),
+        _ => format!("#{}", position.0),
+    });
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if records > NAMED {
+        named.push_str(&format!(" and {} more", records - NAMED));
+    }
+    let colon = if records > 0 { ": " } else { "" };
+    Some(format!(
+        "erased, and covered by their hashes: {documents} documents, {records} records{colon}{named}"
+    ))
 }
 
 /// What this command does not look at.
@@ -319,12 +343,15 @@ fn as_json(log: &Path, summary: &VerifySummary, found: &LogExamination, unread: 
             "quorum": known.map(|known| known.is_quorum), "words": checkpoint_words(one),
         })
     });
+    let erased = found.log.erased.iter();
+    let erased = erased.map(|(position, parts)| json!({"position": position.0, "parts": parts}));
     let answers = found.answers().into_iter().map(|answer| {
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
     json!({
         "log": log.display().to_string(), "records": summary.records, "threads": summary.threads,
         "documents": summary.documents,
+        "erased": erased.collect::<Vec<_>>(), "erased_documents": found.log.erased_documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,

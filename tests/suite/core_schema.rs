@@ -84,6 +84,7 @@ fn taken() -> Vec<String> {
         "<loss-accepted X first='32' last='60'/>",
         "<erased X/>",
         "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
+        "<erased-body X>[erased]</erased-body>",
         "<forked X call='1' turn='2'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",

@@ -9,6 +9,7 @@ use systole_wire::payload::Payload;
 use systole_wire::writer::{StartTag, XmlWriter};
 use systole_wire::{DocumentLimits, namespaces};
 
+use crate::types::body_parts::ERASED_TEXT;
 use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
@@ -67,6 +68,11 @@ pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], document
             }
         });
     })
+}
+
+/// `<erased-body>`: what a listener is shown in place of a body that was erased whole.
+pub fn erased_body() -> Body {
+    written("erased-body", |body| body.text(ERASED_TEXT))
 }
 
 /// `<forked>`: the first record of a fork. It continues the thread at the beginning of that turn of that call.

@@ -120,6 +120,12 @@ impl BodyParts {
         (parts, body)
     }
 
+    /// The numbers of the erased parts.
+    pub fn erased(&self) -> impl Iterator<Item = usize> + '_ {
+        let seals = std::iter::once(&self.rest).chain(self.values.iter().map(|(_, seal)| seal));
+        seals.enumerate().filter(|(_, seal)| seal.is_erased()).map(|(number, _)| number)
+    }
+
     /// Whether any part is erased.
     pub fn has_erased(&self) -> bool {
         self.rest.is_erased() || self.values.iter().any(|(_, seal)| seal.is_erased())

@@ -145,6 +145,15 @@ impl SqliteReader {
 }
 
 impl SqliteReader {
+    /// How many documents are erased.
+    pub fn erased_documents(&self) -> Result<u64, LogFault> {
+        let sql = "SELECT count(*) FROM document WHERE length(bytes) = 0 AND hash <> ?1";
+        let count: i64 = self.pool.read(|connection| {
+            connection.query_row(sql, [Digest::of(b"").0], |row| row.get(0)).map_err(|e| self.fault(&e))
+        })?;
+        Ok(count.unsigned_abs())
+    }
+
     /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
     pub fn documents_with(&self, value: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
         self.pool

@@ -118,10 +118,10 @@ fn body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>
     Ok(record(reader, whose, seq)?.body)
 }
 
-/// Its payload. An `<erased>` stands for a body that was erased whole.
+/// Its payload. An `<erased-body>` stands for a body that was erased whole.
 fn payload(whose: &ViewOwner, record: Record) -> Result<Payload, LogFault> {
     let is_erased = record.parts.rest.is_erased();
-    let body = if is_erased { core_payload::erased(None, &[], &[]) } else { record.body };
+    let body = if is_erased { core_payload::erased_body() } else { record.body };
     Payload::trusted(body).map_err(|_| gone(whose))
 }
 
