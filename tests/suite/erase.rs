@@ -12,7 +12,9 @@ use systole::audit::erasing;
 use systole::edges::log::sqlite;
 use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::{CallPath, Digest};
-use systole_core::types::ports::{Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument};
+use systole_core::types::ports::{
+    Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
+};
 use systole_core::types::record::{MessageRole, Record, RecordCode, head_zero};
 
 use crate::approving::waits;
@@ -37,6 +39,15 @@ fn json(at: &Path, arguments: &[&str]) -> Value {
     let ran = systole(at, &[arguments, &["--json"]].concat());
     done(&ran);
     ran.json_lines().remove(0)
+}
+
+/// Runs a command on a log without an organism's file.
+fn on(folder: &Folder, arguments: &[&str]) -> Ran {
+    systole(folder.path(), &[arguments, &["--log", "organism.db"]].concat())
+}
+
+fn json_on(folder: &Folder, arguments: &[&str]) -> Value {
+    json(folder.path(), &[arguments, &["--log", "organism.db"]].concat())
 }
 
 fn positions(list: &Value) -> Vec<String> {
@@ -78,7 +89,10 @@ fn marked(log: &Path) -> String {
     (with_values.unwrap() + 1).to_string()
 }
 
-fn the_program_of_the_page_agrees(log: &Path) {
+fn the_other_verifiers_agree(log: &Path) {
+    let snapshot = systole_checker::log::LogSnapshot::read(log).unwrap();
+    let report = systole_checker::check_under(&snapshot, &[], &systole_checker::RunSettings::default());
+    assert!(report.is_clean() && report.counts.erased > 0, "{report}");
     let ran = python(with_program().path(), &["verify.py", log.to_str().unwrap()]);
     assert!(ran.status.success(), "{ran:?}");
 }
@@ -126,7 +140,7 @@ fn c9_an_erased_value_is_in_no_file_and_everything_still_verifies() {
     assert!(done(&listed).contains(&format!("#{at_position}")), "{listed:?}");
     assert!(listed.stdout.contains(&format!("#{} whole", rest[0])), "{listed:?}");
     done(&systole(at, &["doctor"]));
-    the_program_of_the_page_agrees(&log);
+    the_other_verifiers_agree(&log);
     let told = read_all(&log).pop().unwrap();
     assert!(String::from_utf8_lossy(&told.body).contains("<erased "), "{told:?}");
 
@@ -164,6 +178,7 @@ fn c9_what_is_erased_is_shown_as_erased_and_its_thread_goes_on() {
     let prompt = systole(at, &["context", "@last"]);
     assert!(done(&prompt).contains("[erased]") && prompt.stdout.contains("And now?"), "{prompt:?}");
     done(&systole(at, &["doctor"]));
+    the_other_verifiers_agree(&log);
     assert_eq!(json(at, &["verify"])["verdict"], "sound");
 }
 
@@ -193,6 +208,7 @@ fn c9_a_value_inside_the_first_payload_of_a_child_is_erased_with_the_child_s_own
     }
     assert_eq!(json(at, &["verify"])["verdict"], "sound");
     done(&systole(at, &["doctor"]));
+    the_other_verifiers_agree(&log);
 }
 
 #[test]
@@ -205,20 +221,20 @@ fn c9_a_large_body_goes_from_its_document_unless_another_record_has_it() {
         records.push(author.record(&root(thread), text(n).as_bytes(), |_| {}));
     }
     write(&folder, &batch(records));
-    let (at, log) = (folder.path(), folder.log());
-    let first = json(at, &["erase", "1", "--whole"]);
+    let log = folder.log();
+    let first = json_on(&folder, &["erase", "1", "--whole"]);
     assert_eq!(first["repeated_at"], serde_json::json!([]), "{first:#}");
     assert_eq!(files_with(&log, "large text 1"), [""; 0]);
     assert_eq!(files_with(&log, "large text 2"), ["organism.db"]);
     let reader = sqlite::open_reading(&log).unwrap();
     assert_eq!(reader.document(Digest::of(text(1).as_bytes())).unwrap(), None, "its plain hash goes too");
-    let second = json(at, &["erase", "2", "--whole"]);
+    let second = json_on(&folder, &["erase", "2", "--whole"]);
     assert_eq!(second["repeated_at"], serde_json::json!([3]), "{second:#}");
     assert_eq!(read_all(&log)[2].body.len(), text(2).len(), "the other record has its body");
-    done(&systole(at, &["erase", "3", "--whole"]));
+    done(&on(&folder, &["erase", "3", "--whole"]));
     assert_eq!(files_with(&log, "large text 2"), [""; 0]);
-    assert_eq!(json(at, &["verify"])["verdict"], "sound");
-    the_program_of_the_page_agrees(&log);
+    assert_eq!(json_on(&folder, &["verify"])["verdict"], "sound");
+    the_other_verifiers_agree(&log);
 }
 
 #[test]
@@ -228,13 +244,13 @@ fn c9_a_document_that_was_erased_and_is_said_again_is_there_again() {
         StoredDocument { hash: Digest::of(b"the prompt: DE02"), bytes: Arc::from(&b"the prompt: DE02"[..]) };
     let with_prompt = |record| LogBatch { documents: vec![prompt.clone()], ..batch([record]) };
     write(&folder, &with_prompt(author.in_parts(&root(1), [false; 3])));
-    let told = json(folder.path(), &["erase", "1"]);
+    let told = json_on(&folder, &["erase", "1"]);
     assert_eq!(told["documents"], serde_json::json!([prompt.hash.to_string()]));
     let document = || sqlite::open_reading(&folder.log()).unwrap().document(prompt.hash).unwrap();
     assert_eq!(document().as_deref(), Some(&b"[erased]"[..]));
     write(&folder, &with_prompt(author.note(&root(2), 9)));
     assert_eq!(document().as_deref(), Some(&b"the prompt: DE02"[..]));
-    assert_eq!(json(folder.path(), &["verify"])["verdict"], "sound");
+    assert_eq!(json_on(&folder, &["verify"])["verdict"], "sound");
 }
 
 #[test]
@@ -261,7 +277,7 @@ fn c9_what_open_work_needs_is_not_erased() {
         header.code = role(MessageRole::Request);
     });
     write(&folder, &batch([open]));
-    let ran = systole(folder.path(), &["erase", "--whole", "1"]);
+    let ran = on(&folder, &["erase", "--whole", "1"]);
     refused(&ran, 6, "its call 1 to search is open");
     let answer = author.record(&root(1), b"<said xmlns='urn:t'>the answer</said>", |header| {
         header.call = Some(CallPath::top(1));
@@ -269,7 +285,7 @@ fn c9_what_open_work_needs_is_not_erased() {
         header.code = role(MessageRole::Final);
     });
     write(&folder, &batch([answer]));
-    done(&systole(folder.path(), &["erase", "--whole", "1"]));
+    done(&on(&folder, &["erase", "--whole", "1"]));
     assert_eq!(files_with(&folder.log(), "the long question"), [""; 0]);
 }
 
@@ -278,8 +294,8 @@ fn c9_a_wrong_order_to_erase_changes_nothing_and_names_the_fix() {
     let (folder, mut author) = (Folder::new(), Author::default());
     let records = vec![author.in_parts(&root(1), [false; 3]), author.note(&root(2), 30)];
     write(&folder, &batch(records));
-    let (at, before) = (folder.path(), folder.hashes());
-    let erase = |more: &[&str]| systole(at, &[&["erase"], more].concat());
+    let before = folder.hashes();
+    let erase = |more: &[&str]| on(&folder, &[&["erase"], more].concat());
     refused(&erase(&["3"]), 2, "no record at position 3; its last is #2");
     refused(&erase(&["1", "99"]), 2, "no record at position 99");
     refused(&erase(&["2"]), 2, "no value that its schema marks as sensitive");
@@ -287,7 +303,7 @@ fn c9_a_wrong_order_to_erase_changes_nothing_and_names_the_fix() {
     refused(&erase(&["x"]), 2, "neither a position nor a record");
     refused(&erase(&["sess-000000000001@7"]), 2, "has no record 7");
     refused(&erase(&["1", "--reason", "Ann Lee, Oslo asked"]), 2, "the reason repeats what is erased");
-    refused(&erase(&["1", "--log", "none.db"]), 5, "none.db");
+    refused(&systole(folder.path(), &["erase", "1", "--log", "none.db"]), 5, "none.db");
     assert_eq!(folder.hashes(), before);
     edit_at(&folder.log(), "UPDATE record SET time = time + 1 WHERE pos = 2");
     let before = std::fs::read(folder.log()).unwrap();
@@ -311,7 +327,7 @@ fn c9_a_running_organism_s_log_is_not_erased() {
 fn c9_marked_values_are_found_in_a_record_of_a_thread_by_its_number() {
     let folder = Folder::new();
     write(&folder, &batch([Author::default().in_parts(&root(1), [false; 3])]));
-    let told = json(folder.path(), &["erase", "sess-000000000001@1"]);
+    let told = json_on(&folder, &["erase", "sess-000000000001@1"]);
     assert_eq!(told["erased"], serde_json::json!([{"position": 1, "parts": [1, 2]}]));
     let body = String::from_utf8(read_all(&folder.log())[0].body.to_vec()).unwrap();
     assert_eq!(body, "<pay iban=\"****\"><name>[erased]*****</name></pay>");
@@ -337,24 +353,24 @@ fn c9_a_killed_erasure_leaves_the_log_before_or_after_it_and_the_next_one_finish
     let count = 60;
     write(&folder, &batch((1..=count).map(|n| large_value(&mut author, n))));
     let named: Vec<String> = (1..=count).map(|n| n.to_string()).collect();
-    let order: Vec<&str> = std::iter::once("erase").chain(named.iter().map(String::as_str)).collect();
+    let order: Vec<&str> = ["erase"].into_iter().chain(named.iter().map(String::as_str)).collect();
     let mut states = [0, 0];
     for round in 0..24_u64 {
         let copy = Folder::new();
         std::fs::copy(folder.log(), copy.log()).unwrap();
-        let running = Running::start(copy.path(), &order);
+        let running = Running::start(copy.path(), &[&order[..], &["--log", "organism.db"]].concat());
         let (_open, wait) = sync_channel::<()>(0);
         // The moment differs from round to round; a command that has ended by then is a state too.
-        drop(wait.recv_timeout(Duration::from_millis(20 + 23 * round)));
+        assert!(wait.recv_timeout(Duration::from_millis(20 + 23 * round)).is_err());
         running.signal(Signal::KILL);
         running.end();
         assert!(sqlite::verify_all(&copy.log()).is_ok(), "round {round}");
         let erased = read_all(&copy.log()).iter().filter(|record| record.parts.has_erased()).count() as u64;
         assert!(erased == 0 || erased == count, "all or nothing: {erased} in round {round}");
         states[usize::from(erased > 0)] += 1;
-        done(&systole(copy.path(), &order));
+        done(&on(&copy, &order));
         assert_eq!(files_with(&copy.log(), "secret 1 secret"), [""; 0], "round {round}");
-        assert_eq!(json(copy.path(), &["verify"])["verdict"], "sound");
+        assert_eq!(json_on(&copy, &["verify"])["verdict"], "sound");
     }
     assert!(states[0] > 0, "none was killed before its commit");
 }
