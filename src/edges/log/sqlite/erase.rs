@@ -109,12 +109,3 @@ fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> 
     }
     Ok(())
 }
-
-/// The documents with one of these texts that are no configuration, and the configurations with one of them.
-pub(super) fn documents_with(connection: &Connection, value: &[u8]) -> rusqlite::Result<Vec<(Digest, bool)>> {
-    let sql = "SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash) FROM document d \
-               WHERE instr(d.bytes, ?1) > 0 AND d.id NOT IN (SELECT document FROM large)";
-    let mut find = connection.prepare_cached(sql)?;
-    let rows = find.query_map([value], |row| Ok((Digest(row.get(0)?), row.get(1)?)))?;
-    rows.collect()
-}

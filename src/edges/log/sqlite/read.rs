@@ -155,9 +155,17 @@ impl SqliteReader {
     }
 
     /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
-    pub fn documents_with(&self, value: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
-        self.pool
-            .read(|connection| super::erase::documents_with(connection, value).map_err(|e| self.fault(&e)))
+    pub fn documents_with(&self, text: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
+        let sql = "SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash) FROM document d \
+                   WHERE instr(d.bytes, ?1) > 0 AND d.id NOT IN (SELECT document FROM large)";
+        self.pool.read(|connection| {
+            let find = || -> rusqlite::Result<_> {
+                let mut find = connection.prepare_cached(sql)?;
+                let rows = find.query_map([text], |row| Ok((Digest(row.get(0)?), row.get(1)?)))?;
+                rows.collect()
+            };
+            find().map_err(|e| self.fault(&e))
+        })
     }
 }
 
