@@ -24,6 +24,18 @@ pub use spelling::{SHORTEST, SHORTEST_TEXT};
 /// Records per read.
 const PAGE: usize = 512;
 
+/// What of a log can be erased at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ErasureScope {
+    /// Sensitive values, and everything that repeats them: the log is a file.
+    #[default]
+    Values,
+    /// Whole bodies too.
+    Bodies,
+    /// Sensitive values alone: the log is in NATS, and everything else of it is in bundles that never change.
+    Objects,
+}
+
 /// What goes, and what stays.
 #[derive(Debug, Default)]
 pub struct ErasurePlan {
@@ -39,7 +51,7 @@ pub struct ErasurePlan {
     pub fixed: Vec<Position>,
     /// Positions of records with a key of their sender that repeats a value.
     pub keys: Vec<Position>,
-    /// Configurations that repeat a value.
+    /// Configurations that repeat a value; in NATS, documents of any kind.
     pub configurations: Vec<Digest>,
     /// Positions of records with the plain hash of a body that goes: a guess of the body can be tested with it.
     pub hashes: Vec<Position>,
@@ -94,12 +106,12 @@ impl From<LogFault> for ErasureRefused {
 pub fn plan(
     reader: &SqliteReader,
     positions: &BTreeSet<Position>,
-    whole: bool,
+    scope: ErasureScope,
     reason: Option<&str>,
 ) -> Result<ErasurePlan, ErasureRefused> {
-    let mut planning = Planning { last: reader.last()?, ..Planning::default() };
+    let mut planning = Planning { scope, last: reader.last()?, ..Planning::default() };
     for position in positions {
-        planning.named(reader, *position, whole)?;
+        planning.named(reader, *position)?;
     }
     if reason.is_some_and(|reason| planning.texts.are_in(reason)) {
         return Err(ErasureRefused::Reason);
@@ -128,6 +140,7 @@ pub fn plan(
 #[derive(Default)]
 struct Planning {
     plan: ErasurePlan,
+    scope: ErasureScope,
     last: Position,
     /// The values that go, as they are in a body.
     values: BTreeSet<Vec<u8>>,
@@ -140,12 +153,8 @@ struct Planning {
 
 impl Planning {
     /// A record that a person named.
-    fn named(
-        &mut self,
-        reader: &SqliteReader,
-        position: Position,
-        whole: bool,
-    ) -> Result<(), ErasureRefused> {
+    fn named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
+        let whole = self.scope == ErasureScope::Bodies;
         let before = Position(position.0.saturating_sub(1));
         let found = reader.after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
         let missing = || ErasureRefused::Missing { position: position.0, last: self.last.0 };
@@ -242,6 +251,7 @@ impl Planning {
     /// A record repeats what goes. It goes too if it only tells of what happened.
     fn repeats(&mut self, position: Position, record: &Record) {
         match record.header.kind {
+            _ if self.scope == ErasureScope::Objects => self.plan.fixed.push(position),
             RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome => {
                 self.with_body(record);
                 self.erase(position, record, |_| true);
@@ -256,7 +266,7 @@ impl Planning {
         let forms: Vec<String> = self.texts.forms().map(str::to_owned).collect();
         for form in forms {
             for (hash, is_configuration) in reader.documents_with(form.as_bytes())? {
-                match is_configuration {
+                match is_configuration || self.scope == ErasureScope::Objects {
                     true if !self.plan.configurations.contains(&hash) => self.plan.configurations.push(hash),
                     true => {}
                     false => self.document(Some(hash)),

@@ -13,12 +13,16 @@ use super::looking::{absent, not_found, parted};
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::plain;
-use crate::audit::erasing::{self, ErasurePlan, ErasureRefused, SHORTEST, SHORTEST_TEXT, ThreadNeed};
+use crate::audit::erasing::{
+    self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
+};
 use crate::audit::finding;
 use crate::edges::clock::{WallClock, random_bytes};
+use crate::edges::log::nats::OpenNatsLog;
 use crate::edges::log::search;
-use crate::edges::log::sqlite::{self, OpenSqliteLog};
+use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use crate::edges::system;
+use crate::runtime;
 use systole_core::rules::core_payload;
 use systole_core::types::ids::{Digest, MessageId, Name, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
@@ -58,48 +62,116 @@ impl Erase {
     }
 
     fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = self.log(screen)?;
-        let fault = |fault: LogFault| here::log_fault(screen, &fault);
-        if !self.dry_run
-            && let Some(pid) = sqlite::holder(&log).map_err(fault)?
-        {
-            return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
-        }
-        // A log that does not verify is not touched: what is wrong with it would be harder to find.
-        sqlite::verify_all(&log).map_err(fault)?;
-        let reader = sqlite::open_reading(&log).map_err(fault)?;
-        let positions = self.positions.iter().map(|typed| position(screen, &reader, typed));
-        let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
-        let plan = erasing::plan(&reader, &positions, self.whole, self.reason.as_deref())
-            .map_err(|refused| refusal(screen, &refused))?;
-        drop(reader);
-        if !self.dry_run {
-            self.carried_out(screen, &log, &plan)?;
-        }
-        if screen.json {
-            screen.value(&self.as_json(&log, &plan));
-        } else {
-            self.lines(&log, &plan).iter().for_each(|line| screen.drawn(line));
-        }
-        Ok(CommandExit::Done)
-    }
-
-    /// The log; a copy is refused.
-    fn log(&self, screen: Screen) -> Result<PathBuf, CommandExit> {
         let log: PathBuf = self.place.log(screen)?.components().collect();
         if !log.exists() {
             let exit = screen.fail(CommandExit::Unavailable, absent(&log));
             screen.say("  try: --log PATH");
             return Err(exit);
         }
-        if let Ok(Some(_)) = sqlite::followed(&log) {
-            let words =
-                format!("{} is the copy of a log in NATS, where nothing is erased yet", log.display());
-            let exit = screen.fail(CommandExit::Unavailable, words);
-            screen.say("  try: nats object rm, for the objects of its values; then systole copy --again");
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        if !self.dry_run
+            && let Some(pid) = sqlite::holder(&log).map_err(fault)?
+        {
+            return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
+        }
+        let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
+        let plan = match is_copy {
+            true => self.from_nats(screen, &log)?,
+            false => {
+                let scope = if self.whole { ErasureScope::Bodies } else { ErasureScope::Values };
+                let reader = sqlite::open_reading(&log).map_err(fault)?;
+                let plan = self.plan(screen, &log, &reader, scope)?;
+                drop(reader);
+                if !self.dry_run {
+                    self.carried_out(screen, &log, &plan)?;
+                }
+                plan
+            }
+        };
+        if screen.json {
+            screen.value(&self.as_json(&log, &plan));
+        } else {
+            self.lines(&log, &plan, is_copy).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(CommandExit::Done)
+    }
+
+    fn plan(
+        &self,
+        screen: Screen,
+        log: &Path,
+        reader: &SqliteReader,
+        scope: ErasureScope,
+    ) -> Result<ErasurePlan, CommandExit> {
+        // A log that does not verify is not touched: what is wrong with it would be harder to find.
+        sqlite::verify_all(log).map_err(|fault| here::log_fault(screen, &fault))?;
+        let positions = self.positions.iter().map(|typed| position(screen, reader, typed));
+        let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
+        erasing::plan(reader, &positions, scope, self.reason.as_deref())
+            .map_err(|refused| refusal(screen, &refused))
+    }
+
+    /// The same for a log in NATS, of which the log here is a copy.
+    fn from_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        if self.whole {
+            let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: without --whole");
             return Err(exit);
         }
-        Ok(log)
+        if self.dry_run {
+            let reader = sqlite::open_reading(copy).map_err(fault)?;
+            return self.plan(screen, copy, &reader, ErasureScope::Objects);
+        }
+        let file = self.place.organism(screen)?;
+        let (Some(url), Some(kept)) = (&file.bus, &file.log_kept) else {
+            let words =
+                format!("{} is the copy of a log in NATS, and the file names no broker", copy.display());
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: -f with the organism's file");
+            return Err(exit);
+        };
+        let credentials = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
+        let credentials =
+            credentials.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
+        let organism = &file.composition.organism;
+        let mut planned = Err(CommandExit::Unavailable);
+        let ran = here::with_runtime(screen, async {
+            let opening = runtime::erasing::open(organism, url, credentials.as_ref(), kept.replicas, copy);
+            planned = match Box::pin(opening).await {
+                Ok(open) => tokio::task::block_in_place(|| self.from_stream(screen, copy, open)),
+                Err(unopened) => Err(here::start_fault(screen, &unopened)),
+            };
+            CommandExit::Done
+        });
+        if ran == CommandExit::Done { planned } else { Err(ran) }
+    }
+
+    fn from_stream(
+        &self,
+        screen: Screen,
+        copy: &Path,
+        open: OpenNatsLog,
+    ) -> Result<ErasurePlan, CommandExit> {
+        let OpenNatsLog { writer: mut log_writer, reader, .. } = open;
+        let plan = self.plan(screen, copy, &reader, ErasureScope::Objects)?;
+        if plan.erasure.is_empty() {
+            return Ok(plan);
+        }
+        let unfinished = |why: String| {
+            let exit = screen.fail(CommandExit::Unavailable, format!("not everything is erased: {why}"));
+            screen.say("  try: the same again");
+            exit
+        };
+        let forget = || search::forget(copy).map_err(|error| unfinished(system::told(&error)));
+        forget()?;
+        let told = self.record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
+        let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
+        log_writer.erase(&plan.erasure, &batch).map_err(unfinished)?;
+        forget()?;
+        drop((log_writer, reader));
+        sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::log_fault(screen, &fault))
     }
 
     fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
@@ -135,12 +207,7 @@ impl Erase {
     }
 
     /// The record of what went.
-    fn record(
-        &self,
-        log: &Path,
-        reader: &sqlite::SqliteReader,
-        plan: &ErasurePlan,
-    ) -> Result<Record, LogFault> {
+    fn record(&self, log: &Path, reader: &SqliteReader, plan: &ErasurePlan) -> Result<Record, LogFault> {
         let unread = |error: std::io::Error| LogFault::Io {
             path: log.display().to_string(),
             why: system::told(&error),
@@ -206,7 +273,7 @@ impl Erase {
         })
     }
 
-    fn lines(&self, log: &Path, plan: &ErasurePlan) -> Vec<String> {
+    fn lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool) -> Vec<String> {
         let verb = if self.dry_run { "would erase" } else { "erased" };
         let mut lines = Vec::new();
         for (position, parts) in &plan.parts {
@@ -231,6 +298,10 @@ impl Erase {
             lines.push("every record still verifies".to_owned());
         }
         lines.push("what stays:".to_owned());
+        if is_copy {
+            let words = "in bundles of the stream, which never change, is everything that is named below;";
+            lines.push(format!("  {words} other copies have the values until systole copy --again"));
+        }
         lines.extend(stays(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
         lines
     }
@@ -245,11 +316,11 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
         }
     };
     at(&plan.repeats, "repeat a value in a place that is not marked; --whole erases their bodies");
-    at(&plan.fixed, "repeat a value; the state of their threads is made from them, so they cannot be erased");
+    at(&plan.fixed, "repeat a value and cannot be erased");
     at(&plan.keys, "repeat a value in the key of their sender, which is part of the header");
     at(&plan.hashes, "have the hash of an erased body, so a guess can be tested");
     for hash in &plan.configurations {
-        stays.push(format!("configuration {hash}: repeats a value; configurations cannot be erased"));
+        stays.push(format!("document {hash}: repeats a value and cannot be erased"));
     }
     for hash in &plan.erasure.documents {
         stays.push(format!("{hash}: the hash of an erased document, so a guess can be tested"));
@@ -266,7 +337,7 @@ fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
 }
 
 /// The position that a person typed.
-fn position(screen: Screen, reader: &sqlite::SqliteReader, typed: &str) -> Result<Position, CommandExit> {
+fn position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Position, CommandExit> {
     let refused = |words: String| {
         let exit = screen.fail(CommandExit::Usage, words);
         screen.say("  try: systole find WORDS, which shows both the position and the thread with the number");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use systole::audit::erasing;
+use systole::audit::erasing::{self, ErasureScope};
 use systole::edges::log::sqlite;
 use systole_core::types::body_parts::{BodyHole, PartSeal};
 use systole_core::types::ids::{CallPath, Digest};
@@ -18,9 +18,11 @@ use systole_core::types::ports::{
 use systole_core::types::record::{MessageRole, Record, RecordCode, head_zero};
 
 use crate::approving::waits;
+use crate::broker::NatsServer;
 use crate::log_page::{python, with_program};
 use crate::log_records::{Author, Folder, batch, edit_at, name, read_all, root};
 use crate::program::{Ran, Running, systole};
+use crate::pumps::machine;
 use crate::replay::{log_in, named, placed, plays, question, stop};
 
 #[track_caller]
@@ -336,7 +338,7 @@ fn c9_marked_values_are_found_in_a_record_of_a_thread_by_its_number() {
     assert_eq!(body, "<pay iban=\"****\"><name>[erased]*****</name></pay>");
     // A plan of the same from code, for what it finds nothing else.
     let reader = sqlite::open_reading(&folder.log()).unwrap();
-    let plan = erasing::plan(&reader, &[Position(1)].into(), true, None).unwrap();
+    let plan = erasing::plan(&reader, &[Position(1)].into(), ErasureScope::Bodies, None).unwrap();
     assert_eq!(plan.parts.get(&Position(1)), Some(&vec![0]), "part 0 is left for --whole");
 }
 
@@ -376,4 +378,56 @@ fn c9_a_killed_erasure_leaves_the_log_before_or_after_it_and_the_next_one_finish
         assert_eq!(json_on(&copy, &["verify"])["verdict"], "sound");
     }
     assert!(states[0] > 0, "none was killed before its commit");
+}
+
+#[test]
+fn c9_a_value_of_a_log_in_nats_is_removed_from_the_store_and_from_the_copy() {
+    let server = NatsServer::start();
+    let [one, other] = [(); 2].map(|()| {
+        let folder = machine(&server, "durability: relaxed");
+        let file = folder.path().join("organism.yaml");
+        let text = std::fs::read_to_string(&file).unwrap().replace("accepts: [ask]", "accepts: [ask, tell]");
+        std::fs::write(file, text + "payloads: {tell: {secret: sensitive text}}\n").unwrap();
+        folder
+    });
+    let (at, log) = (one.path(), one.path().join("hello.db"));
+    done(&systole(at, &["send", "tell", "secret=Ann Lee, Oslo"]));
+    done(&systole(other.path(), &["copy"]));
+    assert_eq!(files_with(&log, "Ann Lee"), ["hello.db"]);
+    let record = read_all(&log).into_iter().find(|record| !record.parts.values.is_empty()).unwrap();
+    let name = record.parts.commitments(&record.body)[1].to_string();
+    let is_stored = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let jetstream = async_nats::jetstream::new(server.client().await);
+            let objects = jetstream.get_object_store("SYSTOLE_shop_BLOBS").await.unwrap();
+            objects.info(&name).await.is_ok_and(|found| !found.deleted)
+        })
+    };
+    assert!(is_stored());
+
+    let position = marked(&log);
+    refused(&systole(at, &["erase", "--whole", &position]), 2, "only sensitive values go");
+    let running = Running::organism(at);
+    refused(&systole(at, &["erase", &position]), 5, "try: ");
+    refused(&systole(other.path(), &["erase", &position]), 5, "is written by");
+    stop(running);
+    let dry = json(at, &["erase", "--dry-run", &position]);
+    assert!(is_stored() && !files_with(&log, "Ann Lee").is_empty());
+    assert_eq!(json(at, &["erase", &position])["erased"], dry["erased"]);
+    assert!(!is_stored(), "the object is removed");
+    assert_eq!(files_with(&log, "Ann Lee"), [""; 0]);
+    assert_eq!(json(at, &["verify"])["verdict"], "sound");
+    let again = systole(at, &["erase", &position]);
+    assert!(done(&again).contains("nothing is left to erase"), "{again:?}");
+
+    // Another copy has it until it is made again.
+    let theirs = other.path().join("hello.db");
+    done(&systole(other.path(), &["copy"]));
+    assert_eq!(files_with(&theirs, "Ann Lee"), ["hello.db"]);
+    done(&systole(other.path(), &["copy", "--again"]));
+    assert_eq!(files_with(&theirs, "Ann Lee"), [""; 0]);
+    let erased = read_all(&theirs).into_iter().filter(|record| record.parts.has_erased()).count();
+    assert_eq!((erased, json(other.path(), &["verify"])["verdict"].clone()), (1, "sound".into()));
+    assert_eq!(systole(other.path(), &["ask", "hello"]).stdout, "heard\n");
 }
