@@ -239,7 +239,8 @@ fn c9_a_large_body_goes_from_its_document_unless_another_record_has_it() {
     done(&on(&folder, &["erase", "3", "--whole"]));
     assert_eq!(files_with(&log, "large text 2"), [""; 0]);
     assert_eq!(json_on(&folder, &["verify"])["verdict"], "sound");
-    the_other_verifiers_agree(&log);
+    let ran = python(with_program().path(), &["verify.py", log.to_str().unwrap()]);
+    assert!(ran.status.success(), "{ran:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ pub const SHORTEST: usize = 4;
 /// The shortest text of a body that goes whole. What it says is not marked, so it may be a common word.
 pub const SHORTEST_TEXT: usize = 8;
 /// Most texts of one body that are looked for; the longest are taken.
-const MOST_TEXTS: usize = 256;
+const MOST_TEXTS: usize = 64;
 
 /// Texts of which nothing may be left.
 #[derive(Debug, Default)]
