@@ -15,7 +15,9 @@ use need::NeededRecord;
 use spelling::ErasedTexts;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect};
+use systole_core::types::record::{
+    ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
+};
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
 pub use need::ThreadNeed;
@@ -319,6 +321,7 @@ fn is_erasable(record: &Record) -> bool {
         (RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome, _) => true,
         (RecordKind::Approval, Some(RecordCode::Approving(what))) => what == ApprovalEffect::Amendment,
         (RecordKind::Steer, Some(RecordCode::Steering(what))) => what == SteerEffect::Steered,
+        (RecordKind::Timer, Some(RecordCode::Timing(what))) => what == TimerEffect::Set,
         _ => false,
     }
 }

@@ -15,7 +15,7 @@ use systole_core::types::ids::{CallPath, Digest};
 use systole_core::types::ports::{
     Commit, LogBatch, LogReader as _, LogWriter as _, Position, StoredDocument,
 };
-use systole_core::types::record::{MessageRole, Record, RecordCode, head_zero};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero};
 
 use crate::approving::waits;
 use crate::broker::NatsServer;
@@ -293,6 +293,53 @@ fn c9_what_open_work_needs_is_not_erased() {
     write(&folder, &batch([answer]));
     done(&on(&folder, &["erase", "--whole", "1"]));
     assert_eq!(files_with(&folder.log(), "the long question"), [""; 0]);
+}
+
+#[test]
+fn c9_a_timer_that_is_set_keeps_its_note() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let core = "xmlns='https://xml-pipeline.org/ns/core/v1'";
+    let mut record = |body: &str, kind: RecordKind, code: RecordCode, call: CallPath, is_item: bool| {
+        author.record(&root(1), body.as_bytes(), |header| {
+            header.kind = kind;
+            header.code = Some(code);
+            header.call = Some(call);
+            header.to = Some(name("cook"));
+            header.turn = is_item.then_some(1);
+            header.ordinal = is_item.then_some(1);
+        })
+    };
+    let (top, message) = (CallPath::top(1), RecordKind::Message);
+    let role = RecordCode::Role;
+    let set = format!("<set-timer {core} id='tea' after='1m'>drink the tea</set-timer>");
+    let answer = format!("<timer-set {core} id='tea' due='2026-11-20T07:00:00.000Z'/>");
+    let records = [
+        record("<ask xmlns='urn:t'>a</ask>", message, role(MessageRole::Request), top.clone(), false),
+        record(&set, RecordKind::Timer, RecordCode::Timing(TimerEffect::Set), top.clone(), true),
+        record(&answer, message, role(MessageRole::Answer), top.item(1, 1), false),
+        record("<said xmlns='urn:t'>b</said>", message, role(MessageRole::Final), top, false),
+    ];
+    write(&folder, &batch(records));
+    refused(&on(&folder, &["erase", "--whole", "2"]), 6, "it set the timer tea");
+    done(&on(&folder, &["erase", "--whole", "1"]));
+    assert_eq!(files_with(&folder.log(), "drink the tea"), ["organism.db"]);
+}
+
+#[test]
+fn c9_an_erasure_that_a_reader_keeps_from_its_end_is_finished_by_the_next_opening() {
+    let folder = Folder::new();
+    write(&folder, &batch([Author::default().in_parts(&root(1), [false; 3])]));
+    let reader = rusqlite::Connection::open(folder.log()).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    let kept = on(&folder, &["erase", "1"]);
+    refused(&kept, 5, "the file still has old pages");
+    drop(reader);
+    assert!(read_all(&folder.log())[0].parts.has_erased());
+    let next = on(&folder, &["erase", "1"]);
+    assert!(done(&next).contains("nothing is left to erase"), "{next:?}");
+    assert!(next.stderr.contains("an erasure was finished"), "{next:?}");
+    assert_eq!(files_with(&folder.log(), "Ann Lee"), [""; 0]);
+    assert_eq!(json_on(&folder, &["verify"])["verdict"], "sound");
 }
 
 #[test]
