@@ -76,7 +76,7 @@ impl Erase {
         }
         let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
         let plan = match is_copy {
-            true => self.from_nats(screen, &log)?,
+            true => self.in_nats(screen, &log)?,
             false => {
                 let scope = if self.whole { ErasureScope::Bodies } else { ErasureScope::Values };
                 let reader = sqlite::open_reading(&log).map_err(fault)?;
@@ -112,7 +112,7 @@ impl Erase {
     }
 
     /// The same for a log in NATS, of which the log here is a copy.
-    fn from_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
+    fn in_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
         if self.whole {
             let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
@@ -140,7 +140,7 @@ impl Erase {
         let ran = here::with_runtime(screen, async {
             let opening = runtime::erasing::open(organism, url, credentials.as_ref(), kept.replicas, copy);
             planned = match Box::pin(opening).await {
-                Ok(open) => tokio::task::block_in_place(|| self.from_stream(screen, copy, open)),
+                Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
                 Err(unopened) => Err(here::start_fault(screen, &unopened)),
             };
             CommandExit::Done
@@ -148,12 +148,7 @@ impl Erase {
         if ran == CommandExit::Done { planned } else { Err(ran) }
     }
 
-    fn from_stream(
-        &self,
-        screen: Screen,
-        copy: &Path,
-        open: OpenNatsLog,
-    ) -> Result<ErasurePlan, CommandExit> {
+    fn in_stream(&self, screen: Screen, copy: &Path, open: OpenNatsLog) -> Result<ErasurePlan, CommandExit> {
         let OpenNatsLog { writer: mut log_writer, reader, .. } = open;
         let plan = self.plan(screen, copy, &reader, ErasureScope::Objects)?;
         if plan.erasure.is_empty() {
