@@ -4,6 +4,7 @@
 //! never judges a payload and never shows its bytes raw. Stored bytes of any origin come in; text that is safe to
 //! print goes out, even for bytes that are not a payload.
 
+use systole_core::types::body_parts::ERASED_TEXT;
 use systole_kit::gate::{Gate, GateStep, Tag};
 use systole_kit::{DocumentLimits, namespaces};
 
@@ -66,13 +67,21 @@ struct Open {
 /// Reads a payload.
 pub fn glance(body: &[u8]) -> PayloadGlance {
     let mut seen = read(body).unwrap_or_else(|| {
-        let words = format!("{} bytes that are not a payload", body.len());
+        let words = match is_erased(body) {
+            true => ERASED_TEXT.to_owned(),
+            false => format!("{} bytes that are not a payload", body.len()),
+        };
         let words =
             Field { name: String::new(), value: Some(words), is_quoted: false, is_text: true, lost: 0 };
         PayloadGlance { element: "?".to_owned(), fields: vec![words], ..PayloadGlance::default() }
     });
     seen.words = seen.line(WORDS);
     seen
+}
+
+/// Whether it has signs in place of its first bytes, as a body that was erased whole has.
+fn is_erased(body: &[u8]) -> bool {
+    body.starts_with(ERASED_TEXT.as_bytes()) || !body.is_empty() && body.iter().all(|byte| *byte == b'*')
 }
 
 fn read(body: &[u8]) -> Option<PayloadGlance> {
@@ -395,6 +404,8 @@ mod tests {
     fn bytes_that_are_no_payload_are_counted_and_not_shown() {
         assert_eq!(glance(b"\xff\xfe\x1b[31m").words, "7 bytes that are not a payload");
         assert_eq!(glance(b"").words, "0 bytes that are not a payload");
+        assert_eq!(glance(b"[erased]***").words, "[erased]");
+        assert_eq!(glance(b"***").words, "[erased]");
     }
 
     #[test]

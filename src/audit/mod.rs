@@ -11,6 +11,7 @@ mod change_payload;
 pub mod columns;
 pub mod costs;
 pub mod export;
+pub mod erasing;
 pub mod exposed;
 pub mod finding;
 pub mod fold_rows;

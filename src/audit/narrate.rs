@@ -11,6 +11,7 @@ use super::glance::{PayloadGlance, attribute, glance, told};
 use super::layout::{self, TextTone, paint};
 use systole_core::pump::primitives;
 use systole_core::rules::{approval_payload, core_payload, question};
+use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::Position;
 use systole_core::types::record::{
@@ -120,7 +121,9 @@ fn journal(lead: &str, record: &Record) -> Vec<String> {
     let call = call(h).map_or_else(String::new, |path| format!("  call {path}"));
     let head = format!("{}{call}", parties(h));
     let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else {
-        return wrapped(lead, INDENT, &format!("{head}  a journal entry that cannot be read"));
+        let is_erased = record.parts.rest.is_erased();
+        let words = if is_erased { ERASED_TEXT } else { "a journal entry that cannot be read" };
+        return wrapped(lead, INDENT, &format!("{head}  {words}"));
     };
     let attempt = format!(" in attempt {attempt}, entry {id}");
     match entry {

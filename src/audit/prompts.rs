@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use systole_kit::journal::{EarlierEntry, JournalEntry};
 
+use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{JournalEffect, Record, RecordCode, RecordKind};
@@ -40,6 +41,9 @@ pub enum PromptFault {
     /// A link is missing.
     #[error("the log does not hold {0}, a link of the prompt's chain")]
     Missing(String),
+    /// A link was erased.
+    #[error("{0}, a link of the prompt's chain, is erased")]
+    Erased(String),
     /// A link is something else than its hash says.
     #[error("{0}, a link of the prompt's chain, is not the text that its hash names")]
     Altered(String),
@@ -106,7 +110,11 @@ pub fn links(
         }
         let digest = Digest::parse(&hash).map_err(|_| PromptFault::Altered(hash.clone()))?;
         let Some(bytes) = reader.document(digest)? else { return Err(PromptFault::Missing(hash)) };
-        let text = std::str::from_utf8(&bytes).ok().filter(|_| Digest::of(&bytes) == digest);
+        let is_same = Digest::of(&bytes) == digest;
+        if !is_same && *bytes == *ERASED_TEXT.as_bytes() {
+            return Err(PromptFault::Erased(hash));
+        }
+        let text = std::str::from_utf8(&bytes).ok().filter(|_| is_same);
         let Some(text) = text else { return Err(PromptFault::Altered(hash)) };
         next = before(text);
         links.push(Arc::from(text));

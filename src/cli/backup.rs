@@ -36,7 +36,7 @@ pub(super) struct Backup {
     #[arg(value_name = "LOG", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The new file, or a folder for it
-    #[arg(short = 'o', long = "output", value_name = "FILE|DIR")]
+    #[arg(short = 'o', long = "out", value_name = "FILE|DIR")]
     output: PathBuf,
 }
 

@@ -22,6 +22,7 @@ mod detach;
 mod diff;
 mod doctor;
 mod end;
+mod erase;
 mod examples;
 mod exit;
 mod explain;
@@ -191,6 +192,8 @@ enum Command {
     /// Cosign the checkpoints of the logs of others
     #[command(subcommand)]
     Witness(witness::Witness),
+    /// Take sensitive values, or whole bodies, out of a log for good
+    Erase(erase::Erase),
     /// Bring the copy of a log in NATS up to date, or make it again
     Copy(copy::Copy),
     /// Show what judges a payload, with an example and its prompt
@@ -328,6 +331,7 @@ impl Command {
             Command::Keygen(keygen) => keygen.run(),
             Command::Checkpoint(checkpoint) => checkpoint.run(),
             Command::Prove(prove) => prove.run(),
+            Command::Erase(erase) => erase.run(),
             Command::Verify(verify) => verify.run(),
             Command::Export(export) => export.run(),
             Command::Replay(replay) => replay.run(),

@@ -273,6 +273,7 @@ fn lines(
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
         format!("  root of all records: {}", Digest(found.log.root)),
     ];
+    lines.extend(erased(&found.log).iter().flat_map(|words| wrapped("  ", 4, words)));
     for (name, end) in found.others.iter().zip(&found.log.others) {
         lines.extend(wrapped("  ", 4, &format!("{}: {}", plain(name), other_words(end))));
     }
@@ -327,6 +328,28 @@ fn not_checked(has_states: bool) -> String {
         false => "the states that the organism folded from the records (--state compares them), ",
     };
     format!("{states}the prompts of models, and what listeners did outside of the log")
+}
+/// Most erased records that are named one by one.
+const NAMED: usize = 100;
+
+/// What was erased, in words.
+fn erased(log: &GatheredLog) -> Option<String> {
+    let (records, documents) = (log.erased.len(), log.erased_documents);
+    if records == 0 && documents == 0 {
+        return None;
+    }
+    let named = log.erased.iter().take(NAMED).map(|(position, parts)| match parts.first() {
+        Some(0) => format!("#{} whole", position.0),
+        _ => format!("#{}", position.0),
+    });
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if records > NAMED {
+        named.push_str(&format!(" and {} more", records - NAMED));
+    }
+    let colon = if records > 0 { ": " } else { "" };
+    Some(format!(
+        "erased, and covered by their hashes: {documents} documents, {records} records{colon}{named}"
+    ))
 }
 
 fn other_words(end: &OtherEnd) -> String {
@@ -388,12 +411,15 @@ fn as_json(
             "quorum": known.map(|known| known.is_quorum), "words": checkpoint_words(one),
         })
     });
+    let erased = found.log.erased.iter();
+    let erased = erased.map(|(position, parts)| json!({"position": position.0, "parts": parts}));
     let answers = found.answers().into_iter().map(|answer| {
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
     json!({
         "log": log.display().to_string(), "records": summary.records, "threads": summary.threads,
         "documents": summary.documents,
+        "erased": erased.collect::<Vec<_>>(), "erased_documents": found.log.erased_documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,

@@ -6,6 +6,7 @@
 pub mod broker;
 pub mod compiled_schemas;
 pub mod copying;
+pub mod erasing;
 pub mod forking;
 pub mod front;
 pub mod hosting;

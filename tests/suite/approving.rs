@@ -49,7 +49,7 @@ fn pay() -> String {
 }
 
 /// An organism in which these payloads wait, as a1, a2 …
-fn waits(payloads: &[&str]) -> tempfile::TempDir {
+pub(crate) fn waits(payloads: &[&str]) -> tempfile::TempDir {
     let folder = folder(&[("organism.yaml", FILE), ("vault.xsd", SCHEMA), ("vault.py", VAULT)]);
     for payload in payloads {
         std::fs::write(folder.path().join("sent.xml"), payload).unwrap();

@@ -18,6 +18,14 @@ use systole_workflow::WORKFLOW_XSD;
 
 const HASH: &str = "1f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c9a2b77d11f0c";
 
+/// What the log says of itself after an order of a person.
+const OF_ORDERS: [&str; 4] = [
+    "<erased X/>",
+    "<erased X reason='asked for'><record position='41' parts='0 2'/><document hash='H'/></erased>",
+    "<erased-body X>[erased]</erased-body>",
+    "<forked X call='1' turn='2'/>",
+];
+
 /// Every payload of this step, each with the fewest parts and with all of them.
 fn taken() -> Vec<String> {
     let shapes = [
@@ -82,14 +90,13 @@ fn taken() -> Vec<String> {
         "<attempt X number='3' code='listener.lost' with_pump='true' due='2026-11-20T07:00:00.000Z'/>",
         "<shutdown X mode='drain'/>",
         "<loss-accepted X first='32' last='60'/>",
-        "<forked X call='1' turn='2'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
     let spell = |shape: &&str| shape.replace('X', ns).replace("'H'", &hash);
-    shapes.iter().map(spell).collect()
+    shapes.iter().chain(&OF_ORDERS).map(spell).collect()
 }
 
 fn judge(name: &str, xsd: &[u8], payload: &str) -> SchemaVerdict {

@@ -343,3 +343,22 @@ fn c9_find_works_beside_a_running_organism_and_for_several_at_once() {
     assert_eq!(cost(&["--until", "2020-01-01"])["all"]["requests"], 0);
     assert_eq!(running.interrupt().code, Some(130));
 }
+
+#[test]
+fn c9_words_that_were_erased_from_the_log_are_not_found_and_leave_the_search_file() {
+    let (folder, file) = (Folder::new(), |folder: &Folder| folder.path().join("organism.db.find"));
+    let mut author = Author::default();
+    write(&folder, vec![author.in_parts(&root(1), [false; 3])]);
+    assert_eq!(places(folder.path(), &["oslo"]), ["sess-000000000001@1"]);
+    // The same log after its value was erased: no hash differs, so the old file seems to belong to it.
+    let erased = Folder::new();
+    write(&erased, vec![Author::default().in_parts(&root(1), [false, false, true])]);
+    std::fs::copy(file(&folder), file(&erased)).unwrap();
+    assert_eq!(places(erased.path(), &["oslo"]), [""; 0]);
+    let bytes = std::fs::read(file(&erased)).unwrap();
+    assert!(
+        !bytes.windows(4).any(|four| four == b"oslo"),
+        "a search that meets the erased value drops the file"
+    );
+    assert_eq!(places(erased.path(), &["de02"]), ["sess-000000000001@1"]);
+}

@@ -93,15 +93,8 @@ impl Author {
         let before = head_zero(thread);
         assert_eq!(record.header.seq, 1);
         let whole = record.header.clone().seal(record.body.clone(), record.parts.clone(), before);
-        let (mut parts, mut body) = (whole.parts.clone(), whole.body.to_vec());
-        let all = parts.commitments(&body);
-        let seals = std::iter::once(&mut parts.rest).chain(parts.values.iter_mut().map(|(_, seal)| seal));
-        for ((seal, is_erased), commitment) in seals.zip(erased).zip(all) {
-            if is_erased {
-                *seal = PartSeal::Erased(commitment);
-            }
-        }
-        parts.blank(&mut body);
+        let numbers = (0..3).filter(|number| erased[*number]);
+        let (parts, body) = whole.parts.without(numbers, &whole.body);
         let record = whole.header.clone().seal(Arc::from(body), parts, before);
         assert_eq!((record.leaf, record.head), (whole.leaf, whole.head), "erasing changes no hash");
         self.ends.insert(thread.clone(), (1, record.head));

@@ -83,6 +83,39 @@ fn d1_a_copy_that_is_made_again_is_equal() {
 }
 
 #[test]
+fn d1_sensitive_values_are_objects_and_one_that_was_removed_is_erased_for_every_copy() {
+    let (far, first) = (Far::start(), Folder::new());
+    let mut author = Author::default();
+    let whole = author.in_parts(&root(1), [false; 3]);
+    let erased = author.in_parts(&root(2), [true, false, false]);
+    let mut log = far.open(&first.log()).unwrap();
+    committed(&mut log, &batch([whole.clone(), erased.clone(), author.note(&root(3), 10)]));
+    drop(log);
+    let copied = |folder: &Folder| {
+        let log = far.open(&folder.log()).unwrap();
+        let records: Vec<Record> = all(&log).into_iter().map(|(_, record)| record).take(2).collect();
+        drop(log);
+        assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 3);
+        records
+    };
+    assert_eq!(copied(&Folder::new()), [whole.clone(), erased.clone()], "a second copy is equal");
+
+    let name = whole.parts.commitments(&whole.body)[2];
+    far.runtime.block_on(async {
+        let jetstream = async_nats::jetstream::new(far.server.client().await);
+        let objects = jetstream.get_object_store("SYSTOLE_shop_BLOBS").await.unwrap();
+        objects.delete(name.to_string()).await.unwrap();
+    });
+    let third = copied(&Folder::new());
+    assert_eq!(&*third[0].body, b"<pay iban=\"DE02\"><name>[erased]*****</name></pay>");
+    assert_eq!((third[0].leaf, third[0].head), (whole.leaf, whole.head));
+    // The two records have the same values with the same salts, so they share the object.
+    assert_eq!(third[1].head, erased.head);
+    assert_eq!(third[1].parts.erased().collect::<Vec<_>>(), [0, 2]);
+    assert_eq!(copied(&first)[0], whole, "a copy that has the value keeps it until it is made again");
+}
+
+#[test]
 fn a_long_log_is_folded_while_it_is_copied_and_not_when_it_is_opened() {
     let (far, first, second) = (Far::start(), Folder::new(), Folder::new());
     let mut author = Author::default();

@@ -40,6 +40,7 @@ mod detached;
 mod disk;
 mod engine;
 mod equal_logs;
+mod erase;
 mod examples;
 mod exits;
 mod export;

@@ -1,11 +1,15 @@
 //! `systole schema diff`: what a change of schemas does, by their models and by the messages of a log.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::Value;
 use systole::edges::log::sqlite;
 use systole::edges::schemas::{LibxmlJudge, SchemaSource, SchemaVerdict};
+use systole_core::types::body_parts::{BodyHole, PartSeal};
+use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Commit, LogWriter as _};
+use systole_core::types::record::{Record, head_zero};
 use systole_kit::schema::{ElementChange, SchemaModel};
 
 use crate::log_records::{Author, Folder, batch, root};
@@ -257,4 +261,30 @@ fn a10_folders_and_organisms_are_compared_and_what_cannot_be_read_is_refused() {
         let ran = systole(&at.join("old"), &["schema", "diff", "t.xsd", missing]);
         assert_eq!(ran.code, Some(if missing == "." { 0 } else { 2 }), "{ran:?}");
     }
+}
+
+/// The first record of a thread, an order whose number is erased.
+fn erased_order(author: &mut Author, thread: &ThreadId) -> Record {
+    let text = "<order xmlns=\"urn:t\"><n>1234</n></order>";
+    let mut whole = author.record(thread, text.as_bytes(), |_| {});
+    let at = text.find("1234").unwrap();
+    let hole = BodyHole::of(at..at + 4).unwrap();
+    whole.parts.values = vec![(hole, PartSeal::Kept([3; 16]))];
+    let commitment = whole.parts.commitments(&whole.body)[1];
+    whole.parts.values = vec![(hole, PartSeal::Erased(commitment))];
+    let mut body = whole.body.to_vec();
+    whole.parts.blank(&mut body);
+    whole.header.seal(Arc::from(body), whole.parts, head_zero(thread))
+}
+
+#[test]
+fn a10_messages_with_erased_values_are_counted_and_not_judged() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let order = b"<order xmlns=\"urn:t\"><n>1</n></order>";
+    let records = vec![author.record(&root(1), order, |_| {}), erased_order(&mut author, &root(2))];
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    assert!(matches!(opened.writer.commit(&batch(records)), Commit::Committed(_)));
+    std::fs::write(folder.path().join("t.xsd"), number("")).unwrap();
+    let (code, value) = diff(folder.path(), &["t.xsd", "t.xsd", "--log", "organism.db"]);
+    assert_eq!((code, &value["log"]["messages"], &value["log"]["erased"]), (Some(0), &1.into(), &1.into()));
 }

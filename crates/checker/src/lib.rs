@@ -73,6 +73,9 @@ impl<'t> LogCheck<'t> {
 
     fn take(&mut self, record: &LogLine) {
         let report = &mut self.report;
+        if record.has_erased() {
+            report.is_erased_in(&record.thread);
+        }
         let mut find = |rule, words| {
             let (position, thread, seq) = (record.position, record.thread.clone(), record.seq);
             report.add(CheckFinding { rule, position, thread, seq, words });

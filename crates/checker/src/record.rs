@@ -144,6 +144,12 @@ pub struct LogLine {
 }
 
 impl LogLine {
+    /// Whether a part of its body is erased.
+    pub fn has_erased(&self) -> bool {
+        let mut seals = std::iter::once(&self.seal).chain(self.values.iter().map(|(_, _, seal)| seal));
+        seals.any(|seal| matches!(seal, Seal::Commitment(_)))
+    }
+
     /// The header as it is hashed.
     pub fn header(&self) -> Vec<u8> {
         let number = |n: Option<u32>| n.map(|n| n.to_string()).unwrap_or_default();

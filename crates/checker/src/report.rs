@@ -1,8 +1,9 @@
 //! The output of a judge: findings, open calls and counts, and their text.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
+use crate::path;
 use crate::record::moment;
 
 /// The number of findings of one rule that are stored; further ones are counted. A log that is
@@ -88,6 +89,10 @@ pub struct ReportCounts {
     pub resting: u64,
     /// Threads with an open call.
     pub working: u64,
+    /// Records with erased parts.
+    pub erased: u64,
+    /// What rules on bodies found in trees with erased records: nothing can be said about it.
+    pub not_judged: u64,
 }
 
 /// The result of a judge.
@@ -101,7 +106,15 @@ pub struct CheckReport {
     pub open: Vec<OpenCall>,
     /// The amounts.
     pub counts: ReportCounts,
+    /// The roots of the threads with erased records.
+    erased: BTreeSet<String>,
 }
+
+/// The rules that compare what bodies say with other records.
+const ON_BODIES: &[&str] = &[
+    "approval", "attempt", "bought", "finished", "journal", "kept", "models", "question", "receipt", "seen",
+    "steer", "takers", "timer", "token", "used", "view",
+];
 
 impl CheckReport {
     /// Whether nothing is wrong.
@@ -109,7 +122,17 @@ impl CheckReport {
         self.found.is_empty()
     }
 
+    /// Takes note of a record with erased parts.
+    pub(crate) fn is_erased_in(&mut self, thread: &str) {
+        self.counts.erased += 1;
+        self.erased.insert(path::root(thread).to_owned());
+    }
+
     pub(crate) fn add(&mut self, finding: CheckFinding) {
+        if ON_BODIES.contains(&finding.rule) && self.erased.contains(path::root(&finding.thread)) {
+            self.counts.not_judged += 1;
+            return;
+        }
         let count = self.found.entry(finding.rule).or_default();
         *count += 1;
         if *count <= KEPT_OF_A_RULE {
@@ -130,6 +153,13 @@ impl fmt::Display for CheckReport {
             writeln!(f, "open  position {}  {} {}  {open}", open.position, open.thread, open.seq)?;
         }
         let ReportCounts { records, threads, acked, lost, doubled, answered, failed, open, .. } = self.counts;
+        if self.counts.erased > 0 {
+            let ReportCounts { erased, not_judged, .. } = self.counts;
+            writeln!(
+                f,
+                "{erased} records with erased parts; {not_judged} findings about bodies near them left out"
+            )?;
+        }
         writeln!(f, "{records} records in {threads} threads, {} findings", self.found.values().sum::<u64>())?;
         write!(
             f,

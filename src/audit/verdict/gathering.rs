@@ -23,6 +23,7 @@ struct WalkGathering<'a> {
     roots: BTreeMap<u64, TreeHash>,
     times: Option<(Millis, Millis)>,
     configs: BTreeSet<Digest>,
+    erased: Vec<(Position, Vec<usize>)>,
     others: Vec<OtherLog<'a>>,
 }
 
@@ -36,6 +37,10 @@ pub struct GatheredLog {
     pub times: Option<(Millis, Millis)>,
     /// How many configurations records name.
     pub configs: usize,
+    /// The records with erased parts, each with the numbers of these parts. Part 0 is the body without its values.
+    pub erased: Vec<(Position, Vec<usize>)>,
+    /// How many documents are erased.
+    pub erased_documents: u64,
     /// What was found about each of the other logs, in the order in which they were given.
     pub others: Vec<OtherEnd>,
 }
@@ -57,6 +62,7 @@ impl GatheredLog {
             return Err(LogFault::Damaged { path, position: misfit.position, why });
         }
         let mut gathered = gathering.finish();
+        gathered.erased_documents = reader.erased_documents()?;
         gathered.has_grown_to(summary.records, reader.last()?);
         Ok((summary, gathered))
     }
@@ -113,6 +119,7 @@ impl<'a> WalkGathering<'a> {
             roots,
             times: None,
             configs: BTreeSet::new(),
+            erased: Vec::new(),
             others: others.iter().map(other).collect(),
         }
     }
@@ -130,6 +137,9 @@ impl<'a> WalkGathering<'a> {
         if !self.configs.contains(&record.header.config) {
             self.configs.insert(record.header.config);
         }
+        if record.parts.has_erased() {
+            self.erased.push((Position(size), record.parts.erased().collect()));
+        }
         for other in &mut self.others {
             other.compare(Position(size), record);
         }
@@ -143,6 +153,8 @@ impl<'a> WalkGathering<'a> {
             roots: self.roots,
             times: self.times,
             configs: self.configs.len(),
+            erased: self.erased,
+            erased_documents: 0,
             others: self.others.into_iter().map(|other| other.finish(size)).collect(),
         }
     }
@@ -191,7 +203,9 @@ mod tests {
         let longer = |position| OtherEnd::Longer(Position(position));
         let (root, roots) = ([0; 32], BTreeMap::new());
         let others = vec![longer(5), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
-        let mut gathered = GatheredLog { root, roots, times: None, configs: 0, others };
+        let (erased, erased_documents) = (Vec::new(), 0);
+        let (times, configs) = (None, 0);
+        let mut gathered = GatheredLog { root, roots, times, configs, erased, erased_documents, others };
         gathered.has_grown_to(4, Position(5));
         let left = [OtherEnd::Same(4), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
         assert_eq!(gathered.others, left);

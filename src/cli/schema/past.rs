@@ -15,7 +15,7 @@ use crate::cli::looking::Looking;
 use crate::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader as _, Position};
-use systole_core::types::record::Record;
+use systole_core::types::record::{Record, RecordKind};
 
 /// Records per read.
 const PAGE: usize = 256;
@@ -35,6 +35,8 @@ pub(super) struct PastMessages {
     refused_by_both: u64,
     /// Those that only the old schemas refuse.
     newly_accepted: u64,
+    /// Those with an erased value, which no schema can judge.
+    erased: u64,
     first: Vec<RefusedMessage>,
 }
 
@@ -86,9 +88,18 @@ impl PastMessages {
         position: Position,
         record: &Record,
     ) {
+        // Its element is not known any more, so it counts for every schema.
+        if record.parts.rest.is_erased() && record.header.kind == RecordKind::Message {
+            self.erased += 1;
+            return;
+        }
         let Ok(payload) = Payload::read(&record.body, &DocumentLimits::FROM_PUMP) else { return };
         let namespace = payload.name().ns.to_string();
         if old.schema(&namespace).is_none() && new.schema(&namespace).is_none() {
+            return;
+        }
+        if record.parts.has_erased() {
+            self.erased += 1;
             return;
         }
         self.messages += 1;
@@ -134,6 +145,9 @@ impl PastMessages {
                 self.newly_accepted
             ));
         }
+        if self.erased > 0 {
+            lines.push(format!("{} more have erased values and are not judged", self.erased));
+        }
         lines
     }
 
@@ -146,7 +160,8 @@ impl PastMessages {
         let first: Vec<Value> = self.first.iter().map(one).collect();
         json!({
             "log": log, "messages": self.messages, "refused": self.refused,
-            "refused_by_both": self.refused_by_both, "newly_accepted": self.newly_accepted, "first": first,
+            "refused_by_both": self.refused_by_both, "newly_accepted": self.newly_accepted,
+            "erased": self.erased, "first": first,
         })
     }
 }

@@ -119,6 +119,13 @@ impl LogStream {
         self.in_time("what is large was put apart", bytes.len(), put).await
     }
 
+    /// Removes what is stored apart under that name. The store keeps a mark that it was removed.
+    pub async fn remove_large(&self, name: Digest) -> Result<(), String> {
+        let name = name.to_string();
+        let removed = async { self.apart.delete(&name).await.map_err(|error| error.to_string()) };
+        self.in_time("a value was removed", 0, removed).await
+    }
+
     /// Work that takes many messages may take longer: a second more for each MiB.
     async fn in_time<T>(
         &self,

@@ -9,10 +9,11 @@ use systole_wire::payload::Payload;
 use systole_wire::writer::{StartTag, XmlWriter};
 use systole_wire::{DocumentLimits, namespaces};
 
+use crate::types::body_parts::ERASED_TEXT;
 use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
-use crate::types::ports::LostRange;
+use crate::types::ports::{LostRange, Position};
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
@@ -51,6 +52,27 @@ pub fn read_boot(body: &[u8]) -> Option<(Digest, Option<String>)> {
 pub fn loss_accepted(given_up: LostRange) -> Body {
     let LostRange { first, last } = given_up;
     written("loss-accepted", |lost| lost.number("first", first.0).number("last", last.0).empty())
+}
+
+/// `<erased>`: bytes were taken out of the log for good. Each record is named by its position, with the numbers of
+/// the parts that went.
+pub fn erased(reason: Option<&str>, records: &[(Position, Vec<usize>)], documents: &[Digest]) -> Body {
+    written("erased", |erased| {
+        erased.attr_if("reason", reason).content(|inside| {
+            for (position, parts) in records {
+                let parts: Vec<String> = parts.iter().map(ToString::to_string).collect();
+                inside.open("record").number("position", position.0).attr("parts", &parts.join(" ")).empty();
+            }
+            for document in documents {
+                inside.open("document").attr("hash", &document.to_string()).empty();
+            }
+        });
+    })
+}
+
+/// `<erased-body>`: what a listener is shown in place of a body that was erased whole.
+pub fn erased_body() -> Body {
+    written("erased-body", |body| body.text(ERASED_TEXT))
 }
 
 /// `<forked>`: the first record of a fork. It continues the thread at the beginning of that turn of that call.

@@ -10,8 +10,8 @@ use super::ids::Digest;
 /// Most values of one body that are parts. The header names them all, and stays small.
 pub const MOST_HOLES: usize = 1000;
 
-/// What stands for an erased byte in a body.
-pub const ERASED: u8 = b'*';
+/// What stands in place of erased bytes, if it has room.
+pub const ERASED_TEXT: &str = "[erased]";
 
 /// The place of a sensitive value in a body. Never empty.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +103,29 @@ impl BodyParts {
         self.values.iter().map(|(hole, _)| *hole)
     }
 
+    /// The same parts without some of them, by number, and the body without their bytes. Part 0 is the rest.
+    pub fn without(&self, numbers: impl IntoIterator<Item = usize>, body: &[u8]) -> (BodyParts, Vec<u8>) {
+        let (mut parts, commitments) = (self.clone(), self.commitments(body));
+        for number in numbers {
+            let seal = match number.checked_sub(1) {
+                None => Some(&mut parts.rest),
+                Some(at) => parts.values.get_mut(at).map(|(_, seal)| seal),
+            };
+            if let (Some(seal), Some(commitment)) = (seal, commitments.get(number)) {
+                *seal = PartSeal::Erased(*commitment);
+            }
+        }
+        let mut body = body.to_vec();
+        parts.blank(&mut body);
+        (parts, body)
+    }
+
+    /// The numbers of the erased parts.
+    pub fn erased(&self) -> impl Iterator<Item = usize> + '_ {
+        let seals = std::iter::once(&self.rest).chain(self.values.iter().map(|(_, seal)| seal));
+        seals.enumerate().filter(|(_, seal)| seal.is_erased()).map(|(number, _)| number)
+    }
+
     /// Whether any part is erased.
     pub fn has_erased(&self) -> bool {
         self.rest.is_erased() || self.values.iter().any(|(_, seal)| seal.is_erased())
@@ -163,10 +186,9 @@ fn between<'b>(body: &'b [u8], values: &'b [(BodyHole, PartSeal)]) -> impl Itera
 /// `[erased]` if it has room, then signs; all of it ASCII, so that text stays text.
 fn fill(body: &mut [u8], range: std::ops::Range<usize>) {
     let Some(bytes) = body.get_mut(range) else { return };
-    bytes.fill(ERASED);
-    let word = b"[erased]";
-    if let Some(start) = bytes.get_mut(..word.len()) {
-        start.copy_from_slice(word);
+    bytes.fill(b'*');
+    if let Some(start) = bytes.get_mut(..ERASED_TEXT.len()) {
+        start.copy_from_slice(ERASED_TEXT.as_bytes());
     }
 }
 
@@ -212,19 +234,9 @@ mod tests {
     fn an_erased_part_keeps_the_commitment_and_changes_no_place() {
         let whole = parts();
         let before = whole.commitment(BODY);
-        let all = whole.commitments(BODY);
         for erased in 0..8_usize {
-            let mut some = whole.clone();
-            if erased & 1 > 0 {
-                some.rest = PartSeal::Erased(all[0]);
-            }
-            for number in [1, 2] {
-                if erased & (1 << number) > 0 {
-                    some.values[number - 1].1 = PartSeal::Erased(all[number]);
-                }
-            }
-            let mut body = BODY.to_vec();
-            some.blank(&mut body);
+            let numbers = (0..3).filter(|number| erased & (1 << number) > 0);
+            let (some, body) = whole.without(numbers, BODY);
             assert_eq!((some.commitment(&body), body.len()), (before, BODY.len()), "{erased}");
             assert_eq!(some.has_erased(), erased > 0);
             assert_eq!(body == BODY, erased == 0, "{erased}");

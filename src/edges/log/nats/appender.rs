@@ -13,7 +13,9 @@ use tokio::time::Instant;
 use super::bundle::{Sealed, Stands};
 use super::bundle_writer::{BundleWriter, Written};
 use super::lead::LogOwnership;
+use crate::edges::log::sqlite::Erasure;
 use crate::edges::nats::LEFT_BEHIND;
+use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::MessageId;
 use systole_core::types::ports::{Commit, LogBatch, LogWriter, ReadBack};
 
@@ -138,6 +140,31 @@ impl LogWriter for NatsAppender {
 
     fn is_far(&self) -> bool {
         true
+    }
+}
+
+impl NatsAppender {
+    /// Removes the objects of sensitive values from the store, and the values from the copy, after the batch that says
+    /// so is stored. What else the erasure names is in bundles, and stays. The error says what is left to do.
+    pub fn erase(&mut self, erasure: &Erasure, batch: &LogBatch) -> Result<(), String> {
+        match self.commit(batch) {
+            Commit::Committed(_) => {}
+            Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(why),
+        }
+        for record in erasure.records.values() {
+            for seal in record.parts.values.iter().map(|(_, seal)| seal) {
+                let PartSeal::Erased(commitment) = *seal else { continue };
+                let removed = self.bundle_writer.stream.remove_large(commitment);
+                self.runtime.block_on(removed).map_err(|why| format!("the object {commitment}: {why}"))?;
+            }
+        }
+        let copy = &mut self.bundle_writer.follower.copy;
+        match copy.erase(erasure, &LogBatch::default()) {
+            Commit::Committed(_) => copy.rewrite().map_err(|fault| format!("the copy: {fault}")),
+            Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => {
+                Err(format!("the copy: {why}"))
+            }
+        }
     }
 }
 

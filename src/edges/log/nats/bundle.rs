@@ -331,6 +331,7 @@ fn spread(rest: &[u8], parts: &BodyParts) -> Arc<[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use systole_core::types::body_parts::BodyHole;
     use systole_core::types::ids::{MessageId, Name, ThreadId};
     use systole_core::types::record::head_zero;
     use systole_core::types::record::{Header, MessageRole, RecordCode, RecordKind};
@@ -407,6 +408,89 @@ mod tests {
         assert_eq!(read.records, bundle.records);
         let absent = Bundle::read(&sealed.bytes, nothing).unwrap_err();
         assert_eq!(absent, "record 2 of thread sess-1f0c9a2b77d1: its body is a document that is not there");
+    }
+
+    const PAY: &[u8] = b"<pay iban=\"DE02\"><name>Ann Lee, Oslo</name></pay>";
+
+    /// A bundle of one record with two sensitive values.
+    fn with_two_values() -> Bundle {
+        let hole = |at: usize, length| BodyHole::of(at..at + length).unwrap();
+        let kept = |hole, n| (hole, PartSeal::Kept([n; 16]));
+        let values = vec![kept(hole(11, 4), 1), kept(hole(23, 13), 2)];
+        let parts = BodyParts { rest: PartSeal::Kept([9; 16]), values };
+        let record = note(1).seal(Arc::from(PAY), parts, head_zero(&note(1).thread));
+        Bundle { documents: Vec::new(), records: vec![Arc::new(record)], ..bundle() }
+    }
+
+    #[test]
+    fn d1_sensitive_values_are_objects_and_a_record_without_one_is_erased_there() {
+        let bundle = with_two_values();
+        let whole = &*bundle.records[0];
+        let sealed = bundle.seal(|_| false);
+        for value in [&b"DE02"[..], b"Ann Lee"] {
+            assert!(
+                !sealed.bytes.windows(value.len()).any(|bytes| bytes == value),
+                "it is not in the stream"
+            );
+        }
+        let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
+        let commitments = whole.parts.commitments(PAY);
+        assert_eq!([iban.commitment, name.commitment], commitments[1..]);
+        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        let bare = &*read.records[0];
+        assert_eq!(&*bare.body, b"<pay iban=\"****\"><name>[erased]*****</name></pay>");
+        assert_eq!((bare.leaf, bare.head), (whole.leaf, whole.head));
+
+        let object = |commitment: Digest| {
+            let found = sealed.values.iter().find(|value| value.commitment == commitment);
+            found.map(|value| value.bytes.clone())
+        };
+        assert_eq!(&with_values(bare, object).unwrap(), whole);
+        let one =
+            with_values(bare, |commitment| object(commitment).filter(|_| commitment == iban.commitment));
+        let one = one.unwrap();
+        assert_eq!(&*one.body, b"<pay iban=\"DE02\"><name>[erased]*****</name></pay>");
+        assert_eq!((one.leaf, one.head), (whole.leaf, whole.head));
+        assert!(one.verifies(head_zero(&note(1).thread)));
+        // A record that is read without its values makes the same bundle.
+        assert_eq!(read.seal(|_| false).bytes, sealed.bytes);
+    }
+
+    #[test]
+    fn d1_another_object_under_the_name_of_a_value_is_refused() {
+        let sealed = with_two_values().seal(|_| false);
+        let read = Bundle::read(&sealed.bytes, nothing).unwrap();
+        let [iban, name] = &sealed.values[..] else { panic!("{:?}", sealed.values) };
+        let mut changed = iban.bytes.clone();
+        changed[17] ^= 1;
+        let mut salted = iban.bytes.clone();
+        salted[0] ^= 1;
+        let longer = [&iban.bytes[..], b" "].concat();
+        for other in [name.bytes.clone(), changed, salted, longer, iban.bytes[..15].to_vec(), Vec::new()] {
+            let refused = with_values(&read.records[0], |_| Some(other.clone())).unwrap_err();
+            assert_eq!(refused, format!("the object {} is not the value of that name", iban.commitment));
+        }
+    }
+
+    #[test]
+    fn d1_a_record_has_a_commitment_for_each_place_of_its_header() {
+        let sealed = with_two_values().seal(|_| false);
+        let text = sealed.bytes.len() - "64:".len() - 64 - 1;
+        let (before, list) = sealed.bytes.split_at(text);
+        assert!(list.starts_with(b"64:"), "the commitments are the last field");
+        for count in [0_usize, 31, 32, 63, 65, 96] {
+            let mut bytes = before.to_vec();
+            field(&mut bytes, &vec![7; count]);
+            let refused = Bundle::read(&bytes, nothing).unwrap_err();
+            assert!(refused.contains("a commitment for each place"), "{count}: {refused}");
+        }
+        // A bundle of the first form has no such field, so its records have no places either.
+        let older = String::from_utf8_lossy(FORM_BEFORE).into_owned();
+        let mut bytes = Vec::new();
+        field(&mut bytes, older.as_bytes());
+        bytes.extend_from_slice(&sealed.bytes[bytes.len()..text]);
+        let refused = Bundle::read(&bytes, nothing).unwrap_err();
+        assert!(refused.contains("a commitment for each place"), "{refused}");
     }
 
     #[test]

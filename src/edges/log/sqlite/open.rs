@@ -96,6 +96,12 @@ fn opened(path: &Path, kind: LogFileKind, given_up: Option<LostRange>) -> Result
     let mut writer = SqliteAppender::new(Arc::clone(&pool), Arc::new(lock), kind, tip)?;
     // Half of what was lost may have been copied into the file.
     notes.extend(writer.heal(given_up.is_some() || without_tip)?);
+    if writer.is_unfinished()? {
+        notes.push(match writer.rewrite() {
+            Ok(()) => "an erasure was finished: the file was written anew".to_owned(),
+            Err(fault) => format!("an erasure is not finished: {fault}"),
+        });
+    }
     Ok(OpenSqliteLog { writer, reader: SqliteReader::new(pool), secret, notes })
 }
 

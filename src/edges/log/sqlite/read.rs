@@ -14,6 +14,7 @@ use super::pool::{Pool, Reading};
 use super::rows::{self, Checked, rows_where};
 use super::verify::{self, Walk};
 use super::{damaged, fault, migrate};
+use systole_core::types::body_parts::ERASED_TEXT;
 use systole_core::types::ids::{Digest, Key, Name, ThreadId};
 use systole_core::types::limits;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
@@ -143,6 +144,31 @@ impl SqliteReader {
     }
 }
 
+impl SqliteReader {
+    /// How many documents are erased.
+    pub fn erased_documents(&self) -> Result<u64, LogFault> {
+        let sql = "SELECT count(*) FROM document WHERE length(bytes) = 0 AND hash <> ?1";
+        let count: i64 = self.pool.read(|connection| {
+            connection.query_row(sql, [Digest::of(b"").0], |row| row.get(0)).map_err(|e| self.fault(&e))
+        })?;
+        Ok(count.unsigned_abs())
+    }
+
+    /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
+    pub fn documents_with(&self, text: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
+        let sql = "SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash) FROM document d \
+                   WHERE instr(d.bytes, ?1) > 0 AND d.id NOT IN (SELECT document FROM large)";
+        self.pool.read(|connection| {
+            let find = || -> rusqlite::Result<_> {
+                let mut find = connection.prepare_cached(sql)?;
+                let rows = find.query_map([text], |row| Ok((Digest(row.get(0)?), row.get(1)?)))?;
+                rows.collect()
+            };
+            find().map_err(|e| self.fault(&e))
+        })
+    }
+}
+
 impl LogReader for SqliteReader {
     fn opening(&self) -> Result<LogOpening, LogFault> {
         self.pool.read(|connection| {
@@ -256,6 +282,9 @@ impl LogReader for SqliteReader {
                 .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")
                 .and_then(|mut s| s.query_row([hash.0], |row| row.get(0)).optional());
             let bytes = bytes.map_err(|e| self.fault(&e))?;
+            if bytes.as_ref().is_some_and(Vec::is_empty) {
+                return Ok(Some(Arc::from(ERASED_TEXT.as_bytes())));
+            }
             if self.proves && bytes.as_ref().is_some_and(|bytes| Digest::of(bytes) != hash) {
                 return Err(self.damaged(Position::default(), verify::other_document(hash)));
             }

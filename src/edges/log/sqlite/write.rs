@@ -195,6 +195,10 @@ impl SqliteAppender {
         }
     }
 
+    pub(super) fn connection(&self) -> Option<&Connection> {
+        self.connection.as_ref()
+    }
+
     /// The position of the last record.
     pub fn last(&self) -> Position {
         self.known.last
@@ -437,8 +441,10 @@ fn store_large_body(
 }
 
 fn set_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-    let mut set = connection
-        .prepare_cached("INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?;
+    // A document that was erased, and is said again, is there again.
+    let sql = "INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT (hash) \
+               DO UPDATE SET bytes = excluded.bytes WHERE length(document.bytes) = 0";
+    let mut set = connection.prepare_cached(sql)?;
     set.execute(params![hash.0, bytes]).map(drop)
 }
 

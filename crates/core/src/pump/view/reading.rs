@@ -12,11 +12,14 @@ use super::{
     BegunViews, PrecedingWords, ReadRequest, ReadRequests, ReadResults, View, ViewMessage, ViewOwner,
     ViewPage, ViewReading,
 };
+use crate::rules::core_payload;
 use crate::rules::view_payload::{self, RecallPart};
+use crate::types::body_parts::ERASED_TEXT;
 use crate::types::ids::{Digest, Name, ThreadId};
 use crate::types::limits;
 use crate::types::ports::{LogFault, LogReader, Position};
 use crate::types::primitive::Recall;
+use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 
 /// Records read at once. Each record may be as large as a message may be.
@@ -101,13 +104,25 @@ fn read(reader: &dyn LogReader, begun: &mut BegunViews, whose: &ViewOwner) -> Re
     Ok(reading)
 }
 
-/// The body of a record that was there a moment ago.
-fn body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+/// A record that was there a moment ago.
+fn record(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Record, LogFault> {
     let found = reader.of_thread(&whose.thread, seq, 1)?.pop();
     match found.filter(|(_, record)| record.header.seq == seq) {
-        Some((_, record)) => Ok(record.body),
+        Some((_, record)) => Ok(record),
         None => Err(gone(whose)),
     }
+}
+
+/// Its body. One that was erased whole has signs in place of the text.
+fn body(reader: &dyn LogReader, whose: &ViewOwner, seq: u64) -> Result<Arc<[u8]>, LogFault> {
+    Ok(record(reader, whose, seq)?.body)
+}
+
+/// Its payload. An `<erased-body>` stands for a body that was erased whole.
+fn payload(whose: &ViewOwner, record: Record) -> Result<Payload, LogFault> {
+    let is_erased = record.parts.rest.is_erased();
+    let body = if is_erased { core_payload::erased_body() } else { record.body };
+    Payload::trusted(body).map_err(|_| gone(whose))
 }
 
 fn recalled(
@@ -151,14 +166,14 @@ fn page(
     {
         let spoken = view.spoken_before(number).filter(|spoken| words && spoken.with > cleared);
         let said = spoken.map(|spoken| model_words(reader, whose, spoken)).transpose()?;
-        let body = body(reader, whose, message.seq)?;
-        bytes += body.len() + said.as_ref().map_or(0, |said| said.text.len());
+        let record = record(reader, whose, message.seq)?;
+        bytes += record.body.len() + said.as_ref().map_or(0, |said| said.text.len());
         if bytes > limits::ANSWER_BYTES && !page.shown.is_empty() {
             page.next = Some(number);
             break;
         }
         page.shown.extend(said.map(ViewEntry::Words));
-        let payload = Payload::trusted(body).map_err(|_| gone(whose))?;
+        let payload = payload(whose, record)?;
         let (from, to) = (message.from.to_string(), message.to.as_ref().map(Name::to_string));
         let spot = message.spot;
         page.shown.push(ViewEntry::Message(asking::ViewedMessage { seq: number, from, to, spot, payload }));
@@ -172,7 +187,12 @@ fn model_words(
     whose: &ViewOwner,
     spoken: PrecedingWords,
 ) -> Result<ModelWords, LogFault> {
-    match EarlierEntry::read(&body(reader, whose, spoken.seq)?) {
+    let record = record(reader, whose, spoken.seq)?;
+    if record.parts.rest.is_erased() {
+        let (stop, text) = ("erased".to_owned(), ERASED_TEXT.to_owned());
+        return Ok(ModelWords { turn: spoken.turn, stop, tokens_in: None, tokens_out: None, text });
+    }
+    match EarlierEntry::read(&record.body) {
         Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) => {
             let outcome = with_words(reader, outcome)?.ok_or_else(|| gone(whose))?;
             let ModelCallOutcome { stop, tokens_in, tokens_out, text, .. } = outcome;

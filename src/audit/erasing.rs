@@ -1,0 +1,327 @@
+//! What has to go when values or bodies are erased, and what stays although it tells something of them.
+//!
+//! Positions come in; records as they are afterwards go out, or why nothing may be erased. It writes nothing. A value
+//! that is erased somewhere is erased wherever it is a sensitive value. Journal entries, refusals, outcomes and
+//! documents that repeat it go too. Other bodies that repeat it are named: only a person can say whether they may go.
+
+mod need;
+mod spelling;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::glance::attribute;
+use crate::edges::log::sqlite::{Erasure, SqliteReader};
+use need::NeededRecord;
+use spelling::ErasedTexts;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{
+    ApprovalEffect, MessageRole, Record, RecordCode, RecordKind, SteerEffect, TimerEffect,
+};
+use systole_kit::journal::{EarlierEntry, JournalEntry};
+
+pub use need::ThreadNeed;
+pub use spelling::{SHORTEST, SHORTEST_TEXT};
+
+/// Records per read.
+const PAGE: usize = 512;
+
+/// What of a log can be erased at all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ErasureScope {
+    /// Sensitive values, and everything that repeats them: the log is a file.
+    #[default]
+    Values,
+    /// Whole bodies too.
+    Bodies,
+    /// Sensitive values alone: the log is in NATS, and everything else of it is in bundles that never change.
+    Objects,
+}
+
+/// What goes, and what stays.
+#[derive(Debug, Default)]
+pub struct ErasurePlan {
+    /// What the log loses.
+    pub erasure: Erasure,
+    /// The numbers of the parts that go, for each record.
+    pub parts: BTreeMap<Position, Vec<usize>>,
+    /// Positions of records that were named and have lost everything before.
+    pub already: Vec<Position>,
+    /// Positions of records that repeat a value in a place that is not marked as sensitive, and can be erased whole.
+    pub repeats: Vec<Position>,
+    /// Positions of records that repeat a value, and that the state of their thread needs.
+    pub fixed: Vec<Position>,
+    /// Positions of records with a key of their sender that repeats a value.
+    pub keys: Vec<Position>,
+    /// Configurations that repeat a value; in NATS, documents of any kind.
+    pub configurations: Vec<Digest>,
+    /// Positions of records with the plain hash of a body that goes: a guess of the body can be tested with it.
+    pub hashes: Vec<Position>,
+    /// How many values are too short to be looked for elsewhere.
+    pub short: usize,
+    /// The last record that was looked at.
+    pub last: Position,
+}
+
+/// Why nothing is erased.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum ErasureRefused {
+    /// There is no such record.
+    #[error("the log has no record at position {position}; its last is #{last}")]
+    Missing {
+        /// The position.
+        position: u64,
+        /// The last one of the log.
+        last: u64,
+    },
+    /// No value of the body is marked.
+    #[error("record #{0} has no value that its schema marks as sensitive")]
+    Unmarked(u64),
+    /// The pump reads the body to know the state of the thread.
+    #[error("record #{0} cannot be erased whole: the state of its thread is made from it")]
+    Needed(u64),
+    /// The record belongs to a thread at work.
+    #[error("thread {thread} needs record #{position}: {need}")]
+    AtWork {
+        /// The record.
+        position: u64,
+        /// Its thread.
+        thread: ThreadId,
+        /// What needs it.
+        need: ThreadNeed,
+    },
+    /// The reason repeats a value.
+    #[error("the reason repeats what is erased, and would be recorded")]
+    Reason,
+    /// The log cannot be read.
+    #[error("{0}")]
+    Log(LogFault),
+}
+
+impl From<LogFault> for ErasureRefused {
+    fn from(fault: LogFault) -> ErasureRefused {
+        ErasureRefused::Log(fault)
+    }
+}
+
+/// Finds out what has to go so that nothing is left of the sensitive values of these records, or of their bodies.
+pub fn plan(
+    reader: &SqliteReader,
+    positions: &BTreeSet<Position>,
+    scope: ErasureScope,
+    reason: Option<&str>,
+) -> Result<ErasurePlan, ErasureRefused> {
+    let mut planning = Planning { scope, last: reader.last()?, ..Planning::default() };
+    for position in positions {
+        planning.named(reader, *position)?;
+    }
+    if reason.is_some_and(|reason| planning.texts.are_in(reason)) {
+        return Err(ErasureRefused::Reason);
+    }
+    let mut at = Position(0);
+    loop {
+        let page = reader.after(at, PAGE)?;
+        let Some((last, _)) = page.last() else { break };
+        at = *last;
+        let end = planning.last;
+        for (position, record) in page.iter().filter(|(position, _)| *position <= end) {
+            planning.another(reader, *position, record)?;
+        }
+    }
+    planning.documents(reader)?;
+    if let Some(needed) = need::first(reader, &planning.plan.erasure.records)? {
+        let NeededRecord { position: Position(position), thread, need } = needed;
+        return Err(match need {
+            Some(need) => ErasureRefused::AtWork { position, thread, need },
+            None => ErasureRefused::Needed(position),
+        });
+    }
+    Ok(ErasurePlan { last: planning.last, ..planning.plan })
+}
+
+#[derive(Default)]
+struct Planning {
+    plan: ErasurePlan,
+    scope: ErasureScope,
+    last: Position,
+    /// The values that go, as they are in a body.
+    values: BTreeSet<Vec<u8>>,
+    texts: ErasedTexts,
+    /// The plain hashes of the bodies that go.
+    hashes: BTreeMap<Digest, String>,
+    /// Those of the bodies that go whole.
+    bodies: BTreeSet<Digest>,
+}
+
+impl Planning {
+    /// A record that a person named.
+    fn named(&mut self, reader: &SqliteReader, position: Position) -> Result<(), ErasureRefused> {
+        let whole = self.scope == ErasureScope::Bodies;
+        let before = Position(position.0.saturating_sub(1));
+        let found = reader.after(before, 1)?.into_iter().next().filter(|(at, _)| *at == position);
+        let missing = || ErasureRefused::Missing { position: position.0, last: self.last.0 };
+        let (_, record) = found.ok_or_else(missing)?;
+        if record.parts.values.is_empty() && !whole && !record.parts.has_erased() {
+            return Err(ErasureRefused::Unmarked(position.0));
+        }
+        if whole && !is_erasable(&record) {
+            return Err(ErasureRefused::Needed(position.0));
+        }
+        for (hole, _) in record.parts.values.iter().filter(|(_, seal)| !seal.is_erased()) {
+            let value = record.body.get(hole.range()).unwrap_or_default();
+            if self.texts.add_value(value) {
+                self.plan.short += 1;
+            }
+            self.values.insert(value.to_vec());
+        }
+        if !record.parts.has_erased() {
+            let hash = Digest::of(&record.body);
+            self.hashes.insert(hash, hash.to_string());
+            if whole {
+                self.bodies.insert(hash);
+            }
+        }
+        if whole && !record.parts.rest.is_erased() {
+            self.texts.add_body(&record.body);
+            self.with_body(&record);
+        }
+        if !self.erase(position, &record, |number| whole || number > 0) {
+            self.plan.already.push(position);
+        }
+        Ok(())
+    }
+
+    /// The documents that say what a body says: the words of a model, and bytes that were refused.
+    fn with_body(&mut self, record: &Record) {
+        if record.header.kind == RecordKind::Refusal {
+            let refused = attribute(&record.body, "system-error", "hash");
+            self.document(refused.and_then(|hash| Digest::parse(&hash).ok()));
+        }
+        for hash in words_apart(record) {
+            self.document(Some(hash));
+        }
+    }
+
+    fn document(&mut self, hash: Option<Digest>) {
+        let documents = &mut self.plan.erasure.documents;
+        documents.extend(hash.filter(|hash| !documents.contains(hash)).iter());
+    }
+
+    /// A record that may repeat what goes.
+    fn another(
+        &mut self,
+        reader: &SqliteReader,
+        position: Position,
+        record: &Record,
+    ) -> Result<(), LogFault> {
+        let is_named = self.plan.parts.contains_key(&position);
+        let is_same = |number: usize| {
+            let value = number.checked_sub(1).and_then(|at| record.parts.values.get(at));
+            value.is_some_and(|(hole, _)| {
+                record.body.get(hole.range()).is_some_and(|v| self.values.contains(v))
+            })
+        };
+        let same: Vec<usize> = (1..=record.parts.values.len()).filter(|number| is_same(*number)).collect();
+        if !is_named && !same.is_empty() {
+            self.erase(position, record, |number| same.contains(&number));
+        }
+        let left = self.plan.erasure.records.get(&position).map_or(&record.body, |left| &left.body).clone();
+        let text = String::from_utf8_lossy(&left);
+        let is_equal = || !is_named && self.bodies.contains(&Digest::of(&record.body));
+        if self.texts.are_in(&text) || (!self.bodies.is_empty() && is_equal()) || self.says(reader, record)? {
+            self.repeats(position, record);
+        }
+        if self.hashes.values().any(|hash| text.contains(hash)) {
+            self.plan.hashes.push(position);
+        }
+        if record.header.key.as_ref().is_some_and(|key| self.texts.are_in(key.as_str())) {
+            self.plan.keys.push(position);
+        }
+        Ok(())
+    }
+
+    /// Whether the words of a model that are kept apart from its journal entry repeat what goes. A value may begin in
+    /// one document and end in the next.
+    fn says(&self, reader: &SqliteReader, record: &Record) -> Result<bool, LogFault> {
+        let mut words = Vec::new();
+        for hash in words_apart(record) {
+            words.extend_from_slice(&reader.document(hash)?.unwrap_or_default());
+        }
+        Ok(!words.is_empty() && self.texts.are_in(&String::from_utf8_lossy(&words)))
+    }
+
+    /// A record repeats what goes. It goes too if it only tells of what happened.
+    fn repeats(&mut self, position: Position, record: &Record) {
+        match record.header.kind {
+            _ if self.scope == ErasureScope::Objects => self.plan.fixed.push(position),
+            RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome => {
+                self.with_body(record);
+                self.erase(position, record, |_| true);
+            }
+            _ if is_erasable(record) => self.plan.repeats.push(position),
+            _ => self.plan.fixed.push(position),
+        }
+    }
+
+    /// The documents that repeat what goes, and those of bodies that nothing names any more.
+    fn documents(&mut self, reader: &SqliteReader) -> Result<(), LogFault> {
+        let forms: Vec<String> = self.texts.forms().map(str::to_owned).collect();
+        for form in forms {
+            for (hash, is_configuration) in reader.documents_with(form.as_bytes())? {
+                match is_configuration || self.scope == ErasureScope::Objects {
+                    true if !self.plan.configurations.contains(&hash) => self.plan.configurations.push(hash),
+                    true => {}
+                    false => self.document(Some(hash)),
+                }
+            }
+        }
+        if self.plan.hashes.is_empty() {
+            self.plan.erasure.unnamed = self.bodies.iter().copied().collect();
+        }
+        Ok(())
+    }
+
+    /// Takes parts out of a record. Returns whether there was anything to take out.
+    fn erase(&mut self, position: Position, record: &Record, goes: impl Fn(usize) -> bool) -> bool {
+        let kept =
+            std::iter::once(&record.parts.rest).chain(record.parts.values.iter().map(|(_, seal)| seal));
+        let numbers = kept.enumerate().filter(|(number, seal)| !seal.is_erased() && goes(*number));
+        let numbers: Vec<usize> = numbers.map(|(number, _)| number).collect();
+        if numbers.is_empty() {
+            return false;
+        }
+        let (parts, body) = record.parts.without(numbers.iter().copied(), &record.body);
+        let record = Record { parts, body: body.into(), ..record.clone() };
+        self.plan.erasure.records.insert(position, record);
+        self.plan.parts.insert(position, numbers);
+        true
+    }
+}
+
+/// The hashes of the documents with the words of a model, if the record is the entry of such words.
+fn words_apart(record: &Record) -> Vec<Digest> {
+    if record.header.kind != RecordKind::Journal {
+        return Vec::new();
+    }
+    match EarlierEntry::read(&record.body) {
+        Ok(EarlierEntry { entry: JournalEntry::Result(outcome), .. }) => {
+            outcome.blobs.iter().filter_map(|hash| Digest::parse(hash).ok()).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whether nothing but readers need the body: it was said by a listener, a client, a person or a model.
+fn is_erasable(record: &Record) -> bool {
+    use MessageRole::{AskPerson, Begin, Call, Final, Note, Request, Steer, ToAll, ToFirst};
+    match (record.header.kind, record.header.code) {
+        (RecordKind::Message, Some(RecordCode::Role(role))) => {
+            matches!(role, Request | Begin | Call | ToAll | ToFirst | Note | Final | AskPerson | Steer)
+        }
+        (RecordKind::Journal | RecordKind::Refusal | RecordKind::Outcome, _) => true,
+        (RecordKind::Approval, Some(RecordCode::Approving(what))) => what == ApprovalEffect::Amendment,
+        (RecordKind::Steer, Some(RecordCode::Steering(what))) => what == SteerEffect::Steered,
+        (RecordKind::Timer, Some(RecordCode::Timing(what))) => what == TimerEffect::Set,
+        _ => false,
+    }
+}

@@ -1,0 +1,404 @@
+//! `systole erase`: takes sensitive values, or whole bodies, out of a log for good. Their commitments stay, so that
+//! everything still verifies.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::exit::CommandExit;
+use super::here;
+use super::looking::{absent, not_found, parted};
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::plain;
+use crate::audit::erasing::{
+    self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,
+};
+use crate::audit::finding;
+use crate::edges::clock::{WallClock, random_bytes};
+use crate::edges::log::nats::OpenNatsLog;
+use crate::edges::log::search;
+use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
+use crate::edges::system;
+use crate::runtime;
+use systole_core::rules::core_payload;
+use systole_core::types::ids::{Digest, MessageId, Name, ThreadId};
+use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
+use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
+
+/// Takes sensitive values, or whole bodies, out of the log for good.
+///
+/// Names records by their position. The values that their schemas mark as sensitive go, wherever they
+/// are marked in the log, with the journal entries, refusals, prompts and other documents that repeat
+/// them, and the search file. What is left still verifies. No organism may run on the log.
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  systole erase 41 --dry-run
+  systole erase 41 --reason 'asked for by the customer'
+  systole erase @last@1 42 --whole")]
+pub(super) struct Erase {
+    #[command(flatten)]
+    place: Place,
+    /// Positions in the log, or records of threads, as 41 or @last@7
+    #[arg(value_name = "POSITION|THREAD@N", required = true)]
+    positions: Vec<String>,
+    /// Takes the whole bodies, and not only the sensitive values
+    #[arg(long)]
+    whole: bool,
+    /// Only shows what would go and what would stay
+    #[arg(long)]
+    dry_run: bool,
+    /// Why; it is recorded
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl Erase {
+    pub(super) fn run(self) -> CommandExit {
+        let screen = self.place.screen();
+        self.erased(screen).unwrap_or_else(|exit| exit)
+    }
+
+    fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let log: PathBuf = self.place.log(screen)?.components().collect();
+        if !log.exists() {
+            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+            screen.say("  try: --log PATH");
+            return Err(exit);
+        }
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        if !self.dry_run
+            && let Some(pid) = sqlite::holder(&log).map_err(fault)?
+        {
+            return Err(fault(LogFault::InUse { path: log.display().to_string(), pid }));
+        }
+        let is_copy = matches!(sqlite::followed(&log), Ok(Some(_)));
+        let plan = match is_copy {
+            true => self.in_nats(screen, &log)?,
+            false => {
+                let scope = if self.whole { ErasureScope::Bodies } else { ErasureScope::Values };
+                let reader = sqlite::open_reading(&log).map_err(fault)?;
+                let plan = self.plan(screen, &log, &reader, scope)?;
+                drop(reader);
+                if !self.dry_run {
+                    self.carried_out(screen, &log, &plan)?;
+                }
+                plan
+            }
+        };
+        if screen.json {
+            screen.value(&self.as_json(&log, &plan));
+        } else {
+            self.lines(&log, &plan, is_copy).iter().for_each(|line| screen.drawn(line));
+        }
+        Ok(CommandExit::Done)
+    }
+
+    fn plan(
+        &self,
+        screen: Screen,
+        log: &Path,
+        reader: &SqliteReader,
+        scope: ErasureScope,
+    ) -> Result<ErasurePlan, CommandExit> {
+        // A log that does not verify is not touched: what is wrong with it would be harder to find.
+        sqlite::verify_all(log).map_err(|fault| here::log_fault(screen, &fault))?;
+        let positions = self.positions.iter().map(|typed| position(screen, reader, typed));
+        let positions = positions.collect::<Result<BTreeSet<Position>, CommandExit>>()?;
+        erasing::plan(reader, &positions, scope, self.reason.as_deref())
+            .map_err(|refused| refusal(screen, &refused))
+    }
+
+    /// The same for a log in NATS, of which the log here is a copy.
+    fn in_nats(&self, screen: Screen, copy: &Path) -> Result<ErasurePlan, CommandExit> {
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        if self.whole {
+            let words = "a body in NATS is in a bundle, and bundles never change: only sensitive values go";
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: without --whole");
+            return Err(exit);
+        }
+        if self.dry_run {
+            let reader = sqlite::open_reading(copy).map_err(fault)?;
+            return self.plan(screen, copy, &reader, ErasureScope::Objects);
+        }
+        let file = self.place.organism(screen)?;
+        let (Some(url), Some(kept)) = (&file.bus, &file.log_kept) else {
+            let words =
+                format!("{} is the copy of a log in NATS, and the file names no broker", copy.display());
+            let exit = screen.fail(CommandExit::Usage, words);
+            screen.say("  try: -f with the organism's file");
+            return Err(exit);
+        };
+        let credentials = file.bus_key.as_ref().map(|key| key.credentials(|name| std::env::var(name).ok()));
+        let credentials =
+            credentials.transpose().map_err(|keyless| screen.fail(CommandExit::Configuration, keyless))?;
+        let organism = &file.composition.organism;
+        let mut planned = Err(CommandExit::Unavailable);
+        let ran = here::with_runtime(screen, async {
+            let opening = runtime::erasing::open(organism, url, credentials.as_ref(), kept.replicas, copy);
+            planned = match Box::pin(opening).await {
+                Ok(open) => tokio::task::block_in_place(|| self.in_stream(screen, copy, open)),
+                Err(unopened) => Err(here::start_fault(screen, &unopened)),
+            };
+            CommandExit::Done
+        });
+        if ran == CommandExit::Done { planned } else { Err(ran) }
+    }
+
+    fn in_stream(&self, screen: Screen, copy: &Path, open: OpenNatsLog) -> Result<ErasurePlan, CommandExit> {
+        let OpenNatsLog { writer: mut log_writer, reader, .. } = open;
+        let plan = self.plan(screen, copy, &reader, ErasureScope::Objects)?;
+        if plan.erasure.is_empty() {
+            return Ok(plan);
+        }
+        let unfinished = |why: String| {
+            let exit = screen.fail(CommandExit::Unavailable, format!("not everything is erased: {why}"));
+            screen.say("  try: the same again");
+            exit
+        };
+        let forget = || search::forget(copy).map_err(|error| unfinished(system::told(&error)));
+        forget()?;
+        let told = self.record(copy, &reader, &plan).map_err(|fault| here::log_fault(screen, &fault))?;
+        let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
+        log_writer.erase(&plan.erasure, &batch).map_err(unfinished)?;
+        forget()?;
+        drop((log_writer, reader));
+        sqlite::verify_all(copy).map(|_| plan).map_err(|fault| here::log_fault(screen, &fault))
+    }
+
+    fn carried_out(&self, screen: Screen, log: &Path, plan: &ErasurePlan) -> Result<(), CommandExit> {
+        let fault = |fault: LogFault| here::log_fault(screen, &fault);
+        let OpenSqliteLog { writer: mut log_writer, reader, notes, .. } = sqlite::open(log).map_err(fault)?;
+        notes.iter().for_each(|note| screen.say(note));
+        if plan.erasure.is_empty() {
+            return Ok(());
+        }
+        let unwritten = |why: String| fault(LogFault::Io { path: log.display().to_string(), why });
+        if reader.last().map_err(fault)? != plan.last {
+            return Err(unwritten("it was written to in the meantime".to_owned()));
+        }
+        // Before the commit too: a process that is killed in between leaves no word behind.
+        let forget = || search::forget(log).map_err(|error| unwritten(system::told(&error)));
+        forget()?;
+        let told = self.record(log, &reader, plan).map_err(fault)?;
+        let batch = LogBatch { records: vec![told.into()], ..LogBatch::default() };
+        match log_writer.erase(&plan.erasure, &batch) {
+            Commit::Committed(_) => {}
+            Commit::Conflict(why) | Commit::NotNow(why) | Commit::Unknown(why) => return Err(unwritten(why)),
+        }
+        forget()?;
+        drop(reader);
+        if let Err(fault) = log_writer.rewrite() {
+            let words = format!("the values are erased, but the file still has old pages with them: {fault}");
+            let exit = screen.fail(CommandExit::Unavailable, words);
+            screen.say("  try: the same again, when no other program reads the log");
+            return Err(exit);
+        }
+        drop(log_writer);
+        sqlite::verify_all(log).map(drop).map_err(fault)
+    }
+
+    /// The record of what went.
+    fn record(&self, log: &Path, reader: &SqliteReader, plan: &ErasurePlan) -> Result<Record, LogFault> {
+        let unread = |error: std::io::Error| LogFault::Io {
+            path: log.display().to_string(),
+            why: system::told(&error),
+        };
+        let drawn = random_bytes::<26>().map_err(unread)?;
+        let (id, salt) = drawn.split_at(10);
+        let (mut random, mut salted) = ([0; 10], [0; 16]);
+        random.copy_from_slice(id);
+        salted.copy_from_slice(salt);
+        let sys = ThreadId::sys();
+        let mut end: Option<Record> = None;
+        loop {
+            let seq = end.as_ref().map_or(0, |record| record.header.seq);
+            match reader.of_thread(&sys, seq + 1, 512)?.pop() {
+                Some((_, last)) => end = Some(last),
+                None => break,
+            }
+        }
+        let now = WallClock.now();
+        let parts: Vec<(Position, Vec<usize>)> =
+            plan.parts.iter().map(|(position, parts)| (*position, parts.clone())).collect();
+        let body = core_payload::erased(self.reason.as_deref(), &parts, &plan.erasure.documents);
+        // A log without records of the core has a configuration all the same.
+        let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
+        let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
+        let header = Header {
+            thread: sys.clone(),
+            seq: end.as_ref().map_or(0, |record| record.header.seq) + 1,
+            id: MessageId::new(now.0, &random),
+            kind: RecordKind::Message,
+            from: Name::core(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time: now,
+            config,
+            code: Some(RecordCode::Role(MessageRole::Told)),
+        };
+        Ok(header.seal(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
+    }
+
+    fn as_json(&self, log: &Path, plan: &ErasurePlan) -> Value {
+        let positions = |list: &[Position]| list.iter().map(|position| position.0).collect::<Vec<_>>();
+        let hashes = |list: &[Digest]| list.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let records = plan.parts.iter();
+        let records = records.map(|(position, parts)| json!({"position": position.0, "parts": parts}));
+        json!({
+            "dry_run": self.dry_run,
+            "erased": records.collect::<Vec<_>>(),
+            "documents": hashes(&plan.erasure.documents),
+            "already": positions(&plan.already),
+            "repeated_at": positions(&plan.repeats),
+            "needed_at": positions(&plan.fixed),
+            "keys_at": positions(&plan.keys),
+            "configurations": hashes(&plan.configurations),
+            "hashes_at": positions(&plan.hashes),
+            "short_values": plan.short,
+            "files": beside(log),
+        })
+    }
+
+    fn lines(&self, log: &Path, plan: &ErasurePlan, is_copy: bool) -> Vec<String> {
+        let verb = if self.dry_run { "would erase" } else { "erased" };
+        let mut lines = Vec::new();
+        for (position, parts) in &plan.parts {
+            let what = match parts.as_slice() {
+                [0, ..] => "its body".to_owned(),
+                [_] => "one value".to_owned(),
+                more => format!("{} values", more.len()),
+            };
+            lines.push(format!("{verb} #{}: {what}", position.0));
+        }
+        for document in &plan.erasure.documents {
+            lines.push(format!("{verb} document {document}"));
+        }
+        if !plan.already.is_empty() {
+            lines.push(format!("erased before: {}", list(&plan.already)));
+        }
+        if plan.erasure.is_empty() {
+            lines.push("nothing is left to erase".to_owned());
+            return lines;
+        }
+        if !self.dry_run {
+            lines.push("every record still verifies".to_owned());
+        }
+        lines.push("what stays:".to_owned());
+        if is_copy {
+            let words = "in bundles of the stream, which never change, is everything that is named below;";
+            lines.push(format!("  {words} other copies have the values until systole copy --again"));
+        }
+        lines.extend(stays(log, plan).into_iter().map(|line| format!("  {}", plain(&line))));
+        lines
+    }
+}
+
+/// What still says something of what was erased.
+fn stays(log: &Path, plan: &ErasurePlan) -> Vec<String> {
+    let mut stays = Vec::new();
+    let mut at = |positions: &[Position], words: &str| {
+        if !positions.is_empty() {
+            stays.push(format!("{}: {words}", list(positions)));
+        }
+    };
+    at(&plan.repeats, "repeat a value in a place that is not marked; --whole erases their bodies");
+    at(&plan.fixed, "repeat a value and cannot be erased");
+    at(&plan.keys, "repeat a value in the key of their sender, which is part of the header");
+    at(&plan.hashes, "have the hash of an erased body, so a guess can be tested");
+    for hash in &plan.configurations {
+        stays.push(format!("document {hash}: repeats a value and cannot be erased"));
+    }
+    for hash in &plan.erasure.documents {
+        stays.push(format!("{hash}: the hash of an erased document, so a guess can be tested"));
+    }
+    if plan.short > 0 {
+        let words = "values of less than {SHORTEST} bytes, and other texts of less than {SHORTEST_TEXT},";
+        let words = words.replace("{SHORTEST}", &SHORTEST.to_string());
+        let words = words.replace("{SHORTEST_TEXT}", &SHORTEST_TEXT.to_string());
+        stays.push(format!("{words} were not looked for elsewhere"));
+    }
+    stays.extend(beside(log));
+    stays.push("backups, copies and exports elsewhere, and what listeners and models were sent".to_owned());
+    stays
+}
+
+/// The position that a person typed.
+fn position(screen: Screen, reader: &SqliteReader, typed: &str) -> Result<Position, CommandExit> {
+    let refused = |words: String| {
+        let exit = screen.fail(CommandExit::Usage, words);
+        screen.say("  try: systole find WORDS, which shows both the position and the thread with the number");
+        exit
+    };
+    let number = typed.strip_prefix('#').unwrap_or(typed);
+    if let Some(position) = number.parse().ok().filter(|position| *position > 0) {
+        return Ok(Position(position));
+    }
+    let (thread, Some(seq)) = parted(typed) else {
+        return Err(refused(format!("`{typed}` is neither a position nor a record of a thread")));
+    };
+    let thread = finding::find(reader, thread).map_err(|why| not_found(screen, &why))?;
+    let found = reader.of_thread(&thread, seq, 1).map_err(|fault| here::log_fault(screen, &fault))?;
+    let found = found.into_iter().find(|(_, record)| record.header.seq == seq);
+    found.map(|(at, _)| at).ok_or_else(|| refused(format!("thread {thread} has no record {seq}")))
+}
+
+fn list(positions: &[Position]) -> String {
+    let shown: Vec<String> = positions.iter().map(|position| format!("#{}", position.0)).collect();
+    shown.join(" ")
+}
+
+fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
+    let (exit, fix) = match refused {
+        ErasureRefused::Log(fault) => return here::log_fault(screen, fault),
+        ErasureRefused::Missing { .. } => {
+            (CommandExit::Usage, "systole find WORDS, which shows positions".to_owned())
+        }
+        ErasureRefused::Unmarked(_) => (CommandExit::Usage, "--whole, which takes the whole body".to_owned()),
+        ErasureRefused::Needed(_) => {
+            (CommandExit::Usage, "without --whole, if it has sensitive values".to_owned())
+        }
+        ErasureRefused::Reason => (CommandExit::Usage, "a --reason in other words".to_owned()),
+        ErasureRefused::AtWork { thread, need, .. } => (CommandExit::Waits, way_out(thread, need)),
+    };
+    let exit = screen.fail(exit, refused);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
+/// What a person can do about work that needs a record.
+fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
+    let first = match need {
+        ThreadNeed::Approval(id) => format!("systole approve {id}, or systole reject {id}"),
+        ThreadNeed::Question(id) => format!("systole choose {id}"),
+        ThreadNeed::Call(..) => format!("when it is answered: systole why {thread}"),
+        ThreadNeed::Timer(_) => "when it has fired".to_owned(),
+    };
+    format!("{first}; or systole end {thread}, which ends the thread. Both need a running organism")
+}
+
+/// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.
+fn beside(log: &Path) -> Vec<String> {
+    let Some(name) = log.file_name().and_then(|name| name.to_str()) else { return Vec::new() };
+    let folder = log.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut files: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    files.sort();
+    let words = |file: &String| {
+        if file.starts_with(&format!("{name}-wal.lost-")) {
+            return Some(format!("{file}: an end of the log that was given up"));
+        }
+        let is_log = file != name && sqlite::format(&folder.join(file)).is_ok();
+        is_log.then(|| format!("{file}: another log, or a copy of one"))
+    };
+    files.iter().filter_map(words).collect()
+}
