@@ -17,7 +17,7 @@ use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
     CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
-    RootFit,
+    RootFit, StartedFile,
 };
 use crate::cli::looking::absent;
 use crate::edges::log::notes;
@@ -25,6 +25,9 @@ use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
+
+/// The most files of programs that are listed.
+const MOST_FILES: usize = 20;
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -288,9 +291,30 @@ fn lines(
         lines.push(String::new());
         lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
         lines.extend(wrapped("  ", 2, &plain(&answer.words)));
+        if answer.has_files {
+            lines.extend(file_lines(found.files()));
+        }
     }
     lines.push(String::new());
     lines.extend(wrapped("not checked: ", 2, &not_checked(states.is_some())));
+    lines
+}
+
+/// The files of programs, the newest ones if there are many.
+fn file_lines(files: &[StartedFile]) -> Vec<String> {
+    let skipped = files.len().saturating_sub(MOST_FILES);
+    let mut lines = Vec::new();
+    if skipped > 0 {
+        lines.push(format!("    {skipped} earlier ones, which --json lists, and:"));
+    }
+    for StartedFile { listener, file, first, .. } in files.iter().skip(skipped) {
+        let hash = file
+            .hash
+            .map_or_else(|| "not hashed: unreadable or too large".to_owned(), |hash| hash.to_string());
+        lines.push(format!("    {hash}"));
+        let words = format!("{} of {}, from #{}", file.path, listener, first.0);
+        lines.extend(wrapped("      ", 6, &plain(&words)));
+    }
     lines
 }
 
@@ -365,13 +389,17 @@ fn as_json(
     let answers = found.answers().into_iter().map(|answer| {
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
+    let files = found.files().iter().map(|StartedFile { listener, file, first, last }| {
+        let hash = file.hash.map(|hash| hash.to_string());
+        json!({"listener": listener, "path": file.path, "sha256": hash, "first": first.0, "last": last.0})
+    });
     json!({
         "log": log.display().to_string(), "records": summary.records, "threads": summary.threads,
         "documents": summary.documents,
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
-        "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(states.is_some()),
+        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(states.is_some()),
         "states": states.map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
     })
 }

@@ -106,6 +106,7 @@ mod plain_words;
 mod ports;
 mod prepare;
 mod program;
+mod program_files;
 mod promises;
 mod prompt_files;
 mod proof_of_records;

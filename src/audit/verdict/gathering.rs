@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::vec;
 
+use super::programs::{StartedFile, StartedFiles};
 use crate::audit::kinship;
 use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::Digest;
@@ -23,6 +24,7 @@ struct WalkGathering<'a> {
     roots: BTreeMap<u64, TreeHash>,
     times: Option<(Millis, Millis)>,
     configs: BTreeSet<Digest>,
+    files: StartedFiles,
     others: Vec<OtherLog<'a>>,
 }
 
@@ -36,6 +38,8 @@ pub struct GatheredLog {
     pub times: Option<(Millis, Millis)>,
     /// How many configurations records name.
     pub configs: usize,
+    /// The files that programs of listeners were started with, in the order of their first starts.
+    pub files: Vec<StartedFile>,
     /// What was found about each of the other logs, in the order in which they were given.
     pub others: Vec<OtherEnd>,
 }
@@ -113,6 +117,7 @@ impl<'a> WalkGathering<'a> {
             roots,
             times: None,
             configs: BTreeSet::new(),
+            files: StartedFiles::default(),
             others: others.iter().map(other).collect(),
         }
     }
@@ -130,6 +135,7 @@ impl<'a> WalkGathering<'a> {
         if !self.configs.contains(&record.header.config) {
             self.configs.insert(record.header.config);
         }
+        self.files.take(Position(size), record);
         for other in &mut self.others {
             other.compare(Position(size), record);
         }
@@ -143,6 +149,7 @@ impl<'a> WalkGathering<'a> {
             roots: self.roots,
             times: self.times,
             configs: self.configs.len(),
+            files: self.files.finish(),
             others: self.others.into_iter().map(|other| other.finish(size)).collect(),
         }
     }
@@ -191,7 +198,7 @@ mod tests {
         let longer = |position| OtherEnd::Longer(Position(position));
         let (root, roots) = ([0; 32], BTreeMap::new());
         let others = vec![longer(5), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
-        let mut gathered = GatheredLog { root, roots, times: None, configs: 0, others };
+        let mut gathered = GatheredLog { root, roots, times: None, configs: 0, files: Vec::new(), others };
         gathered.has_grown_to(4, Position(5));
         let left = [OtherEnd::Same(4), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
         assert_eq!(gathered.others, left);
