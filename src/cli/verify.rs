@@ -11,7 +11,7 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
-use super::{here, hindered, proved};
+use super::{here, hindered, proved, verified_prompts};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
@@ -23,6 +23,7 @@ use crate::cli::looking::absent;
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
+use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
 
@@ -60,6 +61,16 @@ pub(super) struct Verify {
     /// Fold every thread again, and compare with the stored states
     #[arg(long)]
     state: bool,
+    /// Make each prompt of an agent again, and compare with the journal
+    #[arg(long)]
+    prompts: bool,
+}
+
+/// What is looked at only if it is asked for.
+#[derive(Default)]
+struct MoreFindings {
+    states: Option<FoldRowsFound>,
+    prompts: Option<PromptFindings>,
 }
 
 /// What the log is compared with.
@@ -93,8 +104,8 @@ impl Verify {
             (None, None) => None,
         };
         if proved::is_proof(&log) {
-            if !self.against.is_empty() || self.state {
-                let words = "--against and --state are for a log, and this is a proof";
+            if !self.against.is_empty() || self.state || self.prompts {
+                let words = "--against, --state and --prompts are for a log, and this is a proof";
                 let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: the same without it");
                 return Err(exit);
@@ -107,18 +118,29 @@ impl Verify {
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
         let (summary, gathered) =
             GatheredLog::of(&log, &sizes, &others).map_err(|fault| damaged(screen, &log, &fault))?;
-        let states = self.state.then(|| sqlite::open_reading(&log).and_then(|log| fold_rows::compare(&log)));
-        let states = states.transpose().map_err(|fault| damaged(screen, &log, &fault))?;
+        let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
         if screen.json {
-            screen.value(&as_json(&log, &summary, &examination, &kept.unread, states.as_ref()));
+            screen.value(&as_json(&log, &summary, &examination, &kept.unread, &more));
         } else {
-            let lines = lines(&log, &summary, &examination, &kept.unread, states.as_ref());
+            let lines = lines(&log, &summary, &examination, &kept.unread, &more);
             lines.iter().for_each(|line| screen.drawn(line));
         }
-        Ok(exit(screen, &examination, states.as_ref()))
+        Ok(exit(screen, &examination, &more))
+    }
+
+    /// Looks at what is asked for beyond the records.
+    fn more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
+        let mut more = MoreFindings::default();
+        if self.state {
+            more.states = Some(fold_rows::compare(&sqlite::open_reading(log)?)?);
+        }
+        if self.prompts {
+            more.prompts = Some(verified_prompts::found(&self.place, &sqlite::open_reading(log)?)?);
+        }
+        Ok(more)
     }
 
     /// Reads everything that the log is compared with.
@@ -203,7 +225,7 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     CommandExit::Log
 }
 
-fn exit(screen: Screen, found: &LogExamination, states: Option<&FoldRowsFound>) -> CommandExit {
+fn exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.verdict() {
         let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
         screen.say("  try: if this is an older copy, verify the newer log --against this one");
@@ -215,9 +237,12 @@ fn exit(screen: Screen, found: &LogExamination, states: Option<&FoldRowsFound>) 
             return here::log_fault(screen, fault);
         }
     }
-    if states.is_some_and(|states| !states.wrong.is_empty()) {
+    if more.states.as_ref().is_some_and(|states| !states.wrong.is_empty()) {
         let exit = screen.fail(CommandExit::Log, "stored states do not match their records");
         screen.say("  try: systole run, which folds them again; and check the disk");
+        return exit;
+    }
+    if let Some(exit) = more.prompts.as_ref().and_then(|prompts| verified_prompts::exit(screen, prompts)) {
         return exit;
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
@@ -239,7 +264,7 @@ fn lines(
     summary: &VerifySummary,
     found: &LogExamination,
     unread: &[String],
-    states: Option<&FoldRowsFound>,
+    more: &MoreFindings,
 ) -> Vec<String> {
     let VerifySummary { records, threads, documents, .. } = summary;
     let mut lines = vec![
@@ -274,12 +299,13 @@ fn lines(
         }
     }
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
-    if let Some(FoldRowsFound { rows, wrong }) = states {
+    if let Some(FoldRowsFound { rows, wrong }) = &more.states {
         if wrong.is_empty() {
             lines.push(format!("  {rows} stored states, each matches its thread's records"));
         }
         lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
     }
+    lines.extend(more.prompts.iter().flat_map(verified_prompts::lines));
     let verdict = found.verdict();
     let tone = match verdict {
         LogVerdict::Sound => TextTone::Held,
@@ -296,7 +322,7 @@ fn lines(
         }
     }
     lines.push(String::new());
-    lines.extend(wrapped("not checked: ", 2, &not_checked(states.is_some())));
+    lines.extend(wrapped("not checked: ", 2, &not_checked(more)));
     lines
 }
 
@@ -319,12 +345,17 @@ fn file_lines(files: &[StartedFile]) -> Vec<String> {
 }
 
 /// What was not looked at.
-fn not_checked(has_states: bool) -> String {
-    let states = match has_states {
-        true => "",
-        false => "the states that the organism folded from the records (--state compares them), ",
+fn not_checked(more: &MoreFindings) -> String {
+    let states = match more.states {
+        Some(_) => "",
+        None => "the states that the organism folded from the records (--state compares them), ",
     };
-    format!("{states}the prompts of models, and what listeners did outside of the log")
+    let prompts = match more.prompts.as_ref().map(PromptFindings::unchecked) {
+        Some(0) => String::new(),
+        Some(some) => format!("{some} of the prompts of models, "),
+        None => "the prompts of models (--prompts makes them again), ".to_owned(),
+    };
+    format!("{states}{prompts}what listeners did outside of the log")
 }
 
 fn other_words(end: &OtherEnd) -> String {
@@ -361,7 +392,7 @@ fn as_json(
     summary: &VerifySummary,
     found: &LogExamination,
     unread: &[String],
-    states: Option<&FoldRowsFound>,
+    more: &MoreFindings,
 ) -> Value {
     let others = found.others.iter().zip(&found.log.others).map(|(name, end)| {
         let (position, is_same) = match end {
@@ -399,7 +430,8 @@ fn as_json(
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
-        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(states.is_some()),
-        "states": states.map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
+        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(more),
+        "states": more.states.as_ref().map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
+        "prompts": more.prompts.as_ref().map(verified_prompts::as_json),
     })
 }

@@ -153,5 +153,6 @@ mod trail_texts;
 mod trial;
 mod unruly;
 mod verify;
+mod verify_prompts;
 mod workers;
 mod workflows;

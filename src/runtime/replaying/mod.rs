@@ -13,6 +13,7 @@ mod journal_model;
 mod matching;
 mod performers;
 mod ports;
+mod prompts;
 mod recorded_answers;
 mod refused_again;
 mod replay;
@@ -21,6 +22,7 @@ mod shelf;
 mod tree_records;
 
 pub use driver::UnansweredDelivery;
+pub use prompts::{PromptFindings, RecordedPrompt, check_prompts};
 pub use replay::{ReplayedTree, replay};
 pub use shelf::{CannotReplay, ReplayShelf};
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};

@@ -87,6 +87,11 @@ impl ReplayShelf {
         self.instead.is_some()
     }
 
+    /// Whether the organism's file is this configuration now.
+    pub(super) fn is_now(&self, config: Digest) -> bool {
+        self.now.as_ref().is_some_and(|now| now.composition.hash == config)
+    }
+
     fn put(&mut self, file: Arc<OrganismFile>) -> Result<ReplayPage, CannotReplay> {
         let composition = Arc::new(without_limits(&file.composition));
         self.schemas.add(&composition).map_err(|unfit| CannotReplay::Configuration {
