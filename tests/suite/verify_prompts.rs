@@ -41,7 +41,7 @@ fn edit_prompt(at: &Path, call: &Value) -> String {
 #[test]
 fn c2_the_prompts_of_an_intact_log_are_made_again_without_models_and_listeners() {
     for (example, listener) in
-        [("agent", "assistant"), ("release", "release-lead"), ("review", "review-change")]
+        [("agent", "assistant"), ("team", "coordinator"), ("review", "review-change")]
     {
         let folder = named(example);
         let at = folder.path();

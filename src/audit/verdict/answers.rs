@@ -145,7 +145,7 @@ impl LogExamination {
 
 /// What the record of a start says about files.
 const FILES: &str = "Which program files ran is a supplier assertion: the hashes that were recorded at each start \
-                     follow. What a program imports, and an interpreter that no one named, are not covered.";
+                     follow. Imports, and interpreters that `run` does not name, are not covered.";
 
 /// The words of every answer that a contradicted log cannot give.
 const CONTRADICTED: &str = "What was kept elsewhere contradicts the log, so it shows nothing.";
