@@ -1,5 +1,5 @@
 //! `systole replay`: runs recorded threads again, without a model or a listener, and compares the result with the
-//! record. Nothing is written.
+//! record. Nothing is written. Only a program that the user names is started.
 
 use std::path::PathBuf;
 
@@ -13,10 +13,11 @@ use super::place::{Place, refuse};
 use super::screen::Screen;
 use crate::audit::layout::{TextTone, paint};
 use crate::config;
+use crate::edges::failpoint;
 use crate::runtime::replaying::{
-    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, SystemEvents, replay,
+    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, StandIn, SystemEvents, replay,
 };
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, stretch_ms};
 
@@ -31,7 +32,8 @@ const UNANSWERED: usize = 10;
 #[command(after_help = "Examples:
   systole replay
   systole replay 1f0c
-  systole replay --since 30d --config edited.yaml")]
+  systole replay --since 30d --config edited.yaml
+  systole replay --with 'greeter=python3 edited.py'")]
 pub(super) struct Replay {
     #[command(flatten)]
     place: Place,
@@ -47,6 +49,17 @@ pub(super) struct Replay {
     /// Replay under this organism file, not under the recorded configurations
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Start this program, and let it answer in place of a listener's recorded replies
+    #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
+    with: Option<(Name, Vec<String>)>,
+}
+
+/// The listener, and the program with its arguments.
+fn stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
+    let (name, run) = text.split_once('=').ok_or("it is the name of a listener, `=` and a program")?;
+    let name = Name::parse(name).map_err(|_| format!("`{name}` is no name of a listener"))?;
+    let run: Vec<String> = run.split_whitespace().map(str::to_owned).collect();
+    if run.is_empty() { Err(format!("no program is named after `{name}=`")) } else { Ok((name, run)) }
 }
 
 /// A stretch of time, in milliseconds.
@@ -106,12 +119,17 @@ impl Replay {
         let screen = looking.screen;
         let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
         let mut shelf = self.shelf(screen)?;
+        let mut stand_in = self.with.clone().map(|(name, run)| {
+            let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
+            StandIn::new(name, run, surroundings.collect())
+        });
         if self.since.is_some() || self.all {
-            return self.many(&looking, &system, &mut shelf);
+            let exit = self.many(&looking, &system, &mut shelf, stand_in.as_mut());
+            return exit.and_then(|exit| asked(screen, stand_in.as_ref()).map(|()| exit));
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
-        match replay(&looking.reader, &tree, &system, &mut shelf) {
+        match replay(&looking.reader, &tree, &system, &mut shelf, stand_in.as_mut()) {
             Ok(replayed) => {
                 let verdict = ReplayVerdict::of(&replayed);
                 if screen.json {
@@ -119,6 +137,7 @@ impl Replay {
                 } else {
                     one(screen, &root, verdict, &replayed);
                 }
+                asked(screen, stand_in.as_ref())?;
                 Ok(exit_of(verdict == ReplayVerdict::Equal))
             }
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
@@ -126,7 +145,11 @@ impl Replay {
                 if screen.json {
                     screen.value(&cannot_as_json(&root, &why));
                 }
-                let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {root}: {why}"));
+                let exit = match why {
+                    CannotReplay::NoProgram(_) => CommandExit::Usage,
+                    _ => CommandExit::Unavailable,
+                };
+                let exit = screen.fail(exit, format!("cannot replay {root}: {why}"));
                 if let CannotReplay::Configuration { .. } = why {
                     screen.say("  try: --config with an organism file, which replays under that one");
                 }
@@ -160,6 +183,7 @@ impl Replay {
         looking: &Looking,
         system: &SystemEvents,
         shelf: &mut ReplayShelf,
+        mut stand_in: Option<&mut StandIn>,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
         let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
@@ -170,7 +194,7 @@ impl Replay {
                 continue;
             }
             let tree = tree(looking, root)?;
-            match replay(&looking.reader, &tree, system, shelf) {
+            match replay(&looking.reader, &tree, system, shelf, stand_in.as_deref_mut()) {
                 Ok(replayed) => counts.take(screen, root, &replayed),
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
                 Err(why) => {
@@ -228,6 +252,22 @@ impl Counts {
         let first = first.as_ref().map(|first| format!("; first: {first}")).unwrap_or_default();
         screen.show(&format!("{}{first}", parts.join(", ")));
     }
+}
+
+/// Prints how many requests the program in place of a listener got. None is a mistake of the user.
+fn asked(screen: Screen, stand_in: Option<&StandIn>) -> Result<(), CommandExit> {
+    let Some(stand_in) = stand_in else { return Ok(()) };
+    let (name, asked) = (stand_in.listener(), stand_in.asked());
+    if asked == 0 {
+        let words = format!("no request to {name} is recorded there, so its program was not started");
+        let exit = screen.fail(CommandExit::Usage, words);
+        screen.say("  try: systole replay --all, or the name of another listener");
+        return Err(exit);
+    }
+    if !screen.json {
+        screen.show(&format!("the program in place of {name} got {asked} requests"));
+    }
+    Ok(())
 }
 
 fn exit_of(is_equal: bool) -> CommandExit {

@@ -120,6 +120,7 @@ mod readme;
 mod reference;
 mod rehearsed;
 mod replay;
+mod replay_with;
 mod roles;
 mod roles_kills;
 mod rules;

@@ -8,7 +8,7 @@ use systole_core::types::ids::{Digest, ThreadId};
 
 use crate::log_evidence::{edit, rewrite, thread};
 use crate::program::{Ran, systole};
-use crate::replay::{agent, heads, is, named, plays, question};
+use crate::replay::{agent, heads, is, log_in, placed, plays, question};
 
 const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
 
@@ -40,27 +40,30 @@ fn edit_prompt(at: &Path, call: &Value) -> String {
 
 #[test]
 fn c2_the_prompts_of_an_intact_log_are_made_again_without_models_and_listeners() {
-    for (example, listener) in
-        [("agent", "assistant"), ("team", "coordinator"), ("review", "review-change")]
-    {
-        let folder = named(example);
+    let examples = [
+        ("agent", "assistant", "How many r are in strawberry?"),
+        ("team", "coordinator", "What makes a heart beat?"),
+        ("review", "review-change", "Is it ready?"),
+    ];
+    for (example, listener, words) in examples {
+        let folder = placed(example);
         let at = folder.path();
-        plays(at, &[(listener, question("How many r are in strawberry?"))]);
+        plays(at, &[(listener, question(words))]);
         drop(std::fs::remove_dir_all(at.join("listeners")));
         drop(std::fs::remove_file(at.join("replies.yaml")));
-        let (ran, prompts) = verified(at);
+        let log = log_in(at);
+        let verify = ["verify", log.to_str().unwrap(), "--prompts"];
+        let ran = systole(at, &[&verify[..], &["--json"]].concat());
+        let prompts = ran.json_lines().remove(0)["prompts"].clone();
         assert_eq!(ran.code, Some(0), "{example}: {ran:?}");
         let made = prompts["same"].as_u64().unwrap() + prompts["same_text"].as_u64().unwrap();
-        assert!(made > 0, "{example}: {prompts}");
-        assert_eq!(
-            (&prompts["different"], &prompts["not_checked"]),
-            (&Value::Array(vec![]), &Value::Array(vec![]))
-        );
-        let ran = systole(at, &["verify", "--prompts"]);
-        assert!(
-            ran.stdout.contains(&format!("prompts made again, each as the journal says: {made}\n")),
-            "{ran:?}"
-        );
+        assert!(made > 1, "{example}: {prompts}");
+        println!("{example}: {prompts}");
+        let none = Value::Array(vec![]);
+        assert_eq!((&prompts["different"], &prompts["not_checked"]), (&none, &none));
+        let ran = systole(at, &verify);
+        let counted = format!("prompts made again, each as the journal says: {made}\n");
+        assert!(ran.stdout.contains(&counted), "{ran:?}");
         let flat = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains("not checked: the states that the organism folded"), "{ran:?}");
         assert!(!flat.contains("the prompts of models"), "{ran:?}");

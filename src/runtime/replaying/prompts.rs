@@ -75,7 +75,7 @@ pub fn check_prompts(
         if prompts.is_empty() {
             continue;
         }
-        let replayed = match replay(reader, &tree, system, shelf) {
+        let replayed = match replay(reader, &tree, system, shelf, None) {
             Err(CannotReplay::Log(fault)) => return Err(fault),
             other => other,
         };

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
 use crate::config::{self, OrganismFile};
@@ -39,6 +39,9 @@ pub enum CannotReplay {
         /// Why.
         words: String,
     },
+    /// A listener whose program is to be replaced has none.
+    #[error("{0} is no program that Systole starts, so no other program can be in its place")]
+    NoProgram(Name),
     /// The replay does not end, or breaks.
     #[error("the replay broke off: {0}")]
     BrokeOff(String),
