@@ -15,7 +15,7 @@ use crate::audit::layout::{TextTone, paint};
 use crate::config;
 use crate::edges::failpoint;
 use crate::runtime::replaying::{
-    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, StandIn, SystemEvents, replay,
+    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, StandInProgram, SystemEvents, replay,
 };
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
@@ -121,7 +121,7 @@ impl Replay {
         let mut shelf = self.shelf(screen)?;
         let mut stand_in = self.with.clone().map(|(name, run)| {
             let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
-            StandIn::new(name, run, surroundings.collect())
+            StandInProgram::new(name, run, surroundings.collect())
         });
         if self.since.is_some() || self.all {
             let exit = self.many(&looking, &system, &mut shelf, stand_in.as_mut());
@@ -183,7 +183,7 @@ impl Replay {
         looking: &Looking,
         system: &SystemEvents,
         shelf: &mut ReplayShelf,
-        mut stand_in: Option<&mut StandIn>,
+        mut stand_in: Option<&mut StandInProgram>,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
         let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
@@ -255,7 +255,7 @@ impl Counts {
 }
 
 /// Prints how many requests the program in place of a listener got. None is a mistake of the user.
-fn asked(screen: Screen, stand_in: Option<&StandIn>) -> Result<(), CommandExit> {
+fn asked(screen: Screen, stand_in: Option<&StandInProgram>) -> Result<(), CommandExit> {
     let Some(stand_in) = stand_in else { return Ok(()) };
     let (name, asked) = (stand_in.listener(), stand_in.asked());
     if asked == 0 {
@@ -265,7 +265,8 @@ fn asked(screen: Screen, stand_in: Option<&StandIn>) -> Result<(), CommandExit> 
         return Err(exit);
     }
     if !screen.json {
-        screen.show(&format!("the program in place of {name} got {asked} requests"));
+        let requests = if asked == 1 { "request" } else { "requests" };
+        screen.show(&format!("the program in place of {name} got {asked} {requests}"));
     }
     Ok(())
 }

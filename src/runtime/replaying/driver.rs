@@ -33,7 +33,7 @@ use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
-use super::stand_in::{StandIn, StandInWord};
+use super::stand_in::{StandInProgram, StandInWord};
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use crate::edges::leases::LeaseTable;
@@ -68,7 +68,7 @@ pub(super) struct Driver<'a> {
     reader: &'a dyn LogReader,
     shelf: &'a mut ReplayShelf,
     /// A program in place of one listener's recorded replies.
-    stand_in: Option<&'a mut StandIn>,
+    stand_in: Option<&'a mut StandInProgram>,
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
@@ -95,7 +95,7 @@ pub(super) struct Driver<'a> {
 impl<'a> Driver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (shelf, stand_in): (&'a mut ReplayShelf, Option<&'a mut StandIn>),
+        (shelf, stand_in): (&'a mut ReplayShelf, Option<&'a mut StandInProgram>),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> Driver<'a> {

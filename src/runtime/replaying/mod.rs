@@ -28,6 +28,6 @@ mod unanswered;
 pub use prompts::{PromptFindings, RecordedPrompt, check_prompts};
 pub use replay::{ReplayedTree, replay};
 pub use shelf::{CannotReplay, ReplayShelf};
-pub use stand_in::StandIn;
+pub use stand_in::StandInProgram;
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};
 pub use unanswered::UnansweredDelivery;

@@ -14,7 +14,7 @@ use super::history::TreeHistory;
 use super::ports::ReplayPorts;
 use super::recorded_answers;
 use super::shelf::{CannotReplay, ReplayShelf};
-use super::stand_in::StandIn;
+use super::stand_in::StandInProgram;
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
 use crate::edges::log::memory::MemoryLog;
@@ -46,7 +46,7 @@ pub fn replay(
     tree: &RecordedTree,
     system: &SystemEvents,
     shelf: &mut ReplayShelf,
-    stand_in: Option<&mut StandIn>,
+    stand_in: Option<&mut StandInProgram>,
 ) -> Result<ReplayedTree, CannotReplay> {
     let Some((first, record)) = tree.records.first() else {
         return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));

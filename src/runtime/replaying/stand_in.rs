@@ -26,7 +26,7 @@ use crate::edges::system;
 const REPORTS: usize = 64;
 
 /// A program in place of a listener.
-pub struct StandIn {
+pub struct StandInProgram {
     listener: Name,
     run: Vec<String>,
     surroundings: InheritedVariables,
@@ -55,11 +55,11 @@ pub(super) enum StandInWord {
     Gone(LeaseToken, Code, String),
 }
 
-impl StandIn {
+impl StandInProgram {
     /// A program that is started with these words in place of that listener's, with these variables around it.
-    pub fn new(listener: Name, run: Vec<String>, surroundings: InheritedVariables) -> StandIn {
+    pub fn new(listener: Name, run: Vec<String>, surroundings: InheritedVariables) -> StandInProgram {
         let (work, waiting, current) = (None, VecDeque::new(), None);
-        StandIn { listener, run, surroundings, work, waiting, current, asked: 0 }
+        StandInProgram { listener, run, surroundings, work, waiting, current, asked: 0 }
     }
 
     /// The listener.
@@ -211,7 +211,7 @@ impl StandIn {
     }
 }
 
-impl Drop for StandIn {
+impl Drop for StandInProgram {
     fn drop(&mut self) {
         if let Some(mut work) = self.work.take() {
             // The program may end by itself; what it still says counts no more.
