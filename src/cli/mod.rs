@@ -71,6 +71,7 @@ mod trail;
 mod tree;
 mod trusted;
 mod unread;
+mod verified_prompts;
 mod verify;
 mod why;
 mod witness;

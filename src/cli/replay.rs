@@ -1,5 +1,5 @@
 //! `systole replay`: runs recorded threads again, without a model or a listener, and compares the result with the
-//! record. Nothing is written.
+//! record. Nothing is written. Only a program that the user names is started.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,11 @@ use super::screen::Screen;
 use super::verify::exported;
 use crate::audit::layout::{TextTone, paint};
 use crate::config;
+use crate::edges::failpoint;
 use crate::runtime::replaying::{
-    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, SystemEvents, replay,
+    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, StandInProgram, SystemEvents, replay,
 };
-use systole_core::types::ids::ThreadId;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, stretch_ms};
 
@@ -33,7 +34,8 @@ const UNANSWERED: usize = 10;
   systole replay
   systole replay 1f0c
   systole replay case-7.zip
-  systole replay --since 30d --config edited.yaml")]
+  systole replay --since 30d --config edited.yaml
+  systole replay --with 'greeter=python3 edited.py'")]
 pub(super) struct Replay {
     #[command(flatten)]
     place: Place,
@@ -49,6 +51,17 @@ pub(super) struct Replay {
     /// Replay under this organism file, not under the recorded configurations
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+    /// Start this program, and let it answer in place of a listener's recorded replies
+    #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
+    with: Option<(Name, Vec<String>)>,
+}
+
+/// The listener, and the program with its arguments.
+fn stand_in(text: &str) -> Result<(Name, Vec<String>), String> {
+    let (name, run) = text.split_once('=').ok_or("it is the name of a listener, `=` and a program")?;
+    let name = Name::parse(name).map_err(|_| format!("`{name}` is no name of a listener"))?;
+    let run: Vec<String> = run.split_whitespace().map(str::to_owned).collect();
+    if run.is_empty() { Err(format!("no program is named after `{name}=`")) } else { Ok((name, run)) }
 }
 
 /// A stretch of time, in milliseconds.
@@ -111,14 +124,19 @@ impl Replay {
         let screen = looking.screen;
         let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
         let mut shelf = self.shelf(screen)?;
+        let mut stand_in = self.stand_in();
         if self.since.is_some() || self.all {
-            return self.many(&looking, &system, &mut shelf);
+            let exit = self.many(&looking, &system, &mut shelf, stand_in.as_mut());
+            return exit.and_then(|exit| asked(screen, stand_in.as_ref()).map(|()| exit));
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
-        match replay(&looking.reader, &tree, &system, &mut shelf) {
+        match replay(&looking.reader, &tree, &system, &mut shelf, stand_in.as_mut()) {
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
-            replayed => told(screen, root.as_str(), &replayed),
+            replayed => {
+                let exit = told(screen, root.as_str(), &replayed)?;
+                asked(screen, stand_in.as_ref()).map(|()| exit)
+            }
         }
     }
 
@@ -127,13 +145,24 @@ impl Replay {
         if self.since.is_some() || self.all {
             return Err(screen.fail(CommandExit::Usage, "an export is replayed as a whole"));
         }
-        let all = of_export(screen, path, &mut self.shelf(screen)?)?;
-        if let [(name, replayed)] = all.as_slice() {
-            return told(screen, name, replayed);
-        }
-        let mut counts = Counts::default();
-        all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
-        Ok(counts.end(screen))
+        let mut stand_in = self.stand_in();
+        let all = of_export(screen, path, &mut self.shelf(screen)?, stand_in.as_mut())?;
+        let exit = if let [(name, replayed)] = all.as_slice() {
+            told(screen, name, replayed)?
+        } else {
+            let mut counts = Counts::default();
+            all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
+            counts.end(screen)
+        };
+        asked(screen, stand_in.as_ref()).map(|()| exit)
+    }
+
+    /// The program in place of a listener, if one is named.
+    fn stand_in(&self) -> Option<StandInProgram> {
+        self.with.clone().map(|(name, run)| {
+            let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
+            StandInProgram::new(name, run, surroundings.collect())
+        })
     }
 
     /// The configurations of the replay.
@@ -161,6 +190,7 @@ impl Replay {
         looking: &Looking,
         system: &SystemEvents,
         shelf: &mut ReplayShelf,
+        mut stand_in: Option<&mut StandInProgram>,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
         let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
@@ -171,7 +201,7 @@ impl Replay {
                 continue;
             }
             let tree = tree(looking, root)?;
-            match replay(&looking.reader, &tree, system, shelf) {
+            match replay(&looking.reader, &tree, system, shelf, stand_in.as_deref_mut()) {
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
                 replayed => counts.take(screen, root.as_str(), &replayed),
             }
@@ -244,6 +274,7 @@ pub(super) fn of_export(
     screen: Screen,
     path: &Path,
     shelf: &mut ReplayShelf,
+    mut stand_in: Option<&mut StandInProgram>,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
     let history = exported::history(screen, path)?;
     if let Some(lacks) = history.lacks {
@@ -252,7 +283,7 @@ pub(super) fn of_export(
     let mut all = Vec::new();
     for root in history.log.roots() {
         let replayed = match RecordedTree::read(&history.log, &root) {
-            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf),
+            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf, stand_in.as_deref_mut()),
             Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
             Err(fault) => Err(CannotReplay::Log(fault)),
         };
@@ -277,13 +308,34 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
             if screen.json {
                 screen.value(&cannot_as_json(name, why));
             }
-            let exit = screen.fail(CommandExit::Unavailable, format!("cannot replay {name}: {why}"));
+            let exit = match why {
+                CannotReplay::NoProgram(_) => CommandExit::Usage,
+                _ => CommandExit::Unavailable,
+            };
+            let exit = screen.fail(exit, format!("cannot replay {name}: {why}"));
             if let CannotReplay::Configuration { .. } = why {
                 screen.say("  try: --config with an organism file, which replays under that one");
             }
             Err(exit)
         }
     }
+}
+
+/// Prints how many requests the program in place of a listener got. None is a mistake of the user.
+fn asked(screen: Screen, stand_in: Option<&StandInProgram>) -> Result<(), CommandExit> {
+    let Some(stand_in) = stand_in else { return Ok(()) };
+    let (name, asked) = (stand_in.listener(), stand_in.asked());
+    if asked == 0 {
+        let words = format!("no request to {name} is recorded there, so its program was not started");
+        let exit = screen.fail(CommandExit::Usage, words);
+        screen.say("  try: systole replay --all, or the name of another listener");
+        return Err(exit);
+    }
+    if !screen.json {
+        let requests = if asked == 1 { "request" } else { "requests" };
+        screen.show(&format!("the program in place of {name} got {asked} {requests}"));
+    }
+    Ok(())
 }
 
 fn exit_of(is_equal: bool) -> CommandExit {

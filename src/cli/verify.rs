@@ -13,20 +13,24 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
-use super::{here, hindered, proved};
+use super::{here, hindered, proved, verified_prompts};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
     CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
-    RootFit,
+    RootFit, StartedFile,
 };
 use crate::cli::looking::absent;
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
+use crate::runtime::replaying::PromptFindings;
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::{LogFault, LogReader};
+
+/// The most files of programs that are listed.
+const MOST_FILES: usize = 20;
 
 /// The first bytes of every SQLite file.
 const SQLITE: &[u8] = b"SQLite format 3\0";
@@ -59,6 +63,16 @@ pub(super) struct Verify {
     /// Fold every thread again, and compare with the stored states
     #[arg(long)]
     state: bool,
+    /// Make each prompt of an agent again, and compare with the journal
+    #[arg(long)]
+    prompts: bool,
+}
+
+/// What is looked at only if it is asked for.
+#[derive(Default)]
+struct MoreFindings {
+    states: Option<FoldRowsFound>,
+    prompts: Option<PromptFindings>,
 }
 
 /// What the log is compared with.
@@ -92,8 +106,8 @@ impl Verify {
             (None, None) => None,
         };
         if proved::is_proof(&log) {
-            if !self.against.is_empty() || self.state {
-                let words = "--against and --state are for a log, and this is a proof";
+            if !self.against.is_empty() || self.state || self.prompts {
+                let words = "--against, --state and --prompts are for a log, and this is a proof";
                 let exit = screen.fail(CommandExit::Usage, words);
                 screen.say("  try: the same without it");
                 return Err(exit);
@@ -114,18 +128,29 @@ impl Verify {
         let others: Vec<&dyn LogReader> = kept.logs.iter().map(|(_, log)| log as &dyn LogReader).collect();
         let (summary, gathered) =
             GatheredLog::of(&log, &sizes, &others).map_err(|fault| damaged(screen, &log, &fault))?;
-        let states = self.state.then(|| sqlite::open_reading(&log).and_then(|log| fold_rows::compare(&log)));
-        let states = states.transpose().map_err(|fault| damaged(screen, &log, &fault))?;
+        let more = self.more(&log).map_err(|fault| damaged(screen, &log, &fault))?;
         let names = kept.logs.iter().map(|(name, _)| name.clone()).collect();
         let examination =
             LogExamination::new(summary.records, gathered, names, &kept.checkpoints, policy.as_ref());
         if screen.json {
-            screen.value(&as_json(&log, &summary, &examination, &kept.unread, states.as_ref()));
+            screen.value(&as_json(&log, &summary, &examination, &kept.unread, &more));
         } else {
-            let lines = lines(&log, &summary, &examination, &kept.unread, states.as_ref());
+            let lines = lines(&log, &summary, &examination, &kept.unread, &more);
             lines.iter().for_each(|line| screen.drawn(line));
         }
-        Ok(exit(screen, &examination, states.as_ref()))
+        Ok(exit(screen, &examination, &more))
+    }
+
+    /// Looks at what is asked for beyond the records.
+    fn more(&self, log: &Path) -> Result<MoreFindings, LogFault> {
+        let mut more = MoreFindings::default();
+        if self.state {
+            more.states = Some(fold_rows::compare(&sqlite::open_reading(log)?)?);
+        }
+        if self.prompts {
+            more.prompts = Some(verified_prompts::found(&self.place, &sqlite::open_reading(log)?)?);
+        }
+        Ok(more)
     }
 
     /// Verifies an export, which is compared with checkpoints only.
@@ -226,7 +251,7 @@ fn damaged(screen: Screen, log: &Path, fault: &LogFault) -> CommandExit {
     CommandExit::Log
 }
 
-fn exit(screen: Screen, found: &LogExamination, states: Option<&FoldRowsFound>) -> CommandExit {
+fn exit(screen: Screen, found: &LogExamination, more: &MoreFindings) -> CommandExit {
     if let LogVerdict::Contradicted { by, .. } = found.verdict() {
         let exit = screen.fail(CommandExit::Log, format!("the log is not the one that {by} is about"));
         screen.say("  try: if this is an older copy, verify the newer log --against this one");
@@ -238,9 +263,12 @@ fn exit(screen: Screen, found: &LogExamination, states: Option<&FoldRowsFound>) 
             return here::log_fault(screen, fault);
         }
     }
-    if states.is_some_and(|states| !states.wrong.is_empty()) {
+    if more.states.as_ref().is_some_and(|states| !states.wrong.is_empty()) {
         let exit = screen.fail(CommandExit::Log, "stored states do not match their records");
         screen.say("  try: systole run, which folds them again; and check the disk");
+        return exit;
+    }
+    if let Some(exit) = more.prompts.as_ref().and_then(|prompts| verified_prompts::exit(screen, prompts)) {
         return exit;
     }
     if let Some(useless) = found.checkpoints.iter().find(|found| found.is_of_no_use()) {
@@ -262,7 +290,7 @@ fn lines(
     summary: &VerifySummary,
     found: &LogExamination,
     unread: &[String],
-    states: Option<&FoldRowsFound>,
+    more: &MoreFindings,
 ) -> Vec<String> {
     let VerifySummary { records, threads, documents, .. } = summary;
     let mut lines = vec![
@@ -298,12 +326,13 @@ fn lines(
         }
     }
     lines.extend(unread.iter().flat_map(|unread| wrapped("  ", 4, &format!("not read: {}", plain(unread)))));
-    if let Some(FoldRowsFound { rows, wrong }) = states {
+    if let Some(FoldRowsFound { rows, wrong }) = &more.states {
         if wrong.is_empty() {
             lines.push(format!("  {rows} stored states, each matches its thread's records"));
         }
         lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
     }
+    lines.extend(more.prompts.iter().flat_map(verified_prompts::lines));
     let verdict = found.verdict();
     let tone = match verdict {
         LogVerdict::Sound => TextTone::Held,
@@ -315,19 +344,45 @@ fn lines(
         lines.push(String::new());
         lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
         lines.extend(wrapped("  ", 2, &plain(&answer.words)));
+        if answer.has_files {
+            lines.extend(file_lines(found.files()));
+        }
     }
     lines.push(String::new());
-    lines.extend(wrapped("not checked: ", 2, &not_checked(states.is_some())));
+    lines.extend(wrapped("not checked: ", 2, &not_checked(more)));
+    lines
+}
+
+/// The files of programs, the newest ones if there are many.
+fn file_lines(files: &[StartedFile]) -> Vec<String> {
+    let skipped = files.len().saturating_sub(MOST_FILES);
+    let mut lines = Vec::new();
+    if skipped > 0 {
+        lines.push(format!("    {skipped} earlier ones, which --json lists, and:"));
+    }
+    for StartedFile { listener, file, first, .. } in files.iter().skip(skipped) {
+        let hash = file
+            .hash
+            .map_or_else(|| "not hashed: unreadable or too large".to_owned(), |hash| hash.to_string());
+        lines.push(format!("    {hash}"));
+        let words = format!("{} of {}, from #{}", file.path, listener, first.0);
+        lines.extend(wrapped("      ", 6, &plain(&words)));
+    }
     lines
 }
 
 /// What was not looked at.
-fn not_checked(has_states: bool) -> String {
-    let states = match has_states {
-        true => "",
-        false => "the states that the organism folded from the records (--state compares them), ",
+fn not_checked(more: &MoreFindings) -> String {
+    let states = match more.states {
+        Some(_) => "",
+        None => "the states that the organism folded from the records (--state compares them), ",
     };
-    format!("{states}the prompts of models, and what listeners did outside of the log")
+    let prompts = match more.prompts.as_ref().map(PromptFindings::unchecked) {
+        Some(0) => String::new(),
+        Some(some) => format!("{some} of the prompts of models, "),
+        None => "the prompts of models (--prompts makes them again), ".to_owned(),
+    };
+    format!("{states}{prompts}what listeners did outside of the log")
 }
 /// Most erased records that are named one by one.
 const NAMED: usize = 100;
@@ -386,7 +441,7 @@ fn as_json(
     summary: &VerifySummary,
     found: &LogExamination,
     unread: &[String],
-    states: Option<&FoldRowsFound>,
+    more: &MoreFindings,
 ) -> Value {
     let others = found.others.iter().zip(&found.log.others).map(|(name, end)| {
         let (position, is_same) = match end {
@@ -416,6 +471,10 @@ fn as_json(
     let answers = found.answers().into_iter().map(|answer| {
         json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
     });
+    let files = found.files().iter().map(|StartedFile { listener, file, first, last }| {
+        let hash = file.hash.map(|hash| hash.to_string());
+        json!({"listener": listener, "path": file.path, "sha256": hash, "first": first.0, "last": last.0})
+    });
     json!({
         "log": log.display().to_string(), "records": summary.records, "threads": summary.threads,
         "documents": summary.documents,
@@ -423,7 +482,8 @@ fn as_json(
         "root": Digest(found.log.root).to_string(), "verdict": found.verdict().words(),
         "by": found.best().map(|best| &best.place),
         "others": others.collect::<Vec<_>>(), "checkpoints": checkpoints.collect::<Vec<_>>(), "unread": unread,
-        "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(states.is_some()),
-        "states": states.map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
+        "files": files.collect::<Vec<_>>(), "answers": answers.collect::<Vec<_>>(), "not_checked": not_checked(more),
+        "states": more.states.as_ref().map(|states| json!({"rows": states.rows, "wrong": states.wrong})),
+        "prompts": more.prompts.as_ref().map(verified_prompts::as_json),
     })
 }

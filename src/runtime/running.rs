@@ -438,8 +438,9 @@ fn start_sorter(
                     pump.send(PumpInput::Gone { token, code, words }).await.is_ok()
                 }
                 CarrierReport::NotNow { token, .. } => pump.send(PumpInput::NotNow { token }).await.is_ok(),
-                CarrierReport::Joined { listener, sandbox } => {
-                    pump.send(PumpInput::Noticed(PumpNotice::Joined { listener, sandbox })).await.is_ok()
+                CarrierReport::Joined { listener, sandbox, files } => {
+                    let joined = PumpNotice::Joined { listener, sandbox, files };
+                    pump.send(PumpInput::Noticed(joined)).await.is_ok()
                 }
                 CarrierReport::Left { listener, words } => {
                     pump.send(PumpInput::Noticed(PumpNotice::Left { listener, words })).await.is_ok()

@@ -10,7 +10,7 @@ use systole_core::rules::view_payload::{self, ClearedView, RecallPart};
 use systole_core::types::budget::{Ceiling, ExceededLimit, Measure, MoneySpent, RecordedTime, UsedAmounts};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
-use systole_core::types::ports::{LostRange, Position};
+use systole_core::types::ports::{LostRange, Position, ProgramFile};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
 use systole_kit::money::Money;
@@ -92,6 +92,7 @@ fn taken() -> Vec<String> {
         "<loss-accepted X first='32' last='60'/>",
         "<listener-joined X name='calc.add'/>",
         "<listener-joined X name='calc.add' sandbox='landlock'/>",
+        "<listener-joined X name='calc'><file path='a b.py' sha256='H'/><file path='/c'/></listener-joined>",
         "<listener-left X name='search' reason='exit 1'/>",
     ];
     let (ns, hash) = ("xmlns='https://xml-pipeline.org/ns/core/v1'", format!("'{HASH}'"));
@@ -224,6 +225,7 @@ fn written() -> Vec<Arc<[u8]>> {
     let used = UsedAmounts { tokens: 12, spent: money, ..UsedAmounts::SPAWN };
     let dear = ExceededLimit { what: Measure::Money(money.coin.unwrap()), used: 1_600_000, limit: 2_000_000 };
     let clocked = RecordedTime { runs: true, used_ms: 90_500, limit_ms: 1_800_000 };
+    let file = |hash| ProgramFile { path: format!("{odd}.py"), hash };
     vec![
         budget_payload::time(&clocked),
         core_payload::boot("hello", Digest([1; 32]), Millis(0), &[]),
@@ -232,8 +234,9 @@ fn written() -> Vec<Arc<[u8]>> {
         core_payload::forked(&CallPath::top(1), 2),
         core_payload::shutdown(core_payload::DRAIN),
         core_payload::shutdown(core_payload::DRAINED),
-        core_payload::listener_joined(&name, None),
-        core_payload::listener_joined(&name, Some("full")),
+        core_payload::listener_joined(&name, None, &[]),
+        core_payload::listener_joined(&name, Some("full"), &[]),
+        core_payload::listener_joined(&name, None, &[file(Some(Digest([7; 32]))), file(None)]),
         core_payload::listener_left(&name, odd),
         core_payload::handled(),
         core_payload::throttled(u64::MAX, Millis(0), Millis(1)),

@@ -126,7 +126,11 @@ async fn c2_a_record_that_cannot_be_proved_is_refused_with_a_fix() {
     refused(&["prove", "first"], 2, "a whole number from 1");
     refused(&["prove", "3", "--log", "absent.db"], 5, "absent.db");
     done(systole(at, &["prove", "3", "-o", "three"]));
-    refused(&["verify", "three", "--against", "hello.db"], 2, "--against and --state are for a log");
+    refused(
+        &["verify", "three", "--against", "hello.db"],
+        2,
+        "--against, --state and --prompts are for a log",
+    );
     refused(&["verify", "three", "--key", "acme"], 2, "--key: ");
     refused(&["verify", "three", "--key", &key, "--policy", "p"], 2, "cannot be used with");
     let text = std::fs::read_to_string(at.join("three")).unwrap();

@@ -63,6 +63,10 @@ impl ExportExamination {
             roots: proved.into_iter().collect::<BTreeMap<_, _>>(),
             times: walked.times.as_ref().and_then(|(first, last)| Some((moment(first)?, moment(last)?))),
             configs: walked.configs,
+            // What is left out of an export is listed from the export itself.
+            erased: Vec::new(),
+            erased_documents: 0,
+            files: Vec::new(),
             others: Vec::new(),
         };
         let records = proved.map_or(last, |(size, _)| size.max(last));

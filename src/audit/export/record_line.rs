@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use systole_core::types::body_parts::{BodyHole, BodyParts, ERASED, PartSeal, read_holes};
+use systole_core::types::body_parts::{BodyHole, BodyParts, PartSeal, read_holes};
 use systole_core::types::fields::{field, number_field};
 use systole_core::types::ids::Digest;
 use systole_core::types::ports::Position;
@@ -176,7 +176,7 @@ impl ExportedRecord {
         let hashed = self.hashed()?;
         let (header, length, holes) = Header::read(&self.header())?;
         let length = usize::try_from(length).ok().filter(|length| *length <= BODY);
-        let mut body = vec![ERASED; length.ok_or("its body is too large")?];
+        let mut body = vec![b'*'; length.ok_or("its body is too large")?];
         let (mut seals, mut values) = (Vec::new(), Vec::new());
         for (number, part) in self.parts.iter().enumerate() {
             let (c, value) = part.read(number)?;

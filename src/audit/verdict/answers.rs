@@ -36,12 +36,15 @@ pub struct AuditAnswer {
     pub standing: AnswerStanding,
     /// The answer.
     pub words: String,
+    /// Whether the files of programs belong to it.
+    pub has_files: bool,
 }
 
 impl LogExamination {
     /// The answers, in the order of the questions. Nothing is claimed of a log that is contradicted.
     pub fn answers(&self) -> Vec<AuditAnswer> {
-        let answer = |question, (standing, words)| AuditAnswer { question, standing, words };
+        let answer =
+            |question, (standing, words)| AuditAnswer { question, standing, words, has_files: false };
         let shown = match self.verdict() {
             LogVerdict::Contradicted { .. } => None,
             _ => Some(self.best()),
@@ -52,7 +55,10 @@ impl LogExamination {
         vec![
             answer("Who could have written this?", of(&|best| self.who(best))),
             answer("When?", of(&|best| self.when(best))),
-            answer("Under which configuration?", of(&|best| self.configuration(best))),
+            AuditAnswer {
+                has_files: true,
+                ..answer("Under which configuration?", of(&|best| self.configuration(best)))
+            },
             answer("Is anything left out?", of(&|best| self.left_out(best))),
             answer("What happens when recording fails?", on_failure()),
             answer("Can it be verified without being able to forge it?", of(&forgeable)),
@@ -112,10 +118,12 @@ impl LogExamination {
             1 => "the one".to_owned(),
             many => format!("all {many}"),
         };
-        let words = format!(
-            "Each record names its configuration by its hash, and the log has {all}. Which program files ran is an \
-             assertion."
-        );
+        let files = match self.log.files.len() {
+            0 => "Which program files ran is not recorded.",
+            _ => FILES,
+        };
+        let words =
+            format!("Each record names its configuration by its hash, and the log has {all}. {files}");
         (standing(best), words)
     }
 
@@ -134,6 +142,10 @@ impl LogExamination {
         (standing(best), words)
     }
 }
+
+/// What the record of a start says about files.
+const FILES: &str = "Which program files ran is a supplier assertion: the hashes that were recorded at each start \
+                     follow. Imports, and interpreters that `run` does not name, are not covered.";
 
 /// The words of every answer that a contradicted log cannot give.
 const CONTRADICTED: &str = "What was kept elsewhere contradicts the log, so it shows nothing.";

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::vec;
 
+use super::programs::{StartedFile, StartedFiles};
 use crate::audit::kinship;
 use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ids::Digest;
@@ -24,6 +25,7 @@ struct WalkGathering<'a> {
     times: Option<(Millis, Millis)>,
     configs: BTreeSet<Digest>,
     erased: Vec<(Position, Vec<usize>)>,
+    files: StartedFiles,
     others: Vec<OtherLog<'a>>,
 }
 
@@ -41,6 +43,8 @@ pub struct GatheredLog {
     pub erased: Vec<(Position, Vec<usize>)>,
     /// How many documents are erased.
     pub erased_documents: u64,
+    /// The files that programs of listeners were started with, in the order of their first starts.
+    pub files: Vec<StartedFile>,
     /// What was found about each of the other logs, in the order in which they were given.
     pub others: Vec<OtherEnd>,
 }
@@ -120,6 +124,7 @@ impl<'a> WalkGathering<'a> {
             times: None,
             configs: BTreeSet::new(),
             erased: Vec::new(),
+            files: StartedFiles::default(),
             others: others.iter().map(other).collect(),
         }
     }
@@ -140,6 +145,7 @@ impl<'a> WalkGathering<'a> {
         if record.parts.has_erased() {
             self.erased.push((Position(size), record.parts.erased().collect()));
         }
+        self.files.take(Position(size), record);
         for other in &mut self.others {
             other.compare(Position(size), record);
         }
@@ -155,6 +161,7 @@ impl<'a> WalkGathering<'a> {
             configs: self.configs.len(),
             erased: self.erased,
             erased_documents: 0,
+            files: self.files.finish(),
             others: self.others.into_iter().map(|other| other.finish(size)).collect(),
         }
     }
@@ -205,7 +212,9 @@ mod tests {
         let others = vec![longer(5), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
         let (erased, erased_documents) = (Vec::new(), 0);
         let (times, configs) = (None, 0);
-        let mut gathered = GatheredLog { root, roots, times, configs, erased, erased_documents, others };
+        let files = Vec::new();
+        let mut gathered =
+            GatheredLog { root, roots, times, configs, erased, erased_documents, files, others };
         gathered.has_grown_to(4, Position(5));
         let left = [OtherEnd::Same(4), longer(6), OtherEnd::Differs(Position(3)), OtherEnd::Same(2)];
         assert_eq!(gathered.others, left);

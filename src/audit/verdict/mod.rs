@@ -5,6 +5,7 @@ mod answers;
 mod checkpoints;
 mod entry;
 mod gathering;
+mod programs;
 
 use systole_core::types::ports::Position;
 use systole_proof::policy::TrustPolicy;
@@ -13,6 +14,7 @@ pub use answers::{AnswerStanding, AuditAnswer};
 pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
 pub use entry::ProvedEntry;
 pub use gathering::{GatheredLog, OtherEnd};
+pub use programs::StartedFile;
 
 /// What an intact log shows.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -121,6 +123,11 @@ impl LogExamination {
             (known.is_some_and(|known| known.is_quorum), known.is_some(), found.size)
         };
         fits.max_by_key(|found| rank(found))
+    }
+
+    /// The files of programs, as the records name them. A contradicted log shows none.
+    pub fn files(&self) -> &[StartedFile] {
+        if self.contradiction().is_some() { &[] } else { &self.log.files }
     }
 
     fn contradiction(&self) -> Option<LogVerdict> {

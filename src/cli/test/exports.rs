@@ -39,7 +39,7 @@ impl ExportTest {
         let (under, shelf) = shelf(&path, organism);
         let all = shelf.map_or_else(
             |why| Ok(vec![(path.display().to_string(), Err(why))]),
-            |mut shelf| replay::of_export(screen, &path, &mut shelf),
+            |mut shelf| replay::of_export(screen, &path, &mut shelf, None),
         );
         match all {
             Ok(all) => {

@@ -16,7 +16,7 @@ use crate::edges::tasks::PanicMessage;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{
-    ArrivedDocument, CallBack, CarrierReport, LeaseToken, PumpStep, StepObserver,
+    ArrivedDocument, CallBack, CarrierReport, LeaseToken, ProgramFile, PumpStep, StepObserver,
 };
 
 #[derive(Clone)]
@@ -86,12 +86,12 @@ impl Post {
 
     /// The listener is ready.
     pub(super) async fn joined(&self) {
-        self.joined_in(None).await;
+        self.joined_with(None, Vec::new()).await;
     }
 
-    /// The listener is ready, and its program has a sandbox of this level.
-    pub(super) async fn joined_in(&self, sandbox: Option<&'static str>) {
-        self.report(CarrierReport::Joined { listener: self.listener.clone(), sandbox }).await;
+    /// The listener is ready. Its program has a sandbox of this level, and was started with these files.
+    pub(super) async fn joined_with(&self, sandbox: Option<&'static str>, files: Vec<ProgramFile>) {
+        self.report(CarrierReport::Joined { listener: self.listener.clone(), sandbox, files }).await;
     }
 
     /// The listener's program ended.

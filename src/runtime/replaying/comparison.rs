@@ -59,7 +59,7 @@ pub struct RecordDifference {
     /// The code with which the other side refuses what the first side accepted.
     pub refused: Option<Code>,
     /// The position on the first side at which it shows.
-    at: Position,
+    pub at: Position,
 }
 
 /// The result of a comparison.
@@ -71,6 +71,19 @@ pub struct RunComparison {
     pub differences: Vec<RecordDifference>,
     /// How many records only have other words, from another version of the program.
     pub reworded: usize,
+    /// The prompts of both sides, by the position on the first side.
+    pub prompts: BTreeMap<Position, PromptFit>,
+}
+
+/// Whether a model call has the same prompt on both sides.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PromptFit {
+    /// The same hash.
+    Same,
+    /// The same text, with other thread ids or marks in it.
+    SameText,
+    /// Another text; its hash on the other side.
+    Other(String),
 }
 
 /// Compares two runs. `made_at` says for each record of the other side which position of the first side was reached
@@ -100,6 +113,8 @@ pub fn compare(
         };
         let found = differ(&sides, (record, opposite), rules)?;
         result.reworded += usize::from(found == Found::Reworded);
+        let fit = prompt_fit(record, opposite, &found);
+        result.prompts.extend(fit.map(|fit| (*position, fit)));
         if let Found::Differs { part, one, other } = found {
             result.differences.push(RecordDifference {
                 place: place.clone(),
@@ -173,6 +188,16 @@ enum Found {
         one: String,
         other: String,
     },
+}
+
+/// What was found about the prompts of two records.
+fn prompt_fit(one: &Record, other: &Record, found: &Found) -> Option<PromptFit> {
+    let (own, opposite) = (prompt_of(one)?, prompt_of(other)?);
+    Some(match found {
+        _ if own == opposite => PromptFit::Same,
+        Found::Reworded | Found::Differs { part: "prompt", .. } => PromptFit::Other(opposite),
+        Found::Same | Found::Differs { .. } => PromptFit::SameText,
+    })
 }
 
 fn differ(

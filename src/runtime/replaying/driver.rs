@@ -13,7 +13,7 @@ use systole_core::pump::wake;
 use systole_core::rules::admit;
 use systole_core::types::codes::Code;
 use systole_core::types::delivery::Delivery;
-use systole_core::types::flow::{JudgedContent, JudgedDocument, Lease, LeaseToken, Refused};
+use systole_core::types::flow::{JudgedContent, JudgedDocument, Lease, LeaseToken};
 use systole_core::types::ids::{Digest, Name};
 use systole_core::types::ports::{
     ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
@@ -28,44 +28,20 @@ use super::journal_model::JournalModel;
 use super::matching::RecordedCalls;
 use super::performers::{Performance, Performer, performers};
 use super::ports::{PumpOutput, ReplayPorts};
+use super::ready::{ReadyInput, ReadyKind};
 use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
+use super::stand_in::{StandInProgram, StandInWord};
 use super::tree_records::RecordedTree;
+use super::unanswered::UnansweredDelivery;
 use crate::edges::leases::LeaseTable;
 use crate::edges::log::memory::MemoryLog;
 
 /// How many inputs a replay takes for each recorded record, and how many in any case. More mean that it does not end.
 const INPUTS_PER_RECORD: usize = 64;
 const INPUTS: usize = 10_000;
-
-/// Something that a listener says in the replay.
-struct ReadyInput {
-    /// When it enters. An input that is not recorded enters at once.
-    at: Option<RecordedMoment>,
-    /// Its place among the inputs.
-    number: u64,
-    token: LeaseToken,
-    what: ReadyKind,
-}
-
-enum ReadyKind {
-    Said(ListenerDocument),
-    /// A question that is refused.
-    Refused(Refused),
-    Gone {
-        code: Code,
-        words: String,
-    },
-}
-
-impl ReadyKind {
-    /// Whether it ends its delivery.
-    fn is_end(&self) -> bool {
-        matches!(self, ReadyKind::Gone { .. } | ReadyKind::Said(ListenerDocument::Reply { .. }))
-    }
-}
 
 /// A delivery that is out.
 struct OutDelivery {
@@ -75,17 +51,6 @@ struct OutDelivery {
     /// Journal entries and notices so far.
     journaled: usize,
     noticed: usize,
-}
-
-/// A delivery for which the log has no answer.
-#[derive(Clone, Debug)]
-pub struct UnansweredDelivery {
-    /// The listener.
-    pub listener: Name,
-    /// The thread, the call and the turn.
-    pub place: String,
-    /// What is missing.
-    pub why: String,
 }
 
 /// One run of the pump.
@@ -102,6 +67,8 @@ struct PumpRun {
 pub(super) struct Driver<'a> {
     reader: &'a dyn LogReader,
     shelf: &'a mut ReplayShelf,
+    /// A program in place of one listener's recorded replies.
+    stand_in: Option<&'a mut StandInProgram>,
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
@@ -128,13 +95,14 @@ pub(super) struct Driver<'a> {
 impl<'a> Driver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        shelf: &'a mut ReplayShelf,
+        (shelf, stand_in): (&'a mut ReplayShelf, Option<&'a mut StandInProgram>),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> Driver<'a> {
         Driver {
             reader,
             shelf,
+            stand_in,
             tree,
             history,
             calls: RecordedCalls::of(tree, history),
@@ -161,6 +129,9 @@ impl<'a> Driver<'a> {
         self.start(config)?;
         for _ in 0..most {
             self.settle()?;
+            if self.hear_stand_in() {
+                continue;
+            }
             let first = self.ready.iter().enumerate();
             let first =
                 first.min_by_key(|(_, one)| (one.at.map_or(Position(0), |at| at.position), one.number));
@@ -185,7 +156,7 @@ impl<'a> Driver<'a> {
         for delivery in self.answers.missed() {
             if let Some(out) = self.out.get(delivery.as_str()) {
                 let why = "its model is asked for an answer that the journal does not have".to_owned();
-                self.unanswered.push(unanswered(&out.lease, why));
+                self.unanswered.push(UnansweredDelivery::of(&out.lease, why));
             }
         }
         Ok(())
@@ -241,6 +212,7 @@ impl<'a> Driver<'a> {
         self.ports.take();
         self.out.clear();
         self.ready.clear();
+        self.stand_in.iter_mut().for_each(|stand_in| stand_in.call_back_all());
         self.start(config)
     }
 
@@ -293,12 +265,22 @@ impl<'a> Driver<'a> {
             PumpOutput::CalledBack(token) => {
                 self.out.remove(&token);
                 self.ready.retain(|ready| ready.token != token);
+                self.stand_in.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
                 let run = self.running()?;
                 run.performance.stop(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
                 run.engine.input(PumpInput::Gone { token, code, words });
             }
-            PumpOutput::Answered(answer) => self.running()?.performance.answered(answer),
+            PumpOutput::Answered(answer) => {
+                let current = self
+                    .stand_in
+                    .as_ref()
+                    .filter(|stand_in| stand_in.current().is_some_and(|token| *token.0 == *answer.delivery));
+                match current {
+                    Some(stand_in) => stand_in.answer(answer),
+                    None => self.running()?.performance.answered(answer),
+                }
+            }
             PumpOutput::Refused(refusal) => self.refused.push(refusal),
         }
         Ok(())
@@ -314,6 +296,10 @@ impl<'a> Driver<'a> {
         let place = place.unwrap_or(own);
         let out = OutDelivery { lease: lease.clone(), place: place.clone(), journaled: 0, noticed: 0 };
         self.out.insert(lease.token.clone(), out);
+        if let Some(stand_in) = self.stand_in.as_mut().filter(|one| *one.listener() == lease.listener) {
+            let page = self.shelf.page(self.reader, lease.config)?;
+            return stand_in.hand(delivery, &page.file.composition);
+        }
         if let Some(performer) = performer {
             let asked =
                 delivery.envelope().map_err(|fault| CannotReplay::BrokeOff(fault.message.to_string()))?;
@@ -331,7 +317,7 @@ impl<'a> Driver<'a> {
             Some(attempt) => self.repeats(&lease, &place, attempt),
             None => {
                 let why = "nothing is recorded that it answered to this".to_owned();
-                self.unanswered.push(unanswered(&lease, why));
+                self.unanswered.push(UnansweredDelivery::of(&lease, why));
                 Ok(())
             }
         }
@@ -373,7 +359,7 @@ impl<'a> Driver<'a> {
                         let document = ListenerDocument::Reply { delivery, said };
                         self.push(Some(*at), lease, ReadyKind::Said(document));
                     }
-                    Err(why) => self.unanswered.push(unanswered(lease, why)),
+                    Err(why) => self.unanswered.push(UnansweredDelivery::of(lease, why)),
                 }
             }
             Some(AttemptEnd::Failed { at, code, words, is_last }) => {
@@ -382,6 +368,29 @@ impl<'a> Driver<'a> {
             Some(AttemptEnd::WithPump) | None => {}
         }
         Ok(())
+    }
+
+    /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer
+    /// enters where the recorded one did.
+    fn hear_stand_in(&mut self) -> bool {
+        let Some(stand_in) = self.stand_in.as_mut() else { return false };
+        if stand_in.current().is_some_and(|token| self.ready.iter().any(|ready| ready.token == *token)) {
+            return false;
+        }
+        let (token, what) = match stand_in.next() {
+            Some(StandInWord::Said(token, document)) => (token, ReadyKind::Said(document)),
+            Some(StandInWord::Gone(token, code, words)) => (token, ReadyKind::Gone { code, words }),
+            None => return false,
+        };
+        let Some(out) = self.out.get(&token) else { return true };
+        let lease = out.lease.clone();
+        let end = self.history.attempt(&out.place, lease.id.attempt).and_then(|one| one.end.as_ref());
+        let at = match end {
+            Some(AttemptEnd::Replied(at) | AttemptEnd::Failed { at, .. }) if what.is_end() => Some(*at),
+            _ => None,
+        };
+        self.push(at, &lease, what);
+        true
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.
@@ -569,10 +578,4 @@ impl<'a> Driver<'a> {
         };
         self.input(input)
     }
-}
-
-fn unanswered(lease: &Lease, why: String) -> UnansweredDelivery {
-    let id = &lease.id;
-    let place = format!("{} call {} turn {}", id.thread, id.call, id.turn);
-    UnansweredDelivery { listener: lease.listener.clone(), place, why }
 }

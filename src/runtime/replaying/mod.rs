@@ -1,5 +1,6 @@
 //! Replays a thread: the pump, the agents and the workflows run again, the journal answers in place of models, and the
-//! recorded replies of all other listeners are repeated. No model is called and no listener is started.
+//! recorded replies of all other listeners are repeated. No model is called, and no listener is started but one that
+//! the user names.
 //!
 //! A log and configurations come in; the records of the replay go out, and how they compare with the recorded ones.
 //! Nothing is written.
@@ -14,14 +15,20 @@ mod journal_model;
 mod matching;
 mod performers;
 mod ports;
+mod prompts;
+mod ready;
 mod recorded_answers;
 mod refused_again;
 mod replay;
 mod replies;
 mod shelf;
+mod stand_in;
 mod tree_records;
+mod unanswered;
 
-pub use driver::UnansweredDelivery;
+pub use prompts::{PromptFindings, RecordedPrompt, check_prompts};
 pub use replay::{ReplayedTree, replay};
 pub use shelf::{CannotReplay, ReplayShelf};
+pub use stand_in::StandInProgram;
 pub use tree_records::{RecordedTree, SystemEvent, SystemEvents};
+pub use unanswered::UnansweredDelivery;

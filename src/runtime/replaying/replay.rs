@@ -9,12 +9,14 @@ use tokio::runtime::Builder;
 
 use super::comparison::{ComparedRun, ComparisonRules, RunComparison, compare};
 use super::cues::cues;
-use super::driver::{Driver, UnansweredDelivery};
+use super::driver::Driver;
 use super::history::TreeHistory;
 use super::ports::ReplayPorts;
 use super::recorded_answers;
 use super::shelf::{CannotReplay, ReplayShelf};
+use super::stand_in::StandInProgram;
 use super::tree_records::{RecordedTree, SystemEvents};
+use super::unanswered::UnansweredDelivery;
 use crate::edges::log::memory::MemoryLog;
 use crate::edges::system;
 
@@ -34,7 +36,8 @@ pub struct ReplayedTree {
     pub log: MemoryLog,
 }
 
-/// Replays a tree and compares the result with the record.
+/// Replays a tree and compares the result with the record. `stand_in` answers in place of one listener's recorded
+/// replies.
 ///
 /// # Errors
 /// If the tree cannot be replayed. That says nothing about whether it would be equal.
@@ -43,6 +46,7 @@ pub fn replay(
     tree: &RecordedTree,
     system: &SystemEvents,
     shelf: &mut ReplayShelf,
+    stand_in: Option<&mut StandInProgram>,
 ) -> Result<ReplayedTree, CannotReplay> {
     let Some((first, record)) = tree.records.first() else {
         return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));
@@ -58,7 +62,7 @@ pub fn replay(
     let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
     let _entered = runtime.enter();
     let is_replaced = shelf.is_replaced();
-    let mut driver = Driver::new(reader, shelf, (tree, &history), ports);
+    let mut driver = Driver::new(reader, (shelf, stand_in), (tree, &history), ports);
     driver.play(record.header.config, cues(tree, &history, system))?;
     let (log, made_at) = (driver.log.clone(), std::mem::take(&mut driver.made_at));
     let (unanswered, refused) = (std::mem::take(&mut driver.unanswered), std::mem::take(&mut driver.refused));

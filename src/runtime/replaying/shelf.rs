@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 
 use crate::config::{self, OrganismFile};
@@ -42,6 +42,9 @@ pub enum CannotReplay {
         /// Why.
         words: String,
     },
+    /// A listener whose program is to be replaced has none.
+    #[error("{0} is no program that Systole starts, so no other program can be in its place")]
+    NoProgram(Name),
     /// The replay does not end, or breaks.
     #[error("the replay broke off: {0}")]
     BrokeOff(String),
@@ -88,6 +91,11 @@ impl ReplayShelf {
     /// Whether one configuration replaces all others.
     pub fn is_replaced(&self) -> bool {
         self.instead.is_some()
+    }
+
+    /// Whether the organism's file is this configuration now.
+    pub(super) fn is_now(&self, config: Digest) -> bool {
+        self.now.as_ref().is_some_and(|now| now.composition.hash == config)
     }
 
     fn put(&mut self, file: Arc<OrganismFile>) -> Result<ReplayPage, CannotReplay> {

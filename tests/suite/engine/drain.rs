@@ -92,7 +92,8 @@ async fn what_cannot_be_written_is_not_taken_in_without_end() {
 #[tokio::test]
 async fn a_writer_that_is_gone_ends_the_loop() {
     let Rig { mut engine, outside, .. } = Rig::new();
-    engine.input(PumpInput::Noticed(PumpNotice::Joined { listener: name("tool"), sandbox: None }));
+    let joined = PumpNotice::Joined { listener: name("tool"), sandbox: None, files: Vec::new() };
+    engine.input(PumpInput::Noticed(joined));
     let (_pump, inputs) = mpsc::channel(1);
     let (settled, written) = mpsc::channel(2);
     let (lookups, _asked) = std::sync::mpsc::sync_channel(8);

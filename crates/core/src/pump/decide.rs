@@ -49,8 +49,8 @@ pub fn decide(state: &mut PumpState, event: Event) -> Decision {
 
 fn noticed(d: &mut DecisionBuilder<'_>, notice: PumpNotice) {
     match notice {
-        PumpNotice::Joined { listener, sandbox } => {
-            tell_sys(d, core_payload::listener_joined(&listener, sandbox));
+        PumpNotice::Joined { listener, sandbox, files } => {
+            tell_sys(d, core_payload::listener_joined(&listener, sandbox, &files));
         }
         PumpNotice::Left { listener, words } => tell_sys(d, core_payload::listener_left(&listener, &words)),
         PumpNotice::Knocked { source, count } => knocked(d, source, count),

@@ -16,7 +16,7 @@ use crate::types::flow::{
 };
 use crate::types::ids::{AttemptId, CallPath, Name, ThreadId, TimerId};
 use crate::types::person::{PersonDecision, PersonRequestId, Ruling};
-use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, Seed, StoredDocument};
+use crate::types::ports::{CallBack, Lease, LeaseToken, LostRange, ProgramFile, Seed, StoredDocument};
 use crate::types::record::Record;
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
@@ -137,6 +137,8 @@ pub enum PumpNotice {
         listener: Name,
         /// The level of its program's sandbox. `None` if it has none.
         sandbox: Option<&'static str>,
+        /// The files that its program was started with.
+        files: Vec<ProgramFile>,
     },
     /// A listener's program ended, or does not start.
     Left {

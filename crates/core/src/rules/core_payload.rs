@@ -13,7 +13,7 @@ use crate::types::body_parts::ERASED_TEXT;
 use crate::types::budget::{Ceiling, MoneySpent, UsedAmounts};
 use crate::types::codes::Code;
 use crate::types::ids::{CallPath, Digest, Name, ThreadId, TimerId};
-use crate::types::ports::{LostRange, Position};
+use crate::types::ports::{LostRange, Position, ProgramFile};
 use crate::types::refusal::Refusal;
 use crate::types::time::Millis;
 
@@ -90,11 +90,38 @@ pub fn shutdown(mode: &str) -> Body {
     written("shutdown", |shutdown| shutdown.attr("mode", mode).empty())
 }
 
-/// `<listener-joined>`: a listener is ready, with the level of its program's sandbox.
-pub fn listener_joined(name: &Name, sandbox: Option<&str>) -> Body {
+/// `<listener-joined>`: a listener is ready, with the level of its program's sandbox and the files of its program.
+pub fn listener_joined(name: &Name, sandbox: Option<&str>, files: &[ProgramFile]) -> Body {
     written("listener-joined", |joined| {
-        joined.attr("name", name.as_str()).attr_if("sandbox", sandbox).empty();
+        let joined = joined.attr("name", name.as_str()).attr_if("sandbox", sandbox);
+        if files.is_empty() {
+            return joined.empty();
+        }
+        joined.content(|inside| {
+            for ProgramFile { path, hash } in files {
+                let hash = hash.map(|hash| hash.to_string());
+                inside.open("file").attr("path", path).attr_if("sha256", hash.as_deref()).empty();
+            }
+        });
     })
+}
+
+/// The listener in a `<listener-joined>`, and the files of its program. Older logs name no files.
+pub fn read_listener_joined(body: &[u8]) -> Option<(String, Vec<ProgramFile>)> {
+    let [name] = attributes(body, "listener-joined", ["name"])?;
+    let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
+    let mut files = Vec::new();
+    loop {
+        match gate.step().ok()? {
+            GateStep::Open(tag) if tag.local == "file" && gate.ns(&tag) == Some(namespaces::CORE) => {
+                let path = gate.attribute("path")?.into_owned();
+                let hash = gate.attribute("sha256").map(|hash| Digest::parse(&hash));
+                files.push(ProgramFile { path, hash: hash.transpose().ok()? });
+            }
+            GateStep::Done => return Some((name?, files)),
+            _ => {}
+        }
+    }
 }
 
 /// `<listener-left>`: a listener's program ended or does not start.

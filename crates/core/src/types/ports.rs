@@ -59,6 +59,15 @@ pub struct LogBatch {
     pub checkpoint: bool,
 }
 
+/// A file that a program was started with: the program itself, or one that its command line names.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ProgramFile {
+    /// Its path.
+    pub path: String,
+    /// SHA-256 of its bytes. `None` if they could not be read, or are too many.
+    pub hash: Option<Digest>,
+}
+
 /// How a commit ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Commit {
@@ -362,6 +371,8 @@ pub enum CarrierReport {
         listener: Name,
         /// The level of its program's sandbox. `None` if it has none.
         sandbox: Option<&'static str>,
+        /// The files that its program was started with.
+        files: Vec<ProgramFile>,
     },
     /// A listener's program ended or does not start.
     Left {

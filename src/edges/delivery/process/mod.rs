@@ -7,6 +7,7 @@
 //! organism was killed and could not tell.
 
 mod commands;
+mod files;
 mod frames;
 mod hearing;
 mod last_words;

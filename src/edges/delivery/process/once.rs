@@ -21,6 +21,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Workplace;
+use super::files;
 use super::frames;
 use super::last_words::{LastWords, ending};
 use super::pipe::Pipe;
@@ -40,8 +41,12 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
     // Whether it was reported that the machine has no room to start the program.
     let short = Arc::new(AtomicBool::new(false));
     let mut missing = program::missing(&place.program, &place.badge, &place.around);
+    let mut files = Vec::new();
     match &missing {
-        None => post.joined_in(level_of(&place.program)).await,
+        None => {
+            files = files::of(&place).await;
+            post.joined_with(level_of(&place.program), files.clone()).await;
+        }
         Some(words) => post.left(words).await,
     }
     let mut look_again = tokio::time::interval(Duration::from_millis(post.pace.longest_pause_ms));
@@ -60,14 +65,20 @@ pub(super) async fn tend(post: Post, place: Arc<Workplace>) {
             () = post.mailbox.anything_waits(), if missing.is_some() => {
                 post.refuse_waiting(missing.as_deref().unwrap_or_default()).await;
             }
-            // A program can be installed or removed while the organism runs.
+            // A program can be installed, changed or removed while the organism runs.
             _ = look_again.tick() => {
                 let was_missing = missing.is_some();
                 missing = program::missing(&place.program, &place.badge, &place.around);
                 match &missing {
-                    None if was_missing => post.joined_in(level_of(&place.program)).await,
+                    None => {
+                        let now = files::of(&place).await;
+                        if was_missing || now != files {
+                            files.clone_from(&now);
+                            post.joined_with(level_of(&place.program), now).await;
+                        }
+                    }
                     Some(words) if !was_missing => post.left(words).await,
-                    _ => {}
+                    Some(_) => {}
                 }
             }
         }
@@ -128,7 +139,7 @@ enum Cause {
     Stop,
 }
 
-async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &AtomicBool) -> Outcome {
+async fn carry(delivery: &Delivery, post: &Post, place: &Arc<Workplace>, short: &AtomicBool) -> Outcome {
     let document = match frames::delivered(delivery, place.program.by_length) {
         Ok(document) => document,
         Err((code, words)) => return Outcome::Gone(code, words),
@@ -145,7 +156,7 @@ async fn carry(delivery: &Delivery, post: &Post, place: &Workplace, short: &Atom
             }
         };
     if short.swap(false, Ordering::Relaxed) {
-        post.joined_in(sandbox.map(SandboxLevel::as_str)).await;
+        post.joined_with(sandbox.map(SandboxLevel::as_str), files::of(place).await).await;
     }
     let words = LastWords::heard_by(post.ear.clone());
     let (over, is_over) = watch::channel(false);

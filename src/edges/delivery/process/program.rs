@@ -146,15 +146,9 @@ pub(super) fn missing(
     let Some(name) = program.run.first() else {
         return command_line(program).err().or_else(|| sandboxed::missing(program));
     };
-    let tries: Vec<PathBuf> = if name.contains('/') {
-        vec![program.directory.join(name)]
-    } else {
-        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
-        std::env::split_paths(path).map(|folder| program.directory.join(folder).join(name)).collect()
-    };
     let mut refusal = rustix::io::Errno::NOENT;
-    for path in &tries {
-        match rustix::fs::access(path, rustix::fs::Access::EXEC_OK) {
+    for path in places(program, name, &environment) {
+        match rustix::fs::access(&path, rustix::fs::Access::EXEC_OK) {
             Ok(()) => return script::missing(program).or_else(|| sandboxed::missing(program)),
             // A file that is there but may not be run is a better reason than one that is missing
             // elsewhere.
@@ -163,6 +157,27 @@ pub(super) fn missing(
         }
     }
     Some(cannot_start(program, &environment, &refusal.into()))
+}
+
+/// Where the program of this name may be, in the order in which it is looked for.
+fn places(program: &ListenerProgram, name: &str, environment: &InheritedVariables) -> Vec<PathBuf> {
+    if name.contains('/') {
+        return vec![program.directory.join(name)];
+    }
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
+    std::env::split_paths(path).map(|folder| program.directory.join(folder).join(name)).collect()
+}
+
+/// The file of the program that is started, if it can be found.
+pub(super) fn executable(
+    program: &ListenerProgram,
+    badge: &Badge,
+    around: &InheritedVariables,
+) -> Option<PathBuf> {
+    let places = places(program, program.run.first()?, &environment(program, badge, around));
+    let runs =
+        |path: &PathBuf| path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok();
+    places.into_iter().find(runs)
 }
 
 fn cannot_start(

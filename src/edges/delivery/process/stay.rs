@@ -16,6 +16,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{oneshot, watch};
 
 use super::Workplace;
+use super::files;
 use super::frames::{self, Frames};
 use super::hearing::{Answered, hear};
 use super::last_words::{LastWords, ending};
@@ -24,6 +25,7 @@ use super::program::{self, Group, Ladder, Started, Unstarted};
 use crate::edges::delivery::mailbox::MailboxItem;
 use crate::edges::delivery::post::{Post, UNSENT, called_back};
 use systole_core::types::codes::Code;
+use systole_core::types::ports::ProgramFile;
 use systole_core::types::time::spoken;
 
 /// After this many tries the pause before the next one stays the same: most of a second.
@@ -125,19 +127,19 @@ enum Cause {
     Stop,
 }
 
-async fn live(started: Started, post: &Post, place: &Workplace, was_down: bool) -> End {
+async fn live(started: Started, post: &Post, place: &Arc<Workplace>, was_down: bool) -> End {
     let Started { stdin, stdout, stderr, mut group, sandbox } = started;
-    let level = sandbox.map(SandboxLevel::as_str);
+    let up = (sandbox.map(SandboxLevel::as_str), files::of(place).await);
     let words = LastWords::heard_by(post.ear.clone());
     let answered = Answered::default();
     let (over, is_over) = watch::channel(false);
     let (broke, breaking) = oneshot::channel();
     let mut joined = !was_down;
     if joined {
-        post.joined_in(level).await;
+        post.joined_with(up.0, up.1.clone()).await;
     }
     let watching = async {
-        let cause = cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, level)).await;
+        let cause = cause(stdin, &mut group, post, place, &answered, breaking, (&mut joined, &up)).await;
         let fate = finish(cause, &mut group, post).await;
         over.send_replace(true);
         fate
@@ -170,7 +172,7 @@ async fn cause(
     place: &Workplace,
     answered: &Answered,
     mut breaking: oneshot::Receiver<Result<(), String>>,
-    (joined, level): (&mut bool, Option<&'static str>),
+    (joined, up): (&mut bool, &(Option<&'static str>, Vec<ProgramFile>)),
 ) -> Cause {
     let mut bringing = pin!(bring(stdin, post, place));
     let mut proof = pin!(tokio::time::sleep(Duration::from_millis(post.pace.proof_ms)));
@@ -193,7 +195,7 @@ async fn cause(
         };
         if proven {
             *joined = true;
-            post.joined_in(level).await;
+            post.joined_with(up.0, up.1.clone()).await;
         }
     }
 }

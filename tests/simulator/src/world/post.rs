@@ -46,7 +46,7 @@ impl World {
         let listener = cast::name(cast::TOOL);
         let source = std::net::IpAddr::from([127, 0, 0, 1]);
         let input = match self.throws.network.below(4) {
-            0 => PumpInput::Noticed(PumpNotice::Joined { listener, sandbox: None }),
+            0 => PumpInput::Noticed(PumpNotice::Joined { listener, sandbox: None, files: Vec::new() }),
             1 => PumpInput::Noticed(PumpNotice::Left { listener, words: "exited 1".to_owned() }),
             2 => PumpInput::Noticed(PumpNotice::Knocked { source, count: 3 }),
             _ => {

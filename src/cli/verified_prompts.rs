@@ -1,0 +1,96 @@
+//! The prompts of a log in `systole verify --prompts`: made again, and compared with the journal.
+
+use serde_json::{Value, json};
+
+use super::exit::CommandExit;
+use super::place::Place;
+use super::screen::Screen;
+use crate::audit::columns::{plain, wrapped};
+use crate::runtime::replaying::{PromptFindings, RecordedPrompt, ReplayShelf, SystemEvents, check_prompts};
+use systole_core::types::ports::{LogFault, LogReader};
+
+/// The most prompts that differ, or reasons, that are listed.
+const LISTED: usize = 20;
+
+/// Makes the prompts of a log again.
+pub(super) fn found(place: &Place, reader: &dyn LogReader) -> Result<PromptFindings, LogFault> {
+    // The file as it is now is needed only for what a stored configuration leaves out.
+    let mut shelf = ReplayShelf::new(place.directory(), place.load().ok());
+    check_prompts(reader, &SystemEvents::read(reader)?, &mut shelf)
+}
+
+fn named(prompt: &RecordedPrompt) -> String {
+    let RecordedPrompt { position, thread, seq, listener, turn, .. } = prompt;
+    let turn = turn.map(|turn| format!(", turn {turn}")).unwrap_or_default();
+    format!("{thread}@{seq}{turn}, of {listener} at #{}", position.0)
+}
+
+/// What was found, in lines.
+pub(super) fn lines(found: &PromptFindings) -> Vec<String> {
+    let mut lines = Vec::new();
+    let same = found.same + found.same_text;
+    lines.push(format!("  prompts made again, each as the journal says: {same}"));
+    if found.same_text > 0 {
+        let words =
+            format!("{} of them by their text: ids of threads or marks in it are others", found.same_text);
+        lines.extend(wrapped("    ", 4, &words));
+    }
+    for (prompt, made) in found.different.iter().take(LISTED) {
+        let words = format!("prompt differs: {}", named(prompt));
+        lines.extend(wrapped("  ", 4, &plain(&words)));
+        lines.push(format!("    recorded {}", plain(&prompt.hash)));
+        lines.push(format!("    made now {}", plain(made)));
+    }
+    if found.different.len() > LISTED {
+        lines.push(format!("  and {} more prompts that differ", found.different.len() - LISTED));
+    }
+    for (why, first, number) in found.unchecked.iter().take(LISTED) {
+        let words = format!("prompts not checked ({number}): {why}; first: {}", named(first));
+        lines.extend(wrapped("  ", 4, &plain(&words)));
+    }
+    let rest: usize = found.unchecked.iter().skip(LISTED).map(|(_, _, number)| number).sum();
+    if rest > 0 {
+        lines.push(format!("  prompts not checked ({rest}): for other reasons, which --json lists"));
+    }
+    lines
+}
+
+/// What was found, as a value.
+pub(super) fn as_json(found: &PromptFindings) -> Value {
+    let place = |prompt: &RecordedPrompt| {
+        json!({
+            "thread": prompt.thread.as_str(), "seq": prompt.seq, "turn": prompt.turn,
+            "position": prompt.position.0, "listener": prompt.listener.as_str(), "recorded": prompt.hash,
+        })
+    };
+    let different = found.different.iter().map(|(prompt, made)| {
+        let mut value = place(prompt);
+        if let Some(fields) = value.as_object_mut() {
+            fields.insert("made".to_owned(), json!(made));
+        }
+        value
+    });
+    let unchecked = found.unchecked.iter();
+    let unchecked =
+        unchecked.map(|(why, first, number)| json!({"why": why, "prompts": number, "first": place(first)}));
+    json!({
+        "same": found.same, "same_text": found.same_text, "different": different.collect::<Vec<_>>(),
+        "not_checked": unchecked.collect::<Vec<_>>(),
+    })
+}
+
+/// The exit if the prompts say something else than done.
+pub(super) fn exit(screen: Screen, found: &PromptFindings) -> Option<CommandExit> {
+    if !found.different.is_empty() {
+        let exit = screen.fail(CommandExit::Log, "prompts differ from what the records make");
+        screen.say("  try: systole replay THREAD, which shows the two texts");
+        return Some(exit);
+    }
+    let skipped = found.unchecked();
+    if skipped > 0 {
+        let exit = screen.fail(CommandExit::Failed, format!("prompts were not checked: {skipped}"));
+        screen.say("  try: the version of Systole that recorded them; or accept the reasons above");
+        return Some(exit);
+    }
+    None
+}
