@@ -197,21 +197,26 @@ fn part(next: Option<u64>, text: &str) -> RecallPart {
     RecallPart { range: (2, 3), total: u64::MAX, offset: 0, next, messages }
 }
 
-/// Everything that the pump itself writes, with the odd values that could reach it.
-fn written() -> Vec<Arc<[u8]>> {
-    let (name, timer) = (Name::parse("calc.add").unwrap(), TimerId::parse("tea").unwrap());
-    let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
-    let child = root.child("heat").unwrap();
-    let odd = "<&>\"'\u{202e}\n\tü";
+/// A refusal in which nothing is left out.
+fn with_everything(odd: &str) -> Refusal {
     let mut refusal = Refusal::new(Code::Invalid, odd);
-    let bare = core_payload::system_error(&refusal);
     refusal.element = Some(odd.to_owned());
     refusal.path = Some("/search/limit".to_owned());
     refusal.at = Some((3, 10));
     refusal.schema = Some(odd.to_owned());
     refusal.fix = Some(odd.to_owned());
     refusal.hash = Some(Digest([7; 32]));
-    let refusal = refusal.expecting(odd).receiving(odd);
+    refusal.expecting(odd).receiving(odd)
+}
+
+/// Everything that the pump itself writes, with the odd values that could reach it.
+fn written() -> Vec<Arc<[u8]>> {
+    let (name, timer) = (Name::parse("calc.add").unwrap(), TimerId::parse("tea").unwrap());
+    let root = ThreadId::parse("sess-1f0c9a2b77d1").unwrap();
+    let child = root.child("heat").unwrap();
+    let odd = "<&>\"'\u{202e}\n\tü";
+    let bare = core_payload::system_error(&Refusal::new(Code::Invalid, odd));
+    let refusal = with_everything(odd);
     let limit = ExceededLimit { what: Measure::Messages, used: 400, limit: 500 };
     let attempt = |number, code: Option<Code>| AttemptRecord {
         number,
