@@ -14,7 +14,7 @@ use super::holes::HoleReason;
 use super::record_line::digest;
 use super::repeats::LeftOutValues;
 use super::{ExportFault, ExportScope};
-use systole_core::rules::core_payload::attributes;
+use systole_core::rules::{approval_payload, core_payload};
 use systole_core::types::body_parts::PartSeal;
 use systole_core::types::ids::{CallPath, Digest, Name};
 use systole_core::types::ports::{LogReader, Position};
@@ -22,6 +22,8 @@ use systole_core::types::record::{Header, Record, RecordCode, RecordKind};
 
 /// Records that are selected from at once.
 const BATCH: usize = 64;
+/// The name of every error.
+const ERROR: &[u8] = b"system-error";
 /// The digits of a hash.
 const DIGITS: usize = 64;
 
@@ -199,12 +201,18 @@ impl Redaction {
     }
 }
 
-/// Whether every record of this kind is left out.
+/// Why every record of this kind is left out: a journal, or the words of a failure, which may quote a piece of anything.
 fn of_kind(record: &Record) -> Option<HoleReason> {
-    if record.header.kind == RecordKind::Journal {
-        return Some(HoleReason::Journal);
+    let body = &record.body;
+    let has_failed =
+        || core_payload::read_attempt(body).is_some_and(|one| one.code.is_some() || !one.words.is_empty());
+    match record.header.kind {
+        RecordKind::Journal => Some(HoleReason::Journal),
+        RecordKind::Attempt if has_failed() => Some(HoleReason::Error),
+        RecordKind::Approval if approval_payload::unknown(body).is_some() => Some(HoleReason::Error),
+        // It may be the end of a child, too.
+        _ => body.windows(ERROR.len()).any(|word| word == ERROR).then_some(HoleReason::Error),
     }
-    attributes(&record.body, "system-error", []).map(|[]| HoleReason::Error)
 }
 
 impl GatheredValues {
