@@ -198,7 +198,7 @@ fn part(next: Option<u64>, text: &str) -> RecallPart {
 }
 
 /// A refusal in which nothing is left out.
-fn with_everything(odd: &str) -> Refusal {
+fn with_everything(odd: &'static str) -> Refusal {
     let mut refusal = Refusal::new(Code::Invalid, odd);
     refusal.element = Some(odd.to_owned());
     refusal.path = Some("/search/limit".to_owned());
