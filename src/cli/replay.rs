@@ -35,7 +35,7 @@ const UNANSWERED: usize = 10;
   systole replay 1f0c
   systole replay case-7.zip
   systole replay --since 30d --config edited.yaml
-  systole replay --with 'greeter=python3 edited.py'")]
+  systole replay --with greeter=./edited.py")]
 pub(super) struct Replay {
     #[command(flatten)]
     place: Place,

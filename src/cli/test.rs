@@ -142,9 +142,9 @@ impl Test {
             } else {
                 std::fs::metadata(path).map_err(told)?;
                 if !is_rehearsal(path) && !exported::is_export(path) {
-                    let shown = path.display();
                     let words = format!(
-                        "{shown} is not a test: its name does not end in {ENDING}, and it is no export"
+                        "{} is not a test file: its name does not end in {ENDING}, and it is no export",
+                        path.display()
                     );
                     return Err(screen.fail(CommandExit::Usage, words));
                 }

@@ -48,7 +48,7 @@ const SQLITE: &[u8] = b"SQLite format 3\0";
 pub(super) struct Verify {
     #[command(flatten)]
     place: Place,
-    /// The log, if it is not the one of the organism's file; or an export or a proof
+    /// Another log than that of the file; or an export or a proof
     #[arg(value_name = "LOG|EXPORT|PROOF", conflicts_with = "log")]
     named: Option<PathBuf>,
     /// The keys of logs and witnesses that you trust

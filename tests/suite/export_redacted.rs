@@ -190,3 +190,38 @@ fn c9_a_key_that_repeats_the_value_cannot_be_exported_redacted() {
     assert!(!at.join("T.zip").exists());
     done(systole(at, &["export", first.as_str(), "--redact", "sensitive", "-o", "T.zip"]));
 }
+
+/// A request for approval has the hash of its payload, without a salt: it stays only if the payload does.
+#[test]
+fn c9_the_hash_of_a_body_that_is_left_out_is_left_out_too() {
+    let folder = named("agent");
+    let at = folder.path();
+    let file = at.join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let held = text.replace("    accepts: [count]\n", "    accepts: [count]\n    approval: {when: always}\n");
+    assert_ne!(held, text);
+    std::fs::write(file, held).unwrap();
+    let running = Running::organism_set(at, &["--set", "console.listen=127.0.0.1:0"], &[]);
+    let run = RunFile::of(&at.join("hello.db")).unwrap();
+    let mut events = Events::open(&run, "", &[]);
+    let asked = question("How many r are in strawberry?");
+    let sent = ask(&run, "POST", "/v1/messages?to=assistant", &[("Idempotency-Key", "k")], &asked);
+    assert_eq!(sent.status, 202, "{sent:?}");
+    let is_held = |record: &Value| record["code"] == "requested" && record["thread"] != "sys";
+    while !is_held(&events.next().expect("it is held").2) {}
+    done(systole(at, &["approve", "a1"]));
+    while !ends(&events.next().expect("the call is closed").2, &sent.json) {}
+    stop(running);
+    let hashes = hashes(at);
+    for (expression, name, is_kept) in [("/count", "c", false), ("//thought", "t", true)] {
+        let export = format!("{name}.zip");
+        done(systole(at, &["export", "@last", "--redact", expression, "-o", &export]));
+        unpack(at, &export, name);
+        assert_eq!(verdict(at, &[&export]), is(0, "sound"));
+        let text = std::fs::read_to_string(at.join(name).join("records.jsonl")).unwrap();
+        assert_eq!(text.contains("<approval-requested "), is_kept, "{text}");
+        assert_eq!(text.contains("<approval-decided "), is_kept, "{text}");
+        assert_eq!(hashes.iter().any(|hash| text.contains(hash)), is_kept, "{text}");
+        assert_eq!(kinds_of_holes(at, name).iter().any(|kind| kind == "hash"), !is_kept);
+    }
+}

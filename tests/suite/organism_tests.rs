@@ -239,7 +239,7 @@ fn no_tests_is_a_mistake_of_the_command() {
     let folder = folder(&[("a/.hidden.test.yaml", "x"), ("a/b.yaml", "x")]);
     for (arguments, words) in [
         (&["test"][..], "error: no tests found in .\n"),
-        (&["test", "a/b.yaml"], "error: a/b.yaml is not a test file: its name does not end in .test.yaml\n"),
+        (&["test", "a/b.yaml"], "error: a/b.yaml is not a test file: its name does not end in .test.yaml, "),
         (&["test", "none"], "none"),
     ] {
         let ran = systole(folder.path(), arguments);

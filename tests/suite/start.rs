@@ -37,7 +37,7 @@ fn h8_the_page_of_operating_is_what_one_sees() {
 
 #[test]
 fn h8_the_page_of_auditing_is_what_one_sees() {
-    is_what_one_sees("docs/auditing.md", 11);
+    is_what_one_sees("docs/auditing.md", 30);
 }
 
 #[test]

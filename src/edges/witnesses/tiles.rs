@@ -378,10 +378,12 @@ mod tests {
         let before = fs::read(at.join("checkpoint")).unwrap();
         let fewer = tiles.put(&signed(&log, 500), &log);
         assert_eq!(fewer, Err(WitnessFault::Ahead { size: 700, records: 500 }));
-        let other = tiles.put(&signed(&records(700, "<b/>"), 700), &log);
-        assert_eq!(other, Err(WitnessFault::OtherHistory { size: 700 }));
-        let other = tiles.put(&signed(&records(800, "<b/>"), 800), &records(800, "<b/>"));
-        assert_eq!(other, Err(WitnessFault::OtherHistory { size: 700 }));
+        assert!(matches!(tiles.put(&signed(&records(700, "<b/>"), 700), &log), Err(WitnessFault::Log(_))));
+        for size in [700, 800] {
+            let others = records(size, "<b/>");
+            let other = tiles.put(&signed(&others, usize::try_from(size).unwrap()), &others);
+            assert_eq!(other, Err(WitnessFault::OtherHistory { size: 700 }), "{size}");
+        }
         assert_eq!(frontier(&leaves(&at, 700)).root(), *signed(&log, 700).checkpoint().root());
         assert_eq!(fs::read(at.join("checkpoint")).unwrap(), before);
         fs::write(at.join("checkpoint"), "another page").unwrap();
