@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::looking::absent;
+use super::looking;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::{here, hindered};
@@ -47,15 +47,7 @@ impl Backup {
     }
 
     fn made(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log: PathBuf = match &self.named {
-            Some(named) => named.clone(),
-            None => self.place.log(screen)?.components().collect(),
-        };
-        if !log.exists() {
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
-            screen.say("  try: the path of a log, as organism.db");
-            return Err(exit);
-        }
+        let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
         let to = self.target(screen, &log)?;
         if let Ok(condition) = sqlite::condition(&log)
             && let Some(lost) = condition.lost

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
-use super::looking::{absent, not_found, parted};
+use super::looking::{self, not_found, parted};
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::columns::plain;
@@ -62,12 +62,7 @@ impl Erase {
     }
 
     fn erased(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log: PathBuf = self.place.log(screen)?.components().collect();
-        if !log.exists() {
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
-            screen.say("  try: --log PATH");
-            return Err(exit);
-        }
+        let log = looking::log_there(screen, &self.place, None)?;
         let fault = |fault: LogFault| here::log_fault(screen, &fault);
         if !self.dry_run
             && let Some(pid) = sqlite::holder(&log).map_err(fault)?

@@ -137,6 +137,24 @@ pub(super) fn absent(log: &Path) -> String {
     format!("{}: there is no such log; nothing has run here yet", log.display())
 }
 
+/// The log that was named, or that of the organism's file, if it is there.
+pub(super) fn log_there(
+    screen: Screen,
+    place: &Place,
+    named: Option<&Path>,
+) -> Result<PathBuf, CommandExit> {
+    let log: PathBuf = match named {
+        Some(named) => named.to_owned(),
+        None => place.log(screen)?.components().collect(),
+    };
+    if log.exists() {
+        return Ok(log);
+    }
+    let exit = screen.fail(CommandExit::Unavailable, absent(&log));
+    screen.say("  try: --log with the path of a log, as organism.db");
+    Err(exit)
+}
+
 /// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
 /// requested yet.
 pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {

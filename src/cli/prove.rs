@@ -11,7 +11,7 @@ use systole_proof::proof_file::EntryProof;
 use systole_proof::tree::ProofBuilder;
 
 use super::exit::CommandExit;
-use super::looking::absent;
+use super::looking;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::trusted::policy;
@@ -55,12 +55,7 @@ impl Prove {
     }
 
     fn proved(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log: PathBuf = self.place.log(screen)?.components().collect();
-        if !log.exists() {
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
-            screen.say("  try: --log with the path of a log, as organism.db");
-            return Err(exit);
-        }
+        let log = looking::log_there(screen, &self.place, None)?;
         let policy = self.policy.as_deref().map(|path| policy(screen, path)).transpose()?;
         let file = notes_of(&log);
         let found =

@@ -13,7 +13,7 @@ use super::exit::CommandExit;
 use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
-use super::{here, hindered, proved, verified_prompts};
+use super::{here, hindered, looking, proved, verified_prompts};
 use crate::audit::columns::{plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
@@ -21,7 +21,6 @@ use crate::audit::verdict::{
     CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
     RootFit, StartedFile,
 };
-use crate::cli::looking::absent;
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
 use crate::edges::system;
@@ -91,15 +90,7 @@ impl Verify {
     }
 
     fn verified(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log: PathBuf = match &self.named {
-            Some(named) => named.clone(),
-            None => self.place.log(screen)?.components().collect(),
-        };
-        if !log.exists() {
-            let exit = screen.fail(CommandExit::Unavailable, absent(&log));
-            screen.say("  try: the path of a log, as organism.db");
-            return Err(exit);
-        }
+        let log = looking::log_there(screen, &self.place, self.named.as_deref())?;
         let policy = match (&self.policy, &self.key) {
             (Some(path), _) => Some(policy(screen, path)?),
             (None, Some(key)) => Some(policy_of(screen, key)?),
