@@ -2,7 +2,7 @@
 //! everything still verifies.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};

@@ -138,11 +138,7 @@ pub(super) fn absent(log: &Path) -> String {
 }
 
 /// The log that was named, or that of the organism's file, if it is there.
-pub(super) fn log_there(
-    screen: Screen,
-    place: &Place,
-    named: Option<&Path>,
-) -> Result<PathBuf, CommandExit> {
+pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> Result<PathBuf, CommandExit> {
     let log: PathBuf = match named {
         Some(named) => named.to_owned(),
         None => place.log(screen)?.components().collect(),

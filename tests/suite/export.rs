@@ -211,7 +211,12 @@ async fn c9_what_cannot_be_exported_is_refused_and_leaves_no_file() {
     said(systole(at, &["export", "sess-ffff", "-o", "N.zip"]), 2, "try: systole ps");
     said(systole(at, &["export", "@last", "-o", "none/N.zip"]), 2, "there is no such folder");
     said(systole(at, &["export", "@last", "-o", "N.zip", "--key", "absent.key"]), 2, "absent.key");
-    said(systole(at, &["export", "@last", "-o", "N.zip", "--policy", "hello.db"]), 3, "hello.db: line 1");
+    std::fs::write(at.join("wrong.policy"), "no such line\n").unwrap();
+    said(
+        systole(at, &["export", "@last", "-o", "N.zip", "--policy", "wrong.policy"]),
+        3,
+        "wrong.policy: line 1",
+    );
     done(systole(at, &["keygen", "--origin", "example.net/w", "--witness", "-o", "w.key"]));
     said(systole(at, &["export", "@last", "-o", "N.zip", "--key", "w.key"]), 2, "the key of a witness");
     // A log that is damaged where the thread is, and one that its own checkpoint contradicts.

@@ -551,3 +551,33 @@ fn c4_the_order_of_parallel_answers_does_not_count() {
     other.pop();
     assert!(run(&other).iter().any(|found| found.part == "record"));
 }
+
+#[test]
+fn c4_ten_planted_changes_show_the_right_first_difference_or_none() {
+    let folder = agent();
+    let at = folder.path();
+    without_listeners(at);
+    equal(at);
+    // What is changed, into what, and what differs first: nothing, the prompt, or a refusal with this code.
+    let planted = [
+        ("# One agent and one tool.", "# Another comment.", ""),
+        ("identity: You answer", "style: [Be brief.]\n      identity: You answer", "prompt"),
+        ("Never count letters yourself;", "Count letters yourself;", "prompt"),
+        ("Counts how often a letter is in a word.", "Counts letters.", "prompt"),
+        ("word: word, letter: word 1..1", "word: word, letter: word 1..2", "prompt"),
+        ("times: int 0..", "times: int 0..2", "payload.invalid"),
+        ("times: int 0..", "times: int 0..9", ""),
+        ("model: main\n", "model: main\n    dialect: native\n", "prompt"),
+        ("returns: [times]", "returns: [times]\n    retry: {attempts: 5}", ""),
+        ("run: [python3, listeners/letters.py]", "run: [sh, listeners/letters.sh]", ""),
+    ];
+    for (was, is, first) in planted {
+        let (code, said) = under(at, was, is);
+        let difference = &said["differences"][0];
+        let found = match (&difference["refused"], &difference["part"]) {
+            (Value::String(code), _) | (Value::Null, Value::String(code)) => code.as_str(),
+            _ => "",
+        };
+        assert_eq!((found, code), (first, Some(i32::from(!first.is_empty()))), "{was} -> {is}: {said:#}");
+    }
+}
