@@ -359,7 +359,7 @@ fn c2_over_nats_only_the_pump_that_leads_signs_and_every_copy_of_the_log_is_anch
     let mut two = Running::start(second, &["run"]);
     two.says("stands by: ");
     let end = Instant::now() + PATIENCE;
-    while !anchored(first, first).starts_with("anchored up to #") {
+    while !first.join("hello.db.notes").exists() || !anchored(first, first).starts_with("anchored up to #") {
         assert!(Instant::now() < end, "the pump that leads signs");
     }
     one.signal(Signal::KILL);
