@@ -51,7 +51,7 @@ pub(super) struct Replay {
     /// Replay under this organism file, not under the recorded configurations
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Start this program, and let it answer in place of a listener's recorded replies
+    /// Ask this program in place of a listener's recorded replies
     #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
     with: Option<(Name, Vec<String>)>,
 }
