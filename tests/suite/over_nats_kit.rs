@@ -244,8 +244,12 @@ async fn d7_a_delivery_that_meets_a_worker_on_its_way_out_is_answered_in_its_fir
 async fn d7_a_worker_answers_over_a_broker_that_was_killed_and_came_back() {
     let mut house = WorkerHouse::open(", timeout: 60s");
     let (gate, door) = gate();
+    let passed = AtomicUsize::new(0);
     let worker = Serving::of(house.worker(), move |turn| {
-        door.pass(turn);
+        // Only the first turn waits: a broker that was killed may hand over a delivery again, answered or not.
+        if passed.fetch_add(1, Ordering::SeqCst) == 0 {
+            door.pass(turn);
+        }
         answer(&turn.request().text())
     });
     let mut events = house.events();
@@ -255,7 +259,6 @@ async fn d7_a_worker_answers_over_a_broker_that_was_killed_and_came_back() {
     gate.opens();
     house.server.start_again();
     assert!(final_of(&mut events).contains(">before<"));
-    gate.opens();
     house.sends("after");
     assert!(final_of(&mut events).contains(">after<"));
     let told = house.told_of(&first);
