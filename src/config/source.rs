@@ -25,6 +25,7 @@ use super::mcp::PINNED;
 use super::notes::NOTES;
 use super::schemas::{Absent, PAYLOADS, Shelf};
 use systole_core::types::composition::Schema;
+use systole_core::types::fields::{FieldReader, field};
 
 const FORMAT: &[u8] = b"systole configuration v2";
 const FORMAT_WITH_SETTINGS: &[u8] = b"systole configuration v2 with settings";
@@ -60,13 +61,6 @@ pub(super) fn write(file: &str, settings: &[String], texts: &[&[Schema]]) -> Vec
     out
 }
 
-fn field(out: &mut Vec<u8>, value: &[u8]) {
-    out.extend_from_slice(value.len().to_string().as_bytes());
-    out.push(b':');
-    out.extend_from_slice(value);
-    out.push(b'\n');
-}
-
 /// A parsed source. It is the shelf of its own schemas.
 pub(super) struct Stored {
     pub(super) era: Era,
@@ -78,8 +72,8 @@ pub(super) struct Stored {
 
 /// Parses a source, or says what is wrong with it.
 pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
-    let mut rest = source;
-    let mut next = |what: &str| take(&mut rest).ok_or_else(|| format!("{what} is missing or cut off"));
+    let mut fields = FieldReader::new(source);
+    let mut next = |what: &str| fields.take().map_err(|_| format!("{what} is missing or cut off"));
     let format = next("the format")?;
     let has_settings = format == FORMAT_WITH_SETTINGS;
     if format != FORMAT && !has_settings && format != FORMAT_WITHOUT_BUDGETS {
@@ -94,31 +88,19 @@ pub(super) fn read(source: &[u8]) -> Result<Stored, String> {
         let set = std::str::from_utf8(next("what was set")?).map_err(|_| "what was set is not UTF-8")?;
         settings.extend(set.split('\n').map(str::to_owned));
     }
-    let house = [schema(&mut rest)?, schema(&mut rest)?];
+    let house = [schema(&mut fields)?, schema(&mut fields)?];
     let mut schemas = Vec::new();
-    while !rest.is_empty() {
-        schemas.push(schema(&mut rest)?);
+    while fields.has_more() {
+        schemas.push(schema(&mut fields)?);
     }
     Ok(Stored { era, file, settings, house, schemas })
 }
 
-fn schema(rest: &mut &[u8]) -> Result<Schema, String> {
-    let name = take(rest).ok_or("the name of a schema is missing or cut off")?;
+fn schema(fields: &mut FieldReader<'_>) -> Result<Schema, String> {
+    let name = fields.take().map_err(|_| "the name of a schema is missing or cut off")?;
     let name = std::str::from_utf8(name).map_err(|_| "the name of a schema is not UTF-8")?;
-    let text = take(rest).ok_or_else(|| format!("the schema {name} is missing or cut off"))?;
+    let text = fields.take().map_err(|_| format!("the schema {name} is missing or cut off"))?;
     Ok(Schema { name: name.to_owned(), text: text.into() })
-}
-
-fn take<'s>(rest: &mut &'s [u8]) -> Option<&'s [u8]> {
-    let colon = rest.iter().take(20).position(|b| *b == b':')?;
-    let (digits, after) = rest.split_at_checked(colon)?;
-    // Each length has one spelling, without sign or leading zeros. Otherwise two texts would mean the same source.
-    let canonical =
-        digits.iter().all(u8::is_ascii_digit) && (digits.len() == 1 || digits.first() != Some(&b'0'));
-    let length: usize = std::str::from_utf8(digits).ok().filter(|_| canonical)?.parse().ok()?;
-    let (value, after) = after.get(1..)?.split_at_checked(length)?;
-    *rest = after.strip_prefix(b"\n")?;
-    Some(value)
 }
 
 impl Shelf for Stored {

@@ -1,6 +1,7 @@
 //! Altered evidence: every reading command refuses to show it as if it were genuine, and `doctor` finds what hash
 //! chains alone do not show.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rusqlite::Connection;
@@ -281,6 +282,29 @@ async fn doctor_finds_documents_that_were_removed() {
         || edit(at, "DELETE FROM document WHERE id IN (SELECT document FROM large)"),
         &["problem log: ", &large],
     );
+}
+
+#[tokio::test]
+async fn c10_ten_versions_of_a_file_have_each_schema_once() {
+    let folder = busy();
+    let (at, file) = (folder.path(), folder.path().join("organism.yaml"));
+    let plain = std::fs::read_to_string(&file).unwrap();
+    for version in 1..=10 {
+        std::fs::write(&file, format!("{plain}# version {version}\n")).unwrap();
+        stop(start(at).await).await;
+    }
+    let log = sqlite::open_reading(&at.join("hello.db")).unwrap();
+    let hashes: BTreeSet<Digest> =
+        log.after(Position(0), 1_000).unwrap().iter().map(|(_, record)| record.header.config).collect();
+    assert_eq!(hashes.len(), 10);
+    let whole: usize = hashes.iter().map(|hash| log.document(*hash).unwrap().unwrap().len()).sum();
+    let kept = number(
+        at,
+        "SELECT (SELECT sum(length(bytes)) FROM piece) + (SELECT sum(length(bytes)) FROM document)",
+    );
+    assert!(usize::try_from(kept).unwrap() < whole / 4, "{kept} bytes for {whole}");
+    let verified = systole(at, &["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
 /// Changes to the tables and indexes of the file, and the report of each.

@@ -12,6 +12,7 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{
     Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, ReadBack, StoredDocument,
 };
+use systole_core::types::record::FORMAT;
 
 use crate::log_records::{Author, Folder, batch, key, name, root};
 
@@ -101,10 +102,10 @@ fn foreign_files_are_refused_untouched() {
 fn a_newer_format_is_refused_untouched() {
     let folder = Folder::new();
     written(&folder, 3);
-    edit(&folder, "PRAGMA user_version = 6");
+    edit(&folder, &format!("PRAGMA user_version = {}", FORMAT + 1));
     let fault = refused(&folder);
-    assert!(matches!(fault, LogFault::Newer { found: 6, known: 5, .. }), "{fault}");
-    assert!(fault.to_string().ends_with("has format 6; this version reads up to 5"), "{fault}");
+    assert!(matches!(fault, LogFault::Newer { known: FORMAT, .. }), "{fault}");
+    assert!(fault.to_string().ends_with("has format 7; this version reads up to 6"), "{fault}");
 }
 
 #[test]
@@ -112,13 +113,13 @@ fn a_newer_format_that_is_still_in_the_write_ahead_log_is_refused_untouched() {
     let (folder, crashed) = (Folder::new(), Folder::new());
     written(&folder, 3);
     let newer = Connection::open(folder.log()).unwrap();
-    newer.pragma_update(None, "user_version", 6).unwrap();
+    newer.pragma_update(None, "user_version", FORMAT + 1).unwrap();
     // The files as they are if the newer version dies now.
     for ending in ["", "-wal"] {
         let name = format!("organism.db{ending}");
         std::fs::copy(folder.path().join(&name), crashed.path().join(&name)).unwrap();
     }
-    assert!(matches!(refused(&crashed), LogFault::Newer { found: 6, known: 5, .. }));
+    assert!(matches!(refused(&crashed), LogFault::Newer { known: FORMAT, .. }));
 }
 
 #[test]

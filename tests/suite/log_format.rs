@@ -7,6 +7,7 @@ use std::sync::Arc;
 use systole::edges::log::sqlite::{self, VerifySummary};
 use systole_core::pump::fold::apply;
 use systole_core::pump::state::{PumpState, Thread};
+use systole_core::types::fields::field;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{
     Commit, FoldRow, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
@@ -67,6 +68,22 @@ fn in_parts() -> LogBatch {
     batch((1..).zip(sealed).map(|(thread, erased)| author.in_parts(&root(20 + thread), erased)))
 }
 
+/// Two documents that are made of fields and share a long one.
+pub(crate) fn sharing() -> [StoredDocument; 2] {
+    let shared = "shared ".repeat(1_000);
+    [b"first", b"other"].map(|own| {
+        let mut bytes = Vec::new();
+        [&b"form"[..], own, shared.as_bytes(), b"end"].iter().for_each(|value| field(&mut bytes, value));
+        StoredDocument { hash: Digest::of(&bytes), bytes: bytes.into() }
+    })
+}
+
+/// The additional content of the fixture of format 6.
+fn in_pieces() -> LogBatch {
+    let mut author = Author::default();
+    LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(30), 10)]) }
+}
+
 /// Run by hand, once, for a new format number:
 /// `cargo test --test suite -- --ignored make_the_fixture_of_a_new_format`.
 #[test]
@@ -78,7 +95,7 @@ fn make_the_fixture_of_a_new_format() {
     }
     let folder = Folder::new();
     let mut opened = sqlite::open(&folder.log()).unwrap();
-    for batch in batches().into_iter().chain([large(), in_parts()]) {
+    for batch in batches().into_iter().chain([large(), in_parts(), in_pieces()]) {
         assert!(matches!(opened.writer.commit(&batch), Commit::Committed(_)));
     }
     drop(opened);
@@ -222,6 +239,21 @@ fn c13_a_log_of_format_5_has_its_parts_and_is_written_on() {
     let heads: Vec<[u8; 32]> = lines.iter().map(|line| line.leaf().0).collect();
     let leaves = sqlite::open_reading(&folder.log()).unwrap().after(Position(0), 20).unwrap();
     assert_eq!(heads, leaves.iter().map(|(_, record)| record.leaf.0).collect::<Vec<_>>());
+}
+
+#[test]
+fn c13_a_log_of_format_6_has_its_documents_in_pieces_and_is_written_on() {
+    let folder = Folder::new();
+    std::fs::copy(fixture(6), folder.log()).unwrap();
+    let saw = VerifySummary { records: 12, threads: 9, documents: 4, last: Position(12) };
+    assert_eq!(sqlite::verify_all(&folder.log()), Ok(saw));
+    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    for document in sharing() {
+        assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes)));
+    }
+    let next = Author::default().record(&root(9), b"", |_| {});
+    assert_eq!(opened.writer.commit(&batch([next])), Commit::Committed(Position(13)));
 }
 
 #[test]

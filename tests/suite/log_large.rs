@@ -5,13 +5,17 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use rusqlite::Connection;
-use systole::edges::log::sqlite;
+use systole::edges::log::sqlite::{self, Erasure};
+use systole_core::types::body_parts::ERASED_TEXT;
+use systole_core::types::fields::field;
 use systole_core::types::ids::Digest;
 use systole_core::types::limits::LARGE_BODY;
-use systole_core::types::ports::{Commit, LogFault, LogReader as _, LogWriter as _, Position};
-use systole_core::types::record::Record;
+use systole_core::types::ports::{
+    Commit, LogBatch, LogFault, LogReader as _, LogWriter as _, Position, StoredDocument,
+};
+use systole_core::types::record::{FORMAT, Record};
 
-use crate::log_format::fixture;
+use crate::log_format::{fixture, sharing};
 use crate::log_records::{Author, Folder, batch, root};
 
 const LOG: &str = "SYSTOLE_TEST_LOG";
@@ -91,7 +95,7 @@ fn c13_an_older_log_is_read_as_it_is_and_brought_forward_by_who_writes_it() {
     let read = early.after(Position(6), 100).unwrap();
     assert_eq!(read[0].1, large, "a reader that had begun goes on");
     drop((opened, early));
-    assert_eq!(sqlite::format(&folder.log()), Ok(5));
+    assert_eq!(sqlite::format(&folder.log()), Ok(FORMAT));
     assert_eq!(sqlite::verify_all(&folder.log()).unwrap().records, 7);
     assert_eq!(number(&folder, "SELECT count(*) FROM line"), 7);
 }
@@ -135,4 +139,76 @@ fn c13_death_at_any_write_while_a_log_is_brought_forward_leaves_it_whole() {
         }
     }
     panic!("it never ended by itself");
+}
+
+#[test]
+fn c10_documents_made_of_fields_share_their_pieces_and_an_erased_one_takes_only_its_own() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let [first, other] = sharing();
+    for documents in [vec![first.clone(), other.clone()], vec![first.clone()]] {
+        let next = LogBatch { documents, ..batch([author.note(&root(1), 10)]) };
+        assert!(matches!(opened.writer.commit(&next), Commit::Committed(_)));
+    }
+    assert_eq!(number(&folder, "SELECT count(*) FROM piece WHERE length(bytes) > 7000"), 1);
+    assert_eq!(
+        number(&folder, "SELECT count(*) FROM piece"),
+        4,
+        "the field, what is before it twice, the end"
+    );
+    assert_eq!(sqlite::verify_all(&folder.log()).unwrap().documents, 2);
+
+    let erasure = Erasure { documents: vec![first.hash], ..Erasure::default() };
+    let record = batch([author.note(&root(1), 20)]);
+    assert!(matches!(opened.writer.erase(&erasure, &record), Commit::Committed(_)));
+    opened.writer.rewrite().unwrap();
+    let read = |hash| opened.reader.document(hash).unwrap().unwrap();
+    assert_eq!((&*read(first.hash), &*read(other.hash)), (ERASED_TEXT.as_bytes(), &*other.bytes));
+    assert_eq!(opened.reader.erased_documents(), Ok(1));
+    assert_eq!(number(&folder, "SELECT count(*) FROM piece WHERE instr(bytes, 'first') > 0"), 0);
+
+    // What was erased can be said again.
+    let again = LogBatch { documents: vec![first.clone()], ..batch([author.note(&root(1), 30)]) };
+    assert!(matches!(opened.writer.commit(&again), Commit::Committed(_)));
+    assert_eq!(opened.reader.document(first.hash), Ok(Some(first.bytes)));
+    drop(opened);
+    assert_eq!(sqlite::oddities(&folder.log()), Ok(Vec::new()));
+}
+
+#[test]
+fn c10_a_piece_that_was_changed_lost_or_moved_is_damage() {
+    for edit in [
+        "UPDATE piece SET bytes = CAST(bytes || ' ' AS BLOB) WHERE length(bytes) > 7000",
+        "DELETE FROM piece WHERE length(bytes) > 7000",
+        "UPDATE document SET bytes = substr(bytes, 1, length(bytes) - 32)",
+        "UPDATE document SET bytes = substr(bytes, 1, 18)",
+        "UPDATE document SET bytes = CAST(substr(bytes, 1, 18) || substr(bytes, 51) || substr(bytes, 19, 32) AS BLOB)",
+    ] {
+        let (folder, mut author) = (Folder::new(), Author::default());
+        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let all = LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(1), 10)]) };
+        assert!(matches!(opened.writer.commit(&all), Commit::Committed(_)));
+        drop(opened);
+        Connection::open(folder.log()).unwrap().execute_batch(edit).unwrap();
+        let reader = sqlite::open_reading(&folder.log()).unwrap();
+        let read = reader.document(sharing()[0].hash);
+        assert!(matches!(read, Err(LogFault::Damaged { .. })), "{edit}: {read:?}");
+        let verified = sqlite::verify_all(&folder.log());
+        assert!(matches!(verified, Err(LogFault::Damaged { .. })), "{edit}: {verified:?}");
+    }
+}
+
+#[test]
+fn c10_a_document_in_pieces_may_also_be_the_body_of_a_record() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let mut bytes = Vec::new();
+    [&[b'a'; LARGE_BODY][..], &[b'b'; LARGE_BODY]].iter().for_each(|value| field(&mut bytes, value));
+    let document = StoredDocument { hash: Digest::of(&bytes), bytes: bytes.clone().into() };
+    let body = author.record(&root(1), &bytes, |_| {});
+    let both = LogBatch { documents: vec![document.clone()], ..batch([body]) };
+    assert!(matches!(opened.writer.commit(&both), Commit::Committed(_)));
+    let (_, record) = opened.reader.after(Position(0), 1).unwrap().remove(0);
+    assert_eq!(&*record.body, &*bytes);
+    assert_eq!(opened.reader.document(document.hash), Ok(Some(document.bytes.clone())));
 }

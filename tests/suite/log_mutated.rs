@@ -17,7 +17,7 @@ fn mutate(at: &std::path::Path, dice: &mut SeededDice) -> String {
     let records = number(at, "SELECT max(pos) FROM record").unsigned_abs();
     let position = 1 + dice.below(records);
     let other = 1 + dice.below(records);
-    let sql = match dice.below(17) {
+    let sql = match dice.below(19) {
         0 => format!(
             "UPDATE record SET body = CAST(substr(body, 1, 3) || 'x' || substr(body, 5) AS BLOB) WHERE pos = {position} AND length(body) > 4"
         ),
@@ -39,7 +39,9 @@ fn mutate(at: &std::path::Path, dice: &mut SeededDice) -> String {
         12 => "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END".to_owned(),
         13 => format!("UPDATE word SET text = 'message2' WHERE id = 1 + {position} % 3"),
         14 => "UPDATE config SET hash = zeroblob(32)".to_owned(),
-        15 => {
+        15 => "UPDATE piece SET bytes = CAST(bytes || ' ' AS BLOB) WHERE rowid = 1".to_owned(),
+        16 => format!("DELETE FROM piece WHERE rowid = 1 + {position} % 3"),
+        17 => {
             let child = thread(at, "SELECT text FROM thread WHERE text LIKE '%.heat'");
             rewrite(at, &child, 1, "<dig xmlns=\"urn:t\">shallow</dig>");
             return "a child written anew".to_owned();

@@ -126,6 +126,11 @@ impl<'b> FieldReader<'b> {
         self.parsed(what, str::parse)
     }
 
+    /// How many bytes the fields that were read have.
+    pub fn position(&self) -> usize {
+        self.read
+    }
+
     /// Whether another field follows.
     pub fn has_more(&self) -> bool {
         !self.rest.is_empty()

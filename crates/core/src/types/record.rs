@@ -15,7 +15,7 @@ use super::ids::{CallPath, Digest, Key, MessageId, Name, ThreadId};
 use super::time::Millis;
 
 /// The version number of the log format. A change needs a new number, a fixture and a migration.
-pub const FORMAT: u32 = 5;
+pub const FORMAT: u32 = 6;
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident $text:literal,)* }) => {

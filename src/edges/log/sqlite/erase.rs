@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::column::sealed;
+use super::documents;
 use super::write::SqliteAppender;
 use super::{fault, rows};
 use systole_core::types::ids::Digest;
@@ -100,9 +101,8 @@ fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> 
         let sql = "UPDATE document SET bytes = x'' WHERE id = ?1 AND id NOT IN (SELECT document FROM large)";
         connection.execute(sql, [document])?;
     }
-    let sql = "UPDATE document SET bytes = x'' WHERE hash = ?1 AND id NOT IN (SELECT document FROM large)";
     for hash in &erasure.documents {
-        connection.execute(sql, [hash.0])?;
+        documents::erase(connection, *hash)?;
     }
     for hash in &erasure.unnamed {
         connection.execute("DELETE FROM document WHERE hash = ?1 AND length(bytes) = 0", [hash.0])?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
+use super::documents::PIECE;
 use super::places::{self, PLACES};
 use super::rows::{self, FOLD};
 use super::{fault, io_fault};
@@ -183,7 +184,7 @@ fn lay(draft: &Path, kind: LogFileKind) -> rusqlite::Result<()> {
 /// The SQL of everything in a new file.
 pub(super) fn objects(kind: LogFileKind) -> String {
     let followed = if kind == LogFileKind::Copy { FOLLOWED } else { "" };
-    [TABLES, PLACES, FOLD, LARGE, PART, LINE, followed].concat()
+    [TABLES, PLACES, FOLD, LARGE, PART, PIECE, LINE, followed].concat()
 }
 
 /// Opens an existing log for the one writer.

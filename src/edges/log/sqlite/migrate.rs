@@ -8,6 +8,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::documents::PIECE;
 use super::fault;
 use super::layout::{LARGE, LINE, LogFileKind, PART, connect_writing};
 use super::places::{self, PLACES, STAND_INS, WITHOUT_INDEXES_BEFORE};
@@ -39,7 +40,11 @@ pub(super) fn forward(path: &Path, kind: LogFileKind) -> Result<u32, LogFault> {
             places::run_all(&connection).map_err(ill)?;
             connection.execute_batch(WITHOUT_INDEXES_BEFORE).map_err(ill)?;
         }
-        connection.execute_batch(PART).map_err(ill)?;
+        if found < 5 {
+            connection.execute_batch(PART).map_err(ill)?;
+        }
+        // What an older log has whole stays whole.
+        connection.execute_batch(PIECE).map_err(ill)?;
         connection.pragma_update(None, "user_version", FORMAT).map_err(ill)?;
         connection.execute_batch("COMMIT").map_err(ill)?;
     }
@@ -69,7 +74,10 @@ pub(super) fn beside(connection: &Connection) -> rusqlite::Result<bool> {
             connection.execute_batch(STAND_INS)?;
             places::set(connection, places::EVERYTHING)?;
         }
-        connection.execute_batch(&PART.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        if found < 5 {
+            connection.execute_batch(&PART.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
+        }
+        connection.execute_batch(&PIECE.replacen("CREATE TABLE", "CREATE TEMP TABLE", 1))?;
     }
     Ok(is_older)
 }

@@ -9,6 +9,7 @@ mod closing;
 mod column;
 mod condition;
 mod copy;
+mod documents;
 mod erase;
 mod known;
 mod layout;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use rusqlite::{OptionalExtension, Params};
 
 use super::column::{Unfit, records_where, stored};
+use super::documents;
 use super::places::NewestPlaces;
 use super::pool::{Pool, Reading};
 use super::rows::{self, Checked, rows_where};
@@ -156,16 +157,7 @@ impl SqliteReader {
 
     /// The documents that have a text, each with whether it is a configuration. Bodies of records are left out.
     pub fn documents_with(&self, text: &[u8]) -> Result<Vec<(Digest, bool)>, LogFault> {
-        let sql = "SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash) FROM document d \
-                   WHERE instr(d.bytes, ?1) > 0 AND d.id NOT IN (SELECT document FROM large)";
-        self.pool.read(|connection| {
-            let find = || -> rusqlite::Result<_> {
-                let mut find = connection.prepare_cached(sql)?;
-                let rows = find.query_map([text], |row| Ok((Digest(row.get(0)?), row.get(1)?)))?;
-                rows.collect()
-            };
-            find().map_err(|e| self.fault(&e))
-        })
+        self.pool.read(|connection| documents::with_text(connection, text).map_err(|e| self.fault(&e)))
     }
 }
 
@@ -278,10 +270,7 @@ impl LogReader for SqliteReader {
 
     fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
         self.pool.read(|connection| {
-            let bytes: rusqlite::Result<Option<Vec<u8>>> = connection
-                .prepare_cached("SELECT bytes FROM document WHERE hash = ?1")
-                .and_then(|mut s| s.query_row([hash.0], |row| row.get(0)).optional());
-            let bytes = bytes.map_err(|e| self.fault(&e))?;
+            let bytes = documents::get(connection, hash).map_err(|e| self.fault(&e))?;
             if bytes.as_ref().is_some_and(Vec::is_empty) {
                 return Ok(Some(Arc::from(ERASED_TEXT.as_bytes())));
             }

@@ -20,8 +20,13 @@ use systole_core::types::ports::LogFault;
 const NAMED: i64 = 5;
 
 /// What each format number added or changed. These objects may differ in a file with a lower number.
-const CHANGED: [(u32, &[&str]); 4] =
-    [(2, &["large", "line"]), (3, &["fold"]), (4, &["place", "item", "placed"]), (5, &["part"])];
+const CHANGED: [(u32, &[&str]); 5] = [
+    (2, &["large", "line"]),
+    (3, &["fold"]),
+    (4, &["place", "item", "placed"]),
+    (5, &["part"]),
+    (6, &["piece"]),
+];
 
 /// Something that the format does not have, or has in another form.
 #[derive(Clone, PartialEq, Eq, Debug)]

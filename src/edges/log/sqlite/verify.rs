@@ -10,6 +10,7 @@ use std::path::Path;
 use rusqlite::Connection;
 
 use super::column::{Stored, Unfit, records_where, stored};
+use super::documents::put_together;
 use super::places::NewestPlaces;
 use super::pool::{Manner, connect};
 use super::recent::Recent;
@@ -174,7 +175,7 @@ pub(super) fn documents(connection: &Connection, path: &Path) -> Result<u64, Log
     let mut count = 0;
     while let Some(row) = rows.next().map_err(ill)? {
         let hash = Digest(row.get(0).map_err(ill)?);
-        let bytes: Vec<u8> = row.get(1).map_err(ill)?;
+        let bytes = row.get(1).and_then(|row| put_together(connection, hash, row)).map_err(ill)?;
         // Without bytes it is erased.
         if !bytes.is_empty() && Digest::of(&bytes) != hash {
             return Err(damaged(path, Position::default(), other_document(hash)));

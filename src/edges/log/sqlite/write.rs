@@ -11,6 +11,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{CachedStatement, Connection, ErrorCode, OptionalExtension, params};
 
 use super::column::sealed;
+use super::documents;
 use super::known::Known;
 use super::layout::{LogFileKind, connect_writing};
 use super::lock::Lock;
@@ -344,7 +345,7 @@ fn insert(connection: &Connection, known: &mut Known, batch: &LogBatch) -> Resul
     known.remember(connection)?;
     connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
     for document in &batch.documents {
-        set_document(connection, document.hash, &document.bytes)?;
+        documents::set(connection, document.hash, &document.bytes)?;
     }
     let mut last = known.last;
     if !batch.records.is_empty() {
@@ -433,19 +434,11 @@ fn store_large_body(
     body: &[u8],
 ) -> Result<&'static [u8], Failure> {
     let hash = Digest::of(body);
-    set_document(connection, hash, body)?;
+    documents::set_whole(connection, hash, body)?;
     let mut set = connection
         .prepare_cached("INSERT INTO large (pos, document) SELECT ?1, id FROM document WHERE hash = ?2")?;
     set.execute(params![signed(position.0)?, hash.0])?;
     Ok(&[])
-}
-
-fn set_document(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-    // A document that was erased, and is said again, is there again.
-    let sql = "INSERT INTO document (hash, bytes) VALUES (?1, ?2) ON CONFLICT (hash) \
-               DO UPDATE SET bytes = excluded.bytes WHERE length(document.bytes) = 0";
-    let mut set = connection.prepare_cached(sql)?;
-    set.execute(params![hash.0, bytes]).map(drop)
 }
 
 /// The rule that a failed insert broke; `None` if it failed for another reason. SQLite names the columns of the
