@@ -182,8 +182,9 @@ fn no_page_shows_a_command_or_an_option_that_does_not_exist() {
                     continue;
                 };
                 let two = words.get(1).map(|second| format!("{first} {second}"));
-                // The first words of a stored configuration, and of the parts of a log in NATS.
-                if ["configuration v", "bundle v", "bundle apart v"].iter().any(|it| shown.starts_with(it)) {
+                // The first words of a stored configuration, of its pieces, and of the parts of a log in NATS.
+                let forms = ["configuration v", "pieces v", "bundle v", "bundle apart v"];
+                if forms.iter().any(|it| shown.starts_with(it)) {
                     continue;
                 }
                 let own = two.and_then(|two| commands.get(&two)).or_else(|| commands.get(*first));
