@@ -104,8 +104,13 @@ pub(super) fn with_text(connection: &Connection, text: &[u8]) -> rusqlite::Resul
 
 /// Takes the bytes of a document out, and the pieces that no other document has. The body of a record stays.
 pub(super) fn erase(connection: &Connection, hash: Digest) -> rusqlite::Result<()> {
+    let sql = "SELECT 1 FROM document WHERE hash = ?1 AND substr(bytes, 1, length(?2)) = ?2";
+    let is_list = connection.prepare_cached(sql)?.exists(params![hash.0, LIST])?;
     let sql = "UPDATE document SET bytes = x'' WHERE hash = ?1 AND id NOT IN (SELECT document FROM large)";
     connection.execute(sql, [hash.0])?;
+    if !is_list {
+        return Ok(());
+    }
     let sql = "DELETE FROM piece WHERE NOT EXISTS (SELECT 1 FROM document d \
                WHERE substr(d.bytes, 1, length(?1)) = ?1 AND instr(d.bytes, piece.hash) > 0)";
     connection.execute(sql, [LIST]).map(drop)
