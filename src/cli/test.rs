@@ -45,7 +45,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// time is skipped: timers, approvals that expire and pauses before a retry take no time.
 ///
 /// An export is a test too: it is replayed under the organism.yaml beside or above it, and has to come
-/// out equal. Nothing is called or started.
+/// out equal. Nothing is called or started. A test file can name an export and expect less.
 ///
 /// Examples:
 ///   systole test                      every *.test.yaml and *.test.zip here and below

@@ -16,10 +16,11 @@ use crate::config::rehearsal::{ExpectedReplay, Rehearsal};
 use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
 use crate::edges::schemas::xpath;
+use crate::runtime::replaying::comparison::RecordDifference;
 use crate::runtime::replaying::{CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, replay};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
-use systole_core::types::record::{MessageRole, Record, RecordCode};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 
 /// Replays the export of a test, and judges the result.
 pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {
@@ -93,12 +94,15 @@ impl<'a> JudgedReplay<'a> {
         Err(Box::new(Failed { tree, ..*Failed::new(place, words) }))
     }
 
-    /// Whether the replay refuses no payload that the export has accepted, and ends every call from outside as the
-    /// export does.
+    /// Whether the replay has no refusal that the export does not have, and ends every call from outside as the export
+    /// does.
     fn is_valid(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
-        let mut differences = self.replayed.comparison.differences.iter();
-        if let Some(found) = differences.find(|found| found.refused.is_some()) {
-            let words = format!("a payload is refused now: {}", compared::headline(found));
+        let is_new = |found: &&RecordDifference| {
+            let is_refusal = found.place.kind == RecordKind::Refusal.as_str();
+            found.refused.is_some() || (is_refusal && found.one.is_none())
+        };
+        if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
+            let words = format!("a message is refused now: {}", compared::headline(found));
             let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
             return Err(Failed::new(place, words).came(came));
         }

@@ -1,5 +1,6 @@
 //! An export in a test file, and what is expected of its replay.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::steps::{self, KeyRules, PlacedText};
@@ -36,7 +37,8 @@ pub(super) fn read(diagnostics: &mut Diagnostics, own: &Fields<'_>, folder: &Pat
     let (node, path) = own.get("export")?;
     let named = text(diagnostics, node, &path)?;
     let file = folder.join(&named.value);
-    if let Err(error) = std::fs::File::open(&file) {
+    // The first byte of a folder cannot be read.
+    if let Err(error) = std::fs::File::open(&file).and_then(|mut file| file.read(&mut [0])) {
         let message = format!("{path}: {}: {}", named.value, crate::edges::system::told(&error));
         let fix = "a file that `systole export` wrote, as a path from the folder of this file";
         diagnostics.report(Code::ConfigUnreadable, named.at, &message, Some(fix));
