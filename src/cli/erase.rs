@@ -372,12 +372,14 @@ fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
 /// What a person can do about work that needs a record.
 fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
     let first = match need {
-        ThreadNeed::Approval(id) => format!("systole approve {id}, or systole reject {id}"),
+        ThreadNeed::Approval(id) => format!("systole approve {id} or systole reject {id}"),
         ThreadNeed::Question(id) => format!("systole choose {id}"),
-        ThreadNeed::Call(..) => format!("when it is answered: systole why {thread}"),
-        ThreadNeed::Timer(_) => "when it has fired".to_owned(),
+        ThreadNeed::Call(..) => {
+            format!("again when it is answered; systole why {thread} shows what it waits for")
+        }
+        ThreadNeed::Timer(_) => "again when it has fired".to_owned(),
     };
-    format!("{first}; or systole end {thread}, which ends the thread. Both need a running organism")
+    format!("{first}; or, while the organism runs, systole end {thread}, which ends the thread")
 }
 
 /// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.
