@@ -12,6 +12,7 @@ use super::looking::Looking;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
+use crate::audit::columns::counted;
 use crate::audit::layout::{TextTone, paint};
 use crate::config;
 use crate::edges::failpoint;
@@ -333,8 +334,7 @@ fn asked(screen: Screen, stand_in: Option<&StandInProgram>) -> Result<(), Comman
         return Err(exit);
     }
     if !screen.json {
-        let requests = if asked == 1 { "request" } else { "requests" };
-        screen.show(&format!("the program in place of {name} got {asked} {requests}"));
+        screen.show(&format!("the program in place of {name} got {}", counted(asked, "request")));
     }
     Ok(())
 }
@@ -375,13 +375,12 @@ pub(super) fn one(screen: Screen, root: &str, replayed: &ReplayedTree) {
 /// What became of one thread.
 pub(super) fn lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
     let (verdict, comparison) = (ReplayVerdict::of(replayed), &replayed.comparison);
-    let records = comparison.records;
     let words = match verdict {
         ReplayVerdict::Equal => paint(TextTone::Good, "equal"),
         ReplayVerdict::Differs => paint(TextTone::Bad, "differs"),
         ReplayVerdict::Refused => paint(TextTone::Bad, "refused by the new schema"),
     };
-    let mut lines = vec![format!("{root}: {records} records, {words}")];
+    let mut lines = vec![format!("{root}: {}, {words}", counted(comparison.records, "record"))];
     if let Some(version) = &replayed.version {
         lines.push(format!("  recorded by version {}", visible(version)));
     }
