@@ -4,6 +4,8 @@
 //! text comes in; lines for a terminal go out. Escapes for colour are our own and take no column. If the layout has
 //! no width, nothing is cut and nothing is broken.
 
+use std::fmt::Display;
+
 use systole_kit::writer::visible;
 use unicode_width::UnicodeWidthChar as _;
 
@@ -36,6 +38,12 @@ fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
         escaping &= c != ESCAPE_END;
         (at, columns)
     })
+}
+
+/// A number with its noun: `1 record`, `2 records`.
+pub fn counted<N: Display + PartialEq + From<u8>>(number: N, noun: &str) -> String {
+    let end = if number == N::from(1) { "" } else { "s" };
+    format!("{number} {noun}{end}")
 }
 
 /// The columns that a text takes.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
-use super::columns::{cut, plain, wrapped};
+use super::columns::{counted, cut, plain, wrapped};
 use super::search::{LogSearch, SearchProgress};
 use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -160,8 +160,7 @@ impl CostRow {
 
     fn words(&self) -> String {
         let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown);
-        let request = if self.requests == 1 { "request" } else { "requests" };
-        let mut words = format!("{} {request}", self.requests);
+        let mut words = counted(self.requests, "request");
         if is_counted || self.tokens_in + self.tokens_out > 0 {
             let (tokens_in, tokens_out) = (self.tokens_in.to_string(), self.tokens_out.to_string());
             words.extend([", ", &tokens_in, " tokens in, ", &tokens_out, " out"]);

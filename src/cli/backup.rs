@@ -13,6 +13,7 @@ use super::looking;
 use super::place::{Place, quoted};
 use super::screen::Screen;
 use super::{here, hindered};
+use crate::audit::columns::counted;
 use crate::edges::clock::WallClock;
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, VerifySummary};
@@ -178,7 +179,7 @@ fn shown(screen: Screen, log: &Path, to: &Path, notes: Option<&Path>, summary: &
         return;
     }
     let with = notes.map_or_else(String::new, |notes| format!(", with {}", notes.display()));
-    let records = if records == 1 { "1 record".to_owned() } else { format!("{records} records") };
+    let records = counted(records, "record");
     screen.show(&format!("{}: {records} of {}, verified{with}", to.display(), log.display()));
     let (log, to) = (quoted(log), quoted(to));
     screen.say("to restore it, while no organism runs:");

@@ -7,7 +7,7 @@ use systole_agent::spec::{AgentSpec, Dialect, ModelSpec};
 use systole_kit::money::Money;
 use systole_workflow::bound::{Bound, BoundCount};
 
-use crate::audit::columns::wrapped;
+use crate::audit::columns::{self, wrapped};
 use crate::config::{OrganismFile, bounds};
 
 /// The lines about the workflows of a file.
@@ -52,8 +52,7 @@ fn words(file: &OrganismFile, bound: &Bound) -> String {
 
 /// A count with its noun: `212 goals`, `12 goals and 1 more for each item of pick/item`.
 fn counted(count: &BoundCount, noun: &str) -> String {
-    let plural = if count.fixed == 1 { "" } else { "s" };
-    let mut text = format!("{} {noun}{plural}", count.fixed);
+    let mut text = columns::counted(count.fixed, noun);
     for (more, list) in &count.per_item {
         text.push_str(&format!(" and {more} more for each item of {list}"));
     }

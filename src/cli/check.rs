@@ -10,7 +10,7 @@ use super::screen::Screen;
 use systole_agent::spec::{AgentSpec, Dialect};
 
 use super::bounds;
-use crate::audit::columns::{plain, wrapped};
+use crate::audit::columns::{self, plain, wrapped};
 use crate::config::{Diagnostic, ORGANISM_JSON_SCHEMA, OrganismFile, counted, page};
 use systole_core::types::composition::{ElementSchema, Listener, ViewScope};
 use systole_core::types::time::stretch;
@@ -140,12 +140,11 @@ fn described(file: &OrganismFile) -> Value {
 /// A summary of the organism, in a few lines.
 fn summary(file: &OrganismFile) -> Vec<String> {
     let composition = &file.composition;
-    let number = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
     let others = file.agents.len() + file.workflows.len();
     let programs = composition.listeners.len().saturating_sub(others);
     let counts = [(programs, "listener"), (file.agents.len(), "agent"), (file.workflows.len(), "workflow")];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-    let count = counts.map(|(count, noun)| number(count, noun)).collect::<Vec<_>>().join(", ");
+    let count = counts.map(|(count, noun)| columns::counted(count, noun)).collect::<Vec<_>>().join(", ");
     let found = if file.warnings.is_empty() { "nothing is wrong".into() } else { counted(&file.warnings) };
     let mut lines = vec![format!("{}: {count}; {found}", composition.organism.as_str())];
     if let Some(description) = &file.description {

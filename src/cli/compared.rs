@@ -43,28 +43,32 @@ pub(super) fn headline(found: &RecordDifference) -> String {
 
 /// Prints the first difference with both texts, and the others in a line each.
 pub(super) fn differences(screen: Screen, all: &[RecordDifference], sides: ComparedSides) {
-    let Some((first, others)) = all.split_first() else { return };
+    lines(all, sides).iter().for_each(|line| screen.drawn(line));
+}
+
+/// The first difference with both texts, and the others in a line each.
+pub(super) fn lines(all: &[RecordDifference], sides: ComparedSides) -> Vec<String> {
+    let Some((first, others)) = all.split_first() else { return Vec::new() };
     let (one, other) = sides.names();
-    screen.show(&format!("first difference: {}", headline(first)));
-    screen.show(&format!("  - {one}   + {other}"));
+    let told = |found: &RecordDifference| visible(&headline(found)).into_owned();
+    let mut lines = vec![format!("first difference: {}", told(first)), format!("  - {one}   + {other}")];
     let text = |side: &Option<DifferentSide>| side.as_ref().map(|side| side.text.clone()).unwrap_or_default();
     for line in difference(&text(&first.one), &text(&first.other)) {
         let words = visible(&line.text()).into_owned();
-        screen.drawn(&match line {
+        lines.push(match line {
             DiffLine::First(_) => format!("  {}", paint(TextTone::Bad, &words)),
             DiffLine::Second(_) => format!("  {}", paint(TextTone::Good, &words)),
             DiffLine::Both(_) | DiffLine::LeftOut(_) => format!("  {words}"),
         });
     }
     if !others.is_empty() {
-        screen.show("after it:");
+        lines.push("after it:".to_owned());
     }
-    for found in others.iter().take(LISTED) {
-        screen.show(&format!("  {}", headline(found)));
-    }
+    lines.extend(others.iter().take(LISTED).map(|found| format!("  {}", told(found))));
     if others.len() > LISTED {
-        screen.show(&format!("  and {} others", others.len() - LISTED));
+        lines.push(format!("  and {} others", others.len() - LISTED));
     }
+    lines
 }
 
 /// The differences for programs.

@@ -10,6 +10,7 @@ use super::exit::CommandExit;
 use super::here;
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use crate::audit::columns::counted;
 use crate::config::{self, OrganismFile};
 use crate::edges::log::nats::{CopyStage, CurrentCopy, OldCopy};
 use crate::edges::nats::Credentials;
@@ -195,10 +196,4 @@ fn described(again: &OldCopy) -> Value {
     let OldCopy { equal, differs, kept } = again;
     let differs = differs.as_ref().map(|at| json!({"position": at.position.0, "why": at.why}));
     json!({"equal_records": equal, "differs": differs, "kept": kept})
-}
-
-/// A number with its noun.
-fn counted(number: u64, noun: &str) -> String {
-    let end = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{end}")
 }

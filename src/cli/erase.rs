@@ -24,9 +24,9 @@ use crate::edges::log::sqlite::{self, OpenSqliteLog, SqliteReader};
 use crate::edges::system;
 use crate::runtime;
 use systole_core::rules::core_payload;
-use systole_core::types::ids::{Digest, MessageId, Name, ThreadId};
+use systole_core::types::ids::{Digest, MessageId, ThreadId};
 use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogFault, LogReader as _, Position};
-use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind, head_zero};
+use systole_core::types::record::{Header, Record, head_zero};
 
 /// Takes sensitive values, or whole bodies, out of the log for good.
 ///
@@ -223,23 +223,8 @@ impl Erase {
         // A log without records of the core has a configuration all the same.
         let last = reader.after(Position(plan.last.0.saturating_sub(1)), 1)?.pop().map(|(_, last)| last);
         let config = end.as_ref().or(last.as_ref()).map_or(Digest([0; 32]), |record| record.header.config);
-        let header = Header {
-            thread: sys.clone(),
-            seq: end.as_ref().map_or(0, |record| record.header.seq) + 1,
-            id: MessageId::new(now.0, &random),
-            kind: RecordKind::Message,
-            from: Name::core(),
-            to: None,
-            call: None,
-            turn: None,
-            ordinal: None,
-            cause: None,
-            key: None,
-            origin: None,
-            time: now,
-            config,
-            code: Some(RecordCode::Role(MessageRole::Told)),
-        };
+        let seq = end.as_ref().map_or(0, |record| record.header.seq) + 1;
+        let header = Header::told(sys.clone(), seq, MessageId::new(now.0, &random), now, config);
         Ok(header.seal(body, salted, end.map_or_else(|| head_zero(&sys), |record| record.head)))
     }
 
@@ -372,12 +357,14 @@ fn refusal(screen: Screen, refused: &ErasureRefused) -> CommandExit {
 /// What a person can do about work that needs a record.
 fn way_out(thread: &ThreadId, need: &ThreadNeed) -> String {
     let first = match need {
-        ThreadNeed::Approval(id) => format!("systole approve {id}, or systole reject {id}"),
+        ThreadNeed::Approval(id) => format!("systole approve {id} or systole reject {id}"),
         ThreadNeed::Question(id) => format!("systole choose {id}"),
-        ThreadNeed::Call(..) => format!("when it is answered: systole why {thread}"),
-        ThreadNeed::Timer(_) => "when it has fired".to_owned(),
+        ThreadNeed::Call(..) => {
+            format!("again when it is answered; systole why {thread} shows what it waits for")
+        }
+        ThreadNeed::Timer(_) => "again when it has fired".to_owned(),
     };
-    format!("{first}; or systole end {thread}, which ends the thread. Both need a running organism")
+    format!("{first}; or, while the organism runs, systole end {thread}, which ends the thread")
 }
 
 /// Files beside the log that may have the bytes: other logs and copies, and what was kept of damaged ones.

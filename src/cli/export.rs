@@ -17,7 +17,7 @@ use super::exit::CommandExit;
 use super::hindered;
 use super::looking::Looking;
 use super::place::Place;
-use crate::audit::columns::{plain, wrapped};
+use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::export::documents::{DocumentUse, NamedDocuments};
 use crate::audit::export::proof::ExportProof;
 use crate::audit::export::record_line::ExportedRecord;
@@ -196,8 +196,12 @@ impl Export {
                 "checkpoint": checkpoint.unwrap_or(Value::Null), "signed": is_signed,
             }));
         }
-        let threads = scope.threads.len();
-        screen.show(&format!("{file}: {records} records in {threads} threads, {documents} documents"));
+        screen.show(&format!(
+            "{file}: {} in {}, {}",
+            counted(*records, "record"),
+            counted(scope.threads.len(), "thread"),
+            counted(*documents, "document")
+        ));
         if *holes > 0 {
             screen.show(&format!("  {holes} parts of bodies are left out"));
         }

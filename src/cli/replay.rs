@@ -12,6 +12,7 @@ use super::looking::Looking;
 use super::place::{Place, refuse};
 use super::screen::Screen;
 use super::verify::exported;
+use crate::audit::columns::counted;
 use crate::audit::layout::{TextTone, paint};
 use crate::config;
 use crate::edges::failpoint;
@@ -21,6 +22,7 @@ use crate::runtime::replaying::{
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, stretch_ms};
+use systole_kit::writer::visible;
 
 /// The most deliveries without an answer that are listed.
 const UNANSWERED: usize = 10;
@@ -238,7 +240,7 @@ impl Counts {
         }
         if self.first.is_none() {
             self.first = Some(name.to_owned());
-            return one(screen, name, verdict, replayed);
+            return one(screen, name, replayed);
         }
         let first = replayed.comparison.differences.first().map(compared::headline);
         screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
@@ -300,7 +302,7 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
             if screen.json {
                 screen.value(&as_json(name, verdict, replayed));
             } else {
-                one(screen, name, verdict, replayed);
+                one(screen, name, replayed);
             }
             Ok(exit_of(verdict == ReplayVerdict::Equal))
         }
@@ -332,8 +334,7 @@ fn asked(screen: Screen, stand_in: Option<&StandInProgram>) -> Result<(), Comman
         return Err(exit);
     }
     if !screen.json {
-        let requests = if asked == 1 { "request" } else { "requests" };
-        screen.show(&format!("the program in place of {name} got {asked} {requests}"));
+        screen.show(&format!("the program in place of {name} got {}", counted(asked, "request")));
     }
     Ok(())
 }
@@ -367,40 +368,46 @@ fn began(reader: &dyn LogReader, thread: &ThreadId) -> Result<Millis, LogFault> 
 }
 
 /// Prints what became of one thread.
-pub(super) fn one(screen: Screen, root: &str, verdict: ReplayVerdict, replayed: &ReplayedTree) {
-    let comparison = &replayed.comparison;
-    let records = comparison.records;
+pub(super) fn one(screen: Screen, root: &str, replayed: &ReplayedTree) {
+    lines(root, replayed).iter().for_each(|line| screen.drawn(line));
+}
+
+/// What became of one thread.
+pub(super) fn lines(root: &str, replayed: &ReplayedTree) -> Vec<String> {
+    let (verdict, comparison) = (ReplayVerdict::of(replayed), &replayed.comparison);
     let words = match verdict {
         ReplayVerdict::Equal => paint(TextTone::Good, "equal"),
         ReplayVerdict::Differs => paint(TextTone::Bad, "differs"),
         ReplayVerdict::Refused => paint(TextTone::Bad, "refused by the new schema"),
     };
-    screen.drawn(&format!("{root}: {records} records, {words}"));
+    let mut lines = vec![format!("{root}: {}, {words}", counted(comparison.records, "record"))];
     if let Some(version) = &replayed.version {
-        screen.show(&format!("  recorded by version {version}"));
+        lines.push(format!("  recorded by version {}", visible(version)));
     }
     if comparison.reworded > 0 {
         let reworded = comparison.reworded;
-        screen.show(&format!("  {reworded} records are worded by another version, which does not count"));
+        lines.push(format!("  {reworded} records are worded by another version, which does not count"));
     }
     if replayed.not_replayed > 0 {
         let counts = replayed.not_replayed;
-        screen.show(&format!("  {counts} records that count refusals were not replayed"));
+        lines.push(format!("  {counts} records that count refusals were not replayed"));
     }
-    compared::differences(screen, &comparison.differences, ComparedSides::Replay);
-    for refusal in &replayed.refused {
-        screen.show(&format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message));
-    }
+    lines.extend(compared::lines(&comparison.differences, ComparedSides::Replay));
+    lines.extend(replayed.refused.iter().map(|refusal| {
+        let words = format!("  refused now: {}: {}", refusal.code.as_str(), refusal.message);
+        visible(&words).into_owned()
+    }));
     // A delivery that is open in the record too needs no remark.
     let missing = replayed.unanswered.iter().filter(|_| verdict != ReplayVerdict::Equal);
     let mut missing: Vec<String> = missing
         .map(|one| format!("  no answer in the log: {} at {}: {}", one.listener, one.place, one.why))
         .collect();
     missing.dedup();
-    missing.iter().take(UNANSWERED).for_each(|line| screen.show(line));
+    lines.extend(missing.iter().take(UNANSWERED).map(|line| visible(line).into_owned()));
     if missing.len() > UNANSWERED {
-        screen.show(&format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
+        lines.push(format!("  and {} more without an answer in the log", missing.len() - UNANSWERED));
     }
+    lines
 }
 
 pub(super) fn as_json(root: &str, verdict: ReplayVerdict, replayed: &ReplayedTree) -> Value {

@@ -14,12 +14,12 @@ use super::place::Place;
 use super::screen::Screen;
 use super::trusted::{policy, policy_of};
 use super::{here, hindered, looking, proved, verified_prompts};
-use crate::audit::columns::{plain, wrapped};
+use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::fold_rows::{self, FoldRowsFound};
 use crate::audit::layout::{TextTone, paint};
 use crate::audit::verdict::{
-    CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination, LogVerdict, OtherEnd,
-    RootFit, StartedFile,
+    AuditAnswer, CheckpointFinding, CheckpointSigner, CheckpointSource, GatheredLog, LogExamination,
+    LogVerdict, OtherEnd, RootFit, StartedFile,
 };
 use crate::edges::log::notes;
 use crate::edges::log::sqlite::{self, SqliteReader, VerifySummary};
@@ -286,8 +286,11 @@ fn lines(
     let VerifySummary { records, threads, documents, .. } = summary;
     let mut lines = vec![
         format!(
-            "{}: {records} records in {threads} threads, {documents} documents",
-            plain(&log.display().to_string())
+            "{}: {} in {}, {}",
+            plain(&log.display().to_string()),
+            counted(*records, "record"),
+            counted(*threads, "thread"),
+            counted(*documents, "document")
         ),
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
         format!("  root of all records: {}", Digest(found.log.root)),
@@ -324,23 +327,31 @@ fn lines(
         lines.extend(wrong.iter().flat_map(|wrong| wrapped("  ", 4, &plain(wrong))));
     }
     lines.extend(more.prompts.iter().flat_map(verified_prompts::lines));
-    let verdict = found.verdict();
-    let tone = match verdict {
-        LogVerdict::Sound => TextTone::Held,
-        LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
-        LogVerdict::Contradicted { .. } => TextTone::Bad,
-    };
-    lines.push(format!("verdict: {}", paint(tone, &plain(&verdict.words()))));
+    lines.push(verdict_line(&found.verdict()));
     for answer in found.answers() {
-        lines.push(String::new());
-        lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
-        lines.extend(wrapped("  ", 2, &plain(&answer.words)));
+        lines.extend(answer_lines(&answer));
         if answer.has_files {
             lines.extend(file_lines(found.files()));
         }
     }
     lines.push(String::new());
     lines.extend(wrapped("not checked: ", 2, &not_checked(more)));
+    lines
+}
+
+fn verdict_line(verdict: &LogVerdict) -> String {
+    let tone = match verdict {
+        LogVerdict::Sound => TextTone::Held,
+        LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
+        LogVerdict::Contradicted { .. } => TextTone::Bad,
+    };
+    format!("verdict: {}", paint(tone, &plain(&verdict.words())))
+}
+
+/// The answer to one of the six questions, below an empty line.
+fn answer_lines(answer: &AuditAnswer) -> Vec<String> {
+    let mut lines = vec![String::new(), format!("{}  {}", answer.question, answer.standing.as_str())];
+    lines.extend(wrapped("  ", 2, &plain(&answer.words)));
     lines
 }
 
@@ -394,7 +405,9 @@ fn erased(log: &GatheredLog) -> Option<String> {
     }
     let colon = if records > 0 { ": " } else { "" };
     Some(format!(
-        "erased, and covered by their hashes: {documents} documents, {records} records{colon}{named}"
+        "erased, and covered by their hashes: {}, {}{colon}{named}",
+        counted(documents, "document"),
+        counted(records, "record")
     ))
 }
 

@@ -57,6 +57,9 @@ fn map(table: &str) -> Value {
         }
     }
     let mut map = json!({"type": "object", "additionalProperties": false, "properties": properties, "required": required});
+    if let (Value::Object(map), "#test.tests") = (&mut map, table) {
+        map.insert("oneOf".to_owned(), json!([{"required": ["steps"]}, {"required": ["export"]}]));
+    }
     if let (Value::Object(map), "listeners.NAME") = (&mut map, table) {
         // What has its elements from elsewhere names none.
         map.insert(

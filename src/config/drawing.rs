@@ -10,7 +10,7 @@ use std::fmt;
 use systole_kit::writer::visible;
 
 use super::diagnostic::{Diagnostic, FileMistakes, FilePlace, Severity};
-use crate::audit::columns::width;
+use crate::audit::columns::{self, width};
 use crate::audit::layout;
 use systole_core::types::codes::Code;
 
@@ -55,13 +55,12 @@ impl fmt::Display for FileMistakes {
 /// The numbers of mistakes and warnings, as text.
 pub fn counted(all: &[Diagnostic]) -> String {
     let warnings = all.iter().filter(|one| one.severity() == Severity::Warning).count();
-    let number = |count: usize, word: &str| {
-        format!("{} {word}{}", count.to_string().as_str(), if count == 1 { "" } else { "s" })
-    };
     match (all.len() - warnings, warnings) {
-        (mistakes, 0) => number(mistakes, "mistake"),
-        (0, warnings) => number(warnings, "warning"),
-        (mistakes, warnings) => format!("{}, {}", number(mistakes, "mistake"), number(warnings, "warning")),
+        (mistakes, 0) => columns::counted(mistakes, "mistake"),
+        (0, warnings) => columns::counted(warnings, "warning"),
+        (mistakes, warnings) => {
+            format!("{}, {}", columns::counted(mistakes, "mistake"), columns::counted(warnings, "warning"))
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use systole_agent::chain::{self, ParsedLink};
 use systole_core::pump::state::Thread;
 use systole_core::pump::wake::fold_next;
 use systole_core::rules::core_payload;
-use systole_core::types::ids::{CallPath, Digest, MessageId, Name, ThreadId};
+use systole_core::types::ids::{CallPath, Digest, MessageId, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position, Seeds, StoredDocument};
 use systole_core::types::record::{Header, MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::Millis;
@@ -196,23 +196,9 @@ fn marker(
     let (id, salt) = (seeds.draw().0, seeds.draw().0);
     let mut random = [0; 10];
     random.iter_mut().zip(id).for_each(|(to, from)| *to = from);
-    let header = Header {
-        thread: root.id.clone(),
-        seq: root.seq + 1,
-        id: MessageId::new(now.0, &random),
-        kind: RecordKind::Message,
-        from: Name::core(),
-        to: None,
-        call: None,
-        turn: None,
-        ordinal: None,
-        cause: None,
-        key: None,
-        origin: Some(root.head),
-        time: now,
-        config,
-        code: Some(RecordCode::Role(MessageRole::Told)),
-    };
+    let id = MessageId::new(now.0, &random);
+    let header =
+        Header { origin: Some(root.head), ..Header::told(root.id.clone(), root.seq + 1, id, now, config) };
     header.seal(core_payload::forked(call, turn), salt, root.head)
 }
 

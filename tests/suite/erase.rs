@@ -285,6 +285,11 @@ fn c9_what_open_work_needs_is_not_erased() {
     write(&folder, &batch([open]));
     let ran = on(&folder, &["erase", "--whole", "1"]);
     refused(&ran, 6, "its call 1 to search is open");
+    // `why` reads the log; only `end` needs the organism.
+    assert!(
+        ran.stderr.contains("shows what it waits for; or, while the organism runs, systole end"),
+        "{ran:?}"
+    );
     let answer = author.record(&root(1), b"<said xmlns='urn:t'>the answer</said>", |header| {
         header.call = Some(CallPath::top(1));
         header.turn = Some(1);
@@ -293,6 +298,8 @@ fn c9_what_open_work_needs_is_not_erased() {
     write(&folder, &batch([answer]));
     done(&on(&folder, &["erase", "--whole", "1"]));
     assert_eq!(files_with(&folder.log(), "the long question"), [""; 0]);
+    let listed = on(&folder, &["verify"]);
+    assert!(done(&listed).contains("hashes: 0 documents, 1 record: #1 whole"), "{listed:?}");
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn c9_an_expression_leaves_out_whole_bodies_and_what_repeats_them() {
     assert_eq!(by_python(at, &["T.zip"]), is(0, "sound"));
     assert_eq!(verdict(at, &["T.zip"]), is(0, "sound"));
 
-    // An expression that selects nothing is likely a mistake, and is told.
+    // An expression without a match is probably a mistake, so the command prints a note.
     let ran = systole(at, &["export", "@last", "--redact", "//wort", "--redact", "sensitive", "-o", "N.zip"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.contains("note: --redact //wort selects no record"), "{ran:?}");

@@ -96,6 +96,11 @@ async fn c9_bad_exports_keys_and_policies_have_clear_messages_and_exits() {
     ] {
         says(&ran, 1, &anchored, "no cosignature");
     }
+    wrong_policies(at, &key, witness);
+}
+
+/// Both verifiers end with the same codes for a policy that is wrong or missing.
+fn wrong_policies(at: &Path, key: &str, witness: &str) {
     std::fs::write(
         at.join("u.policy"),
         format!("log {key}\nwitness w1 {witness}\ngroup g 1 w1 w2\nquorum g\n"),
@@ -103,7 +108,22 @@ async fn c9_bad_exports_keys_and_policies_have_clear_messages_and_exits() {
     .unwrap();
     says(&systole(at, &["verify", "T.zip", "--policy", "u.policy"]), 3, "u.policy: line 3", "unknown");
     let ran = python(at, &["u/verify.py", "T.zip", "--policy", "u.policy"]);
-    says(&ran, 2, "line 3 of the policy: a group needs a threshold and known members", "unknown");
+    says(&ran, 3, "line 3 of the policy: a group needs a threshold and known members", "unknown");
+    for (bytes, words) in [
+        (&b"\xff\nquorum none\n"[..], "the policy is not UTF-8"),
+        (format!("log {key}\n").as_bytes(), "the policy has no line `quorum NAME`"),
+        (b"", "the policy has no line `quorum NAME`"),
+    ] {
+        std::fs::write(at.join("u.policy"), bytes).unwrap();
+        says(&systole(at, &["verify", "T.zip", "--policy", "u.policy"]), 3, "u.policy: ", words);
+        says(&python(at, &["u/verify.py", "T.zip", "--policy", "u.policy"]), 3, words, words);
+    }
+    for absent in [
+        systole(at, &["verify", "T.zip", "--policy", "absent.policy"]),
+        python(at, &["u/verify.py", "T.zip", "--policy", "absent.policy"]),
+    ] {
+        says(&absent, 2, "absent.policy", "absent");
+    }
 }
 
 /// What a stranger has: no Systole, only Python and the programs that the page names.

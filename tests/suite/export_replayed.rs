@@ -10,7 +10,7 @@ use crate::program::{Ran, systole};
 use crate::replay::{FIRST, agent, log_in, played, question, without_listeners};
 
 /// The agent of the examples with an export of its only thread, without its log and its listeners.
-fn exported() -> tempfile::TempDir {
+pub(crate) fn exported() -> tempfile::TempDir {
     let folder = agent();
     let at = folder.path();
     done(systole(at, &["export", "@last", "-o", "case.test.zip"]));
@@ -22,7 +22,7 @@ fn exported() -> tempfile::TempDir {
     folder
 }
 
-fn change(at: &Path, from: &str, to: &str) {
+pub(crate) fn change(at: &Path, from: &str, to: &str) {
     let file = at.join("organism.yaml");
     let text = std::fs::read_to_string(&file).unwrap();
     assert!(text.contains(from), "{text}");
@@ -30,7 +30,7 @@ fn change(at: &Path, from: &str, to: &str) {
 }
 
 #[track_caller]
-fn says(ran: &Ran, code: i32, words: &str) {
+pub(crate) fn says(ran: &Ran, code: i32, words: &str) {
     let flat = [ran.stdout.as_str(), &ran.stderr].concat();
     let flat = flat.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(ran.code == Some(code) && flat.contains(words), "{words}: {ran:?}");

@@ -44,6 +44,7 @@ mod erase;
 mod examples;
 mod exits;
 mod export;
+mod export_expected;
 mod export_redacted;
 mod export_refused;
 mod export_replayed;

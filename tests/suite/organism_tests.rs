@@ -272,4 +272,6 @@ fn the_schema_and_the_page_have_every_key() {
     }
     assert!(!validator.is_valid(&read("tests: [{name: x, stepps: []}]")));
     assert!(!validator.is_valid(&read("tests: []")));
+    assert!(validator.is_valid(&read("tests: [{name: x, export: T.zip, expect: valid, xpath: //x}]")));
+    assert!(!validator.is_valid(&read("tests: [{name: x, export: T.zip, steps: [{send: x}]}]")));
 }

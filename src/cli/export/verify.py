@@ -8,7 +8,8 @@ EXPORT    the zip file or its unpacked folder; without it, the folder of this pr
 --key     one key of a log that you trust, as systole keygen printed it
 --against a checkpoint of the log that you kept elsewhere
 
-Exit: 0 shown, 1 sound but less than the policy asks, 2 usage, 7 damaged or contradicted.
+Exit: 0 shown, 1 sound but less than the policy asks, 2 usage, 3 the policy is wrong, 7 damaged or
+contradicted, as with systole verify.
 
 This program came with the export. If you do not trust its sender, take the program from Systole's own sources.
 """
@@ -62,6 +63,14 @@ class Damaged(Exception):
 
 class Usage(Exception):
     """What was asked cannot be done."""
+
+    exit = 2
+
+
+class WrongPolicy(Usage):
+    """The policy cannot be read."""
+
+    exit = 3
 
 
 def H(*parts):
@@ -520,15 +529,19 @@ class Key:
 class Policy:
     """Which logs and witnesses count."""
 
-    def __init__(self, text):
+    def __init__(self, data):
         self.logs, self.witnesses, self.groups, self.quorum = [], {}, {}, None
+        try:
+            text = data.decode("utf-8")
+        except UnicodeDecodeError:
+            raise WrongPolicy("the policy is not UTF-8")
         for number_of_line, line in enumerate(text.split("\n"), 1):
             try:
                 self.take(line.split())
             except (ValueError, KeyError, IndexError) as fault:
-                raise Usage(f"line {number_of_line} of the policy: {fault}")
+                raise WrongPolicy(f"line {number_of_line} of the policy: {fault}")
         if self.quorum is None:
-            raise Usage("the policy has no line `quorum NAME` or `quorum none`")
+            raise WrongPolicy("the policy has no line `quorum NAME` or `quorum none`")
 
     def take(self, words):
         if not words or words[0].startswith("#"):
@@ -833,9 +846,9 @@ def main():
     words.add_argument("--against", action="append", default=[])
     asked = words.parse_args()
     try:
-        policy = of_file(asked.policy, lambda data: Policy(data.decode("utf-8"))) if asked.policy else None
+        policy = of_file(asked.policy, Policy) if asked.policy else None
         if asked.key:
-            policy = policy or Policy("quorum none")
+            policy = policy or Policy(b"quorum none")
             try:
                 policy.logs.append(Key(asked.key))
             except ValueError as fault:
@@ -846,7 +859,7 @@ def main():
         return verify(asked.export, policy, against)
     except Usage as fault:
         print(f"error: {printable(fault)}", file=sys.stderr)
-        return 2
+        return fault.exit
     except OSError as fault:
         print(f"error: {printable(fault)}", file=sys.stderr)
         return 2

@@ -117,7 +117,7 @@ fn report(
     screen.show(&format!("{word}  {file}: {name} ({:.1} s)", took.as_secs_f64()));
     match verdict {
         Ok((ReplayVerdict::Equal, _)) => {}
-        Ok((verdict, replayed)) => replay::one(screen, thread, verdict, replayed),
+        Ok((_, replayed)) => replay::one(screen, thread, replayed),
         Err(why) => screen.show(&format!("  cannot replay {thread}: {why}")),
     }
 }

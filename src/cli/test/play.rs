@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::stage::{Stage, Stuck};
 use crate::audit::narrate::narrate;
 use crate::audit::persons::{RequestSubject, WaitingRequest};
+use crate::cli::exit::CommandExit;
 use crate::cli::refused;
 use crate::config::FilePlace;
 use crate::config::rehearsal::{
@@ -33,20 +34,34 @@ pub(super) struct Failed {
     pub(super) came: Option<String>,
     /// The thread as a tree.
     pub(super) tree: Vec<String>,
+    /// `Failed`, unless the test could not be run.
+    pub(super) exit: CommandExit,
 }
 
 impl Failed {
     pub(super) fn new(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
         let (place, words) = (place.clone(), words.into());
-        Box::new(Failed { place, words, expected: None, came: None, tree: Vec::new() })
+        Box::new(Failed {
+            place,
+            words,
+            expected: None,
+            came: None,
+            tree: Vec::new(),
+            exit: CommandExit::Failed,
+        })
     }
 
-    fn expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
+    /// A test that could not be run, which says nothing about the organism.
+    pub(super) fn cannot(place: &FilePlace, words: impl Into<String>) -> Box<Failed> {
+        Box::new(Failed { exit: CommandExit::Unavailable, ..*Failed::new(place, words) })
+    }
+
+    pub(super) fn expected(mut self: Box<Self>, expected: impl Into<String>) -> Box<Failed> {
         self.expected = Some(expected.into());
         self
     }
 
-    fn came(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
+    pub(super) fn came(mut self: Box<Self>, came: impl Into<String>) -> Box<Failed> {
         self.came = Some(came.into());
         self
     }

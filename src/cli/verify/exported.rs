@@ -13,8 +13,8 @@ use systole_proof::tree::TreeHash;
 use super::super::exit::CommandExit;
 use super::super::hindered;
 use super::super::screen::Screen;
-use super::checkpoint_words;
-use crate::audit::columns::{plain, wrapped};
+use super::{answer_lines, checkpoint_words, verdict_line};
+use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::export::damage::ExportDamage;
 use crate::audit::export::examination::ExportExamination;
 use crate::audit::export::exported_log::ExportedLog;
@@ -298,11 +298,11 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     let walked = &found.walked;
     let mut lines = vec![
         format!(
-            "{}: {} records in {} threads, {} documents",
+            "{}: {} in {}, {}",
             plain(&path.display().to_string()),
-            walked.leaves.len(),
-            walked.threads,
-            walked.documents
+            counted(walked.leaves.len(), "record"),
+            counted(walked.threads, "thread"),
+            counted(walked.documents, "document")
         ),
         "  every hash fits, and each thread is one chain without gaps".to_owned(),
     ];
@@ -319,18 +319,8 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     for words in found.log.checkpoints.iter().map(checkpoint_words).chain(found.signers()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
-    let verdict = found.log.verdict();
-    let tone = match verdict {
-        LogVerdict::Sound => TextTone::Held,
-        LogVerdict::Anchored(_) | LogVerdict::Witnessed { .. } => TextTone::Good,
-        LogVerdict::Contradicted { .. } => TextTone::Bad,
-    };
-    lines.push(format!("verdict: {}", paint(tone, &plain(&verdict.words()))));
-    for answer in found.answers() {
-        lines.push(String::new());
-        lines.push(format!("{}  {}", answer.question, answer.standing.as_str()));
-        lines.extend(wrapped("  ", 2, &plain(&answer.words)));
-    }
+    lines.push(verdict_line(&found.log.verdict()));
+    lines.extend(found.answers().iter().flat_map(answer_lines));
     lines.push(String::new());
     for words in found.not_checked() {
         lines.extend(wrapped("not checked: ", 2, &plain(&words)));

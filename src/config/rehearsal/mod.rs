@@ -5,6 +5,7 @@
 //! nothing.
 
 mod answers;
+mod exports;
 mod payload;
 mod steps;
 mod table;
@@ -27,6 +28,7 @@ use systole_core::types::composition::Reach;
 use systole_core::types::ids::Name;
 
 pub use answers::{StandIn, StandInAnswer};
+pub use exports::ExpectedReplay;
 pub use payload::{ExactPayload, ExpectedPayload};
 pub use steps::{ExpectedFailure, PlacedText, REPORT, TestDecision, TestMessage, TestQuestion, TestStep};
 pub use table::{TEST_KEYS, TOP};
@@ -37,7 +39,7 @@ const ORGANISM: &str = "organism.yaml";
 /// The tests of one file.
 pub struct TestFile {
     /// The tests, in the order of the file.
-    pub tests: Vec<Rehearsal>,
+    pub tests: Vec<Arc<Rehearsal>>,
 }
 
 /// One test.
@@ -56,6 +58,8 @@ pub struct Rehearsal {
     pub stand_ins: BTreeMap<Name, StandIn>,
     /// The steps.
     pub steps: Vec<TestStep>,
+    /// The export that is replayed in place of steps.
+    pub export: Option<ExpectedReplay>,
 }
 
 /// A script from a test file.
@@ -115,10 +119,11 @@ struct Written {
     name: At<String>,
     setup: Setup,
     steps: Vec<steps::Written>,
+    export: Option<ExpectedReplay>,
 }
 
 impl Reader<'_> {
-    fn tests(&self, diagnostics: &mut Diagnostics, root: &Node) -> Vec<Rehearsal> {
+    fn tests(&self, diagnostics: &mut Diagnostics, root: &Node) -> Vec<Arc<Rehearsal>> {
         let Some(top) = fields(diagnostics, root, root.span, TOP, "") else { return Vec::new() };
         let setup = self.setup(diagnostics, &top, false);
         let organism = top.get("organism").and_then(|(node, path)| text(diagnostics, node, &path));
@@ -128,7 +133,7 @@ impl Reader<'_> {
         let (mut tests, mut elsewhere) = (Vec::new(), Vec::new());
         for test in written.into_iter().filter(|test| test.setup.is_read) {
             match self.test(diagnostics, &organism, &setup, test) {
-                Ok(test) => tests.push(test),
+                Ok(test) => tests.push(Arc::new(test)),
                 // The tests of a file often share one organism and its mistakes.
                 Err(refused) => {
                     let new: Vec<_> = refused.0.into_iter().filter(|one| !elsewhere.contains(one)).collect();
@@ -184,12 +189,18 @@ impl Reader<'_> {
             let name = own.need(diagnostics, "name", "name: what the test shows");
             let name = name.and_then(|(node, path)| text(diagnostics, node, &path));
             let setup = self.setup(diagnostics, &own, true);
-            let steps =
-                own.need(diagnostics, "steps", "steps: with a list of steps, as - send: {ask: Hello}");
+            let export = exports::read(diagnostics, &own, &self.folder);
+            let steps = match own.get("export") {
+                Some(_) => own.get("steps"),
+                None => own.need(
+                    diagnostics,
+                    "steps",
+                    "steps: with a list of steps, as - send: {ask: Hello}; or export: T.zip",
+                ),
+            };
             let steps = steps.map(|(node, path)| steps::read(diagnostics, node, &path, &self.folder));
-            if let (Some(name), Some(steps)) = (name, steps) {
-                tests.push(Written { name, setup, steps });
-            }
+            let Some(name) = name.filter(|_| steps.is_some() || export.is_some()) else { continue };
+            tests.push(Written { name, setup, steps: steps.unwrap_or_default(), export });
         }
         tests
     }
@@ -254,7 +265,8 @@ impl Reader<'_> {
         let set: Vec<&At<String>> = shared.settings.iter().chain(&test.setup.settings).collect();
         let settings: Vec<String> = set.iter().map(|one| one.value.clone()).collect();
         let replies = test.setup.replies.or_else(|| shared.replies.clone());
-        let load = if replies.is_some() { load_rehearsed } else { load_set };
+        // The journal of an export has the answers of rehearsed models, too.
+        let load = if replies.is_some() || test.export.is_some() { load_rehearsed } else { load_set };
         let mut organism = load(file, &settings).map_err(|mut refused| {
             // A mistake in a setting is reported at its place in the test.
             for one in refused.0.iter_mut().filter(|one| one.place.file == SET) {
@@ -263,6 +275,14 @@ impl Reader<'_> {
             }
             refused
         })?;
+        let place = diagnostics.place(test.name.at);
+        let directory = file.parent().unwrap_or(Path::new("")).join(".");
+        let directory = std::path::absolute(&directory).unwrap_or(directory);
+        let name = test.name.value;
+        if test.export.is_some() {
+            let (replies, stand_ins, steps, export) = (None, BTreeMap::new(), Vec::new(), test.export);
+            return Ok(Rehearsal { name, place, organism, directory, replies, stand_ins, steps, export });
+        }
         let written = shared.stand_ins.iter().chain(&test.setup.stand_ins);
         let mut stand_ins = answers::resolve(diagnostics, &organism.composition, written);
         if let Some(replies) = &replies {
@@ -279,11 +299,8 @@ impl Reader<'_> {
                 listener.reach = Reach::Inline;
             }
         }
-        let place = diagnostics.place(test.name.at);
         let steps = steps::resolve(diagnostics, &organism.composition, test.steps);
-        let directory = file.parent().unwrap_or(Path::new("")).join(".");
-        let directory = std::path::absolute(&directory).unwrap_or(directory);
-        Ok(Rehearsal { name: test.name.value, place, organism, directory, replies, stand_ins, steps })
+        Ok(Rehearsal { name, place, organism, directory, replies, stand_ins, steps, export: None })
     }
 }
 

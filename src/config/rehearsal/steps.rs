@@ -164,28 +164,7 @@ pub(super) fn read(diagnostics: &mut Diagnostics, node: &Node, path: &str, folde
 }
 
 fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path) -> Written {
-    for (one, other) in CLASHES {
-        if let (Some(_), Some((node, path))) = (own.get(one), own.get(other)) {
-            let message = format!("{path} cannot be in one step with `{one}`");
-            diagnostics.report(
-                Code::ConfigDuplicate,
-                node.span,
-                &message,
-                Some("two steps, or one of the two keys"),
-            );
-        }
-    }
-    for (one, needed) in NEEDS {
-        if let (Some((node, path)), true) = (own.get(one), needed.iter().all(|key| own.get(key).is_none())) {
-            let message = format!("{path} needs `{}` in the same step", needed.join("` or `"));
-            diagnostics.report(
-                Code::ConfigMissing,
-                node.span,
-                &message,
-                Some("it there, or leave this key out"),
-            );
-        }
-    }
+    RULES.check(diagnostics, own);
     let mut payload = |key: &str| {
         let (node, path) = own.get(key)?;
         payload::read(diagnostics, node, &path, folder)
@@ -217,40 +196,78 @@ fn step(diagnostics: &mut Diagnostics, at: Span, own: &Fields<'_>, folder: &Path
         refused: own.get("refused").and_then(|(node, path)| failure(diagnostics, node, &path)),
         answer,
         fails: own.get("fails").and_then(|(node, path)| failure(diagnostics, node, &path)),
-        xpath: all(diagnostics, own, "xpath", xpath::unreadable),
+        xpath: expressions(diagnostics, own),
         log: all(diagnostics, own, "log", |_| None),
     }
 }
 
-/// Keys that exclude each other.
-const CLASHES: &[(&str, &str)] = &[
-    ("approve", "reject"),
-    ("approve", "amend"),
-    ("reject", "amend"),
-    ("choose", "approve"),
-    ("choose", "reject"),
-    ("choose", "amend"),
-    ("asked", "approve"),
-    ("asked", "reject"),
-    ("asked", "amend"),
-    ("asked", "held"),
-    ("choose", "held"),
-    ("answer", "fails"),
-    ("refused", "answer"),
-    ("refused", "fails"),
-    ("refused", "held"),
-];
+/// Which keys of a map exclude or need each other.
+pub(super) struct KeyRules {
+    /// What the map is: a step or a test.
+    pub(super) what: &'static str,
+    /// Keys that exclude each other.
+    pub(super) clashes: &'static [(&'static str, &'static str)],
+    /// Keys that need one of some other keys.
+    pub(super) needs: &'static [(&'static str, &'static [&'static str])],
+}
 
-/// Keys that need another key in the same step.
-const NEEDS: &[(&str, &[&str])] = &[
-    ("to", &["send"]),
-    ("from", &["send"]),
-    ("thread", &["send"]),
-    ("refused", &["send"]),
-    ("note", &["approve", "reject", "amend", "choose", "asked"]),
-    ("reject", &["note"]),
-    ("xpath", &["answer", "held"]),
-];
+const RULES: KeyRules = KeyRules {
+    what: "step",
+    clashes: &[
+        ("approve", "reject"),
+        ("approve", "amend"),
+        ("reject", "amend"),
+        ("choose", "approve"),
+        ("choose", "reject"),
+        ("choose", "amend"),
+        ("asked", "approve"),
+        ("asked", "reject"),
+        ("asked", "amend"),
+        ("asked", "held"),
+        ("choose", "held"),
+        ("answer", "fails"),
+        ("refused", "answer"),
+        ("refused", "fails"),
+        ("refused", "held"),
+    ],
+    needs: &[
+        ("to", &["send"]),
+        ("from", &["send"]),
+        ("thread", &["send"]),
+        ("refused", &["send"]),
+        ("note", &["approve", "reject", "amend", "choose", "asked"]),
+        ("reject", &["note"]),
+        ("xpath", &["answer", "held"]),
+    ],
+};
+
+impl KeyRules {
+    /// Reports keys that may not be together, and keys that lack another one.
+    pub(super) fn check(&self, diagnostics: &mut Diagnostics, own: &Fields<'_>) {
+        let KeyRules { what, clashes, needs } = self;
+        for (one, other) in *clashes {
+            if let (Some(_), Some((node, path))) = (own.get(one), own.get(other)) {
+                let message = format!("{path} cannot be in one {what} with `{one}`");
+                let fix = format!("two {what}s, or one of the two keys");
+                diagnostics.report(Code::ConfigDuplicate, node.span, &message, Some(&fix));
+            }
+        }
+        for (one, needed) in *needs {
+            if let (Some((node, path)), true) =
+                (own.get(one), needed.iter().all(|key| own.get(key).is_none()))
+            {
+                let message = format!("{path} needs `{}` in the same {what}", needed.join("` or `"));
+                let fix = "it there, or leave this key out";
+                diagnostics.report(Code::ConfigMissing, node.span, &message, Some(fix));
+            }
+        }
+    }
+}
+
+/// The XPath expressions of a step or a test.
+pub(super) fn expressions(diagnostics: &mut Diagnostics, own: &Fields<'_>) -> Vec<PlacedText> {
+    all(diagnostics, own, "xpath", xpath::unreadable)
+}
 
 /// One text, or several.
 fn all(

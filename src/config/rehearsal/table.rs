@@ -32,7 +32,17 @@ pub const TEST_KEYS: &[ConfigKey] = &[
     key("#test.tests.set", "none", "as above, for this test alone").of(KeyForm::Anything),
     key("#test.tests.replies", "those of the file", "as above, for this test alone").of(KeyForm::Anything),
     key("#test.tests.stand_ins", "none", "as above, for this test alone").of(KeyForm::Anything),
-    key("#test.tests.steps", "required", "what is sent, and the expected result").of(KeyForm::Maps),
+    key("#test.tests.export", "none", "the export to replay in place of `steps`").of(TEXT),
+    key(
+        "#test.tests.expect",
+        "`exact`, and `valid` beside `xpath`",
+        "of the replay: every record is equal, or it ends as before and no schema refuses more",
+    )
+    .of(KeyForm::Words(&["exact", "valid"])),
+    key("#test.tests.xpath", "none", "XPath expressions that hold for the replayed thread")
+        .of(KeyForm::Texts),
+    key("#test.tests.steps", "required, without `export`", "what is sent, and the expected result")
+        .of(KeyForm::Maps),
     key("#test.tests.steps.send", "none", "a payload from outside").of(PAYLOAD),
     key("#test.tests.steps.to", "none", "the listener that it is for").of(TEXT),
     key("#test.tests.steps.from", "the operator", "the client that sends it").of(TEXT),

@@ -295,6 +295,27 @@ pub struct Record {
 }
 
 impl Header {
+    /// The header of something that the core says in a thread, to no one.
+    pub fn told(thread: ThreadId, seq: u64, id: MessageId, time: Millis, config: Digest) -> Header {
+        Header {
+            thread,
+            seq,
+            id,
+            kind: RecordKind::Message,
+            from: Name::core(),
+            to: None,
+            call: None,
+            turn: None,
+            ordinal: None,
+            cause: None,
+            key: None,
+            origin: None,
+            time,
+            config,
+            code: Some(RecordCode::Role(MessageRole::Told)),
+        }
+    }
+
     /// The header bytes for the hash: length-prefixed fields in fixed order. They are made for every record that is
     /// written or verified, so no field is formatted or allocated separately.
     pub fn bytes(&self, body_length: usize, parts: &BodyParts) -> Vec<u8> {

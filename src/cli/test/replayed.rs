@@ -1,0 +1,200 @@
+//! Exports in test files: one is replayed under the organism of the test, and the result is compared exactly, or has to
+//! be valid, or has to satisfy XPath expressions.
+
+use std::mem::discriminant;
+
+use super::super::compared;
+use super::super::refused;
+use super::super::replay::{self, ReplayVerdict};
+use super::super::screen::Screen;
+use super::super::verify::exported;
+use super::play::Failed;
+use crate::audit::export::{ExportScope, thread_xml};
+use crate::audit::narrate::narrate;
+use crate::config::FilePlace;
+use crate::config::rehearsal::{ExpectedReplay, Rehearsal};
+use crate::console::api_types::{ApiReceipt, ApiRecord};
+use crate::console::ending::{CallResult, ending};
+use crate::edges::schemas::xpath;
+use crate::runtime::replaying::comparison::RecordDifference;
+use crate::runtime::replaying::{CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, replay};
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogReader as _, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+
+/// Replays the export of a test, and judges the result.
+pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>> {
+    let Some(expected) = &test.export else { return Ok(()) };
+    let place = &expected.place;
+    let cannot = |why: CannotReplay| Failed::cannot(place, format!("cannot be replayed: {why}"));
+    let mut shelf = ReplayShelf::new(test.directory.clone(), None);
+    shelf.replace(test.organism.clone()).map_err(cannot)?;
+    // What is wrong with the file was printed.
+    let history = exported::history(screen, &expected.file)
+        .map_err(|exit| Box::new(Failed { exit, ..*Failed::new(place, "the export cannot be used") }))?;
+    if let Some(lacks) = history.lacks {
+        return Err(cannot(lacks));
+    }
+    for root in history.log.roots() {
+        let tree = RecordedTree::read(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
+        let Some(tree) = tree else { continue };
+        let replayed = replay(&history.log, &tree, &history.system, &mut shelf, None).map_err(cannot)?;
+        let made = JudgedReplay::of(&tree, &replayed).map_err(cannot)?;
+        made.judge(expected).map_err(|mut failed| {
+            if failed.tree.is_empty() {
+                failed.tree = made.lines();
+            }
+            failed
+        })?;
+    }
+    Ok(())
+}
+
+/// A replay beside the record.
+struct JudgedReplay<'a> {
+    recorded: &'a RecordedTree,
+    replayed: &'a ReplayedTree,
+    records: Vec<(Position, Record)>,
+    /// The root in the replay. `None` if nothing was accepted.
+    root: Option<ThreadId>,
+}
+
+impl<'a> JudgedReplay<'a> {
+    fn of(recorded: &'a RecordedTree, replayed: &'a ReplayedTree) -> Result<JudgedReplay<'a>, CannotReplay> {
+        let records = replayed.log.after(Position(0), usize::MAX)?;
+        let threads = records.iter().map(|(_, record)| &record.header.thread);
+        let root = threads.filter(|thread| !thread.is_sys()).map(ThreadId::root_of).next();
+        Ok(JudgedReplay { recorded, replayed, records, root })
+    }
+
+    fn judge(&self, expected: &ExpectedReplay) -> Result<(), Box<Failed>> {
+        match expected.is_exact {
+            true => self.is_equal(&expected.place)?,
+            false => self.is_valid(&expected.place)?,
+        }
+        let thread = self.document(&expected.place)?;
+        expected.xpath.iter().try_for_each(|one| match xpath::holds(&thread, &one.text) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                let words = format!("the expression does not hold in the replay of {}", self.recorded.root);
+                Err(Failed::new(&one.place, words).expected(one.text.clone()))
+            }
+            Err(words) => Err(Failed::new(&one.place, format!("`{}`: {words}", one.text))),
+        })
+    }
+
+    fn is_equal(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
+        let root = &self.recorded.root;
+        let words = match ReplayVerdict::of(self.replayed) {
+            ReplayVerdict::Equal => return Ok(()),
+            ReplayVerdict::Differs => format!("the replay of {root} differs"),
+            ReplayVerdict::Refused => format!("the replay of {root} is refused by the new schema"),
+        };
+        let tree = replay::lines(root.as_str(), self.replayed);
+        Err(Box::new(Failed { tree, ..*Failed::new(place, words) }))
+    }
+
+    /// Whether the replay has no refusal that the export does not have, and ends every call from outside as the export
+    /// does.
+    fn is_valid(&self, place: &FilePlace) -> Result<(), Box<Failed>> {
+        let is_new = |found: &&RecordDifference| {
+            let is_refusal = found.place.kind == RecordKind::Refusal.as_str();
+            found.refused.is_some() || (is_refusal && found.one.is_none())
+        };
+        if let Some(found) = self.replayed.comparison.differences.iter().find(is_new) {
+            let words = format!("a message is refused now: {}", compared::headline(found));
+            let came = found.other.as_ref().map(|side| side.text.clone()).unwrap_or_default();
+            return Err(Failed::new(place, words).came(came));
+        }
+        let requests = self.recorded.records.iter().filter(|(_, record)| {
+            record.header.code == Some(RecordCode::Role(MessageRole::Request)) && record.header.key.is_some()
+        });
+        for (position, request) in requests {
+            self.ends_alike(place, &ApiRecord::of(*position, request))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a call from outside that ended in the export ends in the replay in the same way.
+    fn ends_alike(&self, place: &FilePlace, request: &ApiRecord) -> Result<(), Box<Failed>> {
+        let Some((wanted, _)) = end_of(&self.recorded.records, request) else { return Ok(()) };
+        let call = format!("call {} of {}", request.call.as_deref().unwrap_or_default(), request.thread);
+        let again = self.records.iter().find(|(_, record)| {
+            record.header.code == Some(RecordCode::Role(MessageRole::Request))
+                && record.header.key.as_ref().map(|key| key.as_str()) == request.key.as_deref()
+                && record.header.from.as_str() == request.from
+        });
+        let Some((position, again)) = again else {
+            let failed = Failed::new(place, format!("{call} is refused now"));
+            let refusal = self.replayed.refused.first().map(|refusal| refused::page(&refusal.into()));
+            return Err(refusal.into_iter().fold(failed, Failed::came));
+        };
+        match end_of(&self.records, &ApiRecord::of(*position, again)) {
+            Some((came, _)) if discriminant(&came) == discriminant(&wanted) => Ok(()),
+            Some((came, body)) => Err(Failed::new(place, format!("{call} ends in another way"))
+                .expected(in_words(&wanted))
+                .came(format!("{}: {body}", in_words(&came)))),
+            None => Err(self.open(place, &call).expected(in_words(&wanted))),
+        }
+    }
+
+    /// A call that ended in the export and is open at the end of the replay.
+    fn open(&self, place: &FilePlace, call: &str) -> Box<Failed> {
+        match self.replayed.unanswered.first() {
+            Some(one) => {
+                let (listener, at, why) = (&one.listener, &one.place, &one.why);
+                let fix = "write a test with steps, or export a thread of the organism of today";
+                let words = format!("the replay stops: no answer of {listener} at {at} is recorded: {why}");
+                Failed::cannot(place, format!("{words}. To fix it, {fix}"))
+            }
+            None => Failed::new(place, format!("{call} does not end")),
+        }
+    }
+
+    /// The thread with its children, in the form of `thread.xml` in an export.
+    fn document(&self, place: &FilePlace) -> Result<String, Box<Failed>> {
+        let log = &self.replayed.log;
+        let roots: Vec<ThreadId> = self.root.iter().cloned().collect();
+        let mut bytes = Vec::new();
+        let scope = ExportScope::of(log, &roots).map_err(Into::into);
+        let written = scope.and_then(|scope| thread_xml::write(&scope, log, &mut bytes));
+        written.map_err(|fault| Failed::cannot(place, format!("the replay cannot be read: {fault}")))?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The replay as `systole log` prints it.
+    fn lines(&self) -> Vec<String> {
+        let of_thread =
+            self.records.iter().filter(|(_, record)| Some(record.header.thread.root_of()) == self.root);
+        of_thread.flat_map(|(_, record)| narrate(record, self.root.as_ref())).collect()
+    }
+}
+
+/// How the call of a request ended, with the body of the record that says so.
+fn end_of(records: &[(Position, Record)], request: &ApiRecord) -> Option<(CallResult, String)> {
+    let receipt = ApiReceipt {
+        id: request.id.clone(),
+        thread: request.thread.clone(),
+        seq: request.seq,
+        position: request.position,
+        call: request.call.clone().unwrap_or_default(),
+        sender: request.from.clone(),
+        claimed: None,
+        key: request.key.clone().unwrap_or_default(),
+        repeated: false,
+    };
+    records.iter().find_map(|(position, record)| {
+        let record = ApiRecord::of(*position, record);
+        ending(&receipt, &record).map(|ended| (ended, record.body))
+    })
+}
+
+fn in_words(ended: &CallResult) -> String {
+    match ended {
+        CallResult::Answered => "an answer".to_owned(),
+        CallResult::Partial => "a partial answer".to_owned(),
+        CallResult::Reported => "a report in place of an answer".to_owned(),
+        CallResult::Handled => "no answer".to_owned(),
+        CallResult::Failed(code) => format!("the failure {code}"),
+    }
+}
