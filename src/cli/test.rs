@@ -113,6 +113,8 @@ impl Test {
             return Err(CommandExit::Configuration);
         }
         let mut tally = Tally::default();
+        // First, because once the runtime below has heard signals, Ctrl-C no longer ends the process by itself.
+        exports.into_iter().for_each(|export| export.run(screen, &mut tally));
         if !files.is_empty() {
             let stopped = here::with_runtime(screen, async {
                 let mut signals = match Signals::listen(screen) {
@@ -128,7 +130,6 @@ impl Test {
                 return Err(stopped);
             }
         }
-        exports.into_iter().for_each(|export| export.run(screen, &mut tally));
         Ok(tally.end(screen))
     }
 
