@@ -108,8 +108,12 @@ pub(super) fn agents_with(
     Ok(cast)
 }
 
-/// The models that one agent may ask.
+/// The models of that file that one agent may ask. The agent may be of another file.
 pub(super) fn models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, Unmade> {
+    if file.models.iter().all(|model| model.name != agent.model) {
+        let words = format!("the organism's file has no models.{}, the model of {}", agent.model, agent.name);
+        return Err(Unmade::new(words, "models"));
+    }
     let sleeper = Arc::new(RealTime) as Arc<dyn Sleeper>;
     Makers { scripts: &mut Scripts::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
         .speakers(file, agent)

@@ -178,23 +178,25 @@ impl Replay {
             let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
             StandInProgram::new(name, run, surroundings.collect())
         });
-        let live = self.live.clone().zip(self.money).map(|(name, most)| {
-            let make = |file: &OrganismFile, agent: &AgentSpec| {
-                cast::models_of(file, agent).map_err(|unmade| LiveFault {
-                    kind: LiveFaultKind::Settings,
-                    words: unmade.to_string(),
-                    fix: "what this names, or systole replay without --live".to_owned(),
-                })
-            };
-            LiveAgent::new(name, most, Box::new(make))
-        });
-        let live = live.transpose().map_err(|why| screen.fail(CommandExit::Unavailable, why))?;
-        Ok(RealParts { program, live })
+        let Some((name, most)) = self.live.clone().zip(self.money) else {
+            return Ok(RealParts { program, live: None });
+        };
+        let own = self.edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
+        let make = move |agent: &AgentSpec| {
+            cast::models_of(&own, agent).map_err(|unmade| LiveFault {
+                kind: LiveFaultKind::Settings,
+                words: unmade.to_string(),
+                fix: "what this names, or systole replay without --live".to_owned(),
+            })
+        };
+        let live = LiveAgent::new(name, most, Box::new(make));
+        let live = live.map_err(|why| screen.fail(CommandExit::Unavailable, why))?;
+        Ok(RealParts { program, live: Some(live) })
     }
 
-    /// The configurations of the replay.
-    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
-        let edited = match &self.config {
+    /// The organism file that replaces the recorded configurations, if there is one.
+    fn edited(&self, screen: Screen) -> Result<Option<OrganismFile>, CommandExit> {
+        Ok(match &self.config {
             Some(path) => {
                 // The journal has the answers of rehearsed models, too.
                 let loaded = config::load_rehearsed(path, self.place.settings());
@@ -202,7 +204,12 @@ impl Replay {
             }
             None if !self.place.settings().is_empty() => Some(self.place.organism(screen)?),
             None => None,
-        };
+        })
+    }
+
+    /// The configurations of the replay.
+    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
+        let edited = self.edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
         let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {

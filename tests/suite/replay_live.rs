@@ -136,6 +136,53 @@ fn c4_a_live_model_answers_in_place_of_its_recorded_answers() {
 }
 
 #[test]
+fn c4_a_recorded_request_that_was_repeated_is_not_sent_again() {
+    let (busy, three) = ("- error: {status: 503}\n", says(3));
+    let house = LiveHouse::recorded(&[busy, COUNT, &three, COUNT, &three], &|text| text);
+    let (same, requests) = house.replayed(&LIVE);
+    has(&same, 0, &[", equal\n", "got 2 requests"]);
+    assert_eq!(requests, 2);
+}
+
+#[test]
+fn c4_a_live_model_may_answer_a_call_that_failed() {
+    let folder = named("agent");
+    let (at, three) = (folder.path(), says(3));
+    let odd = "- error: {status: 400, body: too odd}\n";
+    let script = MockScript::parse(&[odd, COUNT, &three].concat()).unwrap();
+    let mock = MockModel::start(script, MockOptions::default()).unwrap();
+    let text = std::fs::read_to_string(at.join("organism.yaml")).unwrap();
+    let model = format!("main: {{provider: ollama, model: m, url: '{}'{PRICE}}}", mock.url());
+    let text = text.replace("main: {provider: script, file: replies.yaml}", &model);
+    std::fs::write(at.join("organism.yaml"), text).unwrap();
+    let asked = systole_with(at, &["ask", "How many r are in strawberry?"], &[]);
+    has(&asked, 1, &["model.invalid-request"]);
+    has(&systole_with(at, &["replay"], &[]), 0, &[", equal\n"]);
+    let both = [&["replay", "--with", "letters=python3 listeners/letters.py"], &LIVE[..]].concat();
+    let live = systole_with(at, &both, &[]);
+    has(
+        &live,
+        1,
+        &["too odd", "<word>strawberry</word>", "letters got 1 request\n", "got 2 requests, for 0."],
+    );
+}
+
+#[test]
+fn c4_a_thread_without_prices_is_called_live_with_those_of_the_file() {
+    let three = says(3);
+    let house = LiveHouse::recorded(&[COUNT, &three, COUNT, &three], &|text| text.replace(PRICE, ""));
+    let (refused, requests) = house.replayed(&LIVE);
+    has(&refused, 3, &["models.main has no price", "try: models.main.price in the organism's file"]);
+    assert_eq!(requests, 0);
+    let file = house.at().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("1ms..2ms}}\n", &format!("1ms..2ms}}{PRICE}}}\n"))).unwrap();
+    let (same, requests) = house.replayed(&LIVE);
+    has(&same, 0, &[", equal\n", "got 2 requests, for 0."]);
+    assert_eq!(requests, 2);
+}
+
+#[test]
 fn c4_native_calls_are_the_same_with_other_ids() {
     let call = "- call: {count: {word: strawberry, letter: r}}\n";
     let answers = [call, "- say: Three.\n", call, "- say: Three.\n", "- say: Four.\n"];
@@ -209,6 +256,7 @@ fn c4_a_live_model_that_gives_no_answer_ends_the_replay() {
     has(&cut, 5, &["call 1 turn 1: model.truncated", "1 request, for at most 0."]);
     let LiveHouse { folder, mock } = house;
     mock.stop();
+    assert!(!refused.stdout.contains("differs") && !cut.stdout.contains("differs"), "{refused:?}\n{cut:?}");
     let down = systole_with(folder.path(), &[&["replay"], &LIVE[..]].concat(), &[("MODEL_KEY", KEY)]);
     has(&down, 5, &["call 1 turn 1: model.unavailable", "after 2 attempts"]);
     let plain = systole_with(folder.path(), &["replay"], &[]);
@@ -236,20 +284,27 @@ fn c4_what_cannot_be_called_live_is_refused_before_any_call() {
     refused(&money("absent", "1USD"), 2, "one of the agents: assistant, critic");
     refused(&money("assistant", "1EUR"), 2, "the prices of models.main are in USD, and --money is in EUR");
     refused(&money("critic", "1USD"), 3, "models.free has no price");
-    let priced = std::fs::read_to_string(house.at().join("organism.yaml")).unwrap();
-    let priced = priced.replace("1ms..2ms}}\n", &format!("1ms..2ms}}{PRICE}}}\n"));
-    std::fs::write(house.at().join("priced.yaml"), priced).unwrap();
-    let under = [money("critic", "1USD"), vec!["--config", "priced.yaml"]].concat();
-    refused(&under, 2, "no request to critic is recorded there");
+    // The user's own file has the provider, the key and the prices, not the recorded configuration.
+    let file = house.at().join("organism.yaml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("1ms..2ms}}\n", &format!("1ms..2ms}}{PRICE}}}\n"))).unwrap();
+    refused(&money("critic", "1USD"), 2, "no request to critic is recorded there");
+    std::fs::write(&file, text.replace("main", "first")).unwrap();
+    refused(&LIVE, 3, "the organism's file has no models.main, the model of assistant");
+    std::fs::write(&file, text).unwrap();
     let keyless = systole_with(house.at(), &[&["replay"], &LIVE[..]].concat(), &[]);
     has(&keyless, 3, &["the variable MODEL_KEY, which models.main.key_env names, is not set"]);
     assert!(!keyless.stdout.contains("equal"), "{keyless:?}");
 
-    // An export is replayed in the same way, under the configuration that it has.
+    // An export is replayed in the same way. The provider is that of the file beside it.
     let export = house.systole(&["export", "@last", "-o", "t.zip"]);
     assert_eq!(export.code, Some(0), "{export:?}");
     let (absent, _) = house.replayed(&["t.zip", "--live", "absent", "--money", "1USD"]);
     has(&absent, 2, &["absent is no agent there"]);
+    let stranger = std::fs::read_to_string(&file).unwrap().replace("MODEL_KEY", "OTHER_KEY");
+    std::fs::write(house.at().join("other.yaml"), stranger).unwrap();
+    let (other, _) = house.replayed(&[&["t.zip", "-f", "other.yaml"], &LIVE[..]].concat());
+    has(&other, 3, &["the variable OTHER_KEY"]);
     let (same, requests) = house.replayed(&[&["t.zip"], &LIVE[..]].concat());
     has(&same, 0, &[", equal\n", "2 requests"]);
     assert_eq!(requests, 2);

@@ -19,7 +19,6 @@ use systole_core::types::ports::{
     ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_core::types::refusal::Refusal;
-use systole_kit::journal::JournalEntry;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
 use super::cues::{Cue, CueKind};
@@ -435,11 +434,8 @@ impl<'a> Driver<'a> {
                 });
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
-                if let (Ok(JournalEntry::Result(own)), Some((_, Some(JournalEntry::Result(then))))) =
-                    (entry, nth)
-                {
-                    // The cost is measured, and depends on tokens that came from a provider's cache.
-                    own.money = then.money;
+                if let (Ok(own), Some((_, Some(then)))) = (entry, nth) {
+                    recorded_answers::measured_then(own, then, is_live);
                 }
                 nth.map(|(at, _)| *at)
             }

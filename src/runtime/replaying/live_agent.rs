@@ -2,14 +2,13 @@
 //! at most an amount that the user names. The replay waits for each answer, so one call runs at a time.
 
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use systole_agent::model::{
     AnswerFuture, AnswerWatcher, EstimatedRequest, HttpLimits, Ledger, MessagePart, Model, ModelAnswer,
     ModelRequest, Models, NativeCall, NoAnswer, OutgoingRequest, RequestOutcome, SystemRandom, reserve,
 };
-use systole_agent::spec::{AgentSpec, ModelSpec, RequestRetry};
+use systole_agent::spec::{AgentSpec, ModelSpec};
 use systole_core::types::flow::Lease;
 use systole_core::types::ids::Name;
 use systole_kit::journal::JournalEntry;
@@ -24,8 +23,9 @@ use crate::edges::system;
 
 /// The models that an agent may ask: its own, and the fallbacks of that model.
 pub type AgentModels = Vec<(ModelSpec, Arc<dyn Model>)>;
-/// Makes the models of an agent of that file, as an organism would ask them.
-pub(super) type ModelMaker = Box<dyn Fn(&OrganismFile, &AgentSpec) -> Result<AgentModels, LiveFault>>;
+/// Makes the models of an agent, as the organism of the user would ask them. A recorded configuration may be a stranger's,
+/// so it names no address and no key.
+pub(super) type ModelMaker = Box<dyn Fn(&AgentSpec) -> Result<AgentModels, LiveFault>>;
 
 /// An agent whose model is really called.
 pub struct LiveAgent {
@@ -56,10 +56,8 @@ struct CallBook {
 struct LiveDelivery {
     /// Whether calls are made for which the journal has no answer. An attempt that was lost makes none.
     is_free: bool,
-    /// The most that the call may cost that the agent is about to make.
-    reserve: Option<Money>,
-    /// Why its last call brought no answer.
-    fault: Option<LiveFault>,
+    /// The most tokens that the agent's next call may use.
+    reserve: u64,
 }
 
 /// What the calls came to.
@@ -110,32 +108,31 @@ impl LiveAgent {
         self.calls.book().agents.extend(file.agents.iter().map(|agent| agent.name.clone()));
     }
 
-    /// The models of the agent. Each is asked for real, once for each recorded answer.
+    /// The models of the agent, with their limits in that file. Each stands for the agent's own one with its fallbacks,
+    /// as they are really called.
     pub(super) fn models(
         &self,
         file: &OrganismFile,
         agent: &AgentSpec,
         journal: &JournalModel,
     ) -> Result<AgentModels, CannotReplay> {
-        let models = (self.make)(file, agent)?.into_iter();
-        let live = models.map(|(spec, asked)| {
-            self.has_price(&spec)?;
-            let alone = ModelSpec { fallback: Vec::new(), ..spec.clone() };
-            let models = Models::new(vec![(alone, asked)], Box::new(SystemRandom), &HttpLimits::default());
+        let models = (self.make)(agent)?;
+        models.iter().try_for_each(|(spec, _)| self.has_price(spec))?;
+        let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
+        let models = Arc::new(models.map_err(|unusable| CannotReplay::BrokeOff(unusable.to_string()))?);
+        let live = |spec: &ModelSpec| {
             let model = LiveModel {
-                agent: self.name.clone(),
-                name: spec.name.clone(),
+                agent: agent.clone(),
+                max_output: spec.max_output,
                 most: self.most,
-                models: models.map_err(|unusable| CannotReplay::BrokeOff(unusable.to_string()))?,
+                models: models.clone(),
                 journal: journal.clone(),
                 runtime: self.runtime.clone(),
                 calls: self.calls.clone(),
             };
-            // A request that is repeated is one call of the replay.
-            let retry = RequestRetry { attempts: 1, ..spec.retry };
-            Ok((ModelSpec { retry, ..spec }, Arc::new(model) as Arc<dyn Model>))
-        });
-        live.collect()
+            (spec.clone(), Arc::new(model) as Arc<dyn Model>)
+        };
+        Ok(file.models.iter().map(live).collect())
     }
 
     fn has_price(&self, spec: &ModelSpec) -> Result<(), LiveFault> {
@@ -144,10 +141,7 @@ impl LiveAgent {
             return Err(LiveFault {
                 kind: LiveFaultKind::Settings,
                 words: format!("models.{name} has no price, so --money cannot limit the cost of its calls"),
-                fix: format!(
-                    "models.{name}.price in the organism's file, and --config with that file: \
-                     otherwise the recorded configuration counts"
-                ),
+                fix: format!("models.{name}.price in the organism's file"),
             });
         };
         let (own, given) = (price.currency, self.most.currency);
@@ -176,16 +170,11 @@ impl LiveAgent {
     pub(super) fn hear(&self, said: &[ListenerDocument]) -> Result<(), CannotReplay> {
         let mut book = self.calls.book();
         for document in said {
-            let Some(delivery) = book.deliveries.get_mut(document.delivery()) else { continue };
-            match document {
-                ListenerDocument::Journal { entry: Ok(JournalEntry::Started(started)), .. } => {
-                    delivery.reserve = started.reserve_money;
-                }
-                ListenerDocument::Reply { .. } => {
-                    let fault = delivery.fault.take();
-                    book.ended = book.ended.take().or(fault);
-                }
-                _ => {}
+            if let ListenerDocument::Journal { delivery, entry: Ok(JournalEntry::Started(started)), .. } =
+                document
+                && let Some(delivery) = book.deliveries.get_mut(delivery)
+            {
+                delivery.reserve = started.reserve_tokens.unwrap_or_default();
             }
         }
         book.ended.clone().map_or(Ok(()), |ended| Err(ended.into()))
@@ -201,10 +190,10 @@ impl LiveCalls {
 
 /// One of the models of the agent.
 struct LiveModel {
-    agent: Name,
-    name: String,
+    agent: AgentSpec,
+    max_output: u64,
     most: Money,
-    models: Models,
+    models: Arc<Models>,
     journal: JournalModel,
     runtime: Arc<Runtime>,
     calls: LiveCalls,
@@ -213,58 +202,35 @@ struct LiveModel {
 impl Model for LiveModel {
     fn ask(&self, request: ModelRequest, watcher: AnswerWatcher) -> AnswerFuture {
         let delivery = request.course.delivery.clone();
-        let recorded = self.journal.take(&delivery);
-        let is_free = self.calls.book().deliveries.get(&delivery).is_some_and(|one| one.is_free);
-        if recorded.is_none() && !is_free {
-            return self.journal.ask(request, watcher);
-        }
-        let place =
-            format!("{} turn {}", request.course.call.replacen(' ', " call ", 1), request.course.turns + 1);
-        let Some(reserve) = self.reserved(&delivery, &place) else {
-            return Box::pin(std::future::pending());
+        let known = self.calls.book().deliveries.get(&delivery).map(|one| (one.is_free, one.reserve));
+        let (is_free, reserve) = known.unwrap_or_default();
+        let recorded = match self.journal.take(&delivery) {
+            None if !is_free => return self.journal.ask(request, watcher),
+            // Another request followed it, and that one is made.
+            Some(Err(fault)) if fault.status.is_some() => return Box::pin(std::future::ready(Err(fault))),
+            recorded => recorded,
         };
-        let asked = EstimatedRequest { request, tokens_in: 0 };
-        let mut ledger = CallLedger { calls: &self.calls, reserve };
-        let outcome = self.runtime.block_on(self.models.ask(&self.name, &asked, &mut ledger, watcher));
-        let outcome = outcome.map_err(|none| match none {
-            NoAnswer::Fault(fault) => fault,
-            NoAnswer::Halted(never) => match never {},
-        });
-        let fault = outcome.as_ref().err().map(|fault| LiveFault {
-            kind: LiveFaultKind::Ended,
-            words: format!("{place}: {}: {}", fault.kind.code(), fault.words),
-            fix: "again when the provider answers, or without --live".to_owned(),
-        });
-        if let Some(one) = self.calls.book().deliveries.get_mut(&delivery) {
-            one.fault = fault;
-        }
-        let answer = match (outcome, recorded) {
-            (Ok(answer), Some(Ok(then))) if is_same(&answer, &then) => Ok(then),
-            (outcome, _) => outcome,
-        };
-        Box::pin(std::future::ready(answer))
-    }
-}
-
-impl LiveModel {
-    /// The most that the next call may cost. `None` if that is more than is left, which ends the replay.
-    fn reserved(&self, delivery: &str, place: &str) -> Option<Money> {
-        let mut book = self.calls.book();
-        let reserve = book.deliveries.get(delivery).and_then(|one| one.reserve);
-        let left = Money { micros: self.most.micros.saturating_sub(book.used.micros), ..self.most };
-        let fits = reserve.filter(|reserve| reserve.micros <= left.micros);
-        if fits.is_none() {
-            let wanted = reserve.map_or_else(|| "more".to_owned(), |reserve| reserve.to_string());
-            let (agent, most) = (&self.agent, self.most);
-            book.ended = Some(LiveFault {
+        let (call, turn) = (request.course.call.replacen(' ', " call ", 1), request.course.turns + 1);
+        let place = format!("{call} turn {turn}");
+        let tokens_in = reserve.saturating_sub(request.max_output.min(self.max_output));
+        let asked = EstimatedRequest { request, tokens_in };
+        let mut ledger = CallLedger { model: self, place: &place, reserve: 0 };
+        let answered =
+            self.runtime.block_on(self.models.ask(&self.agent.model, &asked, &mut ledger, watcher));
+        let ended = match (answered, recorded) {
+            (Ok(answer), Some(Ok(then))) if is_same(&answer, &then) => {
+                return Box::pin(std::future::ready(Ok(then)));
+            }
+            (Ok(answer), _) => return Box::pin(std::future::ready(Ok(answer))),
+            (Err(NoAnswer::Halted(ended)), _) => ended,
+            (Err(NoAnswer::Fault(fault)), _) => LiveFault {
                 kind: LiveFaultKind::Ended,
-                words: format!(
-                    "{place}: the next call of the model of {agent} may cost {wanted}, and {left} of {most} is left"
-                ),
-                fix: format!("a larger --money, or a smaller models.{}.max_output", self.name),
-            });
-        }
-        fits
+                words: format!("{place}: {}: {}", fault.kind.code(), fault.words),
+                fix: "again when the provider answers, or without --live".to_owned(),
+            },
+        };
+        self.calls.book().ended = Some(ended);
+        Box::pin(std::future::pending())
     }
 }
 
@@ -281,25 +247,42 @@ fn is_same(one: &ModelAnswer, other: &ModelAnswer) -> bool {
     one.stop == other.stop && said(one) == said(other)
 }
 
-/// Counts what each request costs.
+/// Counts what each request costs, and refuses one that may cost more than is left.
 struct CallLedger<'a> {
-    calls: &'a LiveCalls,
-    /// The most that one request may cost.
-    reserve: Money,
+    model: &'a LiveModel,
+    place: &'a str,
+    /// The most that the running request may cost, in millionths.
+    reserve: u64,
 }
 
 impl Ledger for CallLedger<'_> {
-    type Halt = Infallible;
+    type Halt = LiveFault;
 
-    async fn started(&mut self, _: OutgoingRequest<'_>) -> Result<(), Infallible> {
-        Ok(())
+    async fn started(&mut self, going: OutgoingRequest<'_>) -> Result<(), LiveFault> {
+        let (agent, most) = (&self.model.agent.name, self.model.most);
+        let used = self.model.calls.book().used.micros;
+        let left = Money { micros: most.micros.saturating_sub(used), ..most };
+        // Every model has a price.
+        self.reserve = going.reserve.money.map_or(u64::MAX, |money| money.micros);
+        if self.reserve <= left.micros {
+            return Ok(());
+        }
+        let (place, wanted) = (self.place, Money { micros: self.reserve, ..most });
+        Err(LiveFault {
+            kind: LiveFaultKind::Ended,
+            words: format!(
+                "{place}: the next call of the model of {agent} may cost {wanted}, \
+                 and {left} of {most} is left"
+            ),
+            fix: format!("a larger --money, or a smaller models.{}.max_output", going.model.name),
+        })
     }
 
-    async fn ended(&mut self, came: RequestOutcome<'_>) -> Result<(), Infallible> {
-        let used = &mut self.calls.book().used;
+    async fn ended(&mut self, came: RequestOutcome<'_>) -> Result<(), LiveFault> {
+        let used = &mut self.model.calls.book().used;
         used.requests += 1;
         used.unknown += usize::from(came.money.is_none());
-        used.micros = used.micros.saturating_add(came.money.unwrap_or(self.reserve).micros);
+        used.micros = used.micros.saturating_add(came.money.map_or(self.reserve, |money| money.micros));
         Ok(())
     }
 }
