@@ -68,6 +68,8 @@ pub(super) struct Driver<'a> {
     reader: &'a dyn LogReader,
     shelf: &'a mut ReplayShelf,
     real: &'a mut RealParts,
+    /// Whether more may go out than the record shows.
+    goes_out: bool,
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
@@ -100,6 +102,7 @@ impl<'a> Driver<'a> {
     ) -> Driver<'a> {
         Driver {
             reader,
+            goes_out: shelf.is_replaced(),
             shelf,
             real,
             tree,
@@ -242,7 +245,12 @@ impl<'a> Driver<'a> {
             }
             let said = run.performance.go_on();
             self.made_at.extend(std::iter::repeat_n(at, made));
-            self.real.live.iter().try_for_each(|live| live.hear(&said))?;
+            if let Some(live) = &self.real.live
+                && live.hear(&said)?
+            {
+                self.goes_out = true;
+                self.running()?.engine.send_only(None);
+            }
             for document in said {
                 moved = true;
                 self.said(document);
@@ -534,15 +542,14 @@ impl<'a> Driver<'a> {
             CueKind::Tick { sent } => {
                 // If the delivery was out before, nothing is known about the next one.
                 let sent = sent.filter(|_| self.entered != cue.at.position);
-                let is_replaced = self.shelf.is_replaced();
+                let goes_out = self.goes_out;
                 let engine = &mut self.running()?.engine;
                 if let Some(call) = sent {
-                    // Under another configuration more may go out than the record shows.
-                    engine.send_only((!is_replaced).then(|| HashSet::from([call])));
+                    engine.send_only((!goes_out).then(|| HashSet::from([call])));
                 }
                 engine.tick();
                 self.settle()?;
-                if !is_replaced {
+                if !self.goes_out {
                     self.running()?.engine.send_only(Some(HashSet::new()));
                 }
                 return Ok(());

@@ -48,6 +48,8 @@ struct CallBook {
     /// The deliveries that the agent got.
     deliveries: HashMap<String, LiveDelivery>,
     used: LiveUse,
+    /// Whether an answer was another one than recorded, since the last time that this was read.
+    has_differed: bool,
     /// Why no further call is possible.
     ended: Option<LiveFault>,
 }
@@ -163,11 +165,12 @@ impl LiveAgent {
         }
     }
 
-    /// Hears what agents say, before the pump does.
+    /// Hears what agents say, before the pump does. Returns whether an answer was another one than recorded: then the
+    /// record does not show what has to go out.
     ///
     /// # Errors
     /// If no further call is possible: the money does not suffice, or the model gave no answer.
-    pub(super) fn hear(&self, said: &[ListenerDocument]) -> Result<(), CannotReplay> {
+    pub(super) fn hear(&self, said: &[ListenerDocument]) -> Result<bool, CannotReplay> {
         let mut book = self.calls.book();
         for document in said {
             if let ListenerDocument::Journal { delivery, entry: Ok(JournalEntry::Started(started)), .. } =
@@ -177,7 +180,8 @@ impl LiveAgent {
                 delivery.reserve = started.reserve_tokens.unwrap_or_default();
             }
         }
-        book.ended.clone().map_or(Ok(()), |ended| Err(ended.into()))
+        let has_differed = std::mem::take(&mut book.has_differed);
+        book.ended.clone().map_or(Ok(has_differed), |ended| Err(ended.into()))
     }
 }
 
@@ -221,7 +225,10 @@ impl Model for LiveModel {
             (Ok(answer), Some(Ok(then))) if is_same(&answer, &then) => {
                 return Box::pin(std::future::ready(Ok(then)));
             }
-            (Ok(answer), _) => return Box::pin(std::future::ready(Ok(answer))),
+            (Ok(answer), _) => {
+                self.calls.book().has_differed = true;
+                return Box::pin(std::future::ready(Ok(answer)));
+            }
             (Err(NoAnswer::Halted(ended)), _) => ended,
             (Err(NoAnswer::Fault(fault)), _) => LiveFault {
                 kind: LiveFaultKind::Ended,
