@@ -298,7 +298,7 @@ impl Counts {
         }
         let exit = self.end(screen);
         used(screen, real);
-        self.ended.as_ref().map_or(Ok(exit), |fault| Err(ended(screen, None, fault)))
+        self.ended.as_ref().map_or(Ok(exit), |fault| Err(ended(screen, fault)))
     }
 
     fn end(&self, screen: Screen) -> CommandExit {
@@ -379,7 +379,7 @@ fn all_told(
     used(screen, real);
     match replayed {
         Ok(ReplayedTree { ended: Some(fault), .. }) | Err(CannotReplay::Live(fault)) => {
-            Err(ended(screen, Some(name), fault))
+            Err(ended(screen, fault))
         }
         _ => exit,
     }
@@ -417,14 +417,13 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
 }
 
 /// Reports why the model of an agent is not called, or not once more.
-fn ended(screen: Screen, thread: Option<&str>, fault: &LiveFault) -> CommandExit {
+fn ended(screen: Screen, fault: &LiveFault) -> CommandExit {
     let exit = match fault.kind {
         LiveFaultKind::Usage => CommandExit::Usage,
         LiveFaultKind::Settings => CommandExit::Configuration,
         LiveFaultKind::Ended => CommandExit::Unavailable,
     };
-    let thread = thread.map(|name| format!(" of {name}")).unwrap_or_default();
-    let exit = screen.fail(exit, format!("the replay{thread} ended: {fault}"));
+    let exit = screen.fail(exit, fault);
     screen.say(format!("  try: {}", fault.fix));
     exit
 }

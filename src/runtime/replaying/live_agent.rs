@@ -232,7 +232,7 @@ impl Model for LiveModel {
             (Err(NoAnswer::Halted(ended)), _) => ended,
             (Err(NoAnswer::Fault(fault)), _) => LiveFault {
                 kind: LiveFaultKind::Ended,
-                words: format!("{place}: {}: {}", fault.kind.code(), fault.words),
+                words: format!("the replay ended at {place}: {}: {}", fault.kind.code(), fault.words),
                 fix: "again when the provider answers, or without --live".to_owned(),
             },
         };
@@ -278,7 +278,7 @@ impl Ledger for CallLedger<'_> {
         Err(LiveFault {
             kind: LiveFaultKind::Ended,
             words: format!(
-                "{place}: the next call of the model of {agent} may cost {wanted}, \
+                "the replay ended at {place}: the next call of the model of {agent} may cost {wanted}, \
                  and {left} of {most} is left"
             ),
             fix: format!("a larger --money, or a smaller models.{}.max_output", going.model.name),
