@@ -18,6 +18,7 @@ use systole_kit::line::Line;
 
 use crate::config::OrganismFile;
 use crate::edges::delivery::{InlineListener, ReplyFuture};
+use crate::runtime::replaying::AgentModels;
 use systole_core::types::ids::Name;
 
 /// Why an agent cannot be created.
@@ -107,6 +108,17 @@ pub(super) fn agents_with(
     Ok(cast)
 }
 
+/// The models of that file that one agent may ask. The agent may be of another file.
+pub(super) fn models_of(file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, Unmade> {
+    if file.models.iter().all(|model| model.name != agent.model) {
+        let words = format!("the organism's file has no models.{}, the model of {}", agent.model, agent.name);
+        return Err(Unmade::new(words, "models"));
+    }
+    let sleeper = Arc::new(RealTime) as Arc<dyn Sleeper>;
+    Makers { scripts: &mut Scripts::new(), sleeper: &sleeper, adapters: BTreeMap::new() }
+        .speakers(file, agent)
+}
+
 /// Shared by all agents: scripts that were read, and models that are not scripts.
 struct Makers<'m> {
     scripts: &'m mut Scripts,
@@ -115,8 +127,15 @@ struct Makers<'m> {
 }
 
 impl Makers<'_> {
-    /// The models that an agent may use: its own, and the fallbacks of that model.
     fn models(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<Arc<Models>, Unmade> {
+        let models = self.speakers(file, agent)?;
+        let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
+        let made = made.map(|made| Arc::new(made.sleeping(self.sleeper.clone())));
+        made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
+    }
+
+    /// The models that an agent may use: its own, and the fallbacks of that model.
+    fn speakers(&mut self, file: &OrganismFile, agent: &spec::AgentSpec) -> Result<AgentModels, Unmade> {
         let mut wanted = vec![agent.model.as_str()];
         let own = file.models.iter().find(|model| model.name == agent.model);
         wanted.extend(own.iter().flat_map(|model| model.fallback.iter().map(String::as_str)));
@@ -127,9 +146,7 @@ impl Makers<'_> {
             let speaker = self.speaker(model, &agent.name)?;
             models.push((spec::ModelSpec { fallback, ..model.clone() }, speaker));
         }
-        let made = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
-        let made = made.map(|made| Arc::new(made.sleeping(self.sleeper.clone())));
-        made.map_err(|unusable| Unmade::new(unusable.to_string(), "systole check"))
+        Ok(models)
     }
 
     fn speaker(&mut self, model: &spec::ModelSpec, agent: &str) -> Result<Arc<dyn Model>, Unmade> {

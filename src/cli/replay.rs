@@ -1,11 +1,12 @@
 //! `systole replay`: runs recorded threads again, without a model or a listener, and compares the result with the
-//! record. Nothing is written. Only a program that the user names is started.
+//! record. Nothing is written. Only a program that the user names is started, and only an agent's model is called.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
 
+use super::cast;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::looking::Looking;
@@ -14,14 +15,17 @@ use super::screen::Screen;
 use super::verify::exported;
 use crate::audit::columns::counted;
 use crate::audit::layout::{TextTone, paint};
-use crate::config;
+use crate::config::{self, OrganismFile};
 use crate::edges::failpoint;
 use crate::runtime::replaying::{
-    CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, StandInProgram, SystemEvents, replay,
+    CannotReplay, LiveAgent, LiveFault, LiveFaultKind, LiveUse, RealParts, RecordedTree, ReplayShelf,
+    ReplayedTree, StandInProgram, SystemEvents, replay,
 };
+use systole_agent::spec::AgentSpec;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::time::{Millis, stretch_ms};
+use systole_kit::money::Money;
 use systole_kit::writer::visible;
 
 /// The most deliveries without an answer that are listed.
@@ -31,13 +35,15 @@ const UNANSWERED: usize = 10;
 ///
 /// The pump, agents and workflows run again. The journal answers in place of models, and every other
 /// listener's recorded replies are repeated: nothing is called or started, and nothing is written.
+/// --with starts a program, and --live calls an agent's model.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole replay
   systole replay 1f0c
   systole replay case-7.zip
   systole replay --since 30d --config edited.yaml
-  systole replay --with greeter=./edited.py")]
+  systole replay --with greeter=./edited.py
+  systole replay --live assistant --money 0.50USD")]
 pub(super) struct Replay {
     #[command(flatten)]
     place: Place,
@@ -56,6 +62,24 @@ pub(super) struct Replay {
     /// Ask this program in place of a listener's recorded replies
     #[arg(long, value_name = "NAME=PROGRAM", value_parser = stand_in)]
     with: Option<(Name, Vec<String>)>,
+    /// Call this agent's model for real, in place of its recorded answers
+    #[arg(long, value_name = "NAME", value_parser = agent, requires = "money")]
+    live: Option<Name>,
+    /// The most that all calls of --live may cost, as 1USD
+    #[arg(long, value_name = "AMOUNT", value_parser = amount, requires = "live")]
+    money: Option<Money>,
+}
+
+fn agent(text: &str) -> Result<Name, String> {
+    Name::parse(text).map_err(|_| format!("`{text}` is no name of an agent"))
+}
+
+/// An amount with its currency; a blank between them may be left out.
+fn amount(text: &str) -> Result<Money, String> {
+    let letters = text.find(|character: char| character.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, currency) = text.split_at(letters);
+    Money::parse(&format!("{} {currency}", number.trim_end()))
+        .ok_or_else(|| "it is an amount and a currency, as 0.50USD".to_owned())
 }
 
 /// The listener, and the program with its arguments.
@@ -80,6 +104,8 @@ struct Counts {
     cannot: usize,
     /// The first thread that differs or is refused.
     first: Option<String>,
+    /// Why the model of an agent is not called any more.
+    ended: Option<LiveFault>,
 }
 
 /// What became of one thread.
@@ -126,19 +152,15 @@ impl Replay {
         let screen = looking.screen;
         let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
         let mut shelf = self.shelf(screen)?;
-        let mut stand_in = self.stand_in();
+        let mut real = self.real(screen)?;
         if self.since.is_some() || self.all {
-            let exit = self.many(&looking, &system, &mut shelf, stand_in.as_mut());
-            return exit.and_then(|exit| asked(screen, stand_in.as_ref()).map(|()| exit));
+            return self.many(&looking, &system, &mut shelf, &mut real);
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
-        match replay(&looking.reader, &tree, &system, &mut shelf, stand_in.as_mut()) {
+        match replay(&looking.reader, &tree, &system, &mut shelf, &mut real) {
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
-            replayed => {
-                let exit = told(screen, root.as_str(), &replayed)?;
-                asked(screen, stand_in.as_ref()).map(|()| exit)
-            }
+            replayed => all_told(screen, &real, &[(root.to_string(), replayed)]),
         }
     }
 
@@ -147,29 +169,36 @@ impl Replay {
         if self.since.is_some() || self.all {
             return Err(screen.fail(CommandExit::Usage, "an export is replayed as a whole"));
         }
-        let mut stand_in = self.stand_in();
-        let all = of_export(screen, path, &mut self.shelf(screen)?, stand_in.as_mut())?;
-        let exit = if let [(name, replayed)] = all.as_slice() {
-            told(screen, name, replayed)?
-        } else {
-            let mut counts = Counts::default();
-            all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
-            counts.end(screen)
-        };
-        asked(screen, stand_in.as_ref()).map(|()| exit)
+        let mut real = self.real(screen)?;
+        let all = of_export(screen, path, &mut self.shelf(screen)?, &mut real)?;
+        all_told(screen, &real, &all)
     }
 
-    /// The program in place of a listener, if one is named.
-    fn stand_in(&self) -> Option<StandInProgram> {
-        self.with.clone().map(|(name, run)| {
+    /// The program in place of a listener and the agent whose model is called, if they are named.
+    fn real(&self, screen: Screen) -> Result<RealParts, CommandExit> {
+        let program = self.with.clone().map(|(name, run)| {
             let surroundings = std::env::vars_os().filter(|(name, _)| name != failpoint::VARIABLE);
             StandInProgram::new(name, run, surroundings.collect())
-        })
+        });
+        let Some((name, most)) = self.live.clone().zip(self.money) else {
+            return Ok(RealParts { program, live: None });
+        };
+        let own = self.edited(screen)?.map_or_else(|| self.place.organism(screen), Ok)?;
+        let make = move |agent: &AgentSpec| {
+            cast::models_of(&own, agent).map_err(|unmade| LiveFault {
+                kind: LiveFaultKind::Settings,
+                words: unmade.to_string(),
+                fix: "what this names, or systole replay without --live".to_owned(),
+            })
+        };
+        let live = LiveAgent::new(name, most, Box::new(make));
+        let live = live.map_err(|why| screen.fail(CommandExit::Unavailable, why))?;
+        Ok(RealParts { program, live: Some(live) })
     }
 
-    /// The configurations of the replay.
-    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
-        let edited = match &self.config {
+    /// The organism file that replaces the recorded configurations, if there is one.
+    fn edited(&self, screen: Screen) -> Result<Option<OrganismFile>, CommandExit> {
+        Ok(match &self.config {
             Some(path) => {
                 // The journal has the answers of rehearsed models, too.
                 let loaded = config::load_rehearsed(path, self.place.settings());
@@ -177,7 +206,12 @@ impl Replay {
             }
             None if !self.place.settings().is_empty() => Some(self.place.organism(screen)?),
             None => None,
-        };
+        })
+    }
+
+    /// The configurations of the replay.
+    fn shelf(&self, screen: Screen) -> Result<ReplayShelf, CommandExit> {
+        let edited = self.edited(screen)?;
         // The file as it is now is needed only for what a stored configuration leaves out.
         let mut shelf = ReplayShelf::new(self.place.directory(), self.place.load().ok());
         if let Some(edited) = edited {
@@ -192,23 +226,32 @@ impl Replay {
         looking: &Looking,
         system: &SystemEvents,
         shelf: &mut ReplayShelf,
-        mut stand_in: Option<&mut StandInProgram>,
+        real: &mut RealParts,
     ) -> Result<CommandExit, CommandExit> {
         let screen = looking.screen;
         let earliest = self.since.map_or(Millis(0), |since| Millis(looking.now.0.saturating_sub(since)));
         let newest = looking.reader.threads(usize::MAX).map_err(|fault| looking.fault(&fault))?;
         let mut counts = Counts::default();
+        // Nothing is printed before it is clear that what is named takes part.
+        let mut held = Vec::new();
         for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
             if began(&looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
                 continue;
             }
             let tree = tree(looking, root)?;
-            match replay(&looking.reader, &tree, system, shelf, stand_in.as_deref_mut()) {
+            match replay(&looking.reader, &tree, system, shelf, real) {
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
-                replayed => counts.take(screen, root.as_str(), &replayed),
+                replayed => held.push((root.to_string(), replayed)),
+            }
+            let is_over = held.iter().any(|(_, replayed)| is_over(replayed));
+            if real.were_asked() || is_over {
+                held.drain(..).for_each(|(name, replayed)| counts.take(screen, &name, &replayed));
+            }
+            if is_over {
+                break;
             }
         }
-        Ok(counts.end(screen))
+        counts.told(screen, real)
     }
 }
 
@@ -217,6 +260,9 @@ impl Counts {
         let replayed = match replayed {
             Ok(replayed) => replayed,
             Err(why) => {
+                if let CannotReplay::Live(fault) = why {
+                    self.ended = Some(fault.clone());
+                }
                 self.cannot += 1;
                 if screen.json {
                     screen.value(&cannot_as_json(name, why));
@@ -226,6 +272,7 @@ impl Counts {
                 return;
             }
         };
+        self.ended.clone_from(&replayed.ended);
         let verdict = ReplayVerdict::of(replayed);
         match verdict {
             ReplayVerdict::Equal => self.same += 1,
@@ -246,8 +293,18 @@ impl Counts {
         screen.show(&format!("{name}: {}: {}", verdict.as_str(), first.unwrap_or_default()));
     }
 
+    /// Prints the counts, and what really worked.
+    fn told(&self, screen: Screen, real: &RealParts) -> Result<CommandExit, CommandExit> {
+        if self.ended.is_none() {
+            took_part(screen, real)?;
+        }
+        let exit = self.end(screen);
+        used(screen, real);
+        self.ended.as_ref().map_or(Ok(exit), |fault| Err(ended(screen, fault)))
+    }
+
     fn end(&self, screen: Screen) -> CommandExit {
-        let Counts { same, differ, refused, cannot, first } = self;
+        let Counts { same, differ, refused, cannot, first, .. } = self;
         if screen.json {
             screen.value(&json!({
                 "same": same, "differ": differ, "refused": refused, "cannot_replay": cannot, "first": first,
@@ -276,7 +333,7 @@ pub(super) fn of_export(
     screen: Screen,
     path: &Path,
     shelf: &mut ReplayShelf,
-    mut stand_in: Option<&mut StandInProgram>,
+    real: &mut RealParts,
 ) -> Result<Vec<(String, ReplayOutcome)>, CommandExit> {
     let history = exported::history(screen, path)?;
     if let Some(lacks) = history.lacks {
@@ -285,13 +342,49 @@ pub(super) fn of_export(
     let mut all = Vec::new();
     for root in history.log.roots() {
         let replayed = match RecordedTree::read(&history.log, &root) {
-            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf, stand_in.as_deref_mut()),
+            Ok(Some(tree)) => replay(&history.log, &tree, &history.system, shelf, real),
             Ok(None) => Err(CannotReplay::BrokeOff("the thread has no records".to_owned())),
             Err(fault) => Err(CannotReplay::Log(fault)),
         };
+        let is_over = is_over(&replayed);
         all.push((root.to_string(), replayed));
+        if is_over {
+            break;
+        }
     }
     Ok(all)
+}
+
+/// Whether the model of an agent can be called no more, which ends a replay of several threads.
+fn is_over(replayed: &ReplayOutcome) -> bool {
+    match replayed {
+        Ok(replayed) => replayed.ended.is_some(),
+        Err(why) => matches!(why, CannotReplay::Live(_)),
+    }
+}
+
+/// Prints what became of the threads, and what really worked.
+fn all_told(
+    screen: Screen,
+    real: &RealParts,
+    all: &[(String, ReplayOutcome)],
+) -> Result<CommandExit, CommandExit> {
+    let [(name, replayed)] = all else {
+        let mut counts = Counts::default();
+        all.iter().for_each(|(name, replayed)| counts.take(screen, name, replayed));
+        return counts.told(screen, real);
+    };
+    if replayed.is_ok() && !is_over(replayed) {
+        took_part(screen, real)?;
+    }
+    let exit = told(screen, name, replayed);
+    used(screen, real);
+    match replayed {
+        Ok(ReplayedTree { ended: Some(fault), .. }) | Err(CannotReplay::Live(fault)) => {
+            Err(ended(screen, fault))
+        }
+        _ => exit,
+    }
 }
 
 /// Prints what became of the only thread.
@@ -312,6 +405,8 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
             }
             let exit = match why {
                 CannotReplay::NoProgram(_) => CommandExit::Usage,
+                // It is said after what the calls cost.
+                CannotReplay::Live(_) => return Err(CommandExit::Unavailable),
                 _ => CommandExit::Unavailable,
             };
             let exit = screen.fail(exit, format!("cannot replay {name}: {why}"));
@@ -323,20 +418,58 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
     }
 }
 
-/// Prints how many requests the program in place of a listener got. None is a mistake of the user.
-fn asked(screen: Screen, stand_in: Option<&StandInProgram>) -> Result<(), CommandExit> {
-    let Some(stand_in) = stand_in else { return Ok(()) };
-    let (name, asked) = (stand_in.listener(), stand_in.asked());
-    if asked == 0 {
+/// Reports why the model of an agent is not called, or not once more.
+fn ended(screen: Screen, fault: &LiveFault) -> CommandExit {
+    let exit = match fault.kind {
+        LiveFaultKind::Usage => CommandExit::Usage,
+        LiveFaultKind::Settings => CommandExit::Configuration,
+        LiveFaultKind::Ended => CommandExit::Unavailable,
+    };
+    let exit = screen.fail(exit, fault);
+    screen.say(format!("  try: {}", fault.fix));
+    exit
+}
+
+/// Refuses a name of `--with` or `--live` that gets no request.
+fn took_part(screen: Screen, real: &RealParts) -> Result<(), CommandExit> {
+    if real.were_asked() {
+        return Ok(());
+    }
+    if let Some(program) = real.program.as_ref().filter(|program| program.asked() == 0) {
+        let name = program.listener();
         let words = format!("no request to {name} is recorded there, so its program was not started");
         let exit = screen.fail(CommandExit::Usage, words);
         screen.say("  try: systole replay --all, or the name of another listener");
         return Err(exit);
     }
-    if !screen.json {
-        screen.show(&format!("the program in place of {name} got {}", counted(asked, "request")));
+    let Some(live) = &real.live else { return Ok(()) };
+    let (name, agents) = (live.name(), live.agents());
+    let words = match agents.iter().any(|agent| agent == name.as_str()) {
+        true => format!("no request to {name} is recorded there, so its model was not called"),
+        false => format!("{name} is no agent there"),
+    };
+    let exit = screen.fail(CommandExit::Usage, words);
+    screen.say(format!("  try: systole replay --all, or one of the agents: {}", agents.join(", ")));
+    Err(exit)
+}
+
+/// Prints what a program and a model did.
+fn used(screen: Screen, real: &RealParts) {
+    if let Some(program) = real.program.as_ref().filter(|_| !screen.json) {
+        let (name, asked) = (program.listener(), counted(program.asked(), "request"));
+        screen.show(&format!("the program in place of {name} got {asked}"));
     }
-    Ok(())
+    let Some(live) = &real.live else { return };
+    let (LiveUse { requests, micros, unknown }, most) = live.used();
+    let (name, cost) = (live.name(), Money { micros, ..most });
+    if screen.json {
+        return screen.value(&json!({
+            "live": name.as_str(), "requests": requests, "cost": cost.to_string(), "unknown": unknown,
+        }));
+    }
+    let requests = counted(requests, "request");
+    let at_most = if unknown == 0 { "" } else { "at most " };
+    screen.show(&format!("the model of {name} got {requests}, for {at_most}{cost} of {most}"));
 }
 
 fn exit_of(is_equal: bool) -> CommandExit {
@@ -426,7 +559,7 @@ pub(super) fn as_json(root: &str, verdict: ReplayVerdict, replayed: &ReplayedTre
         "reworded": replayed.comparison.reworded, "not_replayed": replayed.not_replayed,
         "version": replayed.version,
         "differences": compared::as_json(&replayed.comparison.differences, ComparedSides::Replay),
-        "refused": refused, "unanswered": unanswered,
+        "refused": refused, "unanswered": unanswered, "ended": replayed.ended.as_ref().map(LiveFault::to_string),
     })
 }
 

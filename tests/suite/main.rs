@@ -126,6 +126,7 @@ mod readme;
 mod reference;
 mod rehearsed;
 mod replay;
+mod replay_live;
 mod replay_with;
 mod roles;
 mod roles_kills;

@@ -96,6 +96,19 @@ fn c4_a_program_that_starts_for_each_message_answers_every_recorded_request() {
 }
 
 #[test]
+fn c4_a_name_that_gets_no_request_is_an_error_alone() {
+    let folder = agent();
+    let at = folder.path();
+    let export = systole(at, &["export", "@last", "-o", "t.zip"]);
+    assert_eq!(export.code, Some(0), "{export:?}");
+    for more in [&[][..], &["--json"], &["--all"], &["--all", "--json"], &["--since", "1d"], &["t.zip"]] {
+        let ran = systole(at, &[&["replay", "--with", "nobody=sh x.sh"], more].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{more:?}: {ran:?}");
+        assert!(ran.stderr.contains("no request to nobody is recorded there"), "{more:?}: {ran:?}");
+    }
+}
+
+#[test]
 fn c4_what_cannot_stand_in_for_a_listener_is_refused() {
     let folder = agent();
     let at = folder.path();

@@ -11,7 +11,7 @@ use super::super::replay::{self, ReplayOutcome, ReplayVerdict};
 use super::super::screen::Screen;
 use super::Tally;
 use crate::config::{self, FileMistakes, OrganismFile};
-use crate::runtime::replaying::{CannotReplay, ReplayShelf};
+use crate::runtime::replaying::{CannotReplay, RealParts, ReplayShelf};
 
 /// An organism's file.
 const FILE: &str = "organism.yaml";
@@ -39,7 +39,7 @@ impl ExportTest {
         let (under, shelf) = shelf(&path, organism);
         let all = shelf.map_or_else(
             |why| Ok(vec![(path.display().to_string(), Err(why))]),
-            |mut shelf| replay::of_export(screen, &path, &mut shelf, None),
+            |mut shelf| replay::of_export(screen, &path, &mut shelf, &mut RealParts::default()),
         );
         match all {
             Ok(all) => {

@@ -17,7 +17,7 @@ use crate::console::api_types::{ApiReceipt, ApiRecord};
 use crate::console::ending::{CallResult, ending};
 use crate::edges::schemas::xpath;
 use crate::runtime::replaying::comparison::RecordDifference;
-use crate::runtime::replaying::{CannotReplay, RecordedTree, ReplayShelf, ReplayedTree, replay};
+use crate::runtime::replaying::{CannotReplay, RealParts, RecordedTree, ReplayShelf, ReplayedTree, replay};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogReader as _, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
@@ -38,7 +38,8 @@ pub(super) fn judge(screen: Screen, test: &Rehearsal) -> Result<(), Box<Failed>>
     for root in history.log.roots() {
         let tree = RecordedTree::read(&history.log, &root).map_err(|fault| cannot(fault.into()))?;
         let Some(tree) = tree else { continue };
-        let replayed = replay(&history.log, &tree, &history.system, &mut shelf, None).map_err(cannot)?;
+        let replayed = replay(&history.log, &tree, &history.system, &mut shelf, &mut RealParts::default())
+            .map_err(cannot)?;
         let made = JudgedReplay::of(&tree, &replayed).map_err(cannot)?;
         made.judge(expected).map_err(|mut failed| {
             if failed.tree.is_empty() {

@@ -19,7 +19,6 @@ use systole_core::types::ports::{
     ArrivedDocument, Commit, Leases as _, LogReader, LogWriter as _, NoObserver, Position,
 };
 use systole_core::types::refusal::Refusal;
-use systole_kit::journal::JournalEntry;
 use systole_kit::reply::{ListenerDocument, ReplyContent};
 
 use super::cues::{Cue, CueKind};
@@ -29,11 +28,12 @@ use super::matching::RecordedCalls;
 use super::performers::{Performance, Performer, performers};
 use super::ports::{PumpOutput, ReplayPorts};
 use super::ready::{ReadyInput, ReadyKind};
+use super::real_parts::RealParts;
 use super::recorded_answers;
 use super::refused_again::{self, RefusedWord};
 use super::replies;
 use super::shelf::{CannotReplay, ReplayPage, ReplayShelf};
-use super::stand_in::{StandInProgram, StandInWord};
+use super::stand_in::StandInWord;
 use super::tree_records::RecordedTree;
 use super::unanswered::UnansweredDelivery;
 use crate::edges::leases::LeaseTable;
@@ -67,8 +67,9 @@ struct PumpRun {
 pub(super) struct Driver<'a> {
     reader: &'a dyn LogReader,
     shelf: &'a mut ReplayShelf,
-    /// A program in place of one listener's recorded replies.
-    stand_in: Option<&'a mut StandInProgram>,
+    real: &'a mut RealParts,
+    /// Whether more may go out than the record shows.
+    goes_out: bool,
     tree: &'a RecordedTree,
     history: &'a TreeHistory,
     calls: RecordedCalls,
@@ -82,7 +83,7 @@ pub(super) struct Driver<'a> {
     ready: Vec<ReadyInput>,
     inputs: u64,
     /// The recorded position that the replay has reached.
-    at: Position,
+    pub(super) at: Position,
     /// The recorded position of the last input of a listener.
     entered: Position,
     /// For each record of the replay, the recorded position that was reached when it was made.
@@ -95,14 +96,15 @@ pub(super) struct Driver<'a> {
 impl<'a> Driver<'a> {
     pub(super) fn new(
         reader: &'a dyn LogReader,
-        (shelf, stand_in): (&'a mut ReplayShelf, Option<&'a mut StandInProgram>),
+        (shelf, real): (&'a mut ReplayShelf, &'a mut RealParts),
         (tree, history): (&'a RecordedTree, &'a TreeHistory),
         ports: ReplayPorts,
     ) -> Driver<'a> {
         Driver {
             reader,
+            goes_out: shelf.is_replaced(),
             shelf,
-            stand_in,
+            real,
             tree,
             history,
             calls: RecordedCalls::of(tree, history),
@@ -190,8 +192,7 @@ impl<'a> Driver<'a> {
         let mut engine = Engine::new(recovered, ports, self.log.last()?);
         engine.send_only(Some(HashSet::new()));
         engine.boot();
-        let unmade = |words| CannotReplay::Configuration { config: page.composition.hash, words };
-        let performers = performers(&page.file, &self.answers).map_err(unmade)?;
+        let performers = performers(&page.file, &self.answers, self.real.live.as_ref())?;
         let (begun, performance) = (BegunViews::default(), Performance::default());
         self.run = Some(PumpRun { engine, leases, begun, performers, performance, page });
         Ok(())
@@ -212,7 +213,7 @@ impl<'a> Driver<'a> {
         self.ports.take();
         self.out.clear();
         self.ready.clear();
-        self.stand_in.iter_mut().for_each(|stand_in| stand_in.call_back_all());
+        self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back_all());
         self.start(config)
     }
 
@@ -244,6 +245,12 @@ impl<'a> Driver<'a> {
             }
             let said = run.performance.go_on();
             self.made_at.extend(std::iter::repeat_n(at, made));
+            if let Some(live) = &self.real.live
+                && live.hear(&said)?
+            {
+                self.goes_out = true;
+                self.running()?.engine.send_only(None);
+            }
             for document in said {
                 moved = true;
                 self.said(document);
@@ -265,17 +272,17 @@ impl<'a> Driver<'a> {
             PumpOutput::CalledBack(token) => {
                 self.out.remove(&token);
                 self.ready.retain(|ready| ready.token != token);
-                self.stand_in.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
+                self.real.program.iter_mut().for_each(|stand_in| stand_in.call_back(&token));
                 let run = self.running()?;
                 run.performance.stop(&token.0);
                 let (code, words) = (Code::CancelledThread, String::new());
                 run.engine.input(PumpInput::Gone { token, code, words });
             }
             PumpOutput::Answered(answer) => {
-                let current = self
-                    .stand_in
-                    .as_ref()
-                    .filter(|stand_in| stand_in.current().is_some_and(|token| *token.0 == *answer.delivery));
+                let current =
+                    self.real.program.as_ref().filter(|stand_in| {
+                        stand_in.current().is_some_and(|token| *token.0 == *answer.delivery)
+                    });
                 match current {
                     Some(stand_in) => stand_in.answer(answer),
                     None => self.running()?.performance.answered(answer),
@@ -296,7 +303,7 @@ impl<'a> Driver<'a> {
         let place = place.unwrap_or(own);
         let out = OutDelivery { lease: lease.clone(), place: place.clone(), journaled: 0, noticed: 0 };
         self.out.insert(lease.token.clone(), out);
-        if let Some(stand_in) = self.stand_in.as_mut().filter(|one| *one.listener() == lease.listener) {
+        if let Some(stand_in) = self.real.program.as_mut().filter(|one| *one.listener() == lease.listener) {
             let page = self.shelf.page(self.reader, lease.config)?;
             return stand_in.hand(delivery, &page.file.composition);
         }
@@ -305,6 +312,8 @@ impl<'a> Driver<'a> {
                 delivery.envelope().map_err(|fault| CannotReplay::BrokeOff(fault.message.to_string()))?;
             let answers = attempt.map(|attempt| recorded_answers::of(self.reader, attempt)).transpose()?;
             self.answers.give(&lease.token.0, answers.unwrap_or_default());
+            let is_free = attempt.is_none_or(|one| matches!(one.end, Some(AttemptEnd::Replied(_))));
+            self.real.live.iter().for_each(|live| live.hand(&lease, is_free));
             if let Some(AttemptEnd::Failed { at, code, words, is_last }) =
                 attempt.and_then(|a| a.end.as_ref())
             {
@@ -373,7 +382,7 @@ impl<'a> Driver<'a> {
     /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer
     /// enters where the recorded one did.
     fn hear_stand_in(&mut self) -> bool {
-        let Some(stand_in) = self.stand_in.as_mut() else { return false };
+        let Some(stand_in) = self.real.program.as_mut() else { return false };
         if stand_in.current().is_some_and(|token| self.ready.iter().any(|ready| ready.token == *token)) {
             return false;
         }
@@ -418,6 +427,7 @@ impl<'a> Driver<'a> {
     fn said(&mut self, mut document: ListenerDocument) {
         let Some(out) = self.out.get_mut(document.delivery()) else { return };
         let lease = out.lease.clone();
+        let is_live = self.real.live.as_ref().is_some_and(|live| *live.name() == lease.listener);
         let attempt = self.history.attempt(&out.place, lease.id.attempt);
         let end = attempt.and_then(|attempt| attempt.end.as_ref());
         // Beyond the record: a turn that is not recorded goes on freely, an attempt that was lost does not.
@@ -432,11 +442,8 @@ impl<'a> Driver<'a> {
                 });
                 let nth = recorded.nth(out.journaled);
                 out.journaled += 1;
-                if let (Ok(JournalEntry::Result(own)), Some((_, Some(JournalEntry::Result(then))))) =
-                    (entry, nth)
-                {
-                    // The cost is measured, and depends on tokens that came from a provider's cache.
-                    own.money = then.money;
+                if let (Ok(own), Some((_, Some(then)))) = (entry, nth) {
+                    recorded_answers::measured_then(own, then, is_live);
                 }
                 nth.map(|(at, _)| *at)
             }
@@ -448,7 +455,10 @@ impl<'a> Driver<'a> {
             }
             ListenerDocument::Reply { said, .. } => match end {
                 Some(AttemptEnd::Replied(at)) => Some(*at),
-                Some(AttemptEnd::Failed { at, .. }) if matches!(said, ReplyContent::Failure { .. }) => {
+                // A live model may answer where the recorded one did not.
+                Some(AttemptEnd::Failed { at, is_last, .. })
+                    if matches!(said, ReplyContent::Failure { .. }) || (is_live && *is_last) =>
+                {
                     let at = *at;
                     self.ready.retain(|ready| ready.token != lease.token || !ready.what.is_end());
                     Some(at)
@@ -532,15 +542,14 @@ impl<'a> Driver<'a> {
             CueKind::Tick { sent } => {
                 // If the delivery was out before, nothing is known about the next one.
                 let sent = sent.filter(|_| self.entered != cue.at.position);
-                let is_replaced = self.shelf.is_replaced();
+                let goes_out = self.goes_out;
                 let engine = &mut self.running()?.engine;
                 if let Some(call) = sent {
-                    // Under another configuration more may go out than the record shows.
-                    engine.send_only((!is_replaced).then(|| HashSet::from([call])));
+                    engine.send_only((!goes_out).then(|| HashSet::from([call])));
                 }
                 engine.tick();
                 self.settle()?;
-                if !is_replaced {
+                if !self.goes_out {
                     self.running()?.engine.send_only(Some(HashSet::new()));
                 }
                 return Ok(());

@@ -35,6 +35,11 @@ impl JournalModel {
         self.answers().by_delivery.insert(delivery.to_owned(), answers.into_iter().collect());
     }
 
+    /// The next answer for a delivery.
+    pub(super) fn take(&self, delivery: &str) -> Option<RecordedAnswer> {
+        self.answers().by_delivery.get_mut(delivery).and_then(VecDeque::pop_front)
+    }
+
     /// The deliveries that asked for an answer that is not recorded.
     pub(super) fn missed(&self) -> Vec<String> {
         self.answers().missed.clone()
@@ -44,10 +49,9 @@ impl JournalModel {
 impl Model for JournalModel {
     fn ask(&self, request: ModelRequest, _: AnswerWatcher) -> AnswerFuture {
         let delivery = request.course.delivery;
-        let mut answers = self.answers();
-        let found = answers.by_delivery.get_mut(&delivery).and_then(VecDeque::pop_front);
+        let found = self.take(&delivery);
         if found.is_none() {
-            answers.missed.push(delivery);
+            self.answers().missed.push(delivery);
         }
         Box::pin(async move {
             match found {

@@ -19,6 +19,8 @@ use systole_workflow::WorkflowListener;
 use tokio::sync::oneshot;
 
 use super::journal_model::{JournalModel, NoPauses};
+use super::live_agent::LiveAgent;
+use super::shelf::CannotReplay;
 use crate::config::OrganismFile;
 
 /// Requests that may wait for a recorded answer at once. A request without one keeps its place.
@@ -33,23 +35,27 @@ pub(super) enum Performer {
     Workflow(Arc<WorkflowListener>),
 }
 
-/// The agents and workflows of a file, or why one cannot be made.
+/// The agents and workflows of a file, or why one cannot be made. The model of `live` is really called.
 pub(super) fn performers(
     file: &OrganismFile,
     answers: &JournalModel,
-) -> Result<BTreeMap<Name, Performer>, String> {
+    live: Option<&LiveAgent>,
+) -> Result<BTreeMap<Name, Performer>, CannotReplay> {
+    let unmade = |words| CannotReplay::Configuration { config: file.composition.hash, words };
+    live.iter().for_each(|live| live.meet(file));
     let mut all = BTreeMap::new();
     for agent in &file.agents {
         let Ok(name) = Name::parse(&agent.name) else { continue };
-        let model = |spec: &ModelSpec| {
-            let spec = ModelSpec { at_once: AT_ONCE, ..spec.clone() };
-            (spec, Arc::new(answers.clone()) as Arc<dyn Model>)
+        let recorded = |spec: &ModelSpec| (spec.clone(), Arc::new(answers.clone()) as Arc<dyn Model>);
+        let mut models = match live.filter(|live| *live.name() == name) {
+            Some(live) => live.models(file, agent, answers)?,
+            None => file.models.iter().map(recorded).collect(),
         };
-        let models: Vec<_> = file.models.iter().map(model).collect();
+        models.iter_mut().for_each(|(spec, _)| spec.at_once = AT_ONCE);
         let models = Models::new(models, Box::new(SystemRandom), &HttpLimits::default());
-        let models = models.map_err(|unusable| unusable.to_string())?.sleeping(Arc::new(NoPauses));
-        let made =
-            Agent::new(agent.clone(), Arc::new(models)).map_err(|unreadable| unreadable.to_string())?;
+        let models = models.map_err(|unusable| unmade(unusable.to_string()))?.sleeping(Arc::new(NoPauses));
+        let made = Agent::new(agent.clone(), Arc::new(models));
+        let made = made.map_err(|unreadable| unmade(unreadable.to_string()))?;
         all.insert(name, Performer::Agent(Arc::new(made)));
     }
     for workflow in &file.workflows {

@@ -9,6 +9,7 @@ use systole_core::types::record::Record;
 
 use super::comparison::PromptFit;
 use super::equality::prompt_of;
+use super::real_parts::RealParts;
 use super::replay::{ReplayedTree, replay};
 use super::shelf::{CannotReplay, ReplayShelf};
 use super::tree_records::{RecordedTree, SystemEvents};
@@ -75,7 +76,7 @@ pub fn check_prompts(
         if prompts.is_empty() {
             continue;
         }
-        let replayed = match replay(reader, &tree, system, shelf, None) {
+        let replayed = match replay(reader, &tree, system, shelf, &mut RealParts::default()) {
             Err(CannotReplay::Log(fault)) => return Err(fault),
             other => other,
         };

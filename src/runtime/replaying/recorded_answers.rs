@@ -51,6 +51,22 @@ pub(super) fn of(reader: &dyn LogReader, attempt: &AttemptHistory) -> Result<Vec
     Ok(answers)
 }
 
+/// Takes over from a recorded entry what is measured, not said: the cost, which depends on tokens that came from a
+/// provider's cache, and what a live model reserves by its price.
+pub(super) fn measured_then(own: &mut JournalEntry, then: &JournalEntry, is_live: bool) {
+    match (own, then) {
+        (JournalEntry::Result(own), JournalEntry::Result(then))
+            if !is_live || (&own.text, &own.blobs) == (&then.text, &then.blobs) =>
+        {
+            own.money = then.money;
+        }
+        (JournalEntry::Started(own), JournalEntry::Started(then)) if is_live => {
+            own.reserve_money = then.reserve_money;
+        }
+        _ => {}
+    }
+}
+
 /// The marks of the core's text in the prompts of each call. A prompt ends with a block that only the core writes.
 pub(super) fn marks(
     reader: &dyn LogReader,

@@ -12,9 +12,9 @@ use super::cues::cues;
 use super::driver::Driver;
 use super::history::TreeHistory;
 use super::ports::ReplayPorts;
+use super::real_parts::RealParts;
 use super::recorded_answers;
-use super::shelf::{CannotReplay, ReplayShelf};
-use super::stand_in::StandInProgram;
+use super::shelf::{CannotReplay, LiveFault, LiveFaultKind, ReplayShelf};
 use super::tree_records::{RecordedTree, SystemEvents};
 use super::unanswered::UnansweredDelivery;
 use crate::edges::log::memory::MemoryLog;
@@ -32,12 +32,13 @@ pub struct ReplayedTree {
     pub not_replayed: usize,
     /// The version that wrote the first record, if it is another one than this.
     pub version: Option<String>,
+    /// Why it ended early. What follows is not compared.
+    pub ended: Option<LiveFault>,
     /// The log of the replay.
     pub log: MemoryLog,
 }
 
-/// Replays a tree and compares the result with the record. `stand_in` answers in place of one listener's recorded
-/// replies.
+/// Replays a tree and compares the result with the record. `real` is what really works in it.
 ///
 /// # Errors
 /// If the tree cannot be replayed. That says nothing about whether it would be equal.
@@ -46,7 +47,7 @@ pub fn replay(
     tree: &RecordedTree,
     system: &SystemEvents,
     shelf: &mut ReplayShelf,
-    stand_in: Option<&mut StandInProgram>,
+    real: &mut RealParts,
 ) -> Result<ReplayedTree, CannotReplay> {
     let Some((first, record)) = tree.records.first() else {
         return Err(CannotReplay::BrokeOff("the thread has no records".to_owned()));
@@ -62,8 +63,14 @@ pub fn replay(
     let runtime = runtime.map_err(|error| CannotReplay::BrokeOff(system::told(&error)))?;
     let _entered = runtime.enter();
     let is_replaced = shelf.is_replaced();
-    let mut driver = Driver::new(reader, (shelf, stand_in), (tree, &history), ports);
-    driver.play(record.header.config, cues(tree, &history, system))?;
+    let mut driver = Driver::new(reader, (shelf, real), (tree, &history), ports);
+    let ended = match driver.play(record.header.config, cues(tree, &history, system)) {
+        Err(CannotReplay::Live(fault)) if fault.kind == LiveFaultKind::Ended => Some((driver.at, fault)),
+        played => {
+            played?;
+            None
+        }
+    };
     let (log, made_at) = (driver.log.clone(), std::mem::take(&mut driver.made_at));
     let (unanswered, refused) = (std::mem::take(&mut driver.unanswered), std::mem::take(&mut driver.refused));
     let made: Vec<(Position, Record)> = log.after(Position(0), usize::MAX)?;
@@ -91,8 +98,14 @@ pub fn replay(
         has_keys: true,
         is_across_versions: !is_replaced && (is_older || version.is_some()),
     };
-    let comparison = compare(&one, &other, &reached, rules)?;
-    let not_replayed = history.counted;
+    let mut comparison = compare(&one, &other, &reached, rules)?;
+    if let Some((at, fault)) = &ended {
+        comparison.differences.retain(|found| found.at <= *at);
+        if comparison.differences.is_empty() {
+            return Err(fault.clone().into());
+        }
+    }
+    let (not_replayed, ended) = (history.counted, ended.map(|(_, fault)| fault));
     drop((one, other));
-    Ok(ReplayedTree { comparison, unanswered, refused, not_replayed, version, log })
+    Ok(ReplayedTree { comparison, unanswered, refused, not_replayed, version, ended, log })
 }

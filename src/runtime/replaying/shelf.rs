@@ -45,9 +45,35 @@ pub enum CannotReplay {
     /// A listener whose program is to be replaced has none.
     #[error("{0} is no program that Systole starts, so no other program can be in its place")]
     NoProgram(Name),
+    /// The model of an agent cannot be called, or not once more.
+    #[error(transparent)]
+    Live(#[from] LiveFault),
     /// The replay does not end, or breaks.
     #[error("the replay broke off: {0}")]
     BrokeOff(String),
+}
+
+/// Why the model of an agent is not called.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{words}")]
+pub struct LiveFault {
+    /// The kind.
+    pub kind: LiveFaultKind,
+    /// What is wrong, and where.
+    pub words: String,
+    /// How to fix it.
+    pub fix: String,
+}
+
+/// Kinds of such faults.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LiveFaultKind {
+    /// What the user asks for does not fit the configuration.
+    Usage,
+    /// The configuration or the environment lacks something.
+    Settings,
+    /// The money does not suffice for the next call, or a call brought no answer.
+    Ended,
 }
 
 /// A configuration that is ready for a replay.
