@@ -182,7 +182,12 @@ impl Planning {
             }
         }
         if whole && !record.parts.rest.is_erased() {
-            self.texts.add_body(&record.body);
+            // What stands in the place of an erased value is in other records, too.
+            let mut said = record.body.to_vec();
+            for (hole, _) in record.parts.values.iter().rev().filter(|(_, seal)| seal.is_erased()) {
+                said.drain(hole.range());
+            }
+            self.texts.add_body(&said);
             self.with_body(&record);
         }
         if !self.erase(position, &record, |number| whole || number > 0) {

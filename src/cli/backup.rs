@@ -20,7 +20,22 @@ use crate::edges::log::sqlite::{self, VerifySummary};
 use systole_core::types::ports::{Clock as _, LogFault};
 
 /// Endings of the files that belong to a log: a backup under such a name would be taken for one of them.
-const BESIDE: [&str; 8] = ["-wal", "-shm", "-journal", ".lock", ".secret", ".tip", ".notes", ".find"];
+const BESIDE: [&str; 14] = [
+    "-wal",
+    "-shm",
+    "-journal",
+    ".lock",
+    ".secret",
+    ".tip",
+    ".notes",
+    ".run",
+    ".out",
+    ".out.before",
+    ".find",
+    ".find-wal",
+    ".find-shm",
+    ".find-journal",
+];
 
 /// Writes a verified copy of a log into a new file.
 ///

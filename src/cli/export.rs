@@ -26,7 +26,7 @@ use crate::audit::export::statement::{self, ExportPredicate, FORM};
 use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
 use crate::edges::archive::ArchiveWriter;
 use crate::edges::log::notes;
-use crate::edges::{signing_key, system};
+use crate::edges::signing_key;
 use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
@@ -121,10 +121,7 @@ impl Export {
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
         let out = self.out.clone().unwrap_or_else(named);
         let what = if self.html { "the page" } else { "the export" };
-        let unwritten = |error: &io::Error| {
-            let fault = system::unwritten(&out, what, error);
-            hindered::say(looking.screen, CommandExit::Usage, &fault)
-        };
+        let unwritten = |error: &io::Error| hindered::unwritten(looking.screen, &out, what, error);
         let written = if self.html {
             let file = std::fs::File::create_new(&out).map_err(|error| unwritten(&error))?;
             page_alone(&looking, &scope, file)

@@ -1,7 +1,7 @@
 //! Errors of the operating system for a person: the path, what was tried there, the fix, and the exit. It checks
 //! nothing itself and never prints a bare system message.
 
-use std::io::Error;
+use std::io::{Error, ErrorKind};
 use std::path::Path;
 
 use super::exit::CommandExit;
@@ -19,9 +19,13 @@ pub(super) fn unread(
     say(screen, exit, &system::unread(path, what, error))
 }
 
-/// Reports why a file was not written.
+/// Reports why a file was not written. Naming a file that is there already is a mistake of the command line.
 pub(super) fn unwritten(screen: Screen, path: &Path, what: &str, error: &Error) -> CommandExit {
-    say(screen, CommandExit::Unavailable, &system::unwritten(path, what, error))
+    let exit = match error.kind() {
+        ErrorKind::AlreadyExists => CommandExit::Usage,
+        _ => CommandExit::Unavailable,
+    };
+    say(screen, exit, &system::unwritten(path, what, error))
 }
 
 /// Reports why a folder was not made.

@@ -93,6 +93,11 @@ impl Place {
         }
     }
 
+    /// Whether there is an organism's file, or one was named.
+    pub(super) fn has_file(&self) -> bool {
+        self.organism_file.is_some() || self.file().is_file()
+    }
+
     /// The folder of the organism's file, where its programs run.
     pub(super) fn directory(&self) -> PathBuf {
         let folder = self.file().parent().unwrap_or(Path::new("")).join(".");

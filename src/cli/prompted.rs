@@ -43,6 +43,7 @@ impl Prompted {
         };
         let links = prompts::links(&looking.reader, &called.prompt, before).map_err(|why| match why {
             PromptFault::Log(fault) => looking.fault(&fault),
+            erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
             other => screen.fail(CommandExit::Log, other),
         })?;
         if screen.json {

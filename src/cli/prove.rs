@@ -1,6 +1,8 @@
 //! `systole prove`: one record as a file that shows that it is in a signed log, without the log. It writes nothing else.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -18,7 +20,6 @@ use super::trusted::policy;
 use super::{here, hindered};
 use crate::audit::verdict::{GatheredLog, ProvedEntry};
 use crate::edges::log::{notes, paging, sqlite};
-use crate::edges::system;
 use crate::runtime::proving::notes_of;
 
 /// Writes one record with the proof that it is in the log.
@@ -96,8 +97,11 @@ impl Prove {
         let proof = proof.map_err(|fault| screen.fail(CommandExit::Failed, fault))?;
         let text = proof.to_string();
         if let Some(out) = &self.out {
-            system::write_whole(out, text.as_bytes())
-                .map_err(|error| hindered::unwritten(screen, out, "the proof", &error))?;
+            let made = File::create_new(out).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            });
+            made.map_err(|error| hindered::unwritten(screen, out, "the proof", &error))?;
         }
         let shown = self.out.as_ref().map(|out| out.display().to_string());
         if screen.json {

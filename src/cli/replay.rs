@@ -279,14 +279,17 @@ impl Counts {
             ReplayVerdict::Differs => self.differ += 1,
             ReplayVerdict::Refused => self.refused += 1,
         }
+        let is_first = verdict != ReplayVerdict::Equal && self.first.is_none();
+        if is_first {
+            self.first = Some(name.to_owned());
+        }
         if screen.json {
             return screen.value(&as_json(name, verdict, replayed));
         }
         if verdict == ReplayVerdict::Equal {
             return;
         }
-        if self.first.is_none() {
-            self.first = Some(name.to_owned());
+        if is_first {
             return one(screen, name, replayed);
         }
         let first = replayed.comparison.differences.first().map(compared::headline);

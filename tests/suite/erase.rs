@@ -260,6 +260,29 @@ fn c9_a_document_that_was_erased_and_is_said_again_is_there_again() {
 }
 
 #[test]
+fn c9_what_stands_in_the_place_of_an_erased_value_and_codes_are_not_looked_for() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let prompt: Arc<[u8]> = Arc::from(&b"the prompt of another: [erased]*****"[..]);
+    let prompt = StoredDocument { hash: Digest::of(&prompt), bytes: prompt };
+    let refusal = |words: &str| format!("<system-error code=\"payload.malformed\">{words}</system-error>");
+    let mut refused = |thread, words: &str| {
+        author.record(&root(thread), refusal(words).as_bytes(), |header| {
+            (header.kind, header.code) = (RecordKind::Refusal, RecordCode::parse("payload.malformed"));
+        })
+    };
+    let refusals = [refused(2, "one person's words"), refused(3, "what another wrote")];
+    let [one, other] = refusals;
+    let records = [author.in_parts(&root(1), [false; 3]), one, other];
+    write(&folder, &LogBatch { documents: vec![prompt], ..batch(records) });
+    done(&on(&folder, &["erase", "1"]));
+    let told = json_on(&folder, &["erase", "1", "--whole"]);
+    assert_eq!((&told["documents"], &told["repeated_at"]), (&serde_json::json!([]), &serde_json::json!([])));
+    done(&on(&folder, &["erase", "2", "--whole"]));
+    assert!(files_with(&folder.log(), "one person's words").is_empty());
+    assert_eq!(files_with(&folder.log(), "what another wrote"), ["organism.db"]);
+}
+
+#[test]
 fn c9_what_open_work_needs_is_not_erased() {
     // A payload that waits for a person.
     let grant =

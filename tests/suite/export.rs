@@ -209,7 +209,7 @@ async fn c9_what_cannot_be_exported_is_refused_and_leaves_no_file() {
     );
     assert_eq!(std::fs::read(at.join("T.zip")).unwrap(), whole, "it was not touched");
     said(systole(at, &["export", "sess-ffff", "-o", "N.zip"]), 2, "try: systole ps");
-    said(systole(at, &["export", "@last", "-o", "none/N.zip"]), 2, "there is no such folder");
+    said(systole(at, &["export", "@last", "-o", "none/N.zip"]), 5, "there is no such folder");
     said(systole(at, &["export", "@last", "-o", "N.zip", "--key", "absent.key"]), 2, "absent.key");
     std::fs::write(at.join("wrong.policy"), "no such line\n").unwrap();
     said(

@@ -176,6 +176,55 @@ fn c10_documents_made_of_fields_share_their_pieces_and_an_erased_one_takes_only_
 }
 
 #[test]
+fn c10_a_document_that_is_there_whole_stays_whole_and_a_changed_piece_harms_no_other_document() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let [first, other] = sharing();
+    let mut says = |document: &StoredDocument| {
+        let mut opened = sqlite::open(&folder.log()).unwrap();
+        let next = LogBatch { documents: vec![document.clone()], ..batch([author.note(&root(1), 10)]) };
+        assert!(matches!(opened.writer.commit(&next), Commit::Committed(_)));
+        opened.reader.document(document.hash).unwrap()
+    };
+    says(&first);
+    let changed = |sql: &str, bytes: &[u8]| {
+        Connection::open(folder.log()).unwrap().execute(sql, [bytes]).unwrap();
+    };
+    // As a log of an older format has it.
+    changed("UPDATE document SET bytes = ?1", &first.bytes);
+    changed("DELETE FROM piece WHERE hash <> ?1", b"");
+    assert_eq!(says(&first), Some(first.bytes.clone()));
+    assert_eq!(number(&folder, "SELECT count(*) FROM piece"), 0);
+
+    says(&other);
+    changed("UPDATE piece SET bytes = ?1 WHERE length(bytes) > 7000", b"someone else's");
+    changed("DELETE FROM document WHERE length(bytes) > 7000 AND bytes <> ?1", b"");
+    assert_eq!(says(&first), Some(first.bytes), "its shared piece is another one now");
+    let reader = sqlite::open_reading(&folder.log()).unwrap();
+    assert!(reader.document(other.hash).is_err(), "and that stays to be seen");
+}
+
+#[test]
+fn c10_a_list_that_names_a_piece_again_and_again_is_damage_and_takes_no_room() {
+    let (folder, mut author) = (Folder::new(), Author::default());
+    let mut opened = sqlite::open(&folder.log()).unwrap();
+    let all = LogBatch { documents: sharing().to_vec(), ..batch([author.note(&root(1), 10)]) };
+    assert!(matches!(opened.writer.commit(&all), Commit::Committed(_)));
+    drop(opened);
+    let log = Connection::open(folder.log()).unwrap();
+    log.execute("UPDATE piece SET bytes = zeroblob(1000000) WHERE length(bytes) > 7000", []).unwrap();
+    let sql = "SELECT hash FROM piece WHERE length(bytes) = 1000000";
+    let name: Vec<u8> = log.query_row(sql, [], |row| row.get(0)).unwrap();
+    // A terabyte, if it were put together.
+    let list = [&b"systole pieces v1\n"[..], &name.repeat(1_000_000)].concat();
+    log.execute("UPDATE document SET bytes = ?1", [list]).unwrap();
+    drop(log);
+    let read = sqlite::open_reading(&folder.log()).unwrap().document(sharing()[0].hash);
+    assert!(matches!(read, Err(LogFault::Damaged { .. })), "{read:?}");
+    let verified = sqlite::verify_all(&folder.log());
+    assert!(matches!(verified, Err(LogFault::Damaged { .. })), "{verified:?}");
+}
+
+#[test]
 fn c10_a_piece_that_was_changed_lost_or_moved_is_damage() {
     for edit in [
         "UPDATE piece SET bytes = CAST(bytes || ' ' AS BLOB) WHERE length(bytes) > 7000",

@@ -126,6 +126,12 @@ async fn c2_a_record_that_cannot_be_proved_is_refused_with_a_fix() {
     refused(&["prove", "first"], 2, "a whole number from 1");
     refused(&["prove", "3", "--log", "absent.db"], 5, "absent.db");
     done(systole(at, &["prove", "3", "-o", "three"]));
+    // Not even the log is overwritten.
+    for there in ["three", "hello.db", "house.key"] {
+        let before = std::fs::read(at.join(there)).unwrap();
+        refused(&["prove", "3", "-o", there], 2, "it is there already");
+        assert!(std::fs::read(at.join(there)).unwrap() == before, "{there}");
+    }
     refused(
         &["verify", "three", "--against", "hello.db"],
         2,

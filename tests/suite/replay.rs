@@ -125,7 +125,9 @@ fn replayed(folder: &Path, arguments: &[&str]) -> Ran {
 fn all_replayed(folder: &Path, arguments: &[&str]) -> (Ran, Vec<Value>) {
     let ran = replayed(folder, &[&["--all", "--json"], arguments].concat());
     let mut values = ran.json_lines();
-    values.pop();
+    let counts = values.pop().unwrap();
+    let first = values.iter().find(|one| ["differs", "refused"].map(Value::from).contains(&one["verdict"]));
+    assert_eq!(counts["first"], first.map_or(Value::Null, |one| one["thread"].clone()), "{counts}");
     (ran, values)
 }
 

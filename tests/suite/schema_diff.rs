@@ -257,6 +257,12 @@ fn a10_folders_and_organisms_are_compared_and_what_cannot_be_read_is_refused() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.stderr.contains(words) && ran.stderr.contains("try: "), "{ran:?}");
     }
+    // A log that was to be looked at, and was not, is no agreement.
+    for (file, text) in [("none.yaml", None), ("empty.yaml", Some(""))] {
+        text.into_iter().for_each(|text| std::fs::write(at.join("old").join(file), text).unwrap());
+        let ran = systole(&at.join("old"), &["schema", "diff", "t.xsd", "t.xsd", "-f", file]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+    }
     for missing in ["none.xsd", "."] {
         let ran = systole(&at.join("old"), &["schema", "diff", "t.xsd", missing]);
         assert_eq!(ran.code, Some(if missing == "." { 0 } else { 2 }), "{ran:?}");

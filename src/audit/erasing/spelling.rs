@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use systole_core::types::record::RecordCode;
 use systole_kit::{characters, writer};
 
 /// The shortest marked value that is looked for in other texts. A shorter one is in many texts by chance.
@@ -37,6 +38,8 @@ impl ErasedTexts {
         let mut found = texts(&body);
         found.sort_by_key(|text| std::cmp::Reverse(text.len()));
         found.dedup();
+        // A code is in every refusal of its kind, and says nothing of what was refused.
+        found.retain(|text| RecordCode::parse(text).is_none());
         found.into_iter().take(MOST_TEXTS).for_each(|text| self.spell(text, SHORTEST_TEXT));
     }
 

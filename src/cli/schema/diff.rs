@@ -67,9 +67,14 @@ impl SchemaDiff {
 
     /// The named log, or that of the organism's file if there is one already.
     fn log(&self, screen: Screen) -> Option<Result<Looking, CommandExit>> {
-        let is_there = self.place.given_log().is_some()
-            || (self.place.file().is_file() && self.place.log(screen).is_ok_and(|log| log.exists()));
-        is_there.then(|| Looking::open(&self.place))
+        let is_there = match self.place.given_log().is_some() || !self.place.has_file() {
+            true => Ok(self.place.given_log().is_some()),
+            false => self.place.log(screen).map(|log| log.exists()),
+        };
+        match is_there {
+            Ok(is_there) => is_there.then(|| Looking::open(&self.place)),
+            Err(exit) => Some(Err(exit)),
+        }
     }
 }
 

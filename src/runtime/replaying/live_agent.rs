@@ -95,9 +95,9 @@ impl LiveAgent {
         (self.calls.book().used, self.most)
     }
 
-    /// Whether it got a delivery.
+    /// Whether its model got a request.
     pub fn was_asked(&self) -> bool {
-        !self.calls.book().deliveries.is_empty()
+        self.calls.book().used.requests > 0
     }
 
     /// The agents of the configurations so far.

@@ -3,6 +3,8 @@
 //!
 //! Bytes go in and the same bytes come out. Which document is a configuration is not known here.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use systole_core::types::fields::FieldReader;
@@ -16,6 +18,9 @@ const LIST: &[u8] = b"systole pieces v1\n";
 
 /// A field with at least as many bytes is a piece by itself.
 const APART: usize = 512;
+/// A document with more bytes is stored whole. So a list that names a large piece again and again is soon known to be
+/// none of ours.
+const LARGEST: usize = 16 << 20;
 
 /// The pieces of a document; one if it is not made of fields.
 fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
@@ -36,17 +41,27 @@ fn pieces(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// Stores a document, in pieces if it has several.
 pub(super) fn set(connection: &Connection, hash: Digest, bytes: &[u8]) -> rusqlite::Result<()> {
-    let pieces = pieces(bytes);
+    let pieces = if bytes.len() > LARGEST { Vec::new() } else { pieces(bytes) };
     if pieces.len() < 2 {
         return set_row(connection, hash, bytes);
     }
+    // The body of a record, or a log of an older format, may have it whole.
+    let there = "SELECT 1 FROM document WHERE hash = ?1 AND length(bytes) > 0";
+    if connection.prepare_cached(there)?.exists([hash.0])? {
+        return Ok(());
+    }
+    let mut other = connection.prepare_cached("SELECT 1 FROM piece WHERE hash = ?1 AND bytes <> ?2")?;
     let sql = "INSERT INTO piece (hash, bytes) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING";
     let mut keep = connection.prepare_cached(sql)?;
     let mut list = LIST.to_vec();
     for piece in pieces {
-        let hash = Digest::of(piece);
-        keep.execute(params![hash.0, piece])?;
-        list.extend(hash.0);
+        let name = Digest::of(piece);
+        // What someone changed stays as it is found, and harms no later document.
+        if other.exists(params![name.0, piece])? {
+            return set_row(connection, hash, bytes);
+        }
+        keep.execute(params![name.0, piece])?;
+        list.extend(name.0);
     }
     set_row(connection, hash, &list)
 }
@@ -74,46 +89,87 @@ pub(super) fn get(connection: &Connection, hash: Digest) -> rusqlite::Result<Opt
     row.map(|row| put_together(connection, hash, row)).transpose()
 }
 
-/// The bytes of a document with this row. A piece that is not there leaves a document without it, which then does not
-/// fit its hash.
+/// The names in a row, if it is a list: a document that fits its hash as it stands is none.
+fn names(hash: Digest, row: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
+    let list = row.strip_prefix(LIST).filter(|_| Digest::of(row) != hash)?;
+    Some(list.chunks(size_of::<Digest>()))
+}
+
+/// The bytes of a document with this row. A list that is not whole, or names too much, is given as it stands: it does
+/// not fit the hash.
 pub(super) fn put_together(connection: &Connection, hash: Digest, row: Vec<u8>) -> rusqlite::Result<Vec<u8>> {
-    let Some(list) = row.strip_prefix(LIST).filter(|_| Digest::of(&row) != hash) else { return Ok(row) };
+    let joined = names(hash, &row).map(|names| join(connection, names)).transpose()?.flatten();
+    Ok(joined.filter(|whole| !whole.is_empty()).unwrap_or(row))
+}
+
+fn join<'r>(
+    connection: &Connection,
+    names: impl Iterator<Item = &'r [u8]>,
+) -> rusqlite::Result<Option<Vec<u8>>> {
     let mut find = connection.prepare_cached("SELECT bytes FROM piece WHERE hash = ?1")?;
     let mut whole = Vec::new();
-    for hash in list.chunks(size_of::<Digest>()) {
-        let piece: Option<Vec<u8>> = find.query_row([hash], |row| row.get(0)).optional()?;
-        whole.extend(piece.unwrap_or_else(|| LIST.to_vec()));
+    for name in names {
+        let piece: Option<Vec<u8>> = find.query_row([name], |row| row.get(0)).optional()?;
+        match piece.filter(|piece| whole.len() + piece.len() <= LARGEST) {
+            Some(piece) => whole.extend(piece),
+            None => return Ok(None),
+        }
     }
-    // A list of nothing is no erased document.
-    Ok(if whole.is_empty() { row } else { whole })
+    Ok(Some(whole))
 }
 
-/// The bodies of records are left out.
-const WITH_TEXT: &str = "
-SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash) FROM document d
-WHERE d.id NOT IN (SELECT document FROM large) AND (instr(d.bytes, ?1) > 0 OR (
-  substr(d.bytes, 1, length(?2)) = ?2 AND EXISTS (
-    SELECT 1 FROM piece p WHERE instr(p.bytes, ?1) > 0 AND instr(d.bytes, p.hash) > 0)))";
-
-/// Finds the documents that have a text, each with whether it is a configuration.
+/// Finds the documents that have a text, each with whether it is a configuration. The bodies of records are left out.
 pub(super) fn with_text(connection: &Connection, text: &[u8]) -> rusqlite::Result<Vec<(Digest, bool)>> {
-    let mut find = connection.prepare_cached(WITH_TEXT)?;
-    let rows = find.query_map(params![text, LIST], |row| Ok((Digest(row.get(0)?), row.get(1)?)))?;
-    rows.collect()
+    let mut find = connection.prepare_cached("SELECT hash FROM piece WHERE instr(bytes, ?1) > 0")?;
+    let pieces: HashSet<Vec<u8>> = find.query_map([text], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let sql = "SELECT d.hash, EXISTS (SELECT 1 FROM config c WHERE c.hash = d.hash), instr(d.bytes, ?1) > 0, \
+               CASE WHEN substr(d.bytes, 1, length(?2)) = ?2 THEN d.bytes END FROM document d \
+               WHERE d.id NOT IN (SELECT document FROM large) \
+               AND (instr(d.bytes, ?1) > 0 OR substr(d.bytes, 1, length(?2)) = ?2)";
+    let mut find = connection.prepare_cached(sql)?;
+    let mut rows = find.query(params![text, LIST])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (hash, list) = (Digest(row.get(0)?), row.get::<_, Option<Vec<u8>>>(3)?);
+        let has_text = match list.as_ref().and_then(|list| names(hash, list)) {
+            Some(mut names) => names.any(|name| pieces.contains(name)),
+            None => row.get(2)?,
+        };
+        if has_text {
+            found.push((hash, row.get(1)?));
+        }
+    }
+    Ok(found)
 }
 
-/// Takes the bytes of a document out, and the pieces that no other document has. The body of a record stays.
+/// Takes the bytes of a document out. The body of a record stays.
 pub(super) fn erase(connection: &Connection, hash: Digest) -> rusqlite::Result<()> {
-    let sql = "SELECT 1 FROM document WHERE hash = ?1 AND substr(bytes, 1, length(?2)) = ?2";
-    let is_list = connection.prepare_cached(sql)?.exists(params![hash.0, LIST])?;
     let sql = "UPDATE document SET bytes = x'' WHERE hash = ?1 AND id NOT IN (SELECT document FROM large)";
-    connection.execute(sql, [hash.0])?;
-    if !is_list {
-        return Ok(());
+    connection.prepare_cached(sql)?.execute([hash.0]).map(drop)
+}
+
+/// Removes the pieces that no document has any more.
+pub(super) fn drop_unnamed(connection: &Connection) -> rusqlite::Result<()> {
+    for name in unnamed(connection)? {
+        connection.execute("DELETE FROM piece WHERE hash = ?1", [name])?;
     }
-    let sql = "DELETE FROM piece WHERE NOT EXISTS (SELECT 1 FROM document d \
-               WHERE substr(d.bytes, 1, length(?1)) = ?1 AND instr(d.bytes, piece.hash) > 0)";
-    connection.execute(sql, [LIST]).map(drop)
+    Ok(())
+}
+
+/// The pieces that no document has.
+pub(super) fn unnamed(connection: &Connection) -> rusqlite::Result<HashSet<Vec<u8>>> {
+    let mut find = connection.prepare("SELECT hash FROM piece")?;
+    let mut left: HashSet<Vec<u8>> = find.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut find =
+        connection.prepare("SELECT hash, bytes FROM document WHERE substr(bytes, 1, length(?1)) = ?1")?;
+    let mut rows = find.query([LIST])?;
+    while let Some(row) = rows.next()? {
+        let list: Vec<u8> = row.get(1)?;
+        for name in names(Digest(row.get(0)?), &list).into_iter().flatten() {
+            left.remove(name);
+        }
+    }
+    Ok(left)
 }
 
 #[cfg(test)]

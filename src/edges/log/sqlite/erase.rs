@@ -104,6 +104,7 @@ fn take_out(connection: &Connection, erasure: &Erasure) -> rusqlite::Result<()> 
     for hash in &erasure.documents {
         documents::erase(connection, *hash)?;
     }
+    documents::drop_unnamed(connection)?;
     for hash in &erasure.unnamed {
         connection.execute("DELETE FROM document WHERE hash = ?1 AND length(bytes) = 0", [hash.0])?;
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
+use super::documents::unnamed;
 use super::fault;
 use super::layout::{self, LogFileKind};
 use super::log_file::{canonical, look, manner};
@@ -150,6 +151,12 @@ fn left_behind(connection: &Connection) -> rusqlite::Result<Vec<StructureOddity>
         let count: i64 = connection.query_row(sql, [], |row| row.get(0))?;
         if count != 0 {
             add("table part".to_owned(), &format!("has rows of records that are not there: {count}"));
+        }
+    }
+    if super::migrate::number(connection)? >= 6 {
+        let count = unnamed(connection)?.len();
+        if count != 0 {
+            add("table piece".to_owned(), &format!("has rows that no document names: {count}"));
         }
     }
     for (table, sql) in unused {
