@@ -53,7 +53,9 @@ impl Fork {
         let (typed, turn) = parted(&self.turn);
         let Some(turn) = turn.and_then(|turn| u32::try_from(turn).ok()) else {
             let exit = screen.fail(CommandExit::Usage, format!("{} names no turn", self.turn));
-            screen.say(format!("  try: systole fork {}@2 -o fork.db, which begins with turn 2", self.turn));
+            let thread = self.turn.rsplit_once('@').map_or("", |(thread, _)| thread);
+            let thread = if thread.is_empty() { &self.turn } else { thread };
+            screen.say(format!("  try: systole fork {thread}@2 -o fork.db, which begins with turn 2"));
             return Err(exit);
         };
         let found = looking.find(typed)?;
@@ -61,6 +63,11 @@ impl Fork {
         if found != root {
             let exit = screen.fail(CommandExit::Usage, format!("{found} is a child thread"));
             screen.say(format!("  try: its root, {root}, which is copied with everything below it"));
+            return Err(exit);
+        }
+        if root.is_sys() {
+            let exit = screen.fail(CommandExit::Usage, "sys has no turns, and goes along with every fork");
+            screen.say("  try: a thread of systole ps");
             return Err(exit);
         }
         let tree = tree(&looking, &root)?;

@@ -407,7 +407,7 @@ fn told(screen: Screen, name: &str, replayed: &ReplayOutcome) -> Result<CommandE
                 screen.value(&cannot_as_json(name, why));
             }
             let exit = match why {
-                CannotReplay::NoProgram(_) => CommandExit::Usage,
+                CannotReplay::NoProgram(_) | CannotReplay::NotStarted(..) => CommandExit::Usage,
                 // It is said after what the calls cost.
                 CannotReplay::Live(_) => return Err(CommandExit::Unavailable),
                 _ => CommandExit::Unavailable,

@@ -70,6 +70,8 @@ fn c5_a_fork_in_the_middle_of_work_is_refused() {
     assert!(at_work > 0, "the coordinator's children work between two of its turns");
     for (turn, more, words) in [
         ("@last", &[][..], "names no turn"),
+        ("@last@99999999999999999999", &[][..], "try: systole fork @last@2"),
+        ("sys@1", &[][..], "sys has no turns"),
         ("@last@99", &[], "has no turn 99"),
         ("@last@0", &[], "has no turn 0"),
         ("@last@1", &["--call", "7"], "has no call 7"),

@@ -78,8 +78,8 @@ impl From<std::io::Error> for Unverified {
 pub(in crate::cli) fn is_export(path: &Path) -> bool {
     let mut first = [0; ARCHIVE_BEGINNING.len()];
     let is_named = path.extension().is_some_and(|ending| ending == "zip");
-    std::fs::File::open(path)
-        .is_ok_and(|mut file| is_named || (file.read_exact(&mut first).is_ok() && first == ARCHIVE_BEGINNING))
+    let begins = |mut file: std::fs::File| file.read_exact(&mut first).is_ok() && first == ARCHIVE_BEGINNING;
+    is_named || std::fs::File::open(path).is_ok_and(begins)
 }
 
 /// An export that was verified, as history to replay.

@@ -131,7 +131,7 @@ impl<'a> Driver<'a> {
         self.start(config)?;
         for _ in 0..most {
             self.settle()?;
-            if self.hear_stand_in() {
+            if self.hear_stand_in()? {
                 continue;
             }
             let first = self.ready.iter().enumerate();
@@ -307,7 +307,8 @@ impl<'a> Driver<'a> {
             let page = self.shelf.page(self.reader, lease.config)?;
             return stand_in.hand(delivery, &page.file.composition);
         }
-        if let Some(performer) = performer {
+        let is_beyond = attempt.is_none() && !self.goes_out;
+        if let Some(performer) = performer.filter(|_| !is_beyond) {
             let asked =
                 delivery.envelope().map_err(|fault| CannotReplay::BrokeOff(fault.message.to_string()))?;
             let answers = attempt.map(|attempt| recorded_answers::of(self.reader, attempt)).transpose()?;
@@ -325,6 +326,7 @@ impl<'a> Driver<'a> {
         match attempt {
             Some(attempt) => self.repeats(&lease, &place, attempt),
             None => {
+                // The record of an open thread may end here.
                 let why = "nothing is recorded that it answered to this".to_owned();
                 self.unanswered.push(UnansweredDelivery::of(&lease, why));
                 Ok(())
@@ -381,17 +383,20 @@ impl<'a> Driver<'a> {
 
     /// Waits for what the program in place of a listener says, unless what it said before has not entered yet. Its answer
     /// enters where the recorded one did.
-    fn hear_stand_in(&mut self) -> bool {
-        let Some(stand_in) = self.real.program.as_mut() else { return false };
+    fn hear_stand_in(&mut self) -> Result<bool, CannotReplay> {
+        let Some(stand_in) = self.real.program.as_mut() else { return Ok(false) };
         if stand_in.current().is_some_and(|token| self.ready.iter().any(|ready| ready.token == *token)) {
-            return false;
+            return Ok(false);
         }
         let (token, what) = match stand_in.next() {
+            Some(StandInWord::Gone(_, Code::ListenerDown, words)) => {
+                return Err(CannotReplay::NotStarted(stand_in.listener().clone(), words));
+            }
             Some(StandInWord::Said(token, document)) => (token, ReadyKind::Said(document)),
             Some(StandInWord::Gone(token, code, words)) => (token, ReadyKind::Gone { code, words }),
-            None => return false,
+            None => return Ok(false),
         };
-        let Some(out) = self.out.get(&token) else { return true };
+        let Some(out) = self.out.get(&token) else { return Ok(true) };
         let lease = out.lease.clone();
         let end = self.history.attempt(&out.place, lease.id.attempt).and_then(|one| one.end.as_ref());
         let at = match end {
@@ -399,7 +404,7 @@ impl<'a> Driver<'a> {
             _ => None,
         };
         self.push(at, &lease, what);
-        true
+        Ok(true)
     }
 
     /// Repeats how an attempt failed. A failure that is final was the listener's own word.

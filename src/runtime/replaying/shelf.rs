@@ -45,6 +45,9 @@ pub enum CannotReplay {
     /// A listener whose program is to be replaced has none.
     #[error("{0} is no program that Systole starts, so no other program can be in its place")]
     NoProgram(Name),
+    /// The program in place of a listener's does not start.
+    #[error("the program in place of {0}: {1}")]
+    NotStarted(Name, String),
     /// The model of an agent cannot be called, or not once more.
     #[error(transparent)]
     Live(#[from] LiveFault),
