@@ -127,6 +127,7 @@ mod reference;
 mod rehearsed;
 mod replay;
 mod replay_live;
+mod replay_open;
 mod replay_with;
 mod roles;
 mod roles_kills;

@@ -88,7 +88,8 @@ fn c4_a_program_that_starts_for_each_message_answers_every_recorded_request() {
     assert!(ran.stdout.contains("the program in place of greeter got 3 requests"), "{ran:?}");
     // Nothing was compared, so nothing is different.
     let ran = replayed(at, "greeter=./typo", &[]);
-    assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(!ran.stdout.contains("differs"), "{ran:?}");
     assert!(ran.stderr.contains("the program in place of greeter: cannot start ./typo"), "{ran:?}");
     let script = std::fs::read_to_string(at.join("listeners/greeter.sh")).unwrap();
     std::fs::write(at.join("edited.sh"), script.replace("Hello.", "Good day.")).unwrap();
