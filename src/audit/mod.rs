@@ -22,6 +22,7 @@ pub mod graph;
 pub mod held;
 pub mod kinship;
 pub mod layout;
+pub mod log_reads;
 pub mod narrate;
 pub mod orphans;
 pub mod pauses;
