@@ -4,6 +4,7 @@
 //! Requests of signed-in browsers and of clients with a token come in; pages go out. Nothing here keeps a copy of the
 //! log, and a change needs more than the cookie of a session.
 
+mod approvals;
 mod asked;
 mod assets;
 mod changes;
@@ -39,6 +40,8 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
+        .route("/approvals", get(approvals::approvals))
+        .route("/approvals/{id}", post(approvals::decide))
         .route("/threads", get(threads::threads))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
