@@ -10,6 +10,7 @@ pub mod chains;
 mod change_payload;
 pub mod columns;
 pub mod costs;
+pub mod decided;
 pub mod erasing;
 pub mod export;
 pub mod exposed;
