@@ -10,8 +10,10 @@ mod changes;
 mod frame;
 pub(super) mod guard;
 mod live;
+mod rows;
 pub(super) mod sessions;
 mod shorten;
+mod thread;
 pub(super) mod signing_in;
 mod threads;
 
@@ -40,6 +42,8 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
         .route("/threads", get(threads::threads))
+        .route("/t/{id}", get(thread::thread))
+        .route("/t/{id}/rows", get(rows::fresh))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(
