@@ -108,7 +108,8 @@ fn opener() -> Option<&'static str> {
     if !cfg!(target_os = "macos") && !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
         return None;
     }
-    let folders: Vec<PathBuf> = std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect())?;
+    let folders: Vec<PathBuf> =
+        std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect())?;
     OPENERS.into_iter().find(|name| folders.iter().any(|folder| folder.join(name).is_file()))
 }
 

@@ -67,11 +67,7 @@ impl Sessions {
         if own.len() >= CODES {
             own.pop_front();
         }
-        own.push_back(OpenCode {
-            code: Credential::given(code.clone()),
-            client: client.clone(),
-            made: now,
-        });
+        own.push_back(OpenCode { code: Credential::given(code.clone()), client: client.clone(), made: now });
         Ok(code)
     }
 

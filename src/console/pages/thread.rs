@@ -89,8 +89,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let id = asked.thread()?;
     let (from, step, is_html) = (asked.number("from")?, shown_step(asked)?, asked.is_html);
     let (wanted, client) = (id.clone(), asked.client.clone());
-    let found =
-        asked.read(move |moment| view(moment, &wanted, &client, (from, step, is_html))).await?;
+    let found = asked.read(move |moment| view(moment, &wanted, &client, (from, step, is_html))).await?;
     let view = found.ok_or_else(unknown_thread)?;
     if !asked.is_html {
         return Ok(asked.json(&view.json));
@@ -121,8 +120,7 @@ fn view(
     let newest = (thread.seq + 1).saturating_sub(MOST as u64).max(1);
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None };
-    let why: Vec<String> =
-        report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
+    let why: Vec<String> = report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
     let (mut json, mut part) = (Value::Null, RowPart { rows: Vec::new(), last: 0, has_more: false });
     if is_html {
         part = rows::read(reader, id, (from, MOST, step))?;
@@ -162,7 +160,13 @@ fn cut(mut record: Value) -> Value {
     record
 }
 
-fn page(asked: &PageRequest, id: &ThreadId, step: usize, mut view: ThreadView, may_order: bool) -> ThreadPage {
+fn page(
+    asked: &PageRequest,
+    id: &ThreadId,
+    step: usize,
+    mut view: ThreadView,
+    may_order: bool,
+) -> ThreadPage {
     let is_last = !view.part.has_more;
     let command = format!("systole log {id}");
     let mut frame = asked.frame(PageTab::Threads, id.as_str()).with_command(command);
@@ -174,10 +178,8 @@ fn page(asked: &PageRequest, id: &ThreadId, step: usize, mut view: ThreadView, m
     let with_from = |from: u64| frame.to(&format!("{path}?from={from}&show={shown}"));
     let earlier = (view.from > 1).then(|| with_from(view.from.saturating_sub(MOST as u64).max(1)));
     let later = view.part.has_more.then(|| with_from(view.from + MOST as u64));
-    let steps = STEPS
-        .iter()
-        .map(|word| (*word, frame.to(&format!("{path}?show={word}")), *word == shown))
-        .collect();
+    let steps =
+        STEPS.iter().map(|word| (*word, frame.to(&format!("{path}?show={word}")), *word == shown)).collect();
     let more_entries = view.entries.len().saturating_sub(ENTRIES);
     view.entries.truncate(ENTRIES);
     let tree = lines(&view.entries, &frame, id);
@@ -213,7 +215,8 @@ pub(super) fn lines(entries: &[TreeEntry], frame: &Frame, shown: &ThreadId) -> V
             let thread = encoded(thread.as_str());
             frame.to(&seq.map_or_else(|| format!("/t/{thread}"), |seq| format!("/t/{thread}/{seq}")))
         });
-        let is_current = entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
+        let is_current =
+            entry.leads_to.as_ref().is_some_and(|(thread, seq)| thread == shown && seq.is_none());
         lines.push(TreeLine {
             text: shortened(entry.text.trim_start(), TREE_WORDS),
             href,
