@@ -7,13 +7,18 @@
 mod approvals;
 mod asked;
 mod assets;
+mod attention;
 mod changes;
 mod frame;
 pub(super) mod guard;
 mod live;
+mod orders;
+mod record;
+mod rows;
 pub(super) mod sessions;
 mod shorten;
 pub(super) mod signing_in;
+mod thread;
 mod threads;
 
 use std::sync::Arc;
@@ -42,7 +47,16 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/assets/{name}", get(assets::serve))
         .route("/approvals", get(approvals::approvals))
         .route("/approvals/{id}", post(approvals::decide))
+        .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
+        .route("/t/{id}", get(thread::thread))
+        .route("/t/{id}/rows", get(rows::fresh))
+        .route("/t/{id}/pause", post(orders::pause))
+        .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
+        .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
+        .route("/t/{id}/{seq}", get(record::record))
+        .route("/t/{id}/{seq}/bytes", get(record::bytes))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(
