@@ -53,6 +53,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/rows", get(rows::fresh))
         .route("/t/{id}/pause", post(orders::pause))
         .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/steer", post(orders::say))
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
         .route("/t/{id}/{seq}", get(record::record))
