@@ -40,7 +40,7 @@ const ROUTES: [ApiRoute; 32] = [
     route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
     route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
     route("get", "/v1/threads/{thread}/todo", || get(reading::thread_todo)),
-    route("get", "/v1/threads/{thread}/context", || get(reading::thread_context)),
+    route("get", "/v1/threads/{thread}/context", || get(reading::thread_prompt)),
     route("get", "/v1/threads/{thread}/cost", || get(reading::thread_cost)),
     route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
     route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),

@@ -7,8 +7,9 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answers::{ReadRefusal, ReadValue, answer};
+use super::answers::{ReadValue, answer};
 use super::query::RawFields;
+use super::refusals::ReadRefusal;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::posts::DueCalls;
 use crate::audit::roll::{self, RollPage, ThreadEntry};

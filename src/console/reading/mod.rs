@@ -8,6 +8,7 @@ mod listing;
 mod organism;
 mod query;
 mod records;
+mod refusals;
 mod searching;
 mod thread_views;
 
@@ -18,5 +19,5 @@ pub(super) use query::{QueryFields, RawFields};
 pub(super) use records::{record, record_bytes, records};
 pub(super) use searching::{cost, find};
 pub(super) use thread_views::{
-    thread, thread_context, thread_cost, thread_todo, thread_trail, thread_tree, thread_why,
+    thread, thread_cost, thread_prompt, thread_todo, thread_trail, thread_tree, thread_why,
 };

@@ -8,8 +8,9 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde_json::{Value, json};
 
-use super::answers::{ReadRefusal, ReadResult, ReadValue, StoredBytes, answer};
+use super::answers::{ReadValue, StoredBytes, answer};
 use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadRefusal, ReadResult};
 use crate::audit::configurations::{self, UsedConfiguration};
 use crate::audit::graph::ListenerGraph;
 use crate::console::http_state::{Caller, HttpState};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use axum::extract::Query;
 
-use super::answers::ReadRefusal;
+use super::refusals::ReadRefusal;
 use crate::audit::layout;
 use crate::console::http_state::ParsedQuery;
 use crate::console::request_refusals::unfit_request;

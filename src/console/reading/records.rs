@@ -7,8 +7,9 @@ use axum::response::Response;
 use axum::{Extension, Json};
 use serde::Serialize;
 
-use super::answers::{ReadRefusal, ReadResult, StoredBytes, answer, thread_of};
+use super::answers::{StoredBytes, answer, thread_of};
 use super::query::RawFields;
+use super::refusals::{ReadRefusal, ReadResult};
 use crate::audit::causes::{self, PlacedRecord};
 use crate::console::api_types::ApiRecord;
 use crate::console::http_state::{Caller, HttpState};

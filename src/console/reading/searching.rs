@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answers::{ReadFault, ReadRefusal, ReadResult, ReadValue, answer};
+use super::answers::{ReadValue, answer};
 use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::audit::costs::{self, CostFilter, CostGroup};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};

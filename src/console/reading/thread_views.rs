@@ -7,9 +7,10 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answers::{ReadFault, ReadRefusal, ReadResult, ReadValue, answer, thread_of};
+use super::answers::{ReadValue, answer, thread_of};
 use super::query::RawFields;
 use super::records::of_number;
+use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::audit::posts::DueCalls;
 use crate::audit::prompts::PromptFault;
 use crate::audit::roll::{self, ThreadEntry};
@@ -111,7 +112,7 @@ pub(in crate::console) async fn thread_todo(
 }
 
 /// The prompt of the last call to a model, now or up to a record.
-pub(in crate::console) async fn thread_context(
+pub(in crate::console) async fn thread_prompt(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
     Path(thread): Path<String>,
