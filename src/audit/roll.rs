@@ -128,7 +128,8 @@ pub fn page(
     Ok((entries, last.filter(|_| left.peek().is_some())))
 }
 
-fn entry(
+/// The entry of one thread.
+pub fn entry(
     reader: &dyn LogReader,
     whole: &LogState,
     posts: &DueCalls,
@@ -268,7 +269,7 @@ impl ThreadEntry {
     }
 
     /// What it waits for, after what holds it.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         match &self.paused {
             Some(pause) if self.words.is_empty() => pause.brief(&self.thread),
             Some(pause) => format!("{}; {}", pause.brief(&self.thread), self.words),
@@ -277,7 +278,7 @@ impl ThreadEntry {
     }
 
     /// Its workflow facts: its goal, and its current steps.
-    fn run(&self) -> String {
+    pub fn run(&self) -> String {
         let goal = self.goal.as_ref().map(RunStep::label);
         let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));
         goal.into_iter().chain(steps).collect::<Vec<_>>().join(": ")

@@ -7,7 +7,7 @@
 mod drawing;
 mod standing;
 
-pub use drawing::{ReasonLookup, draw, to_json};
+pub use drawing::{ReasonLookup, TreeEntry, draw, entries, to_json};
 pub use standing::{standing, standing_json};
 
 use std::collections::BTreeMap;

@@ -9,9 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -19,15 +18,13 @@ use super::http_state::{Caller, HttpState, WaitingPlaces};
 use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
-use super::request_refusals::plain;
+use super::pages::{self, sessions::Sessions};
+use super::request_refusals::{bearer, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
-use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
-use systole_core::types::codes::Code;
-use systole_core::types::ports::Clock as _;
 
 /// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
 const BODIES: usize = 64;
@@ -80,6 +77,8 @@ pub struct HttpDoor {
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
     pub fn open(listener: TcpListener, front: OrganismHandle, keyring: Keyring) -> HttpDoor {
+        // A bound listener has an address; without one no page's `Host` would fit, and nothing else needs it.
+        let bound = listener.local_addr().unwrap_or_else(|_| ([127, 0, 0, 1], 0).into());
         let state = Arc::new(HttpState {
             front,
             keyring,
@@ -89,9 +88,13 @@ impl HttpDoor {
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
             views: LogViews::default(),
+            bound,
+            sessions: Sessions::default(),
+            live: WaitingPlaces::default(),
         });
         let router = routes::router()
-            .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
+            .merge(pages::routes())
+            .fallback(pages::nowhere)
             .layer(middleware::from_fn_with_state(state.clone(), guard))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
@@ -128,23 +131,14 @@ async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = shown.and_then(|value| value.strip_prefix("Bearer "));
-    if let Some(client) = token.and_then(|token| state.keyring.whose(token)) {
+    if pages::guard::is_page(request.uri().path()) {
+        return pages::enter(&state, &visitor, request, next).await;
+    }
+    if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         return next.run(request).await;
     }
-    let told = state
-        .failed_logins
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .record_failure(visitor.address.ip(), WallClock.now());
-    if let Some((source, count)) = told {
-        state.front.knocked(source, count).await;
-    }
-    let words =
-        "send the header `Authorization: Bearer TOKEN`; the operator's is in the run file beside the log";
-    let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
-    ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
+    state.login_failed(visitor.address.ip()).await;
+    without_token()
 }

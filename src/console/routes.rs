@@ -6,7 +6,7 @@ use axum::Router;
 use axum::routing::{MethodRouter, get, post};
 
 use super::http_state::HttpState;
-use super::{inbound, live_routes, mcp, reading, steering, waiting};
+use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
 
 /// A route: its method, its path, and what serves it.
 struct ApiRoute {
@@ -23,7 +23,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 32] = [
+const ROUTES: [ApiRoute; 33] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -55,6 +55,7 @@ const ROUTES: [ApiRoute; 32] = [
     route("get", "/v1/documents/{hash}", || get(reading::document)),
     route("get", "/v1/graph", || get(reading::graph)),
     route("get", "/v1/openapi.json", || get(reading::description)),
+    route("post", "/v1/session-codes", || post(pages::signing_in::codes)),
     route("post", "/mcp", || post(mcp::post).fallback(mcp::only_post)),
 ];
 

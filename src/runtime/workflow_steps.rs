@@ -1,4 +1,4 @@
-//! A step of a workflow as the file describes it, for views that show a run.
+//! A step of a workflow as the file describes it, for commands and pages that show a run.
 //!
 //! The section of a configuration comes in; the step's sentence and its list go out, if the section has
 //! that step.

@@ -317,6 +317,9 @@ fn orders(stage: &ReadStage, judge: &mut ApiJudge, operator: &str) {
         &posts(&format!("/v1/threads/{asked}/cancel"), &[], ""),
     );
     judge.judge("get", "/v1/threads/{thread}/tree", &stage.gets(&format!("/v1/threads/{asked}/tree")));
+    let code = posts("/v1/session-codes", &[], "");
+    assert_eq!(code.status, 201, "{code:?}");
+    judge.judge("post", "/v1/session-codes", &code);
     let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
     let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
     judge.judge("post", "/mcp", &posts("/mcp", &json, &hello));
