@@ -47,6 +47,7 @@ pub(super) struct Ways {
 pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
     pub(super) directory: Arc<Path>,
+    pub(super) log_file: Option<Arc<Path>>,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
@@ -145,6 +146,11 @@ impl OrganismHandle {
     /// A configuration from its stored source, or why it cannot be read.
     pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
         config::read_source(source, &self.directory).map_err(|refused| refused.to_string())
+    }
+
+    /// The file on this machine that has the log; `None` for a log in memory.
+    pub fn log_file(&self) -> Option<&Path> {
+        self.log_file.as_deref()
     }
 
     /// The log, for reading.

@@ -15,6 +15,7 @@ pub mod keyring;
 pub mod order;
 pub mod permissions;
 pub mod plan;
+pub mod prompt_view;
 pub mod proving;
 pub mod pump_loop;
 mod refusals;

@@ -122,6 +122,7 @@ mod proxy;
 mod pump;
 mod pumps;
 mod questions;
+mod reading;
 mod readme;
 mod reference;
 mod rehearsed;
