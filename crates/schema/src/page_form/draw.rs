@@ -25,7 +25,16 @@ pub(super) const WHOLE: &str = ".xml";
 pub(super) fn form(schema: &Schema, declaration: &Declaration, values: &FormValues) -> PageForm {
     let open = vec![declaration.of];
     let known = BTreeSet::new();
-    let mut drawing = Drawing { schema, values, drawn: 0, is_cut: false, open, known, mistakes: Vec::new() };
+    let mut drawing = Drawing {
+        schema,
+        values,
+        drawn: 0,
+        is_cut: false,
+        open,
+        known,
+        mistakes: Vec::new(),
+        is_certain: true,
+    };
     let record = Record::of_root(schema, declaration.of);
     let path = format!("/{}", declaration.name);
     let fields = drawing.record(declaration, &record, &path);
@@ -53,6 +62,8 @@ struct Drawing<'s> {
     /// The posted names that the form has.
     known: BTreeSet<String>,
     mistakes: Vec<FormMistake>,
+    /// Whether every payload has the current part, so that it can begin with values.
+    is_certain: bool,
 }
 
 /// A place at which a part is drawn.
@@ -183,7 +194,10 @@ impl<'s> Drawing<'s> {
             }
         };
         self.open.push(declaration.of);
+        let is_certain = self.is_certain;
+        self.is_certain &= place.is_required;
         let inside = self.record(declaration, &record, place.name);
+        self.is_certain = is_certain;
         self.open.pop();
         field.input = FormInput::Group(inside);
         field
@@ -265,6 +279,7 @@ impl<'s> Drawing<'s> {
         around: &Around<'_, 's>,
     ) -> FormField {
         let mut alternatives = Vec::new();
+        let is_certain = std::mem::replace(&mut self.is_certain, false);
         let mut field = self.field(&format!("{}/?{route}", around.path), "", None);
         for (at, part) in parts.iter().enumerate() {
             let mut fields = Vec::new();
@@ -275,6 +290,7 @@ impl<'s> Drawing<'s> {
             let label = if names.is_empty() { "any element".to_owned() } else { names.join(", ") };
             alternatives.push(FormAlternative { value: at.saturating_add(1).to_string(), label, fields });
         }
+        self.is_certain = is_certain;
         self.check_choice(&field, &alternatives);
         field.label = "One of".to_owned();
         field.is_required = is_required;
@@ -373,7 +389,7 @@ impl<'s> Drawing<'s> {
         let mut needed = Vec::new();
         first_rows(particle, &mut needed);
         let fewest = u32::try_from(needed.len()).unwrap_or(u32::MAX);
-        let is_blank = self.values.is_blank(&name);
+        let is_blank = self.is_certain && self.values.is_blank(&name);
         let draw = |drawing: &mut Self, name: &str, is_required: bool| {
             let at = name.rsplit_once('[').and_then(|(_, digits)| digits.trim_end_matches(']').parse().ok());
             let preset = at.and_then(|at: usize| needed.get(at.saturating_sub(1))).filter(|_| is_blank);
@@ -397,6 +413,7 @@ impl<'s> Drawing<'s> {
             preset.name.clone_into(&mut field.value);
         }
         let mut alternatives = Vec::new();
+        let is_certain = std::mem::replace(&mut self.is_certain, false);
         let times = (1, Some(1));
         for slot in &around.slots {
             let inner = format!("{name}/{}", slot.declaration.name);
@@ -410,6 +427,7 @@ impl<'s> Drawing<'s> {
             let label = "any element".to_owned();
             alternatives.push(FormAlternative { value: ANY.to_owned(), label, fields: vec![part] });
         }
+        self.is_certain = is_certain;
         self.check_choice(&field, &alternatives);
         field.label = "Element".to_owned();
         field.is_required = is_required;
