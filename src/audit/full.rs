@@ -16,8 +16,17 @@ const BROKEN: &str = "┊ ";
 /// A line breaks after a blank if there is one within this many of its last columns.
 const NEAR: usize = 24;
 
-/// The payload's lines, each after `indent` blanks, and notes about its characters.
-pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
+/// A payload as text, with hidden characters marked, and notes about them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShownPayload {
+    /// The elements, indented.
+    pub text: String,
+    /// What to look at closely.
+    pub notes: Vec<String>,
+}
+
+/// The payload in full.
+pub fn shown(body: &[u8]) -> ShownPayload {
     let mut marked = MarkedCharacters::new();
     let text = match read(body, &mut marked) {
         Some(root) => {
@@ -27,20 +36,34 @@ pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
         }
         None => escape_unusual(&String::from_utf8_lossy(body), &mut marked),
     };
-    let mut lines = with_bars(&text, indent);
-    lines.extend(look_closely(&marked, indent));
+    let mut notes = look_closely(&marked, 0);
     if body.windows(4).any(|four| four == b"<!--") {
-        let blanks = " ".repeat(indent);
-        lines.push(format!("{blanks}comments are not shown: nothing reads them; systole log --raw has them"));
+        notes.push("comments are not shown: nothing reads them; systole log --raw has them".to_owned());
     }
-    lines
+    ShownPayload { text, notes }
+}
+
+/// A text that is not a payload, in full.
+pub fn shown_text(text: &str) -> ShownPayload {
+    let mut marked = MarkedCharacters::new();
+    let text = escape_unusual(text, &mut marked);
+    ShownPayload { text, notes: look_closely(&marked, 0) }
+}
+
+/// The payload's lines, each after `indent` blanks, and notes about its characters.
+pub fn lines(body: &[u8], indent: usize) -> Vec<String> {
+    with_notes(&shown(body), indent)
 }
 
 /// The lines of a text that is not a payload.
 pub fn text_lines(text: &str, indent: usize) -> Vec<String> {
-    let mut marked = MarkedCharacters::new();
-    let mut lines = with_bars(&escape_unusual(text, &mut marked), indent);
-    lines.extend(look_closely(&marked, indent));
+    with_notes(&shown_text(text), indent)
+}
+
+fn with_notes(shown: &ShownPayload, indent: usize) -> Vec<String> {
+    let blanks = " ".repeat(indent);
+    let mut lines = with_bars(&shown.text, indent);
+    lines.extend(shown.notes.iter().map(|note| format!("{blanks}{note}")));
     lines
 }
 

@@ -3,6 +3,7 @@
 //! A process has one stdout, so there is one layout. The program sets it before it prints anything. Until then lines
 //! have 80 columns, times are in UTC and nothing is coloured: tests and data for programs use that.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 
 use jiff::tz::{Offset, TimeZone};
@@ -28,6 +29,28 @@ pub struct LineLayout {
 
 static LAYOUT: OnceLock<LineLayout> = OnceLock::new();
 
+thread_local! {
+    /// Whether this thread writes for a page or a program: whole lines without colour.
+    static WHOLE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs work whose lines are for a page or a program: nothing is cut or coloured, and times are in UTC.
+pub fn whole_lines<T>(work: impl FnOnce() -> T) -> T {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WHOLE.set(self.0);
+        }
+    }
+    let _before = Before(WHOLE.replace(true));
+    work()
+}
+
+/// The layout that counts on this thread.
+fn layout() -> Option<&'static LineLayout> {
+    LAYOUT.get().filter(|_| !WHOLE.get())
+}
+
 /// The meaning of a colour. There are only these, so that they stay readable on dark and light screens.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextTone {
@@ -48,12 +71,15 @@ pub fn set(layout: LineLayout) {
 
 /// Columns of a line on stdout.
 pub fn columns() -> usize {
-    LAYOUT.get().map_or(COLUMNS, |layout| layout.columns)
+    if WHOLE.get() {
+        return usize::MAX;
+    }
+    layout().map_or(COLUMNS, |layout| layout.columns)
 }
 
 /// Columns of a line on stderr.
 pub fn talk_columns() -> usize {
-    LAYOUT.get().map_or(COLUMNS, |layout| layout.talk)
+    layout().map_or(COLUMNS, |layout| layout.talk)
 }
 
 /// Columns for the fields of a payload: usually two lines, minus some room lost at the breaks.
@@ -69,7 +95,7 @@ pub fn is_whole() -> bool {
 /// The text in the colour of a tone, word by word, so that a line can break between words. Foreign text must be made
 /// visible first.
 pub fn paint(tone: TextTone, text: &str) -> String {
-    if LAYOUT.get().is_some_and(|layout| layout.colour) { by_word(tone, text) } else { text.to_owned() }
+    if layout().is_some_and(|layout| layout.colour) { by_word(tone, text) } else { text.to_owned() }
 }
 
 pub(super) fn by_word(tone: TextTone, text: &str) -> String {
@@ -92,7 +118,7 @@ pub fn ink(tone: TextTone, text: &str) -> String {
 fn local(at: Millis) -> (civil::DateTime, Offset) {
     let stamp = i64::try_from(at.0).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
     let stamp = stamp.unwrap_or(Timestamp::MAX);
-    let offset = LAYOUT.get().map_or(Offset::UTC, |layout| layout.zone.to_offset(stamp));
+    let offset = layout().map_or(Offset::UTC, |layout| layout.zone.to_offset(stamp));
     (offset.to_datetime(stamp), offset)
 }
 
@@ -101,7 +127,7 @@ pub fn typed(text: &str, now: Millis) -> Option<Millis> {
     let today = local(now).0.date();
     let time = || text.parse::<civil::Time>().ok().map(|time| today.to_datetime(time));
     let datetime = text.parse::<civil::DateTime>().ok().or_else(time)?;
-    let zone = LAYOUT.get().map_or(TimeZone::UTC, |layout| layout.zone.clone());
+    let zone = layout().map_or(TimeZone::UTC, |layout| layout.zone.clone());
     let stamp = zone.to_timestamp(datetime).ok()?;
     u64::try_from(stamp.as_millisecond()).ok().map(Millis)
 }

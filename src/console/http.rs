@@ -22,6 +22,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::events::{Events, Follower};
 use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
 use super::inbound;
+use super::log_view::LogViews;
 use super::mcp::{self, open_calls::OpenCalls};
 use super::request_refusals::{bad_request, plain, refused, stopping};
 use super::strangers::{Doorway, Visitor};
@@ -98,6 +99,7 @@ impl HttpDoor {
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
+            views: LogViews::default(),
         });
         let router = Router::new()
             .route("/v1/messages", post(inbound::messages))

@@ -8,6 +8,7 @@ use axum::extract::rejection::QueryRejection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failed_logins::FailedLogins;
+use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
@@ -22,6 +23,7 @@ pub(super) struct HttpState {
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,
     pub(super) open_calls: OpenCalls,
+    pub(super) views: LogViews,
 }
 
 /// The places of senders that wait for their outcomes, for each client.

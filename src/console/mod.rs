@@ -12,6 +12,7 @@ mod failed_logins;
 pub mod http;
 mod http_state;
 mod inbound;
+mod log_view;
 mod mcp;
 pub mod mcp_client;
 mod outcome;

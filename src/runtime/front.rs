@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::{mpsc, watch};
@@ -12,6 +13,7 @@ use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, ValidatorQueue};
 use super::waiting::{SenderReply, WaitingRoom};
+use crate::config;
 use crate::edges::nats::Broker;
 use systole_core::pump::engine::PumpInput;
 use systole_core::pump::event::{ClientOrder, PumpNotice};
@@ -44,6 +46,7 @@ pub(super) struct Ways {
 #[derive(Clone)]
 pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
+    pub(super) directory: Arc<Path>,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
@@ -137,6 +140,11 @@ impl OrganismHandle {
     /// The running composition.
     pub fn composition(&self) -> &Arc<Composition> {
         &self.composition
+    }
+
+    /// A configuration from its stored source, or why it cannot be read.
+    pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
+        config::read_source(source, &self.directory).map_err(|refused| refused.to_string())
     }
 
     /// The log, for reading.

@@ -215,6 +215,7 @@ impl Organism {
         let (seats, seated) = mpsc::channel(1);
         let front = OrganismHandle {
             composition,
+            directory: plan.directory.as_path().into(),
             reader: log.reader,
             room,
             began: last,

@@ -1,0 +1,114 @@
+//! A log as it was at a position: what was written later is not there.
+//!
+//! State is a fold of records, so everything that is read through it is as it was then. Stored rows count only if the
+//! last record in them was there already.
+
+use std::sync::Arc;
+
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
+use systole_core::types::record::Record;
+
+/// A log that ends at a position.
+pub struct PastLog {
+    log: Arc<dyn LogReader>,
+    end: Position,
+}
+
+impl PastLog {
+    /// The log up to that position, with its record.
+    pub fn new(log: Arc<dyn LogReader>, end: Position) -> PastLog {
+        PastLog { log, end }
+    }
+
+    fn kept(&self, mut page: Vec<(Position, Record)>) -> Vec<(Position, Record)> {
+        page.retain(|(position, _)| *position <= self.end);
+        page
+    }
+
+    /// Whether a thread had a record then.
+    fn has(&self, thread: &ThreadId) -> Result<bool, LogFault> {
+        Ok(!self.of_thread(thread, 1, 1)?.is_empty())
+    }
+}
+
+impl LogReader for PastLog {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
+        let mut opening = self.log.opening()?;
+        if opening.last <= self.end {
+            return Ok(opening);
+        }
+        let checkpoint = opening.last.0.saturating_sub(opening.records.len() as u64);
+        if opening.by_thread || checkpoint > self.end.0 {
+            return Ok(LogOpening { last: self.end, by_thread: true, ..LogOpening::default() });
+        }
+        let count = usize::try_from(self.end.0.saturating_sub(checkpoint)).unwrap_or(usize::MAX);
+        opening.records.truncate(count);
+        opening.last = self.end;
+        Ok(opening)
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        Ok(self.log.last()?.min(self.end))
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        let Some(row) = self.log.row(thread)? else { return Ok(None) };
+        let was_there = !self.of_thread(thread, row.seq, 1)?.is_empty();
+        Ok(was_there.then_some(row))
+    }
+
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        Ok(self.kept(self.log.of_thread(thread, seq, limit)?))
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let left = usize::try_from(self.end.0.saturating_sub(position.0)).unwrap_or(usize::MAX);
+        match left.min(limit) {
+            0 => Ok(Vec::new()),
+            most => Ok(self.kept(self.log.after(position, most)?)),
+        }
+    }
+
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault> {
+        Ok(self.log.by_key(thread, sender, key)?.filter(|(position, _)| *position <= self.end))
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        let all = self.log.threads(usize::MAX)?;
+        // The newest come first, so those that were not there yet are the beginning of the list.
+        let (mut low, mut high) = (0, all.len());
+        while let Some(id) = all.get(low..high).and_then(|left| left.get(left.len() / 2)) {
+            let middle = low + (high - low) / 2;
+            if self.has(id)? { high = middle } else { low = middle + 1 }
+        }
+        Ok(all.into_iter().skip(low).take(limit).collect())
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        let mut found = Vec::new();
+        for id in self.log.threads_like(prefix, usize::MAX)? {
+            if found.len() >= limit {
+                break;
+            }
+            if self.has(&id)? {
+                found.push(id);
+            }
+        }
+        Ok(found)
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}

@@ -1,0 +1,129 @@
+//! The part of a log that a client without the role `read` may see: the threads whose root it opened.
+//!
+//! Threads of others read as if they were not there, and so does `sys`.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use systole_core::types::ids::{Digest, Key, Name, ThreadId};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader, Position};
+use systole_core::types::record::Record;
+
+/// Records that are read at once while those of others are passed over.
+const PAGE: usize = 512;
+/// Roots whose sender is remembered. More are looked up again.
+const ROOTS: usize = 4_096;
+
+/// A log with the threads of one client.
+pub struct VisibleLog {
+    log: Arc<dyn LogReader>,
+    client: Name,
+    roots: Mutex<HashMap<ThreadId, bool>>,
+}
+
+impl VisibleLog {
+    /// What that client opened, and everything below it.
+    pub fn new(log: Arc<dyn LogReader>, client: Name) -> VisibleLog {
+        VisibleLog { log, client, roots: Mutex::default() }
+    }
+
+    /// Whether the client opened the root of a thread.
+    pub fn shows(&self, thread: &ThreadId) -> Result<bool, LogFault> {
+        if thread.is_sys() {
+            return Ok(false);
+        }
+        let root = thread.root_of();
+        let known = self.roots.lock().unwrap_or_else(PoisonError::into_inner).get(&root).copied();
+        if let Some(is_own) = known {
+            return Ok(is_own);
+        }
+        let first = self.log.of_thread(&root, 1, 1)?;
+        let Some((_, record)) = first.first() else { return Ok(false) };
+        let is_own = record.header.from == self.client;
+        let mut roots = self.roots.lock().unwrap_or_else(PoisonError::into_inner);
+        if roots.len() >= ROOTS {
+            roots.clear();
+        }
+        roots.insert(root, is_own);
+        Ok(is_own)
+    }
+
+    fn shown(
+        &self,
+        ids: impl IntoIterator<Item = ThreadId>,
+        limit: usize,
+    ) -> Result<Vec<ThreadId>, LogFault> {
+        let mut shown = Vec::new();
+        for id in ids {
+            if shown.len() >= limit {
+                break;
+            }
+            if self.shows(&id)? {
+                shown.push(id);
+            }
+        }
+        Ok(shown)
+    }
+}
+
+impl LogReader for VisibleLog {
+    fn opening(&self) -> Result<LogOpening, LogFault> {
+        Ok(LogOpening { last: self.log.last()?, by_thread: true, ..LogOpening::default() })
+    }
+
+    fn last(&self) -> Result<Position, LogFault> {
+        self.log.last()
+    }
+
+    fn row(&self, thread: &ThreadId) -> Result<Option<FoldRow>, LogFault> {
+        if self.shows(thread)? { self.log.row(thread) } else { Ok(None) }
+    }
+
+    fn of_thread(
+        &self,
+        thread: &ThreadId,
+        seq: u64,
+        limit: usize,
+    ) -> Result<Vec<(Position, Record)>, LogFault> {
+        if self.shows(thread)? { self.log.of_thread(thread, seq, limit) } else { Ok(Vec::new()) }
+    }
+
+    fn after(&self, position: Position, limit: usize) -> Result<Vec<(Position, Record)>, LogFault> {
+        let (mut found, mut from) = (Vec::new(), position);
+        while found.len() < limit {
+            let page = self.log.after(from, PAGE)?;
+            let is_end = page.len() < PAGE;
+            from = page.last().map_or(from, |(last, _)| *last);
+            for (position, record) in page {
+                if found.len() < limit && self.shows(&record.header.thread)? {
+                    found.push((position, record));
+                }
+            }
+            if is_end {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    fn by_key(
+        &self,
+        thread: &ThreadId,
+        sender: &Name,
+        key: &Key,
+    ) -> Result<Option<(Position, Record)>, LogFault> {
+        if self.shows(thread)? { self.log.by_key(thread, sender, key) } else { Ok(None) }
+    }
+
+    fn threads(&self, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.shown(self.log.threads(usize::MAX)?, limit)
+    }
+
+    fn threads_like(&self, prefix: &str, limit: usize) -> Result<Vec<ThreadId>, LogFault> {
+        self.shown(self.log.threads_like(prefix, usize::MAX)?, limit)
+    }
+
+    fn document(&self, hash: Digest) -> Result<Option<Arc<[u8]>>, LogFault> {
+        self.log.document(hash)
+    }
+}
