@@ -19,14 +19,23 @@ pub(super) fn payload(
     if !form.mistakes.is_empty() {
         return Err(form.mistakes.clone());
     }
+    let (giving, root) = given(form);
+    build::payload(schema, declaration, &root, Manner::Fields, None)
+        .map_err(|slips| slips.into_iter().map(|slip| giving.mistake(slip)).collect())
+}
+
+/// The posted name for a path of the payload.
+pub(super) fn place(form: &PageForm, path: &str) -> Option<String> {
+    given(form).0.name(path)
+}
+
+fn given(form: &PageForm) -> (Giving, Part) {
     let path = format!("/{}", form.element);
     let mut giving = Giving { names: BTreeMap::new() };
     let mut entries = Vec::new();
     form.fields.iter().for_each(|field| giving.field(field, true, &path, &mut entries));
     giving.names.entry(path.clone()).or_insert(path);
-    let root = part(Given::Record(entries));
-    build::payload(schema, declaration, &root, Manner::Fields, None)
-        .map_err(|slips| slips.into_iter().map(|slip| giving.mistake(slip)).collect())
+    (giving, part(Given::Record(entries)))
 }
 
 fn part(given: Given) -> Part {
@@ -147,17 +156,20 @@ impl Giving {
     }
 
     fn mistake(&self, slip: ValueSlip) -> FormMistake {
-        let mut path = slip.path.replace("[1]", "");
-        let name = loop {
-            if let Some(name) = self.names.get(&path) {
-                break name.clone();
-            }
-            match path.rsplit_once('/') {
-                Some((outer, _)) => path.truncate(outer.len()),
-                None => break String::new(),
-            }
-        };
+        let name = self.name(&slip.path).unwrap_or_default();
         FormMistake { name, message: slip.message, expected: slip.expected }
+    }
+
+    /// The posted name at a path, or at the nearest path around it.
+    fn name(&self, path: &str) -> Option<String> {
+        let path = path.replace("[1]", "");
+        let mut path = path.as_str();
+        loop {
+            if let Some(name) = self.names.get(path) {
+                return Some(name.clone());
+            }
+            path = path.rsplit_once('/')?.0;
+        }
     }
 }
 

@@ -199,6 +199,13 @@ impl crate::SchemaModel {
         let declaration = self.schema.global(element)?;
         Some(give::payload(&self.schema, declaration, &draw::form(&self.schema, declaration, values)))
     }
+
+    /// The posted name of the field at a path of the payload that these values make, such as `/order/line[2]/sku`, or
+    /// of the nearest part around it.
+    pub fn form_place(&self, element: &str, values: &FormValues, path: &str) -> Option<String> {
+        let declaration = self.schema.global(element)?;
+        give::place(&draw::form(&self.schema, declaration, values), path)
+    }
 }
 
 #[cfg(test)]
