@@ -4,16 +4,21 @@
 //! Requests of signed-in browsers and of clients with a token come in; pages go out. Nothing here keeps a copy of the
 //! log, and a change needs more than the cookie of a session.
 
+mod amend;
 mod asked;
 mod assets;
 mod changes;
+mod command_line;
 mod frame;
 pub(super) mod guard;
+mod inputs;
 mod live;
+mod send;
 pub(super) mod sessions;
 mod shorten;
 pub(super) mod signing_in;
 mod threads;
+mod verdict;
 
 use std::sync::Arc;
 
@@ -40,6 +45,10 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
         .route("/threads", get(threads::threads))
+        .route("/approvals/{id}/amend", get(amend::amend).post(amend::submit))
+        .route("/approvals/{id}/amend/show", post(amend::show))
+        .route("/send", get(send::send).post(send::submit))
+        .route("/send/show", post(send::show))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(
