@@ -272,7 +272,11 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
 
 #[test]
 fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_the_rest() {
-    let machine = || Machine::without(&[]).with("NO_INSTALL", "1");
+    let machine = || {
+        let machine = Machine::without(&["python3"]).with("NO_INSTALL", "1");
+        machine.has("python3", "exit 0");
+        machine
+    };
     let install = "apt-get install --yes --no-install-recommends chromium\n";
     let skipped = "there is no browser: the tests of the console in a browser will be skipped\n";
     let (_, said) = machine().prepare_for(0, &["test"]);
