@@ -34,6 +34,7 @@ pub mod roll;
 pub mod runs;
 pub mod search;
 pub mod texts;
+pub mod thread_list;
 pub mod todo;
 pub mod trail;
 pub mod tree;
