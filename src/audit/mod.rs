@@ -38,6 +38,7 @@ pub mod thread_list;
 pub mod todo;
 pub mod trail;
 pub mod tree;
+pub mod troubles;
 pub mod verdict;
 pub mod whole;
 pub mod why;

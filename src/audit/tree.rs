@@ -6,7 +6,7 @@
 
 mod drawing;
 
-pub use drawing::{ReasonLookup, draw, to_json};
+pub use drawing::{ReasonLookup, TreeEntry, draw, entries, to_json};
 
 use std::collections::BTreeMap;
 

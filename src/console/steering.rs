@@ -72,7 +72,7 @@ fn order(by: Name, request: PersonRequestId, ruling: api_types::ApiRuling) -> Re
 }
 
 /// A note with content, within the size limit.
-fn noted(note: Option<String>) -> Result<Option<String>, String> {
+pub(super) fn noted(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
         Some(note) if note.len() > limits::NOTE_BYTES => {
             Err(format!("a note has {} bytes at most", limits::NOTE_BYTES))

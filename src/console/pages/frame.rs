@@ -114,6 +114,13 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// The address of a record. The thread's id is percent-encoded.
+    pub(super) fn record(&self, id: &str, seq: &u64) -> String {
+        self.to(&format!("/t/{id}/{seq}"))
+    }
+}
+
 /// An address without its `at`.
 fn without_at(address: &str) -> String {
     let Some((path, query)) = address.split_once('?') else { return address.to_owned() };

@@ -6,13 +6,18 @@
 
 mod asked;
 mod assets;
+mod attention;
 mod changes;
 mod frame;
 pub(super) mod guard;
 mod live;
+mod orders;
+mod record;
+mod rows;
 pub(super) mod sessions;
 mod shorten;
 pub(super) mod signing_in;
+mod thread;
 mod threads;
 
 use std::sync::Arc;
@@ -39,7 +44,16 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
+        .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
+        .route("/t/{id}", get(thread::thread))
+        .route("/t/{id}/rows", get(rows::fresh))
+        .route("/t/{id}/pause", post(orders::pause))
+        .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
+        .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
+        .route("/t/{id}/{seq}", get(record::record))
+        .route("/t/{id}/{seq}/bytes", get(record::bytes))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(
