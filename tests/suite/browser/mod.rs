@@ -3,6 +3,8 @@
 //!
 //! Without a Chromium a story is skipped, and stderr says so. With `SKIP_NOTHING=1` that fails the test.
 
+mod house;
+mod pages;
 mod stage_faults;
 
 use std::io::Write as _;
