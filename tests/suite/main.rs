@@ -15,6 +15,7 @@ mod before_start;
 mod broker;
 mod broker_fitness;
 mod broker_refusals;
+mod browser;
 mod check;
 mod cli_ask;
 mod cli_look;
