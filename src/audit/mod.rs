@@ -39,6 +39,7 @@ pub mod search;
 pub mod side_by_side;
 pub mod starts;
 pub mod texts;
+pub mod thread_list;
 pub mod todo;
 pub mod trail;
 pub mod tree;

@@ -74,7 +74,8 @@ pub fn call(
     Ok(roll)
 }
 
-fn entry(
+/// The entry of one thread.
+pub fn entry(
     reader: &dyn LogReader,
     whole: &LogState,
     posts: &DueCalls,
@@ -208,12 +209,13 @@ impl ThreadEntry {
         format!("{}{}", head.trim_end(), parts.map(line).collect::<String>())
     }
 
-    fn state(&self) -> &'static str {
+    /// The word for its state.
+    pub fn state(&self) -> &'static str {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }
 
     /// What it waits for, after what holds it.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         match &self.paused {
             Some(pause) if self.words.is_empty() => pause.brief(&self.thread),
             Some(pause) => format!("{}; {}", pause.brief(&self.thread), self.words),
@@ -222,7 +224,7 @@ impl ThreadEntry {
     }
 
     /// Its workflow facts: its goal, and its current steps.
-    fn run(&self) -> String {
+    pub fn run(&self) -> String {
         let goal = self.goal.as_ref().map(RunStep::label);
         let steps = (!self.steps.is_empty()).then(|| runs::told(&self.steps));
         goal.into_iter().chain(steps).collect::<Vec<_>>().join(": ")

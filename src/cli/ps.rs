@@ -7,10 +7,11 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::Place;
-use super::workflow::steps;
+
 use crate::audit::pauses::ThreadPause;
 use crate::audit::roll;
 use crate::audit::runs::WorkflowRuns;
+use crate::runtime::workflow_steps;
 
 /// Which threads are listed.
 #[derive(Args, Debug)]
@@ -40,7 +41,7 @@ impl Ps {
         let most = if self.most == 0 { usize::MAX } else { self.most };
         let mut entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
-        let runs = WorkflowRuns::new(&looking.reader, &whole, &steps::said);
+        let runs = WorkflowRuns::new(&looking.reader, &whole, &workflow_steps::said);
         roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let paused = looking.all_paused(&whole)?;
         if looking.screen.json {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::looking::Looking;
 use super::place::Place;
-use super::workflow::steps;
+
 use crate::audit::columns::width;
 use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
@@ -18,6 +18,7 @@ use crate::audit::why::{
     self, Asker, CallWait, ListedWait, ModelUse, ThreadTimer, ThreadWaits, WaitReason, WorkingTime, brief,
     ends, report,
 };
+use crate::runtime::workflow_steps;
 use systole_core::pump::state::ThreadState;
 use systole_core::types::time::Millis;
 
@@ -43,7 +44,7 @@ impl Why {
         let whole = looking.whole()?;
         let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&looking.reader, looking.screen);
-        let runs = WorkflowRuns::new(reader, &whole, &steps::said);
+        let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
         let asker = Asker { now: looking.now, start: looking.start() };
         if let Some(typed) = &self.thread {
             let id = looking.find(typed)?;

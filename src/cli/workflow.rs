@@ -2,7 +2,6 @@
 //! only files: nothing runs, and no log is opened.
 
 mod from;
-pub(super) mod steps;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};

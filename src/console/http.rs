@@ -24,10 +24,11 @@ use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
 use super::inbound;
 use super::log_view::LogViews;
 use super::mcp::{self, open_calls::OpenCalls};
-use super::request_refusals::{bad_request, plain, refused, stopping};
+use super::pages::sessions::Sessions;
+use super::pages::{self, signing_in};
+use super::request_refusals::{bad_request, bearer, plain, refused, stopping, without_token};
 use super::strangers::{Doorway, Visitor};
 use super::{api_types, steering, waiting};
-use crate::edges::clock::WallClock;
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
@@ -35,7 +36,7 @@ use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{Clock as _, LogFault, Position};
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
 
 /// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
@@ -91,6 +92,8 @@ pub struct HttpDoor {
 impl HttpDoor {
     /// Opens the door on an address that is already bound.
     pub fn open(listener: TcpListener, front: OrganismHandle, keyring: Keyring) -> HttpDoor {
+        // A bound listener has an address; without one no page's `Host` would fit, and nothing else needs it.
+        let bound = listener.local_addr().unwrap_or_else(|_| ([127, 0, 0, 1], 0).into());
         let state = Arc::new(HttpState {
             front,
             keyring,
@@ -100,6 +103,9 @@ impl HttpDoor {
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
             views: LogViews::default(),
+            bound,
+            sessions: Sessions::default(),
+            live: WaitingPlaces::default(),
         });
         let router = Router::new()
             .route("/v1/messages", post(inbound::messages))
@@ -114,8 +120,10 @@ impl HttpDoor {
             .route("/v1/threads/{thread}/end", post(end))
             .route("/v1/status", get(status))
             .route("/v1/workers", get(workers))
+            .route("/v1/session-codes", post(signing_in::codes))
+            .merge(pages::routes())
             .route("/mcp", post(mcp::post).fallback(mcp::only_post))
-            .fallback(async || plain(StatusCode::NOT_FOUND, Code::NoSuchElement, "there is no such route"))
+            .fallback(pages::nowhere)
             .layer(middleware::from_fn_with_state(state.clone(), guard))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
@@ -152,25 +160,16 @@ async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let shown = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let token = shown.and_then(|value| value.strip_prefix("Bearer "));
-    if let Some(client) = token.and_then(|token| state.keyring.whose(token)) {
+    if pages::guard::is_page(request.uri().path()) {
+        return pages::enter(&state, &visitor, request, next).await;
+    }
+    if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
         return next.run(request).await;
     }
-    let told = state
-        .failed_logins
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .record_failure(visitor.address.ip(), WallClock.now());
-    if let Some((source, count)) = told {
-        state.front.knocked(source, count).await;
-    }
-    let words =
-        "send the header `Authorization: Bearer TOKEN`; the operator's is in the run file beside the log";
-    let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
-    ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
+    state.login_failed(visitor.address.ip()).await;
+    without_token()
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,7 @@
 //! The doors for the outside, over HTTP and over the broker, and the client for our own commands.
 //!
 //! `http` accepts messages and streams the growing log; `client` is its counterpart. `wire` accepts messages over the
-//! broker. `api_types` defines their JSON. `strangers` closes connections that show no token. Nothing here judges a
+//! broker. `pages` shows the log to people. `api_types` defines their JSON. `strangers` closes connections that show no token. Nothing here judges a
 //! payload or keeps its own record: it shows only the log.
 
 pub mod api_types;
@@ -16,6 +16,7 @@ mod log_view;
 mod mcp;
 pub mod mcp_client;
 mod outcome;
+mod pages;
 mod request_refusals;
 mod steering;
 mod strangers;

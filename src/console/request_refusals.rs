@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use axum::Json;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::api_types;
@@ -57,4 +57,17 @@ pub(super) fn stopping() -> Response {
 pub(super) fn going() -> Refusal {
     let words = "the organism is stopping";
     Refusal::new(Code::IngressUnavailable, words).fixed_by("send it again later, with the same key")
+}
+
+/// The token in a request's header.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
+    headers.get(header::AUTHORIZATION)?.to_str().ok()?.strip_prefix("Bearer ")
+}
+
+/// The answer to a request without a valid token.
+pub(super) fn without_token() -> Response {
+    let words =
+        "send the header `Authorization: Bearer TOKEN`; the operator's is in the run file beside the log";
+    let response = plain(StatusCode::UNAUTHORIZED, Code::IngressUnauthorized, words);
+    ([(header::WWW_AUTHENTICATE, "Bearer"), (header::CONNECTION, "close")], response).into_response()
 }

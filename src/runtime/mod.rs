@@ -28,3 +28,4 @@ pub mod tail;
 pub mod trying;
 pub mod validators;
 pub mod waiting;
+pub mod workflow_steps;

@@ -33,7 +33,8 @@ const CRATES: [CrateRooms; 2] = [
 ];
 
 /// The only places where a foreign crate may be named.
-const FOREIGN: [(&str, &[&str]); 17] = [
+const FOREIGN: [(&str, &[&str]); 18] = [
+    ("askama", &["src/console/pages/"]),
     ("tokio", &["src/edges/", "src/runtime/", "src/console/", "src/cli/", "src/main.rs"]),
     ("libxml", &["src/edges/schemas/"]),
     ("rusqlite", &["src/edges/log/"]),

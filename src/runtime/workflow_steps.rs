@@ -1,4 +1,4 @@
-//! A step of a workflow as the file describes it, for commands that show a run.
+//! A step of a workflow as the file describes it, for commands and pages that show a run.
 //!
 //! The section of a configuration comes in; the step's sentence and its list go out, if the section has
 //! that step.
@@ -10,7 +10,7 @@ use crate::audit::runs::DescribedStep;
 use systole_core::types::composition::ListenerSection;
 
 /// A step in a section.
-pub(in crate::cli) fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
+pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let workflow = Workflow::read(&section.text).ok()?;
     let step = found(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));

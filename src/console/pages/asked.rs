@@ -1,0 +1,239 @@
+//! A request for a page, read once for all pages: who asks, for which moment, with which parts of the address, and
+//! whether a person or a program reads the answer.
+//!
+//! An address comes in; its checked parts go out, and later the answer in the form that was asked for. A broken
+//! address gets a readable answer too.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Json;
+use axum::extract::{FromRequestParts, Query, RawPathParams};
+use axum::http::request::Parts;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+use super::frame::{Frame, PageTab};
+use super::guard;
+use crate::console::http_state::{Caller, HttpState};
+use crate::console::log_view::LogMoment;
+use crate::console::request_refusals::{self, unfit_request};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::refusal::Refusal;
+
+/// Longest address of a page. Filters are short.
+const ADDRESS: usize = 4096;
+
+/// The client of a session's cookie, in a request for a change. The cookie alone allows only reading, so such a route
+/// takes a `ChangeForm`.
+#[derive(Clone)]
+pub(in crate::console) struct CookieReader(pub(in crate::console) Name);
+
+/// A request for a page.
+pub(in crate::console) struct PageRequest {
+    pub(super) state: Arc<HttpState>,
+    pub(super) client: Name,
+    /// The position that counts as now, if it is not the end of the log.
+    pub(super) at: Option<Position>,
+    /// Whether a browser reads the answer.
+    pub(super) is_html: bool,
+    /// The address with its query.
+    pub(super) address: String,
+    query: Vec<(String, String)>,
+    parts: Vec<(String, String)>,
+}
+
+/// A page that says what is wrong with a request.
+#[derive(Template)]
+#[template(path = "refused.html")]
+struct RefusedPage {
+    frame: Frame,
+    code: &'static str,
+    message: String,
+    fix: Option<String>,
+}
+
+/// The answer to a request for a page that cannot be served.
+pub(super) fn refused_page(is_html: bool, mut frame: Frame, refusal: &Refusal) -> Response {
+    let mut response = request_refusals::refused(refusal);
+    match refusal.code {
+        Code::UnknownThread => *response.status_mut() = StatusCode::NOT_FOUND,
+        Code::Invalid => *response.status_mut() = StatusCode::BAD_REQUEST,
+        _ => {}
+    }
+    if !is_html {
+        return response;
+    }
+    frame.title = "Refused".to_owned();
+    let page = RefusedPage {
+        frame,
+        code: refusal.code.as_str(),
+        message: refusal.message.to_string(),
+        fix: refusal.fix.clone(),
+    };
+    (response.status(), rendered(&page)).into_response()
+}
+
+/// A page as an answer.
+pub(super) fn rendered(page: &impl Template) -> Response {
+    match page.render() {
+        Ok(text) => ([(header::CONTENT_TYPE, "text/html; charset=utf-8")], text).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "a page cannot be rendered");
+            (StatusCode::INTERNAL_SERVER_ERROR, "this page cannot be rendered\n").into_response()
+        }
+    }
+}
+
+impl FromRequestParts<Arc<HttpState>> for PageRequest {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &Arc<HttpState>) -> Result<PageRequest, Response> {
+        let caller = parts.extensions.get::<Caller>().map(|caller| caller.0.clone());
+        let client = caller.or_else(|| parts.extensions.get::<CookieReader>().map(|one| one.0.clone()));
+        let is_html = guard::wants_html(&parts.headers);
+        let address = parts.uri.path_and_query().map_or("/", |whole| whole.as_str()).to_owned();
+        let Some(client) = client else {
+            let refusal = Refusal::new(Code::IngressUnauthorized, "sign in first");
+            return Err(request_refusals::refused(&refusal));
+        };
+        let mut asked = PageRequest {
+            state: state.clone(),
+            client,
+            at: None,
+            is_html,
+            address,
+            query: Vec::new(),
+            parts: Vec::new(),
+        };
+        let read = asked.read_address(&parts.uri).and_then(|()| {
+            asked.at = asked.number("at")?.map(Position);
+            Ok(())
+        });
+        let path = RawPathParams::from_request_parts(parts, state).await;
+        let read = read.and_then(|()| match &path {
+            Ok(found) => {
+                asked.parts = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+                Ok(())
+            }
+            Err(_) => Err(unfit_request("the address is not UTF-8")),
+        });
+        match read {
+            Ok(()) => Ok(asked),
+            Err(refusal) => Err(asked.refused(&refusal)),
+        }
+    }
+}
+
+impl PageRequest {
+    fn read_address(&mut self, uri: &Uri) -> Result<(), Refusal> {
+        if self.address.len() > ADDRESS {
+            self.address = "/".to_owned();
+            return Err(unfit_request(format!("the address is longer than {ADDRESS} bytes")));
+        }
+        let unread = |_| unfit_request("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
+        self.query = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unread)?.0;
+        // An empty field of a form means that it is not set.
+        self.query.retain(|(_, value)| !value.is_empty());
+        for (at, (name, _)) in self.query.iter().enumerate() {
+            if self.query.iter().skip(at + 1).any(|(other, _)| other == name) {
+                return Err(unfit_request(format!("{name}= is given twice")));
+            }
+        }
+        Ok(())
+    }
+
+    /// A value of the query.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Refuses names in the query that this page does not know: a mistyped filter must not show everything.
+    pub(super) fn only(&self, names: &[&str]) -> Result<(), Refusal> {
+        let unknown = self.query.iter().find(|(name, _)| name != "at" && !names.contains(&name.as_str()));
+        let Some((name, _)) = unknown else { return Ok(()) };
+        let known = names.iter().chain(&["at"]).map(|name| format!("{name}=")).collect::<Vec<_>>();
+        let words = format!("this page does not know {name}=; it knows {}", known.join(", "));
+        Err(unfit_request(words))
+    }
+
+    /// A whole number from 1 in the query.
+    pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        let Some(typed) = self.value(name) else { return Ok(None) };
+        match typed.parse() {
+            Ok(number) if number > 0 => Ok(Some(number)),
+            _ => Err(unfit_request(format!("{name}={typed}: it is a whole number from 1"))),
+        }
+    }
+
+    /// One of some words in the query.
+    pub(super) fn one_of(&self, name: &str, words: &[&'static str]) -> Result<Option<&'static str>, Refusal> {
+        let Some(typed) = self.value(name) else { return Ok(None) };
+        match words.iter().find(|word| **word == typed) {
+            Some(word) => Ok(Some(word)),
+            None => Err(unfit_request(format!("{name}={typed}: it is one of {}", words.join(", ")))),
+        }
+    }
+
+    /// A part of the path.
+    pub(super) fn part(&self, name: &str) -> &str {
+        self.parts.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The thread in the path.
+    pub(super) fn thread(&self) -> Result<ThreadId, Refusal> {
+        ThreadId::parse(self.part("id")).map_err(|malformed| {
+            Refusal::new(Code::UnknownThread, malformed.to_string()).fixed_by("/threads lists the threads")
+        })
+    }
+
+    /// Runs work that reads the log, at the moment that was asked for.
+    pub(super) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        self.state.views.read(&self.state.front, &self.client, self.at, work).await
+    }
+
+    /// The frame of the page.
+    pub(super) fn frame(&self, tab: PageTab, title: &str) -> Frame {
+        let organism = &self.state.front.composition().organism;
+        Frame::of(organism, Some(&self.client), (tab, title), self.at, &self.address)
+    }
+
+    /// An answer for a program.
+    pub(super) fn json(&self, value: &Value) -> Response {
+        Json(value).into_response()
+    }
+
+    /// An answer that says what is wrong.
+    pub(super) fn refused(&self, refusal: &Refusal) -> Response {
+        refused_page(self.is_html, self.frame(PageTab::Other, ""), refusal)
+    }
+
+    /// The page for an address that leads nowhere.
+    pub(super) fn nowhere(&self) -> Response {
+        let mut frame = self.frame(PageTab::Other, "");
+        frame.title = "No such page".to_owned();
+        let page = RefusedPage {
+            frame,
+            code: Code::NoSuchElement.as_str(),
+            message: "There is no page at this address.".to_owned(),
+            fix: None,
+        };
+        (StatusCode::NOT_FOUND, rendered(&page)).into_response()
+    }
+
+    /// The answer, or what is wrong.
+    pub(super) fn answered(&self, answer: Result<Response, Refusal>) -> Response {
+        answer.unwrap_or_else(|refusal| self.refused(&refusal))
+    }
+}
+
+/// The refusal for a thread that is not there, or that belongs to another client.
+pub(super) fn unknown_thread() -> Refusal {
+    Refusal::new(Code::UnknownThread, "there is no such thread").fixed_by("/threads lists the threads")
+}

@@ -1,0 +1,299 @@
+// The pages work without this script. With it they sign in from the address, follow the log and take keys.
+// It writes text only as text: no markup is made from a string.
+
+const root = document.documentElement;
+const client = root.dataset.client;
+const all = (selector, from = document) => Array.from(from.querySelectorAll(selector));
+const one = (selector, from = document) => from.querySelector(selector);
+const made = (name, text, kind) => {
+  const element = document.createElement(name);
+  if (text) element.textContent = text;
+  if (kind) element.className = kind;
+  return element;
+};
+const channel = 'BroadcastChannel' in window ? new BroadcastChannel('systole') : null;
+const told = (message) => { if (channel) channel.postMessage(message); };
+
+// Signing in. The code is behind `#`, so that no server and no log of a proxy sees it.
+const CODE = /^#[0-9a-f]{32}$/;
+async function signIn(shown) {
+  const body = new URLSearchParams({ code: shown });
+  const answer = await fetch('/session', { method: 'POST', body, headers: { accept: 'application/json' } });
+  const value = await answer.json();
+  if (!answer.ok) throw new Error(value.message);
+  keep(value.client, value.secret);
+  return value;
+}
+function keep(owner, secret) {
+  sessionStorage.setItem('secret', JSON.stringify({ owner, secret }));
+  told({ owner, secret });
+  if (owner === client) ready();
+}
+function secretOf() {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem('secret') || 'null');
+    return kept && kept.owner === client ? kept.secret : null;
+  } catch { return null; }
+}
+function failed(words) {
+  const place = one('#mistake');
+  if (place) { place.hidden = false; place.textContent = words; }
+}
+function forget() {
+  history.replaceState(null, '', location.pathname + location.search);
+}
+async function signInByAddress() {
+  if (!CODE.test(location.hash)) return;
+  const code = location.hash.slice(1);
+  forget();
+  try { await signIn(code); location.reload(); } catch (error) { failed(error.message); }
+}
+const signInForm = one('[data-sign-in]');
+if (signInForm) {
+  signInForm.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    const form = new FormData(signInForm);
+    try {
+      await signIn(String(form.get('code')).trim());
+      location.assign(String(form.get('to') || '/'));
+    } catch (error) { failed(error.message); }
+  });
+  // A page that another site leads to comes without the cookie at first.
+  if (!CODE.test(location.hash)) {
+    fetch('/session', { headers: { accept: 'application/json' } }).then((answer) => {
+      const to = String(new FormData(signInForm).get('to'));
+      if (answer.ok && sessionStorage.getItem('again') !== to) { sessionStorage.setItem('again', to); location.assign(to); }
+    });
+  }
+} else { sessionStorage.removeItem('again'); }
+const signOut = one('[data-sign-out]');
+if (signOut) signOut.addEventListener('submit', () => sessionStorage.removeItem('secret'));
+
+// The secret for changes: forms carry it, and then no token is typed.
+function ready() {
+  const secret = secretOf();
+  root.classList.toggle('has-secret', Boolean(secret));
+  return secret;
+}
+document.addEventListener('submit', (event) => {
+  const form = event.target;
+  if (!(form instanceof HTMLFormElement) || form.method !== 'post' || form.matches('[data-sign-in], [data-sign-out]')) return;
+  const secret = secretOf();
+  if (!secret || one('input[name=secret]', form)) return;
+  const field = made('input');
+  field.type = 'hidden'; field.name = 'secret'; field.value = secret;
+  form.append(field);
+});
+if (channel) {
+  channel.addEventListener('message', ({ data }) => {
+    if (!data) return;
+    if (data.wants && data.wants === client) { const secret = secretOf(); if (secret) told({ owner: client, secret }); }
+    if (data.owner && data.owner === client && data.secret && data.secret !== secretOf()) {
+      sessionStorage.setItem('secret', JSON.stringify({ owner: data.owner, secret: data.secret }));
+      ready();
+    }
+    if (data.position) moved(data.position);
+  });
+}
+if (client && !ready()) told({ wants: client });
+window.addEventListener('hashchange', signInByAddress);
+signInByAddress();
+
+// Commands to copy.
+for (const code of all('[data-copy]')) {
+  if (!navigator.clipboard) break;
+  const button = made('button', 'Copy', 'copy');
+  button.type = 'button';
+  button.setAttribute('aria-label', `Copy: ${code.textContent}`);
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(code.dataset.copy || code.textContent);
+    button.textContent = 'Copied';
+    setTimeout(() => { button.textContent = 'Copy'; }, 1500);
+  });
+  code.after(' ', button);
+}
+
+// Following the log. One visible tab holds the stream and tells the others; a hidden tab lets it go.
+const sign = one('[data-state]');
+function say(words) { if (sign) { sign.hidden = false; sign.textContent = words; } }
+let seen = 0, release = null, asking = false, again = false;
+function moved(position) {
+  if (position <= seen) return;
+  seen = position;
+  update();
+}
+function stream(ended) {
+  const source = new EventSource('/live');
+  source.addEventListener('tail', (event) => {
+    const position = Number(event.data);
+    say('live');
+    told({ position });
+    moved(position);
+  });
+  source.addEventListener('error', () => {
+    say('not connected');
+    if (source.readyState === EventSource.CLOSED) { ended(); setTimeout(follow, 5000); }
+  });
+  return () => source.close();
+}
+function follow() {
+  if (!root.hasAttribute('data-live') || document.hidden || release) return;
+  const abort = new AbortController();
+  let close = () => {};
+  const hold = () => new Promise((resolve) => {
+    const end = stream(resolve);
+    close = () => { end(); resolve(); };
+  });
+  release = () => { release = null; abort.abort(); close(); };
+  say('live');
+  if (navigator.locks && channel) {
+    navigator.locks.request('systole-live', { signal: abort.signal }, hold).catch(() => {}).finally(() => { release = null; });
+  } else { hold().finally(() => { release = null; }); }
+}
+document.addEventListener('visibilitychange', () => {
+  if (document.hidden) { if (release) release(); } else { follow(); seen = 0; update(); }
+});
+window.addEventListener('pagehide', () => { if (release) release(); });
+window.addEventListener('pageshow', follow);
+
+// A page is fetched as a document, and its elements are taken over. Nothing in it runs.
+function fetched(address) {
+  return new Promise((resolve, reject) => {
+    const request = new XMLHttpRequest();
+    request.open('GET', address);
+    request.setRequestHeader('accept', 'text/html');
+    request.responseType = 'document';
+    request.onload = () => (request.status === 200 ? resolve(request.responseXML) : reject(new Error(String(request.status))));
+    request.onerror = () => reject(new Error('no answer'));
+    request.send();
+  });
+}
+async function update() {
+  if (!root.hasAttribute('data-live') || document.hidden) return;
+  if (asking) { again = true; return; }
+  asking = true;
+  try {
+    const rows = one('[data-rows]');
+    if (rows) await append(rows);
+    if (one('[data-region]')) await replace();
+  } catch (error) { say(error.message === '401' ? 'signed out' : 'not connected'); }
+  asking = false;
+  if (again) { again = false; setTimeout(update, 400); }
+}
+async function replace() {
+  const next = await fetched(location.pathname + location.search);
+  for (const fresh of all('[data-region]', next)) {
+    const old = document.getElementById(fresh.id);
+    if (!old || old.innerText === undefined || old.textContent === fresh.textContent) continue;
+    const busy = document.activeElement;
+    // What a person is in the middle of is not taken from under her hands.
+    if (old.contains(busy) && busy !== old) continue;
+    const open = new Set(all('details[open]', old).map((details) => details.id).filter(Boolean));
+    old.replaceChildren(...Array.from(document.adoptNode(fresh).childNodes));
+    for (const details of all('details', old)) if (open.has(details.id)) details.open = true;
+  }
+  if (next.title) document.title = next.title;
+}
+let unseen = 0;
+const more = made('button', '', 'new');
+more.type = 'button';
+more.hidden = true;
+more.addEventListener('click', () => { unseen = 0; more.hidden = true; const last = all('.row').pop(); if (last) last.scrollIntoView({ block: 'end' }); });
+function isAtEnd() { return window.innerHeight + window.scrollY >= document.body.scrollHeight - 80; }
+async function append(rows) {
+  let complete = false;
+  while (!complete) {
+    const url = new URL(rows.dataset.rows, location.href);
+    url.searchParams.set('from', rows.dataset.last);
+    const next = await fetched(url.pathname + url.search);
+    const fresh = one('[data-last]', next);
+    if (!fresh) return;
+    const follows = isAtEnd();
+    const added = all('.row', fresh).filter((row) => !document.getElementById(row.id));
+    let chunk = one('.chunk:last-of-type', rows);
+    for (const row of added) {
+      if (!chunk || chunk.childElementCount >= 200) { chunk = made('ol', '', 'chunk'); rows.append(chunk); }
+      chunk.append(document.adoptNode(row));
+    }
+    rows.dataset.last = fresh.dataset.last;
+    complete = !fresh.hasAttribute('data-more');
+    if (!added.length) continue;
+    if (follows) { window.scrollTo({ top: document.body.scrollHeight }); } else {
+      unseen += added.length;
+      more.textContent = `${unseen} new`;
+      more.hidden = false;
+      if (!more.isConnected) rows.after(more);
+    }
+  }
+}
+
+// Keys.
+const rowsOf = () => all('[data-row], .row').filter((row) => row.getClientRects().length);
+let current = null;
+function select(row) {
+  if (!row) return;
+  if (current) current.classList.remove('current');
+  current = row;
+  row.classList.add('current');
+  const link = row.matches('a') ? row : one('a', row);
+  if (link) link.focus({ preventScroll: true });
+  row.scrollIntoView({ block: 'nearest' });
+}
+function step(by, fits = () => true) {
+  const rows = rowsOf();
+  const focused = rows.findIndex((row) => row === current || row.contains(document.activeElement));
+  for (let at = focused + by; at >= 0 && at < rows.length; at += by) if (fits(rows[at])) return select(rows[at]);
+}
+const KEYS = {
+  j: () => step(1),
+  k: () => step(-1),
+  e: () => step(1, (row) => row.classList.contains('bad')),
+  '[': () => fold(false),
+  ']': () => fold(true),
+  '/': () => { const field = one('[data-search]'); if (field) field.focus(); else location.assign('/threads'); },
+  '?': () => { const list = document.getElementById('keys'); if (list) list.showModal(); },
+};
+function fold(open) {
+  const row = current || document.activeElement.closest('.row, [data-row]');
+  const details = row && one('details', row);
+  if (details) details.open = open;
+}
+document.addEventListener('keydown', (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest('input, select, textarea, dialog')) return;
+  if (event.key === 'Enter' && current && !event.target.closest('a, button, summary')) {
+    const link = one('a', current);
+    if (link) location.assign(link.href);
+    return;
+  }
+  const action = KEYS[event.key];
+  if (action) { event.preventDefault(); action(); }
+});
+
+// The tree: arrows move in it as in any tree.
+for (const tree of all('[role=tree]')) {
+  const items = () => all('[role=treeitem] > a', tree);
+  for (const [at, link] of items().entries()) link.tabIndex = at ? -1 : 0;
+  const here = one('[aria-current] > a', tree);
+  if (here) { for (const link of items()) link.tabIndex = -1; here.tabIndex = 0; }
+  tree.addEventListener('keydown', (event) => {
+    const links = items();
+    const at = links.indexOf(document.activeElement);
+    const item = document.activeElement.closest('[role=treeitem]');
+    const to = { ArrowDown: links[at + 1], ArrowUp: links[at - 1], Home: links[0], End: links[links.length - 1],
+      ArrowRight: item && one('ul [role=treeitem] > a', item), ArrowLeft: item && item.parentElement.closest('[role=treeitem]')?.querySelector('a') }[event.key];
+    if (!to) return;
+    event.preventDefault();
+    for (const link of links) link.tabIndex = -1;
+    to.tabIndex = 0;
+    to.focus();
+  });
+}
+
+// The moment of a page: a slider that leads there when it is let go.
+for (const range of all('input[type=range][data-moment]')) {
+  const out = range.form && one('output', range.form);
+  range.addEventListener('input', () => { if (out) out.textContent = range.value; });
+  range.addEventListener('change', () => range.form.requestSubmit());
+}
+
+follow();

@@ -1,0 +1,139 @@
+//! What surrounds every page: its title, the way to the other pages, the moment that it shows, who is signed in, and
+//! the command that shows the same.
+
+use super::assets::{ICON, SCRIPT, STYLE};
+use systole_core::types::ids::Name;
+use systole_core::types::ports::Position;
+
+/// The pages that the frame leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum PageTab {
+    /// What waits for a person, what is stuck, what went wrong.
+    Attention,
+    /// The list of threads, and the pages of one thread.
+    Threads,
+    /// A page that is on no list.
+    Other,
+}
+
+/// The pages in the order of the list, each with its address and its label.
+const TABS: [(PageTab, &str, &str); 2] =
+    [(PageTab::Attention, "/", "Attention"), (PageTab::Threads, "/threads", "Threads")];
+
+/// A link to a page.
+pub(super) struct TabLink {
+    pub(super) href: String,
+    pub(super) label: &'static str,
+    pub(super) is_current: bool,
+}
+
+/// A past moment that a page shows.
+pub(super) struct PastMoment {
+    /// Its position in the log.
+    pub(super) position: u64,
+    /// The address of the same page as it is now.
+    pub(super) now: String,
+}
+
+/// The frame of one page.
+pub(super) struct Frame {
+    /// The page's own title.
+    pub(super) title: String,
+    /// How many things wait for a person, for the title of the tab.
+    pub(super) count: usize,
+    pub(super) organism: String,
+    /// The client that is signed in; none on the sign-in page.
+    pub(super) client: Option<String>,
+    pub(super) tabs: Vec<TabLink>,
+    pub(super) past: Option<PastMoment>,
+    /// The command that shows the same.
+    pub(super) command: Option<String>,
+    /// The address of this page, for forms that lead back to it.
+    pub(super) address: String,
+    /// Whether the page follows the log.
+    pub(super) is_live: bool,
+    pub(super) style: String,
+    pub(super) script: String,
+    pub(super) icon: String,
+}
+
+impl Frame {
+    /// The frame of a page for a client. `address` is the page's own, with its query.
+    pub(super) fn of(
+        organism: &Name,
+        client: Option<&Name>,
+        (tab, title): (PageTab, &str),
+        at: Option<Position>,
+        address: &str,
+    ) -> Frame {
+        let past = at.map(|at| PastMoment { position: at.0, now: without_at(address) });
+        let mut frame = Frame {
+            title: title.to_owned(),
+            count: 0,
+            organism: organism.to_string(),
+            client: client.map(ToString::to_string),
+            tabs: Vec::new(),
+            past,
+            command: None,
+            address: address.to_owned(),
+            is_live: false,
+            style: STYLE.href(),
+            script: SCRIPT.href(),
+            icon: ICON.href(),
+        };
+        if frame.client.is_some() {
+            let link = |(of, path, label): &(PageTab, &str, &'static str)| TabLink {
+                href: frame.to(path),
+                label,
+                is_current: *of == tab,
+            };
+            frame.tabs = TABS.iter().map(link).collect();
+        }
+        frame
+    }
+
+    /// The same with the command that shows the same.
+    pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
+        self.command = Some(command.into());
+        self
+    }
+
+    /// The same for a page that follows the log, unless it shows the past.
+    pub(super) fn live(mut self) -> Frame {
+        self.is_live = self.past.is_none();
+        self
+    }
+
+    /// The address of another page at the same moment. It is percent-encoded where it has foreign parts.
+    pub(super) fn to(&self, path: &str) -> String {
+        match &self.past {
+            Some(past) if path.contains('?') => format!("{path}&at={}", past.position),
+            Some(past) => format!("{path}?at={}", past.position),
+            None => path.to_owned(),
+        }
+    }
+}
+
+/// An address without its `at`.
+fn without_at(address: &str) -> String {
+    let Some((path, query)) = address.split_once('?') else { return address.to_owned() };
+    let left: Vec<&str> = query.split('&').filter(|pair| !pair.starts_with("at=")).collect();
+    if left.is_empty() { path.to_owned() } else { format!("{path}?{}", left.join("&")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_keep_the_moment_and_one_leads_back_to_now() {
+        let name = Name::parse("acme").unwrap();
+        let shown = (PageTab::Threads, "Threads");
+        let frame =
+            Frame::of(&name, Some(&name), shown, Some(Position(7)), "/threads?state=working&at=7&q=a");
+        assert_eq!(frame.to("/"), "/?at=7");
+        assert_eq!(frame.to("/threads?q=b"), "/threads?q=b&at=7");
+        assert_eq!(frame.past.map(|past| past.now).as_deref(), Some("/threads?state=working&q=a"));
+        assert_eq!(without_at("/?at=3"), "/");
+    }
+}

@@ -1,0 +1,117 @@
+//! The pages for people, on the same door as the routes for programs: a view of the log and of what waits. Every page
+//! works without scripts, and answers JSON to a program that asks for it.
+//!
+//! Requests of signed-in browsers and of clients with a token come in; pages go out. Nothing here keeps a copy of the
+//! log, and a change needs more than the cookie of a session.
+
+mod asked;
+mod assets;
+mod changes;
+mod frame;
+pub(super) mod guard;
+mod live;
+pub(super) mod sessions;
+mod shorten;
+pub(super) mod signing_in;
+mod threads;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::{get, post};
+
+use super::http_state::{Caller, HttpState};
+use super::request_refusals::{bearer, plain, without_token};
+use super::strangers::Visitor;
+use crate::edges::clock::WallClock;
+use asked::{CookieReader, PageRequest};
+use systole_core::types::codes::Code;
+use systole_core::types::ports::Clock as _;
+
+/// Largest body of a stranger: a code or a token, and the address that she wanted.
+const SIGN_IN_BYTES: usize = 8 * 1024;
+
+/// The routes of all pages.
+pub(super) fn routes() -> Router<Arc<HttpState>> {
+    Router::new()
+        .route("/assets/{name}", get(assets::serve))
+        .route("/threads", get(threads::threads))
+        .route("/live", get(live::live))
+        .route("/session/end", post(signing_in::end))
+        .route(
+            "/session",
+            get(signing_in::session)
+                .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES))),
+        )
+}
+
+/// Lets a request for a page pass if its address is ours and its client is known. A browser without a session gets
+/// the page to sign in.
+pub(super) async fn enter(
+    state: &Arc<HttpState>,
+    visitor: &Visitor,
+    request: Request,
+    next: Next,
+) -> Response {
+    guard::with_headers(admitted(state, visitor, request, next).await)
+}
+
+async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Request, next: Next) -> Response {
+    let (headers, path) = (request.headers(), request.uri().path());
+    let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
+    let is_bearer = bearer(headers).is_some();
+    let foreign = guard::foreign_host(headers, state.bound);
+    let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
+    if let Some(words) = foreign {
+        return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+    }
+    if guard::is_open(request.method(), path) {
+        return next.run(request).await;
+    }
+    if is_bearer {
+        let client = bearer(headers).and_then(|token| state.keyring.whose(token)).cloned();
+        let Some(client) = client else {
+            state.login_failed(visitor.address.ip()).await;
+            return without_token();
+        };
+        visitor.is_known();
+        request.extensions_mut().insert(Caller(client));
+        return next.run(request).await;
+    }
+    let cookie = guard::cookie(headers, state.bound);
+    let is_html = guard::wants_html(headers);
+    let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
+    let Some(client) = client else {
+        // A page of an ended session asks again and again, and that is no attempt to come in.
+        if cookie.is_none() && !is_html {
+            state.login_failed(visitor.address.ip()).await;
+        }
+        if !is_html {
+            return without_token();
+        }
+        let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
+        return signing_in::page(state, if changes { "/" } else { wanted }, None);
+    };
+    visitor.is_known();
+    if changes {
+        request.extensions_mut().insert(CookieReader(client));
+    } else {
+        request.extensions_mut().insert(Caller(client));
+    }
+    next.run(request).await
+}
+
+/// The answer for an address without a page.
+pub(super) async fn nowhere(asked: Result<PageRequest, Response>) -> Response {
+    let words = "there is no such route";
+    match asked {
+        Ok(asked) if asked.is_html => asked.nowhere(),
+        Ok(_) => plain(StatusCode::NOT_FOUND, Code::NoSuchElement, words),
+        Err(refused) => refused,
+    }
+    .into_response()
+}

@@ -1,0 +1,149 @@
+//! The list of threads: newest first, with state and reason, filtered by its address.
+//!
+//! A checked filter comes in; a part of the list goes out, with the address of the next part.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use super::shorten::{encoded, shortened};
+use crate::audit::runs::WorkflowRuns;
+use crate::audit::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
+use crate::console::request_refusals::unfit_request;
+use crate::runtime::workflow_steps;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::{Millis, spoken};
+
+/// Threads of one part.
+const PART: usize = 100;
+/// Characters of the reason and of the request in the list.
+const WORDS: usize = 240;
+/// Characters of a text to search for.
+const TEXT: usize = 200;
+
+/// A row of the list.
+struct ThreadRow {
+    id: String,
+    href: String,
+    state: &'static str,
+    since: String,
+    words: String,
+    by: String,
+    to: String,
+    request: String,
+    age: String,
+    opened: String,
+    records: u64,
+    messages: u64,
+    tokens: String,
+    money: String,
+    children: Vec<(String, String)>,
+    has_more_children: bool,
+}
+
+/// A choice of a filter.
+struct Choice {
+    word: &'static str,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "threads.html")]
+struct ThreadsPage {
+    frame: Frame,
+    rows: Vec<ThreadRow>,
+    states: Vec<Choice>,
+    listeners: Vec<(String, bool)>,
+    text: String,
+    is_filtered: bool,
+    next: Option<String>,
+}
+
+/// Shows the list.
+pub(super) async fn threads(asked: PageRequest) -> Response {
+    asked.answered(list(&asked).await)
+}
+
+/// The filter of an address.
+fn filter_of(asked: &PageRequest) -> Result<ThreadFilter, Refusal> {
+    asked.only(&["state", "listener", "q", "after"])?;
+    let listener = asked.value("listener").map(Name::parse).transpose();
+    let listener = listener.map_err(|malformed| unfit_request(format!("listener=: {malformed}")))?;
+    let after = asked.value("after").map(ThreadId::parse).transpose();
+    let after = after.map_err(|malformed| unfit_request(format!("after=: {malformed}")))?;
+    let text = asked.value("q").map(str::to_owned);
+    if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
+        return Err(unfit_request(format!("q=: it has {TEXT} characters at most")));
+    }
+    Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
+}
+
+async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
+    let filter = filter_of(asked)?;
+    let wanted = filter.clone();
+    let (part, now) = asked
+        .read(move |moment| {
+            let whole = moment.whole()?;
+            let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
+            let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, PART))?;
+            Ok((part, moment.now))
+        })
+        .await?;
+    if !asked.is_html {
+        let threads: Vec<Value> = part.threads.iter().map(ListedThread::as_json).collect();
+        let next = part.next.as_ref().map(ThreadId::as_str);
+        return Ok(asked.json(&json!({"threads": threads, "next": next})));
+    }
+    Ok(rendered(&page(asked, &filter, part, now)))
+}
+
+fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Millis) -> ThreadsPage {
+    let frame = asked.frame(PageTab::Threads, "Threads").with_command("systole ps").live();
+    let rows = part.threads.iter().map(|listed| row(&frame, listed, now)).collect();
+    let names = asked.state.front.composition().listeners.keys();
+    let listeners = names.map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
+    let states = STATES.iter().map(|word| Choice { word, is_chosen: filter.state == Some(word) }).collect();
+    let next = part.next.as_ref().map(|id| frame.to(&address(filter, id)));
+    let is_filtered = filter.state.is_some() || filter.listener.is_some() || filter.text.is_some();
+    let text = filter.text.clone().unwrap_or_default();
+    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next }
+}
+
+/// The address of the part after a thread.
+fn address(filter: &ThreadFilter, after: &ThreadId) -> String {
+    let state = filter.state.map(|state| format!("state={state}&"));
+    let listener = filter.listener.as_ref().map(|name| format!("listener={}&", encoded(name.as_str())));
+    let text = filter.text.as_ref().map(|text| format!("q={}&", encoded(text)));
+    let set: String = [state, listener, text].into_iter().flatten().collect();
+    format!("/threads?{set}after={}", encoded(after.as_str()))
+}
+
+fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
+    let entry = &listed.entry;
+    let since = entry.paused.as_ref().map_or(entry.since, |pause| pause.since);
+    let words = [entry.run(), entry.told()];
+    let words: Vec<String> = words.into_iter().filter(|words| !words.is_empty()).collect();
+    let link = |id: &ThreadId| frame.to(&format!("/t/{}", encoded(id.as_str())));
+    let children = listed.children.iter().map(|id| (id.to_string(), link(id))).collect();
+    ThreadRow {
+        id: entry.thread.to_string(),
+        href: link(&entry.thread),
+        state: entry.state(),
+        since: spoken(now.since(since)),
+        words: shortened(&words.join(": "), WORDS),
+        by: listed.by.to_string(),
+        to: listed.to.as_ref().map(ToString::to_string).unwrap_or_default(),
+        request: shortened(&format!("<{}> {}", listed.request.element, listed.request.words), WORDS),
+        age: spoken(now.since(listed.opened)),
+        opened: listed.opened.to_string(),
+        records: listed.records,
+        messages: entry.used.messages.into(),
+        tokens: if entry.used.tokens > 0 { entry.used.tokens.to_string() } else { String::new() },
+        money: entry.used.spent.money().map(|money| money.to_string()).unwrap_or_default(),
+        children,
+        has_more_children: listed.has_more_children,
+    }
+}
