@@ -14,7 +14,8 @@ use crate::audit::prompts::{self, JournaledCall, PromptFault};
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole context
-  systole context 1f0c@7")]
+  systole context 1f0c@7
+  systole context --at 120")]
 pub(super) struct Prompted {
     #[command(flatten)]
     at: AsOf,
@@ -28,7 +29,7 @@ impl Prompted {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let found = prompts::called(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
+        let found = prompts::called(&*looking.view, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(called) = found else {
             let words = format!("thread {} has no call to a model up to there", id.as_str());
             let exit = screen.fail(CommandExit::Usage, words);
@@ -41,7 +42,7 @@ impl Prompted {
             }
             Some(ParsedLink::Base { .. }) | None => None,
         };
-        let links = prompts::links(&looking.reader, &called.prompt, before).map_err(|why| match why {
+        let links = prompts::links(&*looking.view, &called.prompt, before).map_err(|why| match why {
             PromptFault::Log(fault) => looking.fault(&fault),
             erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
             other => screen.fail(CommandExit::Log, other),
