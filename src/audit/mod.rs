@@ -9,6 +9,7 @@ pub mod causes;
 pub mod chains;
 mod change_payload;
 pub mod columns;
+pub mod configurations;
 pub mod costs;
 pub mod decided;
 pub mod erasing;
