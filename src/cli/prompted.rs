@@ -15,7 +15,8 @@ use crate::runtime::prompt_view;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole context
-  systole context 1f0c@7")]
+  systole context 1f0c@7
+  systole context --at 120")]
 pub(super) struct Prompted {
     #[command(flatten)]
     at: AsOf,
@@ -29,7 +30,7 @@ impl Prompted {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let read = prompt_view::read(&looking.reader, &id, seq).map_err(|why| match why {
+        let read = prompt_view::read(&*looking.view, &id, seq).map_err(|why| match why {
             PromptFault::Log(fault) => looking.fault(&fault),
             erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
             other => screen.fail(CommandExit::Log, other),

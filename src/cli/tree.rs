@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use crate::audit::columns::wrapped;
 use crate::audit::tree;
@@ -19,10 +19,13 @@ use systole_core::types::time::Millis;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole tree
-  systole tree 1f0c")]
+  systole tree 1f0c
+  systole tree --at 120")]
 pub(super) struct Tree {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// The thread: its id, its beginning, or @last
     #[arg(default_value = "@last")]
     thread: String,
@@ -34,8 +37,8 @@ impl Tree {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open(&self.place)?;
-        let (reader, screen, now) = (&looking.reader, looking.screen, looking.now);
+        let looking = Looking::open_at(&self.place, self.past)?;
+        let (reader, screen, now) = (&*looking.view, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;
         let found = tree::standing(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;

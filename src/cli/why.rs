@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::exit::CommandExit;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use crate::audit::columns::width;
 use crate::audit::layout;
@@ -20,10 +20,13 @@ use crate::runtime::workflow_steps;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole why
-  systole why @last")]
+  systole why @last
+  systole why @last --at 120")]
 pub(super) struct Why {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// The thread: its id, its beginning, or @last; none: all at work
     thread: Option<String>,
 }
@@ -34,10 +37,10 @@ impl Why {
     }
 
     fn tell(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let posts = DueCalls::at(&whole, looking.now);
-        let (reader, screen) = (&looking.reader, looking.screen);
+        let (reader, screen) = (&*looking.view, looking.screen);
         let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
         let asker = Asker { now: looking.now, start: looking.start() };
         if let Some(typed) = &self.thread {

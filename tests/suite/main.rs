@@ -5,6 +5,7 @@ mod agent_ask;
 mod agentfiles;
 mod agents;
 mod approving;
+mod as_it_was;
 mod attacks;
 mod audit_finding;
 mod audit_stage;

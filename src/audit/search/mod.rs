@@ -47,6 +47,8 @@ pub struct LogSearch<'a> {
     file: SearchFile,
     /// Whether the file was made anew by this search: then it is not at fault again.
     is_anew: bool,
+    /// The last position whose message is shown.
+    end: Option<Position>,
     /// What a person should know about the file.
     pub notes: Vec<String>,
 }
@@ -74,9 +76,14 @@ impl<'a> LogSearch<'a> {
             Ok(file) => (file, Vec::new()),
             Err(why) => (SearchFile::in_memory()?, vec![unwritable(&why)]),
         };
-        let mut search = LogSearch { log, reader, file, is_anew: false, notes };
+        let mut search = LogSearch { log, reader, file, is_anew: false, end: None, notes };
         search.refresh(told)?;
         Ok(search)
+    }
+
+    /// Shows only messages up to a position. The search file still has all.
+    pub fn end_at(&mut self, end: Option<Position>) {
+        self.end = end;
     }
 
     fn refresh(&mut self, told: SearchProgress<'_>) -> Result<(), SearchFault> {
@@ -160,11 +167,13 @@ impl<'a> LogSearch<'a> {
     pub fn newest_before(
         &mut self,
         query: &LogQuery,
-        mut before: Position,
+        before: Position,
         told: SearchProgress<'_>,
         mut show: impl FnMut(SearchHit) -> bool,
     ) -> Result<bool, SearchFault> {
         let mut texts = TextReader::new(self.reader);
+        let end = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
+        let mut before = before.min(end);
         loop {
             let page = match self.file.newest(query, before, HITS) {
                 Err(SearchFault::Stale(_)) if !self.is_anew => {
