@@ -210,6 +210,9 @@ pub(super) async fn send(asked: PageRequest) -> Response {
 
 fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["to", "element", "ns", "thread"])?;
+    if asked.at.is_some() {
+        return Err(unfit_request("nothing can be sent to the past: leave at= out"));
+    }
     let organism = asked.state.front.composition().clone();
     let names = ["to", "element", "ns", "thread"].into_iter();
     let fields: Vec<(String, String)> =
