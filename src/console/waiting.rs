@@ -57,7 +57,7 @@ fn is_own(client: &Name, one: &WaitingRequest, reader: &dyn LogReader) -> Result
 }
 
 /// Who may decide: the operator, and the clients with the role.
-fn deciders(organism: &Composition) -> Vec<String> {
+pub(super) fn deciders(organism: &Composition) -> Vec<String> {
     let operator = Name::operator();
     let is_other = |name: &&Name| **name != operator && organism.has_role(name, Role::Approve);
     let clients = organism.clients.keys().filter(is_other).map(ToString::to_string);

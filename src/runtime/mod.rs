@@ -24,6 +24,7 @@ pub mod running;
 pub mod skipping;
 pub mod spoken;
 pub mod standing_by;
+pub mod steered;
 pub mod tail;
 pub mod trying;
 pub mod validators;

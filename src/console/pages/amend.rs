@@ -112,7 +112,7 @@ impl Amendable {
         let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
         let id = self.request.id.to_string();
         let page = AmendPage {
-            frame: asked.frame(PageTab::Other, &format!("Amend {id}")),
+            frame: asked.frame(PageTab::Approvals, &format!("Amend {id}")),
             id,
             element: self.element.clone(),
             listener: self.request.listener.to_string(),

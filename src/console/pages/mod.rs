@@ -5,6 +5,7 @@
 //! log, and a change needs more than the cookie of a session.
 
 mod amend;
+mod approvals;
 mod asked;
 mod assets;
 mod attention;
@@ -49,12 +50,15 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
+        .route("/approvals", get(approvals::approvals))
+        .route("/approvals/{id}", post(approvals::decide))
         .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
         .route("/t/{id}", get(thread::thread))
         .route("/t/{id}/rows", get(rows::fresh))
         .route("/t/{id}/pause", post(orders::pause))
         .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/steer", post(orders::say))
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
         .route("/t/{id}/{seq}", get(record::record))
