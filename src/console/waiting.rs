@@ -31,7 +31,7 @@ pub(super) async fn approvals(
             Some(at) => Arc::new(PastLog::new(moment.front.reader().clone(), at)),
             None => moment.front.reader().clone(),
         };
-        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.front.composition(), &*reader)?})))
+        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.composition(), &*reader)?})))
     })
     .await
 }

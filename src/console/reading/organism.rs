@@ -32,7 +32,7 @@ pub(in crate::console) async fn configurations(
         whole_log_only(moment, "configurations name every listener and are")?;
         let used = configurations::used(&*moment.reader)?;
         let used: Vec<Value> = used.iter().map(UsedConfiguration::as_json).collect();
-        Ok(ReadValue(json!({"running": moment.front.composition().hash.to_string(), "configurations": used})))
+        Ok(ReadValue(json!({"running": moment.composition().hash.to_string(), "configurations": used})))
     })
     .await
 }
@@ -77,7 +77,7 @@ pub(in crate::console) async fn graph(
     answer(&state, &client, query, &[], |moment, _| {
         whole_log_only(moment, "the graph names every listener and is")?;
         if moment.at.is_none() {
-            return Ok(Json(ListenerGraph::of(moment.front.composition())));
+            return Ok(Json(ListenerGraph::of(moment.composition())));
         }
         let Some(last) = configurations::used(&*moment.reader)?.into_iter().next() else {
             let words = "no organism had started at this position".to_owned();
