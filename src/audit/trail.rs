@@ -8,6 +8,7 @@ mod telling;
 mod turn;
 
 pub use telling::{LastShown, as_json};
+pub(super) use turn::said_in;
 pub use turn::{AskedModel, ShownRecord};
 
 use std::collections::HashMap;

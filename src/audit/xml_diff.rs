@@ -106,6 +106,25 @@ fn changed(one: &[String], other: &[String]) -> Vec<DiffLine> {
     lines
 }
 
+/// The pairs of a longest common order of two lists, by their numbers.
+pub(super) fn shared(one: &[String], other: &[String]) -> Vec<(usize, usize)> {
+    let table = shared_lines(one, other);
+    let width = other.len() + 1;
+    let of = |row: usize, column: usize| table.get(row * width + column).copied().unwrap_or(0);
+    let (mut pairs, mut at) = (Vec::new(), (0, 0));
+    while let (Some(first), Some(second)) = (one.get(at.0), other.get(at.1)) {
+        if first == second {
+            pairs.push(at);
+            at = (at.0 + 1, at.1 + 1);
+        } else if of(at.0 + 1, at.1) >= of(at.0, at.1 + 1) {
+            at.0 += 1;
+        } else {
+            at.1 += 1;
+        }
+    }
+    pairs
+}
+
 /// How many lines the rests of both parts have in common, for each pair of rests.
 fn shared_lines(one: &[String], other: &[String]) -> Vec<u32> {
     let width = other.len() + 1;

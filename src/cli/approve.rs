@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::forms::Forms;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use super::send::document;
 use crate::audit::columns::wrapped;
@@ -36,10 +36,14 @@ use systole_core::types::person::{PersonDecision, PersonRequestId, RequestKind};
 #[command(after_help = r#"Examples:
   systole approve
   systole approve a1 --note "checked by phone"
-  systole approve a1 a2"#)]
+  systole approve a1 a2
+  systole approve --at 120"#)]
+#[command(mut_arg("at", |at| at.conflicts_with_all(["ids", "hash", "note"])))]
 pub(super) struct Approve {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// The approvals, as in a1 a2; none: list what waits
     #[arg(value_parser = request, value_name = "ID")]
     ids: Vec<PersonRequestId>,
@@ -145,7 +149,7 @@ impl Approve {
     }
 
     fn whole(self) -> Result<CommandExit, CommandExit> {
-        let Approve { place, ids, bound, note } = self;
+        let Approve { place, past, ids, bound, note } = self;
         let screen = place.screen();
         let order = |request, hash| PersonOrder {
             by: Name::operator(),
@@ -155,7 +159,7 @@ impl Approve {
             says: PersonDecision::Approve,
         };
         match (ids.as_slice(), &bound.hash) {
-            ([], _) => list(&place),
+            ([], _) => list(&place, past),
             ([id], Some(_)) => {
                 let hash = bound.of(&place, *id)?.unwrap_or_else(reading::no_hash);
                 rule(&place, vec![order(*id, hash)])
@@ -204,20 +208,20 @@ fn one(
 }
 
 /// The waiting requests, from the log.
-fn list(place: &Place) -> Result<CommandExit, CommandExit> {
-    let looking = Looking::open(place)?;
-    let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+fn list(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
+    let looking = Looking::open_at(place, past)?;
+    let waiting = persons::waiting(&*looking.view).map_err(|fault| looking.fault(&fault))?;
     let screen = looking.screen;
     if screen.json {
         let forms = Forms::default();
         let dressed = |one: &persons::WaitingRequest| {
             let mut value = one.as_json();
-            forms.beside(&looking.reader, Some(one.config), "payload", &mut value);
+            forms.beside(&*looking.view, Some(one.config), "payload", &mut value);
             for shown in value.get_mut("shows").and_then(Value::as_array_mut).into_iter().flatten() {
-                forms.beside(&looking.reader, Some(one.config), "payload", shown);
+                forms.beside(&*looking.view, Some(one.config), "payload", shown);
             }
             if let Some(request) = value.get_mut("request") {
-                forms.beside(&looking.reader, Some(one.config), "payload", request);
+                forms.beside(&*looking.view, Some(one.config), "payload", request);
             }
             value
         };

@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::exit::CommandExit;
-use super::looking::{Looking, parted};
+use super::looking::{Looking, PastPosition, parted};
 use super::place::Place;
 use systole_core::types::ids::ThreadId;
 
@@ -13,6 +13,8 @@ use systole_core::types::ids::ThreadId;
 pub(super) struct AsOf {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// Its id, its beginning, or @last; with @N behind it as of record N
     #[arg(default_value = "@last")]
     thread: String,
@@ -21,7 +23,7 @@ pub(super) struct AsOf {
 impl AsOf {
     /// The log, the selected thread, and its last record that counts.
     pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), CommandExit> {
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let (typed, seq) = parted(&self.thread);
         let id = looking.find(typed)?;
         Ok((looking, id, seq.unwrap_or(u64::MAX)))

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::exit::CommandExit;
 use super::find::{progress, search_fault};
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::moments::typed_moment;
 use super::place::Place;
 use crate::audit::costs::{self, CostRows};
@@ -15,10 +15,13 @@ use crate::audit::search::LogSearch;
 #[command(after_help = "Examples:
   systole cost
   systole cost 1f0c --json
+  systole cost --at 120
   systole cost --agent coordinator --since 2026-10-01 --until 2026-11-01")]
 pub(super) struct Cost {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// Its id, its beginning, or @last, which is the default
     thread: Option<String>,
     /// All requests that began since then: 7d, 14:30, 2026-10-01
@@ -38,14 +41,14 @@ impl Cost {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let screen = looking.screen;
         let is_period = self.since.is_some() || self.until.is_some() || self.agent.is_some();
         let (id, rows) = if is_period {
             (None, self.period(&looking)?)
         } else {
             let id = looking.find(self.thread.as_deref().unwrap_or("@last"))?;
-            let rows = costs::read(&looking.reader, &id).map_err(|fault| looking.fault(&fault))?;
+            let rows = costs::read(&*looking.view, &id).map_err(|fault| looking.fault(&fault))?;
             (Some(id), rows)
         };
         if screen.json {
@@ -69,6 +72,7 @@ impl Cost {
         let mut told = progress(looking.screen);
         let fault = |fault| search_fault(looking, &fault);
         let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
+        search.end_at(looking.at);
         looking.screen.progress("");
         search.notes.iter().for_each(|note| looking.screen.say(format!("note: {note}")));
         costs::period(&mut search, self.agent.as_deref(), times, &mut told).map_err(fault)

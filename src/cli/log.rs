@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
@@ -11,17 +12,17 @@ use clap::Args;
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::moments::typed_moment;
 use super::place::Place;
 use super::screen::Screen;
 use super::signals::Signals;
 use crate::audit::causes;
 use crate::audit::layout::heading;
+use crate::audit::log_reads::PastLog;
 use crate::audit::narrate::{as_json, narrate};
-use crate::edges::log::sqlite::SqliteReader;
 use systole_core::types::ids::{Digest, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
 
 /// Records per read.
@@ -40,10 +41,13 @@ const LOOK_MS: u64 = 200;
 #[command(after_help = "Examples:
   systole log -f
   systole log -n 20 --since 10m
-  systole log @last --json")]
+  systole log @last --json
+  systole log -n 5 --at 120")]
 pub(super) struct Log {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// The thread: its id, its beginning, or @last; none: the whole log
     thread: Option<String>,
     /// The first record, by number in the thread or position in the log
@@ -56,7 +60,7 @@ pub(super) struct Log {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
     /// Follow new records, until stopped or the thread is cancelled
-    #[arg(short = 'f', long)]
+    #[arg(short = 'f', long, conflicts_with = "at")]
     follow: bool,
     /// Print the stored bytes of each body, and nothing else
     #[arg(long, conflicts_with = "json")]
@@ -93,7 +97,7 @@ impl From<io::Error> for Over {
 struct Printing<'a, W> {
     looking: &'a Looking,
     /// The log as the file has it: damage is shown and marked as damage.
-    reader: SqliteReader,
+    reader: Arc<dyn LogReader>,
     thread: Option<ThreadId>,
     form: Form,
     /// The next record: its number in the thread, or its position.
@@ -122,7 +126,7 @@ impl Log {
     }
 
     fn print(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {
             // A body may contain terminal escapes, and raw output must not be changed.
@@ -144,7 +148,7 @@ impl Log {
         let interrupt = if self.follow { Some(Interrupt::listen(screen)?) } else { None };
         let mut printing = Printing {
             looking: &looking,
-            reader: looking.reader.as_claimed(),
+            reader: claimed(&looking),
             thread,
             form,
             next,
@@ -182,7 +186,7 @@ impl Log {
         if let Some(from) = self.from {
             return Ok((from.max(1), false));
         }
-        let (reader, fault) = (looking.reader.as_claimed(), |fault| looking.fault(&fault));
+        let (reader, fault) = (claimed(looking), |fault| looking.fault(&fault));
         // The first record at or after that number.
         let at = |number: u64| match thread {
             Some(thread) => reader.of_thread(thread, number, 1),
@@ -207,6 +211,15 @@ impl Log {
         };
         let first = end.saturating_sub(newest).max(1);
         Ok((first.max(since), first > 1 && self.newest.is_none()))
+    }
+}
+
+/// The log as the file has it, up to the selected position.
+fn claimed(looking: &Looking) -> Arc<dyn LogReader> {
+    let reader: Arc<dyn LogReader> = Arc::new(looking.reader.as_claimed());
+    match looking.at {
+        Some(at) => Arc::new(PastLog::new(reader, at)),
+        None => reader,
     }
 }
 
@@ -310,7 +323,7 @@ impl<W: Write> Printing<'_, W> {
                 self.out.write_all(b"\n")
             }
             Form::Json => {
-                let value = self.forms.record(&self.reader, &as_json(position, record));
+                let value = self.forms.record(&*self.reader, &as_json(position, record));
                 writeln!(self.out, "{value}")
             }
             Form::Lines => {

@@ -3,12 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
 
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::screen::Screen;
 use crate::audit::finding::{self, NotFound};
+use crate::audit::log_reads::PastLog;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::whole::LogState;
 use crate::config;
@@ -18,13 +22,25 @@ use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
 use crate::runtime::runfile::RunFile;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{Clock as _, LogFault};
+use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::time::Millis;
+
+/// The position at which a command ends its reading.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(super) struct PastPosition {
+    /// Show everything as it was at this position of the log
+    #[arg(long, value_name = "POSITION")]
+    at: Option<u64>,
+}
 
 /// An open log.
 pub(super) struct Looking {
     pub(super) screen: Screen,
     pub(super) reader: SqliteReader,
+    /// What is read of the log: all of it, or up to a position.
+    pub(super) view: Arc<dyn LogReader>,
+    /// That position.
+    pub(super) at: Option<Position>,
     pub(super) log: PathBuf,
     /// The process that runs an organism on it.
     pub(super) running: Option<u32>,
@@ -56,6 +72,8 @@ impl Looking {
         }
         Ok(Looking {
             screen,
+            view: Arc::new(reader.clone()),
+            at: None,
             reader,
             log,
             running,
@@ -65,15 +83,36 @@ impl Looking {
         })
     }
 
+    /// The same, as it was at a position. Nothing runs in the past, and the time of its record counts as now.
+    pub(super) fn open_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
+        let mut looking = Looking::open(place)?;
+        let Some(at) = past.at else { return Ok(looking) };
+        let last = looking.reader.last().map_err(|fault| looking.fault(&fault))?;
+        let before = Position(at.saturating_sub(1));
+        let found = if at == 0 { Ok(Vec::new()) } else { looking.reader.after(before, 1) };
+        let found = found.map_err(|fault| looking.fault(&fault))?;
+        let Some((_, record)) = found.into_iter().find(|(position, _)| position.0 == at) else {
+            let words = format!("--at {at}: there is no such position; the log ends at {}", last.0);
+            let exit = looking.screen.fail(CommandExit::Usage, words);
+            looking.screen.say("  try: systole log --json, which prints the position of each record");
+            return Err(exit);
+        };
+        looking.now = record.header.time;
+        looking.running = None;
+        looking.at = Some(Position(at));
+        looking.view = Arc::new(PastLog::new(looking.view, Position(at)));
+        Ok(looking)
+    }
+
     /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&self.reader, typed).map_err(|why| not_found(self.screen, &why))
+        finding::find(&*self.view, typed).map_err(|why| not_found(self.screen, &why))
     }
 
     /// The current state of the log.
     pub(super) fn whole(&self) -> Result<LogState, CommandExit> {
         let read = |source: &[u8]| self.configuration(source);
-        LogState::look(&self.reader, &read, self.running).map_err(|fault| self.fault(&fault))
+        LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))
     }
 
     /// A configuration from its stored source, or why it cannot be read.
@@ -84,9 +123,9 @@ impl Looking {
         })
     }
 
-    /// The command that starts the organism; `None` if it runs.
+    /// The command that starts the organism; `None` if it runs, or if the past is shown.
     pub(super) fn start(&self) -> Option<&str> {
-        self.running.is_none().then_some(&self.start)
+        (self.running.is_none() && self.at.is_none()).then_some(&self.start)
     }
 
     /// The number of NATS workers for each listener, if a running organism can be asked. It reports a failed request.
@@ -107,7 +146,7 @@ impl Looking {
 
     /// The pause of everything, if there is one.
     pub(super) fn all_paused(&self, whole: &LogState) -> Result<Option<ThreadPause>, CommandExit> {
-        whole.all_paused(&self.reader).map_err(|fault| self.fault(&fault))
+        whole.all_paused(&*self.view).map_err(|fault| self.fault(&fault))
     }
 
     /// Reports that everything is paused, if so.

@@ -5,9 +5,8 @@ use clap::Args;
 use serde_json::json;
 
 use super::exit::CommandExit;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
-
 use crate::audit::pauses::ThreadPause;
 use crate::audit::roll;
 use crate::audit::runs::WorkflowRuns;
@@ -18,10 +17,13 @@ use crate::runtime::workflow_steps;
 #[command(after_help = "Examples:
   systole ps
   systole ps -n 0 --children
-  systole ps --json")]
+  systole ps --json
+  systole ps --at 120")]
 pub(super) struct Ps {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// How many threads at most; 0 means all
     #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
     most: usize,
@@ -36,12 +38,12 @@ impl Ps {
     }
 
     fn list(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
-        let mut entries = roll::call(&looking.reader, &whole, looking.now, most, self.children)
+        let mut entries = roll::call(&*looking.view, &whole, looking.now, most, self.children)
             .map_err(|fault| looking.fault(&fault))?;
-        let runs = WorkflowRuns::new(&looking.reader, &whole, &workflow_steps::said);
+        let runs = WorkflowRuns::new(&*looking.view, &whole, &workflow_steps::said);
         roll::name_goals(&mut entries, &whole, &runs).map_err(|fault| looking.fault(&fault))?;
         let paused = looking.all_paused(&whole)?;
         if looking.screen.json {

@@ -10,7 +10,8 @@ use crate::audit::todo;
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
   systole todo
-  systole todo @last@12")]
+  systole todo @last@12
+  systole todo --at 120")]
 pub(super) struct Todo {
     #[command(flatten)]
     at: AsOf,
@@ -24,7 +25,7 @@ impl Todo {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let read = todo::read(&looking.reader, &id, seq).map_err(|fault| looking.fault(&fault))?;
+        let read = todo::read(&*looking.view, &id, seq).map_err(|fault| looking.fault(&fault))?;
         let Some(lists) = read else {
             return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };

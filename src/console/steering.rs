@@ -50,7 +50,11 @@ pub(super) async fn approvals(
 }
 
 /// The order in a body, or the error in it.
-fn order(by: Name, request: PersonRequestId, ruling: api_types::ApiRuling) -> Result<PersonOrder, String> {
+pub(super) fn order(
+    by: Name,
+    request: PersonRequestId,
+    ruling: api_types::ApiRuling,
+) -> Result<PersonOrder, String> {
     let api_types::ApiRuling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;

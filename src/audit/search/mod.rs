@@ -4,8 +4,11 @@
 //! chain and judged again, so a wrong search file can hide a message but cannot invent one. A query comes in; records
 //! go out.
 
+mod asked;
 mod found_text;
 mod words;
+
+pub use asked::{SearchFields, SearchMistake, phrases};
 
 use std::ops::Range;
 use std::path::Path;
@@ -44,6 +47,8 @@ pub struct LogSearch<'a> {
     file: SearchFile,
     /// Whether the file was made anew by this search: then it is not at fault again.
     is_anew: bool,
+    /// The last position whose message is shown.
+    end: Option<Position>,
     /// What a person should know about the file.
     pub notes: Vec<String>,
 }
@@ -71,9 +76,14 @@ impl<'a> LogSearch<'a> {
             Ok(file) => (file, Vec::new()),
             Err(why) => (SearchFile::in_memory()?, vec![unwritable(&why)]),
         };
-        let mut search = LogSearch { log, reader, file, is_anew: false, notes };
+        let mut search = LogSearch { log, reader, file, is_anew: false, end: None, notes };
         search.refresh(told)?;
         Ok(search)
+    }
+
+    /// Shows only messages up to a position. The search file still has all.
+    pub fn end_at(&mut self, end: Option<Position>) {
+        self.end = end;
     }
 
     fn refresh(&mut self, told: SearchProgress<'_>) -> Result<(), SearchFault> {
@@ -148,10 +158,22 @@ impl<'a> LogSearch<'a> {
         &mut self,
         query: &LogQuery,
         told: SearchProgress<'_>,
+        show: impl FnMut(SearchHit) -> bool,
+    ) -> Result<bool, SearchFault> {
+        self.newest_before(query, Position(u64::MAX), told, show)
+    }
+
+    /// The same for messages before a position.
+    pub fn newest_before(
+        &mut self,
+        query: &LogQuery,
+        before: Position,
+        told: SearchProgress<'_>,
         mut show: impl FnMut(SearchHit) -> bool,
     ) -> Result<bool, SearchFault> {
         let mut texts = TextReader::new(self.reader);
-        let mut before = Position(u64::MAX);
+        let end = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
+        let mut before = before.min(end);
         loop {
             let page = match self.file.newest(query, before, HITS) {
                 Err(SearchFault::Stale(_)) if !self.is_anew => {

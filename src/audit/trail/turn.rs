@@ -74,7 +74,7 @@ pub struct AskedModelOutcome {
 }
 
 /// The call and the turn in which a listener sent it; `None` for records of the core or of outsiders.
-pub(super) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
+pub(in crate::audit) fn said_in(record: &Record) -> Option<(CallPath, u32)> {
     let h = &record.header;
     let call = h.call.as_ref()?;
     match (h.kind, h.code) {

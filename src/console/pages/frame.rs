@@ -12,13 +12,18 @@ pub(super) enum PageTab {
     Attention,
     /// The list of threads, and the pages of one thread.
     Threads,
+    /// What waits for a person, and what was decided.
+    Approvals,
     /// A page that is on no list.
     Other,
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 2] =
-    [(PageTab::Attention, "/", "Attention"), (PageTab::Threads, "/threads", "Threads")];
+const TABS: [(PageTab, &str, &str); 3] = [
+    (PageTab::Attention, "/", "Attention"),
+    (PageTab::Threads, "/threads", "Threads"),
+    (PageTab::Approvals, "/approvals", "Approvals"),
+];
 
 /// A link to a page.
 pub(super) struct TabLink {
@@ -50,6 +55,8 @@ pub(super) struct Frame {
     pub(super) command: Option<String>,
     /// The address of this page, for forms that lead back to it.
     pub(super) address: String,
+    /// The end of the log when the page was asked for.
+    pub(super) position: u64,
     /// Whether the page follows the log.
     pub(super) is_live: bool,
     pub(super) style: String,
@@ -76,6 +83,7 @@ impl Frame {
             past,
             command: None,
             address: address.to_owned(),
+            position: 0,
             is_live: false,
             style: STYLE.href(),
             script: SCRIPT.href(),

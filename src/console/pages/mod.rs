@@ -4,30 +4,37 @@
 //! Requests of signed-in browsers and of clients with a token come in; pages go out. Nothing here keeps a copy of the
 //! log, and a change needs more than the cookie of a session.
 
+mod amend;
+mod approvals;
 mod asked;
 mod assets;
 mod attention;
 mod changes;
+mod command_line;
 mod frame;
 pub(super) mod guard;
+mod inputs;
 mod live;
 mod orders;
 mod record;
 mod rows;
+mod send;
 pub(super) mod sessions;
 mod shorten;
 pub(super) mod signing_in;
 mod thread;
 mod threads;
+mod verdict;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{bearer, plain, without_token};
@@ -44,16 +51,23 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
+        .route("/approvals", get(approvals::approvals))
+        .route("/approvals/{id}", post(approvals::decide))
         .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
         .route("/t/{id}", get(thread::thread))
         .route("/t/{id}/rows", get(rows::fresh))
         .route("/t/{id}/pause", post(orders::pause))
         .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/steer", post(orders::say))
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/t/{id}/{seq}/bytes", get(record::bytes))
+        .route("/approvals/{id}/amend", get(amend::amend).post(amend::submit))
+        .route("/approvals/{id}/amend/show", post(amend::show))
+        .route("/send", get(send::send).post(send::submit))
+        .route("/send/show", post(send::show))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(
@@ -78,7 +92,8 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = bearer(headers).is_some();
-    let foreign = guard::foreign_host(headers, state.bound);
+    // A page of a foreign name can know no token, so only what a browser sends by itself is checked.
+    let foreign = guard::foreign_host(headers, state.bound).filter(|_| !is_bearer);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
@@ -100,6 +115,10 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let is_html = guard::wants_html(headers);
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
+        if path == "/session" && !is_html && !changes {
+            // The sign-in page asks whether it is needed.
+            return Json(json!({"client": null})).into_response();
+        }
         // A page of an ended session asks again and again, and that is no attempt to come in.
         if cookie.is_none() && !is_html {
             state.login_failed(visitor.address.ip()).await;

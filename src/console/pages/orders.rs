@@ -13,9 +13,13 @@ use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
 use crate::audit::posts::DueCalls;
 use crate::audit::why::{Asker, ThreadWaits, report};
+use crate::console::inbound;
 use crate::console::request_refusals::{going, unfit_request};
 use crate::console::steering::noted;
+use crate::runtime::front::ClientMessage;
+use crate::runtime::steered;
 use crate::runtime::waiting::SenderReply;
+use systole_core::types::codes::Code;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 
@@ -81,6 +85,36 @@ async fn steer(form: &ChangeForm, halts: bool) -> Result<Response, Refusal> {
     let note = noted(form.field("note").map(str::to_owned)).map_err(unfit_request)?;
     let reply = form.asked.state.front.pause(form.by.clone(), Some(id.clone()), halts, note).await;
     done(form, &id, reply, if halts { "paused" } else { "resumed" })
+}
+
+/// Says something to the work that goes on in a thread. Its listener reads it in its next turn.
+pub(super) async fn say(form: ChangeForm) -> Response {
+    let done = said(&form).await;
+    form.asked.answered(done)
+}
+
+async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
+    let id = form.asked.thread()?;
+    let text = form.field("text").ok_or_else(|| unfit_request("text is missing: what do you say?"))?;
+    let wanted = id.clone();
+    let found =
+        form.asked.read(move |moment| moment.whole()?.listener_at_work(&*moment.reader, &wanted)).await?;
+    let resting = || {
+        let words = format!("no call is open in {id}, so no one would read it");
+        Refusal::new(Code::RestingThread, words).fixed_by("send a message that goes on with the thread")
+    };
+    let listener = found.ok_or_else(resting)?;
+    let front = &form.asked.state.front;
+    let composition = front.composition().clone();
+    let listener = composition.listener(&listener).ok_or_else(|| {
+        unfit_request(format!("{listener} works on {id}, but is no longer in the organism's file"))
+    })?;
+    let payload = steered::steer(&composition, listener, text).map_err(unfit_request)?;
+    // The form has its key from the page, so that a second click says nothing twice.
+    let key = inbound::key_of(form.field("key").map(str::to_owned)).map_err(unfit_request)?;
+    let (client, document) = (form.by.clone(), payload.bytes().to_vec());
+    let message = ClientMessage { client, key, document, to: None, thread: Some(id.to_string()) };
+    done(form, &id, front.ask(message).await, "steered")
 }
 
 /// Cancels a thread.

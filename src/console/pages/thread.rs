@@ -17,6 +17,7 @@ use crate::audit::runs::WorkflowRuns;
 use crate::audit::tree::{self, TreeEntry};
 use crate::audit::why::{Asker, ThreadWaits, report};
 use crate::console::log_view::LogMoment;
+use crate::runtime::runfile::random_hex;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{CallPath, Name, ThreadId};
@@ -76,6 +77,8 @@ struct ThreadPage {
     earlier: Option<String>,
     later: Option<String>,
     may_order: bool,
+    /// The key of what is said to the work; empty if there are no random bytes for one.
+    key: String,
     moment: u64,
 }
 
@@ -200,6 +203,7 @@ fn page(
         earlier,
         later,
         may_order,
+        key: random_hex().unwrap_or_default(),
         moment,
         view,
         frame,
