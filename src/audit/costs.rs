@@ -3,6 +3,10 @@
 //! It reads only the journal, which was written before the answers were used. Unknown amounts are counted as unknown,
 //! never as zero. A thread comes in; rows and their sum, as lines or JSON, go out.
 
+mod groups;
+
+pub use groups::{CostFilter, CostGroup, grouped, grouped_json};
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -94,12 +98,7 @@ pub fn period(
             JournalEntry::Started(started) => {
                 let result = results.remove(&(h.thread, h.call, h.turn, attempt, id));
                 if until.is_none_or(|until| h.time < until) {
-                    let row = rows.entry((h.from, started.model)).or_default();
-                    row.requests += 1;
-                    match result {
-                        Some(outcome) => row.add(&outcome),
-                        None => row.unknown += 1,
-                    }
+                    rows.entry((h.from, started.model)).or_default().count(result.as_ref());
                 }
             }
         }
@@ -128,6 +127,15 @@ fn take(rows: &mut CostRows, open: &mut BTreeMap<Start, (Name, String)>, record:
 }
 
 impl CostRow {
+    /// Counts a request with its result, if it has one.
+    fn count(&mut self, result: Option<&ModelCallOutcome>) {
+        self.requests += 1;
+        match result {
+            Some(outcome) => self.add(outcome),
+            None => self.unknown += 1,
+        }
+    }
+
     fn add(&mut self, outcome: &ModelCallOutcome) {
         self.uncounted += u64::from(outcome.tokens_in.is_none() || outcome.tokens_out.is_none());
         self.tokens_in += outcome.tokens_in.unwrap_or(0);

@@ -377,7 +377,7 @@ pub fn told(body: &[u8]) -> Option<SystemError> {
 }
 
 /// An attribute of a core payload's root, if the root has that name.
-pub(super) fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
+pub fn attribute(body: &[u8], element: &str, name: &str) -> Option<String> {
     let mut gate = Gate::strict(body, &DocumentLimits::FROM_PUMP).ok()?;
     let Ok(GateStep::Open(root)) = gate.step() else { return None };
     let is_it = root.local == element && gate.ns(&root) == Some(namespaces::CORE);

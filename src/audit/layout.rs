@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, civil};
 
-use systole_core::types::time::Millis;
+use systole_core::types::time::{Millis, stretch_ms};
 
 /// Columns of a line if the terminal's width is unknown.
 pub const COLUMNS: usize = 80;
@@ -120,6 +120,12 @@ fn local(at: Millis) -> (civil::DateTime, Offset) {
     let stamp = stamp.unwrap_or(Timestamp::MAX);
     let offset = layout().map_or(Offset::UTC, |layout| layout.zone.to_offset(stamp));
     (offset.to_datetime(stamp), offset)
+}
+
+/// The moment that was typed: a duration ago, a time with an offset, or a time in the layout's zone.
+pub fn moment_of(text: &str, now: Millis) -> Option<Millis> {
+    let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
+    ago.or_else(|| Millis::parse(text)).or_else(|| typed(text, now))
 }
 
 /// The moment that a person typed in the layout's zone: a time of today, a day, or both.

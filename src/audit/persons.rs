@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::change_payload;
 use super::columns::{self, plain, wrapped};
-use super::full;
+use super::full::{self, ShownPayload};
 use super::glance::glance;
 use super::layout;
 use systole_core::pump::state::{Call, PersonRequest, PumpState};
@@ -309,6 +309,19 @@ impl WaitingRequest {
         }
         lines.push(format!("    hash {}", self.hash));
         lines
+    }
+
+    /// What a person decides about, in full: the question, what a change set will do, or the payload as it is.
+    pub fn shown(&self) -> ShownPayload {
+        match &self.about {
+            RequestSubject::Question { words, .. } => full::shown_text(words),
+            RequestSubject::Approval { payload, .. } => {
+                match change_payload::order_lines(payload.as_bytes(), 0) {
+                    Some(lines) => ShownPayload { text: lines.join("\n"), notes: Vec::new() },
+                    None => full::shown(payload.as_bytes()),
+                }
+            }
+        }
     }
 
     /// The commands to type, one per line.

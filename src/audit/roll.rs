@@ -22,6 +22,8 @@ use systole_core::types::time::{Millis, spoken};
 
 /// Threads to check for the newest roots: children are between them.
 const LOOKED_AT: usize = 10_000;
+/// Most threads that one page looks at.
+const SEEN: usize = 10_000;
 /// Newest records of a thread to search for its last outcome.
 const LAST_RECORDS: usize = 64;
 /// Columns of an id, a state and a duration.
@@ -72,6 +74,58 @@ pub fn call(
         roll.push(entry(reader, whole, &posts, &thread, now)?);
     }
     Ok(roll)
+}
+
+/// The entry of one thread; `None` if it has no record.
+pub fn one(
+    reader: &dyn LogReader,
+    whole: &LogState,
+    now: Millis,
+    id: &ThreadId,
+) -> Result<Option<ThreadEntry>, LogFault> {
+    let Some(thread) = whole.thread(reader, id)? else { return Ok(None) };
+    Ok(Some(entry(reader, whole, &DueCalls::at(whole, now), &thread, now)?))
+}
+
+/// Which threads a page of the list has.
+pub struct RollPage<'a> {
+    /// The thread after which the page begins; without one, the newest thread.
+    pub after: Option<&'a ThreadId>,
+    /// Whether child threads are listed.
+    pub children: bool,
+    /// The only state that is listed, if one is wanted.
+    pub state: Option<&'a str>,
+    /// Entries at most.
+    pub limit: usize,
+}
+
+/// A page of the list, newest first, and the thread after which the next page begins, if there may be one.
+///
+/// A page ends early when it has looked at very many threads, so that a rare state does not read the whole log at once.
+pub fn page(
+    reader: &dyn LogReader,
+    whole: &LogState,
+    now: Millis,
+    wanted: &RollPage<'_>,
+) -> Result<(Vec<ThreadEntry>, Option<ThreadId>), LogFault> {
+    let posts = DueCalls::at(whole, now);
+    let newest = reader.threads(usize::MAX)?;
+    let begin =
+        wanted.after.map_or(Some(0), |after| newest.iter().position(|id| id == after).map(|at| at + 1));
+    let Some(begin) = begin else { return Ok((Vec::new(), None)) };
+    let mut entries = Vec::new();
+    let listed = |id: &&ThreadId| wanted.children || id.parent().is_none();
+    let mut left = newest.iter().skip(begin).filter(listed).peekable();
+    let (mut seen, mut last) = (0, None);
+    while let Some(id) = left.next_if(|_| entries.len() < wanted.limit && seen < SEEN) {
+        (seen, last) = (seen + 1, Some(id.clone()));
+        let Some(thread) = whole.thread(reader, id)? else { continue };
+        let entry = entry(reader, whole, &posts, &thread, now)?;
+        if wanted.state.is_none_or(|state| state == entry.state()) {
+            entries.push(entry);
+        }
+    }
+    Ok((entries, last.filter(|_| left.peek().is_some())))
 }
 
 /// The entry of one thread.
@@ -209,7 +263,7 @@ impl ThreadEntry {
         format!("{}{}", head.trim_end(), parts.map(line).collect::<String>())
     }
 
-    /// The word for its state.
+    /// The state in one word, as it is listed.
     pub fn state(&self) -> &'static str {
         if self.paused.is_some() { "paused" } else { self.life.as_str() }
     }

@@ -119,16 +119,27 @@ impl<'a> Trail<'a> {
     }
 
     /// Shows a record and everything that led to it, newest first.
-    pub fn follow(&mut self, start: PlacedRecord, mut show: impl FnMut(&TrailLink)) -> Result<(), LogFault> {
+    pub fn follow(&mut self, start: PlacedRecord, show: impl FnMut(&TrailLink)) -> Result<(), LogFault> {
+        self.follow_most(start, usize::MAX, show).map(drop)
+    }
+
+    /// The same for at most that many links. Returns whether the door was reached.
+    pub fn follow_most(
+        &mut self,
+        start: PlacedRecord,
+        most: usize,
+        mut show: impl FnMut(&TrailLink),
+    ) -> Result<bool, LogFault> {
         let mut next = Some(start);
-        while let Some(placed) = next.take() {
+        for _ in 0..most {
+            let Some(placed) = next.take() else { break };
             let (why, cause) = self.cause(&placed)?;
             let turn = turn::read(self.reader, &placed.1, &why, cause.as_ref().map(|(_, cause)| cause))?;
             let place = cause.as_ref().map(|(_, c)| (c.header.thread.clone(), c.header.seq));
             show(&TrailLink { placed, why, cause: place, turn });
             next = cause;
         }
-        Ok(())
+        Ok(next.is_none())
     }
 
     fn cause(&mut self, placed: &PlacedRecord) -> Result<(CauseKind, Option<PlacedRecord>), LogFault> {

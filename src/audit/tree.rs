@@ -5,8 +5,10 @@
 //! thread's id comes in; a tree of plain data goes out.
 
 mod drawing;
+mod standing;
 
-pub use drawing::{ReasonLookup, draw, to_json};
+pub use drawing::{ReasonLookup, TreeEntry, draw, entries, to_json};
+pub use standing::{standing, standing_json};
 
 use std::collections::BTreeMap;
 

@@ -109,6 +109,14 @@ impl LogState {
         }
     }
 
+    /// The listener of the first open top call of a thread; `None` if no call is open there.
+    pub fn listener_at_work(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Name>, LogFault> {
+        let found = self.thread(reader, id)?;
+        let open =
+            found.iter().flat_map(|one| &one.calls).filter(|(path, call)| path.depth() == 0 && !call.held);
+        Ok(open.min_by_key(|(path, _)| path.top_number()).map(|(_, call)| call.listener.clone()))
+    }
+
     /// The pause that holds a thread, if one does.
     pub fn paused(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<ThreadPause>, LogFault> {
         pauses::holding(reader, &|id| self.thread(reader, id), id)

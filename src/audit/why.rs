@@ -7,10 +7,12 @@
 
 mod kinds;
 mod list;
+mod value;
 mod wording;
 
 pub use kinds::{AfterAttempt, CallWait};
 pub use list::{ListedWait, broken, in_lines, waits};
+pub use value::{as_json, wait_json};
 pub use wording::{Asker, brief, drawn, ends, report};
 
 use systole_kit::money::Money;

@@ -2,7 +2,6 @@
 //! look; every hit is read from the log.
 
 use clap::Args;
-use systole_kit::schema::nearest;
 
 use super::exit::CommandExit;
 use super::forms::Forms;
@@ -15,12 +14,11 @@ use crate::audit::columns::{cut, plain, wrapped};
 use crate::audit::glance::glance;
 use crate::audit::layout::{self, TextTone, paint};
 use crate::audit::narrate::as_json;
-use crate::audit::search::{LogSearch, SearchHit, phrase};
+use crate::audit::search::{LogSearch, SearchFields, SearchHit, SearchMistake, phrase};
 use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use crate::edges::schemas::trial::TrialOutcome;
 use crate::edges::schemas::xpath_filter::{XpathFault, XpathFilter};
 use systole_core::types::ports::Position;
-use systole_core::types::record::{RecordCode, RecordKind};
 
 /// The option that names an expression.
 const OPTION: &str = "--xpath";
@@ -138,31 +136,21 @@ impl FindMessages {
 
     /// The filters that need no log.
     fn terms(&self, screen: Screen) -> Result<Vec<SearchTerm>, CommandExit> {
-        if let Some(kind) = self.kind.as_deref().filter(|kind| RecordKind::parse(kind).is_none()) {
-            let kinds: Vec<&str> = RecordKind::ALL.iter().map(|kind| kind.as_str()).collect();
-            let exit = screen.fail(CommandExit::Usage, format!("--kind `{kind}`: there is no such kind"));
-            let near = nearest(kind, kinds.iter().copied());
-            screen.say(format!("  try: {}", near.map_or_else(|| kinds.join(", "), str::to_owned)));
-            return Err(exit);
-        }
-        if let Some(code) = self.code.as_deref().filter(|code| RecordCode::parse(code).is_none()) {
-            let exit = screen.fail(CommandExit::Usage, format!("--code `{code}`: no record has such a code"));
-            screen.say(
-                "  try: systole explain, which lists the codes of refusals; or request, final, approved",
-            );
-            return Err(exit);
-        }
-        let named = [
-            (SearchField::Element, &self.element),
-            (SearchField::From, &self.from),
-            (SearchField::To, &self.to),
-            (SearchField::Code, &self.code),
-            (SearchField::Kind, &self.kind),
-            (SearchField::Client, &self.client),
-            (SearchField::Person, &self.person),
-        ];
-        let named = named.into_iter().filter_map(|(field, value)| Some((field, value.as_ref()?)));
-        Ok(named.map(|(field, value)| SearchTerm::new(field, value)).collect())
+        let fields = SearchFields {
+            element: self.element.as_deref(),
+            from: self.from.as_deref(),
+            to: self.to.as_deref(),
+            code: self.code.as_deref(),
+            kind: self.kind.as_deref(),
+            client: self.client.as_deref(),
+            person: self.person.as_deref(),
+        };
+        fields.terms().map_err(|mistake| {
+            let SearchMistake { field, value, words, fix } = mistake;
+            let exit = screen.fail(CommandExit::Usage, format!("--{field} `{value}`: {words}"));
+            screen.say(format!("  try: {fix}"));
+            exit
+        })
     }
 
     fn query(

@@ -4,8 +4,8 @@
 //! payload on stderr. It sends nothing. An element that no listener takes, and fields that make no payload, are
 //! reported with their fix.
 
+use systole_kit::QName;
 use systole_kit::schema::{SchemaModel, ValueSlip, nearest};
-use systole_kit::{DocumentLimits, Payload, QName};
 
 use super::exit::CommandExit;
 use super::refused;
@@ -68,13 +68,6 @@ pub(super) fn payload(
             Err(CommandExit::Payload)
         }
     }
-}
-
-/// An element that consists only of text; `None` if it needs more, or something else.
-pub(super) fn words_alone(composition: &Composition, taken: &ElementSchema, words: &str) -> Option<Payload> {
-    let schema = composition.schemas.get(taken.schema.0)?;
-    let made = model_of(composition, &schema.text)?.from_fields(&taken.name.local, &[words])?.ok()?;
-    Payload::read(&made, &DocumentLimits::FROM_PUMP).ok()
 }
 
 /// Reports errors in given values, in the form of a refusal.

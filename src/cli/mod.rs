@@ -15,6 +15,7 @@ mod check;
 mod checkpoint;
 mod compared;
 mod completions;
+mod console;
 mod copy;
 mod cost;
 mod demo;
@@ -126,6 +127,8 @@ enum Command {
     Run(run::Run),
     /// Stop the organism of this folder
     Stop(stop::Stop),
+    /// Open the pages of the running organism in a browser
+    Console(console::OpenConsole),
     /// Ask the organism a question
     Ask(ask::Ask),
     /// Send a payload and wait for its answer
@@ -306,6 +309,7 @@ impl Command {
             Command::Check(check) => check.run(),
             Command::Run(run) => run.run(),
             Command::Stop(stop) => stop.run(),
+            Command::Console(console) => console.run(),
             Command::Ask(ask) => ask.run(),
             Command::Send(send) => send.run(),
             Command::Ps(ps) => ps.run(),

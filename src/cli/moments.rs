@@ -3,7 +3,7 @@
 use super::exit::CommandExit;
 use super::screen::Screen;
 use crate::audit::layout;
-use systole_core::types::time::{Millis, stretch_ms};
+use systole_core::types::time::Millis;
 
 /// The moment that was typed: a duration ago, a time in the layout's zone, or a time with an offset.
 pub(super) fn typed_moment(
@@ -12,8 +12,7 @@ pub(super) fn typed_moment(
     text: &str,
     now: Millis,
 ) -> Result<Millis, CommandExit> {
-    let ago = stretch_ms(text).map(|ago| Millis(now.since(Millis(ago))));
-    ago.or_else(|| Millis::parse(text)).or_else(|| layout::typed(text, now)).ok_or_else(|| {
+    layout::moment_of(text, now).ok_or_else(|| {
         let exit = screen.fail(CommandExit::Usage, format!("{option} `{text}`: this is not a time"));
         let times =
             ["10m", "14:30", "2026-11-21", "2026-11-21T14:30:00Z"].map(|time| format!("{option} {time}"));

@@ -1,14 +1,15 @@
 //! `systole context`: the prompt of an agent's model call, from the log.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 use systole_agent::chain::{self, ParsedLink};
 use systole_kit::writer::visible;
 
 use super::as_of::AsOf;
 use super::exit::CommandExit;
 use super::screen::Screen;
-use crate::audit::prompts::{self, JournaledCall, PromptFault};
+use crate::audit::prompts::{JournaledCall, PromptFault};
+use crate::runtime::prompt_view;
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]
@@ -29,26 +30,19 @@ impl Prompted {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let found = prompts::called(&*looking.view, &id, seq).map_err(|fault| looking.fault(&fault))?;
-        let Some(called) = found else {
+        let read = prompt_view::read(&*looking.view, &id, seq).map_err(|why| match why {
+            PromptFault::Log(fault) => looking.fault(&fault),
+            erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
+            other => screen.fail(CommandExit::Log, other),
+        })?;
+        let Some((called, links)) = read else {
             let words = format!("thread {} has no call to a model up to there", id.as_str());
             let exit = screen.fail(CommandExit::Usage, words);
             screen.say("  try: systole ps, which lists threads; a model is called by agents alone");
             return Err(exit);
         };
-        let before = |text: &str| match chain::read(text) {
-            Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-                Some(before.to_owned())
-            }
-            Some(ParsedLink::Base { .. }) | None => None,
-        };
-        let links = prompts::links(&*looking.view, &called.prompt, before).map_err(|why| match why {
-            PromptFault::Log(fault) => looking.fault(&fault),
-            erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
-            other => screen.fail(CommandExit::Log, other),
-        })?;
         if screen.json {
-            screen.value(&as_json(id.as_str(), &called, &links));
+            screen.value(&prompt_view::as_json(&id, &called, &links));
         } else {
             heading(screen, &called);
             links.iter().filter_map(|text| chain::read(text)).for_each(|link| lines(screen, &link));
@@ -105,30 +99,4 @@ fn part(screen: Screen, title: &str, text: &str) {
     screen.show("");
     screen.show(&format!("--- {title}"));
     visible(text).lines().for_each(|line| screen.drawn(line));
-}
-
-fn as_json(thread: &str, called: &JournaledCall, links: &[std::sync::Arc<str>]) -> Value {
-    let links: Vec<Value> = links
-        .iter()
-        .filter_map(|text| chain::read(text))
-        .map(|link| match link {
-            ParsedLink::Base { system, tools } => json!({"system": system, "tools": objects(tools)}),
-            ParsedLink::Segment { messages, .. } => json!({ "messages": objects(messages) }),
-            ParsedLink::Prompt { header, .. } => json!({ "header": header }),
-        })
-        .collect();
-    json!({
-        "thread": thread,
-        "seq": called.seq,
-        "listener": called.listener.as_str(),
-        "model": called.model,
-        "turn": called.turn,
-        "prompt": called.prompt,
-        "links": links,
-    })
-}
-
-/// The JSON values, one per line.
-fn objects(lines: &str) -> Vec<Value> {
-    lines.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

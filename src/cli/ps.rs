@@ -7,7 +7,6 @@ use serde_json::json;
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-
 use crate::audit::pauses::ThreadPause;
 use crate::audit::roll;
 use crate::audit::runs::WorkflowRuns;

@@ -247,6 +247,7 @@ fn say_started(screen: Screen, organism: &Organism, address: SocketAddr, log: &P
     }
     screen.say(format!("it listens on http://{address}; the token is in {run_file}"));
     screen.say(format!("its log is {}", log.display()));
+    screen.say(format!("console: http://{address}/"));
     for orphan in organism.orphans() {
         screen.say(orphan.words());
         screen.say(format!("  try: {}", orphan.fix()));

@@ -4,17 +4,15 @@
 //! `systole send`. The pump decides whether the message still arrives in time.
 
 use clap::Args;
-use systole_kit::{Payload, QName, namespaces};
 
 use super::exit::CommandExit;
 use super::looking::Looking;
-use super::made::words_alone;
 use super::place::Place;
 use super::screen::Screen;
 use super::send::{Parcel, drawn, through};
 use crate::console::client::DoorClient;
 use crate::runtime::runfile::RunFile;
-use systole_core::types::composition::{Composition, Listener};
+use crate::runtime::steered;
 use systole_core::types::ids::{Name, ThreadId};
 
 /// Says something to the work that goes on in a thread.
@@ -50,8 +48,12 @@ impl Steer {
             let words = format!("{named} works on {thread}, but is no longer in the organism's file");
             return Err(screen.fail(CommandExit::Configuration, words));
         };
-        let payload = payload(screen, &file.composition, listener, &thread, &self.text)?;
-        let steer = Payload::write(namespaces::CORE, "steer", |inside| inside.payload(&payload));
+        let steer = steered::steer(&file.composition, listener, &self.text).map_err(|words| {
+            let exit = screen.fail(CommandExit::Usage, words);
+            let fix = "with <steer> around one of them";
+            screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));
+            exit
+        })?;
         let key = drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = Parcel::of(steer.bytes().to_vec(), key);
         (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
@@ -68,38 +70,11 @@ impl Steer {
 /// The listener of the open call in a thread.
 fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandExit> {
     let whole = looking.whole()?;
-    let found = whole.thread(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
-    let open =
-        found.iter().flat_map(|thread| &thread.calls).filter(|(path, call)| path.depth() == 0 && !call.held);
-    let first = open.min_by_key(|(path, _)| path.top_number()).map(|(_, call)| call.listener.clone());
-    first.ok_or_else(|| {
+    let found = whole.listener_at_work(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
+    found.ok_or_else(|| {
         let exit =
             looking.screen.fail(CommandExit::Payload, format!("thread.resting: no call is open in {thread}"));
         looking.screen.say(format!("  try: systole ask --thread {thread}, which goes on with it"));
         exit
     })
-}
-
-/// The text as an element that the listener takes: a question of the talk vocabulary, or its only element that
-/// consists of text.
-fn payload(
-    screen: Screen,
-    composition: &Composition,
-    listener: &Listener,
-    thread: &ThreadId,
-    text: &str,
-) -> Result<Payload, CommandExit> {
-    if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
-        return Ok(Payload::write(namespaces::TALK, "ask", |inside| inside.text(text)));
-    }
-    let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
-    if let (Some(only), None) = (made.next(), made.next()) {
-        return Ok(only);
-    }
-    let names: Vec<String> = listener.accepts.iter().map(|taken| format!("<{}>", taken.name.local)).collect();
-    let words =
-        format!("{} takes {}, and none of them consists of text alone", listener.name, names.join(", "));
-    let exit = screen.fail(CommandExit::Usage, words);
-    screen.say(format!("  try: systole send --thread {thread} --file FILE, with <steer> around one of them"));
-    Err(exit)
 }

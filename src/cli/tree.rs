@@ -8,14 +8,11 @@ use super::forms::Forms;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use crate::audit::columns::wrapped;
-use crate::audit::pauses::ThreadPause;
-use crate::audit::posts::DueCalls;
 use crate::audit::tree;
-use crate::audit::whole::LogState;
 use crate::audit::why::{ThreadWaits, WaitReason};
 use systole_core::pump::state::ThreadState;
 use systole_core::types::ids::{CallPath, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::ports::LogReader;
 use systole_core::types::time::Millis;
 
 /// Which thread is drawn.
@@ -44,18 +41,12 @@ impl Tree {
         let (reader, screen, now) = (&*looking.view, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;
-        let found = read(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;
+        let found = tree::standing(reader, &whole, &id, now).map_err(|fault| looking.fault(&fault))?;
         let Some((tree, standing)) = found else {
             return Err(screen.fail(CommandExit::Usage, format!("thread {} has no record", id.as_str())));
         };
         if screen.json {
-            let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
-            let mut drawn = tree::to_json(&tree, &reasons, now);
-            if let Some(fields) = drawn.as_object_mut() {
-                fields.insert("state".to_owned(), standing.state().into());
-                let paused = standing.paused.as_ref();
-                fields.insert("paused".to_owned(), paused.map_or(Value::Null, ThreadPause::as_json));
-            }
+            let mut drawn = tree::standing_json(&tree, &standing, now);
             with_payloads(&Forms::default(), reader, &id, &mut drawn);
             screen.value(&drawn);
             return Ok(CommandExit::Done);
@@ -91,21 +82,7 @@ fn with_payloads(forms: &Forms, reader: &dyn LogReader, thread: &ThreadId, value
     forms.beside(reader, Some(config), "payload", value);
 }
 
-/// A thread as a tree, with what it waits for; `None` if it has no record.
-pub(super) fn read(
-    reader: &dyn LogReader,
-    whole: &LogState,
-    id: &ThreadId,
-    now: Millis,
-) -> Result<Option<(tree::ThreadTree, ThreadWaits)>, LogFault> {
-    let posts = DueCalls::at(whole, now);
-    let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, tree::read(reader, id)?) else {
-        return Ok(None);
-    };
-    Ok(Some((tree, ThreadWaits::of(reader, whole, &posts, &thread)?)))
-}
-
-/// The same in lines.
+/// A thread with what it waits for, in lines.
 pub(super) fn lines(
     tree: &tree::ThreadTree,
     standing: &ThreadWaits,

@@ -8,19 +8,13 @@ use serde_json::{Value, json};
 use super::exit::CommandExit;
 use super::looking::{Looking, PastPosition};
 use super::place::Place;
-
 use crate::audit::columns::width;
 use crate::audit::layout;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::posts::DueCalls;
-use crate::audit::runs::{RunStep, StepProgress, WorkflowRuns};
-use crate::audit::why::{
-    self, Asker, CallWait, ListedWait, ModelUse, ThreadTimer, ThreadWaits, WaitReason, WorkingTime, brief,
-    ends, report,
-};
+use crate::audit::runs::WorkflowRuns;
+use crate::audit::why::{self, Asker, CallWait, ThreadWaits, as_json, report, wait_json};
 use crate::runtime::workflow_steps;
-use systole_core::pump::state::ThreadState;
-use systole_core::types::time::Millis;
 
 /// Which thread is asked about.
 #[derive(Args, Debug)]
@@ -113,79 +107,4 @@ fn say_who_is_missing(looking: &Looking, standings: &[ThreadWaits]) {
     for name in waited_for.into_iter().filter(|name| workers.get(*name) == Some(&0)) {
         looking.screen.say(format!("{name}: no worker of that name answers at the broker; start one"));
     }
-}
-
-fn wait_json(wait: &ListedWait, now: Millis) -> Value {
-    json!({
-        "thread": wait.thread.as_str(),
-        "since": wait.since.to_string(),
-        "waited_ms": now.since(wait.since),
-        "cause": wait.cause,
-        "words": wait.what,
-        "goal": wait.goal.as_ref().map(RunStep::as_json),
-        "command": wait.command,
-    })
-}
-
-fn as_json(standing: &ThreadWaits, running: Option<u32>, now: Millis) -> Value {
-    json!({
-        "thread": standing.thread.as_str(),
-        "state": standing.state(),
-        "paused": standing.paused.as_ref().map(ThreadPause::as_json),
-        "running": running,
-        "touched": standing.touched.to_string(),
-        "waits": standing.life == ThreadState::Working,
-        "timers": standing.timers.iter().map(kept_json).collect::<Vec<_>>(),
-        "models": standing.models.iter().map(bought_json).collect::<Vec<_>>(),
-        "times": standing.times.iter().map(|time| time_json(time, now)).collect::<Vec<_>>(),
-        "reasons": standing.reasons.iter().map(|reason| reason_json(reason, now)).collect::<Vec<_>>(),
-    })
-}
-
-fn kept_json(timer: &ThreadTimer) -> Value {
-    json!({"id": timer.id.as_str(), "listener": timer.listener.as_str(), "due": timer.due.to_string()})
-}
-
-fn bought_json(bought: &ModelUse) -> Value {
-    json!({
-        "call": bought.call.as_str(),
-        "tokens": bought.used.tokens,
-        "tokens_limit": bought.tokens,
-        "money": bought.used.spent.money().map(|money| money.to_string()),
-        "money_limit": bought.money.map(|money| money.to_string()),
-    })
-}
-
-fn time_json(time: &WorkingTime, now: Millis) -> Value {
-    json!({
-        "call": time.call.as_str(),
-        "runs": time.runs.is_some(),
-        "used_ms": time.used_ms(now),
-        "limit_ms": time.limit_ms,
-    })
-}
-
-fn reason_json(reason: &WaitReason, now: Millis) -> Value {
-    let failures = reason.failures.iter().map(|failure| {
-        let code = failure.code.map(|code| code.as_str());
-        json!({"at": failure.at.to_string(), "code": code, "words": failure.words})
-    });
-    json!({
-        "thread": reason.thread.as_str(),
-        "call": reason.call.as_str(),
-        "listener": reason.listener.as_str(),
-        "turn": reason.turn,
-        "cause": reason.cause.as_str(),
-        "since": reason.since.to_string(),
-        "words": brief(reason, now),
-        "goal": reason.goal.as_ref().map(RunStep::as_json),
-        "steps": reason.steps.iter().map(StepProgress::as_json).collect::<Vec<_>>(),
-        "ends": ends(reason, now),
-        "attempt": reason.attempt,
-        "attempts": reason.attempts,
-        "program": reason.program.as_ref().map(|program| &program.run),
-        "failures": failures.collect::<Vec<_>>(),
-        "log_from": reason.told_from,
-        "below": reason.below.iter().map(|below| reason_json(below, now)).collect::<Vec<_>>(),
-    })
 }

@@ -448,6 +448,15 @@ impl DecisionOutcome {
     }
 }
 
+/// A code with which a browser signs in to the console.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SignInCode {
+    /// The code. It counts once, within a minute.
+    pub code: String,
+    /// The client that the browser acts for.
+    pub client: String,
+}
+
 /// A person's decision was accepted.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DecisionAccepted {

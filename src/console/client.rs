@@ -159,6 +159,13 @@ impl DoorClient {
         self.decided(request.call(), StatusCode::OK)
     }
 
+    /// A code with which a browser signs in to the console as this client.
+    pub fn session_code(&self) -> DoorResult<api_types::SignInCode> {
+        let url = self.url("/v1/session-codes");
+        let request = self.agent.post(url).header("authorization", &self.authorization);
+        self.decided(request.send_empty(), StatusCode::CREATED)
+    }
+
     /// The number of NATS workers for each listener.
     pub fn workers(&self) -> DoorResult<api_types::Workers> {
         let request = self.agent.get(self.url("/v1/workers")).header("authorization", &self.authorization);

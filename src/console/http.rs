@@ -8,41 +8,26 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{ConnectInfo, Path, Query, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, Request, State};
 use axum::middleware::{self, Next};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
-use axum::{Extension, Json, Router};
-use serde::Deserialize;
+use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::events::{Events, Follower};
-use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
-use super::inbound;
+use super::http_state::{Caller, HttpState, WaitingPlaces};
+use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
-use super::mcp::{self, open_calls::OpenCalls};
-use super::pages::sessions::Sessions;
-use super::pages::{self, signing_in};
-use super::request_refusals::{bad_request, bearer, plain, refused, stopping, without_token};
+use super::mcp::open_calls::OpenCalls;
+use super::pages::{self, sessions::Sessions};
+use super::request_refusals::{bearer, without_token};
+use super::routes;
 use super::strangers::{Doorway, Visitor};
-use super::{api_types, steering, waiting};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::keyring::Keyring;
-use crate::runtime::waiting::SenderReply;
-use systole_core::types::client::Role;
-use systole_core::types::codes::Code;
-use systole_core::types::ids::{Name, ThreadId};
-use systole_core::types::ports::{LogFault, Position};
-use systole_core::types::refusal::Refusal;
 
 /// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
 const BODIES: usize = 64;
-/// Clients that may follow the log at once: each costs a task and a page of records.
-const FOLLOWERS: usize = 64;
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -107,22 +92,8 @@ impl HttpDoor {
             sessions: Sessions::default(),
             live: WaitingPlaces::default(),
         });
-        let router = Router::new()
-            .route("/v1/messages", post(inbound::messages))
-            .route("/v1/events", get(events))
-            .route("/v1/threads/{thread}/cancel", post(cancel))
-            .route("/v1/approvals", get(waiting::approvals))
-            .route("/v1/approvals/{id}", post(steering::approvals))
-            .route("/v1/threads/{thread}/pause", post(steering::pause))
-            .route("/v1/threads/{thread}/resume", post(steering::resume))
-            .route("/v1/pause", post(steering::pause_all))
-            .route("/v1/resume", post(steering::resume_all))
-            .route("/v1/threads/{thread}/end", post(end))
-            .route("/v1/status", get(status))
-            .route("/v1/workers", get(workers))
-            .route("/v1/session-codes", post(signing_in::codes))
+        let router = routes::router()
             .merge(pages::routes())
-            .route("/mcp", post(mcp::post).fallback(mcp::only_post))
             .fallback(pages::nowhere)
             .layer(middleware::from_fn_with_state(state.clone(), guard))
             .with_state(state.clone());
@@ -170,137 +141,4 @@ async fn guard(
     }
     state.login_failed(visitor.address.ip()).await;
     without_token()
-}
-
-#[derive(Deserialize)]
-struct From {
-    from: Option<u64>,
-    thread: Option<String>,
-    #[serde(default)]
-    voice: bool,
-}
-
-/// Every record after a position, as it is written, with progress reports between the records if requested.
-async fn events(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    query: ParsedQuery<From>,
-    headers: HeaderMap,
-) -> Response {
-    let Ok(Query(From { from, thread, voice })) = query else {
-        return bad_request("from is a position in the log, a whole number; voice is true or false");
-    };
-    let thread = match thread.as_deref().map(ThreadId::parse).transpose() {
-        Ok(thread) => thread,
-        Err(malformed) => return bad_request(malformed.to_string()),
-    };
-    let last = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
-    let from = match last {
-        Some(Some(last)) => Some(last),
-        Some(None) => return bad_request("last-event-id is the id of an event, a whole number"),
-        None => from,
-    };
-    if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
-        return refused(&refusal);
-    }
-    let Ok(seat) = state.followers.clone().try_acquire_owned() else {
-        let words = format!("the log is followed by {FOLLOWERS} clients already");
-        return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
-    };
-    // Progress reports have no position in the log, so a returning client may already have heard the stored
-    // ones.
-    let heard_from = from.filter(|_| last.is_none()).map(Position);
-    let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
-    let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
-    let events = Events::of(Follower::after(&state.front, from, thread), hearing, seat);
-    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
-    (headers, Body::from_stream(events.stream())).into_response()
-}
-
-/// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
-/// reported as not found.
-async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
-    if front.composition().has_role(client, Role::Read) {
-        return Ok(());
-    }
-    let Some(thread) = thread.cloned() else {
-        let words = "the whole log is for clients with the role `read`";
-        return Err(
-            Refusal::new(Code::IngressForbidden, words).fixed_by("?thread=ID, a thread that you opened")
-        );
-    };
-    let (reader, client) = (front.reader().clone(), client.clone());
-    let opened = tokio::task::spawn_blocking(move || {
-        let first = reader.of_thread(&thread.root_of(), 1, 1)?;
-        Ok::<bool, LogFault>(first.first().is_some_and(|(_, record)| record.header.from == client))
-    });
-    match opened.await {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err(Refusal::new(Code::UnknownThread, "there is no such thread")),
-        // An unreadable log or a failed reader must not reveal other clients' threads.
-        _ => Err(Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
-    }
-}
-
-async fn cancel(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-) -> Response {
-    over(
-        &thread,
-        |id| state.front.cancel(client, id),
-        |cancelled| Json(api_types::ThreadCancelled { cancelled }),
-    )
-    .await
-}
-
-async fn end(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-    Path(thread): Path<String>,
-) -> Response {
-    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::ThreadEnded { ended })).await
-}
-
-/// Ends a thread by an order, and reports the result.
-async fn over<T: IntoResponse>(
-    thread: &str,
-    order: impl AsyncFnOnce(ThreadId) -> Option<SenderReply>,
-    done: impl FnOnce(String) -> T,
-) -> Response {
-    let id = match ThreadId::parse(thread) {
-        Ok(id) => id,
-        Err(malformed) => {
-            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
-        }
-    };
-    match order(id).await {
-        Some(SenderReply::Done | SenderReply::Receipt(..)) => done(thread.to_owned()).into_response(),
-        Some(SenderReply::Refused(refusal)) => refused(&refusal),
-        None => stopping(),
-    }
-}
-
-/// The workers over a broker: for clients that may read everything, since it names the listeners.
-async fn workers(
-    State(state): State<Arc<HttpState>>,
-    Extension(Caller(client)): Extension<Caller>,
-) -> Response {
-    if !state.front.composition().has_role(&client, Role::Read) {
-        let words = "the list of workers over NATS is for clients with the role `read`";
-        let refusal = Refusal::new(Code::IngressForbidden, words);
-        return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
-    }
-    match state.front.workers().await {
-        Ok(found) => {
-            let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
-            Json(api_types::Workers { workers }).into_response()
-        }
-        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later")),
-    }
-}
-
-async fn status(State(state): State<Arc<HttpState>>) -> Response {
-    Json(api_types::OrganismStatus::of(&state.front)).into_response()
 }

@@ -50,7 +50,11 @@ pub(super) async fn approvals(
 }
 
 /// The order in a body, or the error in it.
-fn order(by: Name, request: PersonRequestId, ruling: api_types::ApiRuling) -> Result<PersonOrder, String> {
+pub(super) fn order(
+    by: Name,
+    request: PersonRequestId,
+    ruling: api_types::ApiRuling,
+) -> Result<PersonOrder, String> {
     let api_types::ApiRuling { outcome, note, hash, payload, choice } = ruling;
     let hash = hash.as_deref().map(Digest::parse).transpose().map_err(|malformed| malformed.to_string())?;
     let note = noted(note)?;
@@ -72,7 +76,7 @@ fn order(by: Name, request: PersonRequestId, ruling: api_types::ApiRuling) -> Re
 }
 
 /// A note with content, within the size limit.
-fn noted(note: Option<String>) -> Result<Option<String>, String> {
+pub(super) fn noted(note: Option<String>) -> Result<Option<String>, String> {
     match note.filter(|note| !note.trim().is_empty()) {
         Some(note) if note.len() > limits::NOTE_BYTES => {
             Err(format!("a note has {} bytes at most", limits::NOTE_BYTES))

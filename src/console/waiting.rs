@@ -4,33 +4,36 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
-use axum::{Extension, Json};
+use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::refused;
+use super::reading::{RawFields, ReadValue, answer};
+use crate::audit::log_reads::PastLog;
 use crate::audit::persons::{self, WaitingRequest};
 use systole_core::types::client::Role;
-use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::refusal::Refusal;
 
 /// Lists the waiting requests.
 pub(super) async fn approvals(
     State(state): State<Arc<HttpState>>,
     Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
 ) -> Response {
-    let composition = state.front.composition().clone();
-    let reader = state.front.reader().clone();
-    let looked = tokio::task::spawn_blocking(move || seen_by(&client, &composition, &*reader)).await;
-    match looked {
-        Ok(Ok(seen)) => Json(json!({"approvals": seen})).into_response(),
-        _ => refused(&Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
-    }
+    let by = client.clone();
+    answer(&state, &client, query, &[], move |moment, _| {
+        // Who decides sees what waits in all threads, even without the role that reads them.
+        let reader: Arc<dyn LogReader> = match moment.at {
+            Some(at) => Arc::new(PastLog::new(moment.front.reader().clone(), at)),
+            None => moment.front.reader().clone(),
+        };
+        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.composition(), &*reader)?})))
+    })
+    .await
 }
 
 fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Result<Vec<Value>, LogFault> {
@@ -57,7 +60,7 @@ fn is_own(client: &Name, one: &WaitingRequest, reader: &dyn LogReader) -> Result
 }
 
 /// Who may decide: the operator, and the clients with the role.
-fn deciders(organism: &Composition) -> Vec<String> {
+pub(super) fn deciders(organism: &Composition) -> Vec<String> {
     let operator = Name::operator();
     let is_other = |name: &&Name| **name != operator && organism.has_role(name, Role::Approve);
     let clients = organism.clients.keys().filter(is_other).map(ToString::to_string);

@@ -7,11 +7,11 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
-use super::validators::{Raw, ValidatorQueue};
+use super::validators::{Raw, TrialPurpose, ValidatorQueue};
 use super::waiting::{SenderReply, WaitingRoom};
 use crate::config;
 use crate::edges::nats::Broker;
@@ -21,6 +21,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::flow::{DoorMessage, Receipt, Refused};
 use systole_core::types::ids::{Key, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::refusal::Refusal;
 
 /// A message from outside.
 pub struct ClientMessage {
@@ -47,6 +48,7 @@ pub(super) struct Ways {
 pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
     pub(super) directory: Arc<Path>,
+    pub(super) log_file: Option<Arc<Path>>,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
@@ -72,6 +74,19 @@ impl OrganismHandle {
         let handed = self.ways.upgrade()?.door.hand(raw).await;
         handed.then_some(())?;
         reply.await.ok()
+    }
+
+    /// The verdict on a document that is not sent: what is wrong with it, if anything. Nothing is recorded. `None` if
+    /// the organism has stopped.
+    pub async fn try_document(
+        &self,
+        purpose: TrialPurpose,
+        document: Vec<u8>,
+    ) -> Option<Result<(), Box<Refusal>>> {
+        let (verdict, judged) = oneshot::channel();
+        let handed = self.ways.upgrade()?.door.hand(Raw::Tried { purpose, document, verdict }).await;
+        handed.then_some(())?;
+        judged.await.ok()
     }
 
     /// Records a refusal that a door decided on before it had the whole message.
@@ -145,6 +160,11 @@ impl OrganismHandle {
     /// A configuration from its stored source, or why it cannot be read.
     pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
         config::read_source(source, &self.directory).map_err(|refused| refused.to_string())
+    }
+
+    /// The file on this machine that has the log; `None` for a log in memory.
+    pub fn log_file(&self) -> Option<&Path> {
+        self.log_file.as_deref()
     }
 
     /// The log, for reading.

@@ -1,7 +1,7 @@
 //! What a run starts with: its plan, the place of its log, and why it does not start.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::proving::{ProofPlan, SigningFault};
@@ -112,4 +112,14 @@ pub enum LogPlace {
         /// The settings of the stream.
         kept: LogKept,
     },
+}
+
+impl LogPlace {
+    /// The file on this machine that has the log, if there is one.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            LogPlace::File(file) | LogPlace::Stream { copy: file, .. } => Some(file),
+            LogPlace::Memory(_) => None,
+        }
+    }
 }

@@ -176,6 +176,7 @@ impl Organism {
         check_sandboxes(&plan.composition, is_still)?;
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
+        let log_file = plan.log.file().map(Arc::from);
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
@@ -216,6 +217,7 @@ impl Organism {
         let front = OrganismHandle {
             composition,
             directory: plan.directory.as_path().into(),
+            log_file,
             reader: log.reader,
             room,
             began: last,

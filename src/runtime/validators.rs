@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use super::compiled_schemas::{CompiledSchemas, SchemaSetupFault};
 use super::spoken::Voice;
@@ -20,6 +20,7 @@ use systole_core::types::flow::{DoorMessage, JudgedDocument, Ticket, UnmatchedDo
 use systole_core::types::ids::{Digest, Key, Name};
 use systole_core::types::person::{PersonDecision, PersonRequestId, Ruling};
 use systole_core::types::ports::{ArrivedDocument, Leases, PumpStep, StepObserver};
+use systole_core::types::refusal::Refusal;
 
 /// Documents that may wait for one thread: a few batches of the pump. At 1 MiB each, they still fit into memory.
 const WAITING: usize = 1024;
@@ -79,6 +80,34 @@ pub enum Raw {
         config: Digest,
         /// The bytes.
         document: Vec<u8>,
+    },
+    /// A document that is only judged. Nothing is recorded.
+    Tried {
+        /// What it would be.
+        purpose: TrialPurpose,
+        /// The bytes.
+        document: Vec<u8>,
+        /// Where the verdict goes.
+        verdict: oneshot::Sender<Result<(), Box<Refusal>>>,
+    },
+}
+
+/// What a document that is only judged would be.
+#[derive(Clone, Debug)]
+pub enum TrialPurpose {
+    /// A message from outside.
+    Message {
+        /// The client.
+        client: Name,
+        /// The addressee.
+        to: Name,
+    },
+    /// An amendment to a waiting payload.
+    Amendment {
+        /// The listener that it is for.
+        to: Name,
+        /// The configuration of its call.
+        config: Digest,
     },
 }
 
@@ -185,6 +214,7 @@ impl ValidatorQueue {
             Raw::Said { listener, .. } => listener.hash(&mut hasher),
             Raw::Asked { client, key, .. } => (client, key).hash(&mut hasher),
             Raw::Amended { order, .. } => order.request.hash(&mut hasher),
+            Raw::Tried { document, .. } => document.hash(&mut hasher),
         }
         let count = u64::try_from(self.doors.len()).unwrap_or(1).max(1);
         let n = usize::try_from(hasher.finish() % count).unwrap_or(0);
@@ -210,16 +240,27 @@ impl ValidatorThread {
         let mut came = Vec::with_capacity(AT_ONCE);
         while raws.blocking_recv_many(&mut came, AT_ONCE) > 0 {
             let judged: Vec<PumpInput> =
-                came.drain(..).map(|raw| self.judge(raw, &mut compiled_schemas)).collect();
+                came.drain(..).filter_map(|raw| self.judge(raw, &mut compiled_schemas)).collect();
+            if judged.is_empty() {
+                continue;
+            }
             if self.pump.blocking_send(PumpInput::Many(judged)).is_err() {
                 return;
             }
         }
     }
 
-    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> PumpInput {
+    /// What the pump hears of a document; nothing if it was only tried.
+    fn judge(&self, raw: Raw, compiled_schemas: &mut CompiledSchemas) -> Option<PumpInput> {
+        if let Raw::Tried { purpose, document, verdict } = raw {
+            let refused = self.tried(&purpose, &document, compiled_schemas);
+            // Without a waiting reader, no one needs the verdict.
+            drop(verdict.send(refused));
+            return None;
+        }
         self.steps.passed(PumpStep::Received);
-        match raw {
+        Some(match raw {
+            Raw::Tried { .. } => return None,
             Raw::Said { listener, speech, ticket } => match self.said(&listener, &speech, compiled_schemas) {
                 Ok(judged) => PumpInput::Judged(JudgedDocument { ticket, ..judged }),
                 Err(stray) => PumpInput::Stray(UnmatchedDocument { ticket, ..*stray }),
@@ -240,7 +281,27 @@ impl ValidatorThread {
                 let says = PersonDecision::Amend(Box::new(amended));
                 PumpInput::Ordered(ClientOrder::Ruled(Ruling { ticket, by, request, hash, note, says }))
             }
-        }
+        })
+    }
+
+    /// The verdict on a document, by the same steps as if it were meant.
+    fn tried(
+        &self,
+        purpose: &TrialPurpose,
+        document: &[u8],
+        compiled_schemas: &mut CompiledSchemas,
+    ) -> Result<(), Box<Refusal>> {
+        let judged = match purpose {
+            TrialPurpose::Message { client, to } => {
+                let page = &self.pages.current;
+                admit::message(page, client, document, Some(to.as_str()), None, compiled_schemas).payload
+            }
+            TrialPurpose::Amendment { to, config } => {
+                let page = self.pages.all.get(config).unwrap_or(&self.pages.current);
+                admit::amendment(page, to, document, compiled_schemas)
+            }
+        };
+        judged.map(|_| ()).map_err(|refused| Box::new(refused.refusal))
     }
 
     fn said(

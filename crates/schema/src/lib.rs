@@ -14,6 +14,7 @@ mod form;
 mod json;
 mod judge;
 mod nearest;
+mod page_form;
 mod part;
 mod prompt;
 mod read;
@@ -28,6 +29,7 @@ pub use diff::{ChangeEffect, ElementChange, ElementDiff, PartChange};
 pub use finding::PayloadFinding;
 pub use json::schema::{ILLEGAL, JsonSchema};
 pub use nearest::{is_slip, nearest};
+pub use page_form::{FormAlternative, FormField, FormInput, FormMistake, FormValues, PageForm};
 pub use part::{PayloadPart, PayloadPartKind};
 pub use texts::TextElements;
 

@@ -291,12 +291,12 @@ pub(super) fn digest(text: &str) -> Option<Digest> {
 }
 
 /// Bytes as small hex digits.
-pub(super) fn hex_of(bytes: &[u8]) -> String {
+pub fn hex_of(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of small hex digits.
-pub(super) fn bytes_of(hex: &str) -> Option<Vec<u8>> {
+pub fn bytes_of(hex: &str) -> Option<Vec<u8>> {
     let digit = |digit: u8| match digit {
         b'0'..=b'9' => Some(digit - b'0'),
         b'a'..=b'f' => Some(digit - b'a' + 10),

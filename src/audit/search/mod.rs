@@ -4,8 +4,11 @@
 //! chain and judged again, so a wrong search file can hide a message but cannot invent one. A query comes in; records
 //! go out.
 
+mod asked;
 mod found_text;
 mod words;
+
+pub use asked::{SearchFields, SearchMistake, phrases};
 
 use std::ops::Range;
 use std::path::Path;
@@ -155,10 +158,22 @@ impl<'a> LogSearch<'a> {
         &mut self,
         query: &LogQuery,
         told: SearchProgress<'_>,
+        show: impl FnMut(SearchHit) -> bool,
+    ) -> Result<bool, SearchFault> {
+        self.newest_before(query, Position(u64::MAX), told, show)
+    }
+
+    /// The same for messages before a position.
+    pub fn newest_before(
+        &mut self,
+        query: &LogQuery,
+        before: Position,
+        told: SearchProgress<'_>,
         mut show: impl FnMut(SearchHit) -> bool,
     ) -> Result<bool, SearchFault> {
         let mut texts = TextReader::new(self.reader);
-        let mut before = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
+        let end = self.end.map_or(Position(u64::MAX), |end| Position(end.0.saturating_add(1)));
+        let mut before = before.min(end);
         loop {
             let page = match self.file.newest(query, before, HITS) {
                 Err(SearchFault::Stale(_)) if !self.is_anew => {

@@ -21,24 +21,49 @@ const MARGIN: usize = 32;
 /// Returns the reason of an open call; `None` if unknown.
 pub type ReasonLookup<'a> = &'a dyn Fn(&ThreadId, &CallPath) -> Option<&'a WaitReason>;
 
+/// An entry of a drawn tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TreeEntry {
+    /// How far below the first thread it is, from 0.
+    pub depth: usize,
+    /// The lines of the tree before its text.
+    pub fork: String,
+    /// Its text, whole.
+    pub text: String,
+    /// The thread that it leads to, and the number of its record there, if it leads to one record.
+    pub leads_to: Option<(ThreadId, Option<u64>)>,
+}
+
 /// Draws a tree. `life` is the word for the state of its first thread.
 pub fn draw(tree: &ThreadTree, life: &str, reasons: ReasonLookup<'_>, now: Millis) -> Vec<String> {
+    let entries = entries(tree, life, reasons, now);
+    entries.iter().map(|one| cut_counted(&format!("{}{}", one.fork, one.text), layout::columns())).collect()
+}
+
+/// The entries of a drawn tree, in the order of its lines. The first is the thread itself.
+pub fn entries(tree: &ThreadTree, life: &str, reasons: ReasonLookup<'_>, now: Millis) -> Vec<TreeEntry> {
     let opened = moment(tree.opened, now);
     let state = if life == "paused" { paint(TextTone::Held, life) } else { life.to_owned() };
     let title = format!("{}  {state}  opened {opened}", tree.thread);
-    let mut drawing = Drawing { lines: vec![cut_counted(&title, layout::columns())], reasons, now };
+    let mut drawing = Drawing { entries: Vec::new(), depth: 0, reasons, now };
+    drawing.line("", &title, Some((tree.thread.clone(), None)));
     drawing.thread(tree, "");
     if tree.cut {
-        drawing.lines.push("… more records are left out; systole log has them".to_owned());
+        drawing.depth = 0;
+        drawing.line("", "… more records are left out; systole log has them", None);
     }
-    drawing.lines
+    drawing.entries
 }
 
 struct Drawing<'a> {
-    lines: Vec<String>,
+    entries: Vec<TreeEntry>,
+    depth: usize,
     reasons: ReasonLookup<'a>,
     now: Millis,
 }
+
+/// What an entry leads to.
+type Place = Option<(ThreadId, Option<u64>)>;
 
 /// An entry below a call: its items, or the calls of a thread.
 enum Twig<'t> {
@@ -62,6 +87,7 @@ impl Drawing<'_> {
     }
 
     fn twigs(&mut self, twigs: &[Twig<'_>], margin: &str) {
+        self.depth += 1;
         for (index, twig) in twigs.iter().enumerate() {
             let last = index + 1 == twigs.len();
             let fork = format!("{margin}{}", if last { "└─ " } else { "├─ " });
@@ -78,17 +104,18 @@ impl Drawing<'_> {
                     let room = layout::columns()
                         .saturating_sub(columns::width(&fork) + columns::width(item.as_str()) + 9);
                     let id = columns::thread(&tree.thread, room);
-                    self.line(&fork, &format!("{}  thread {id}", item.as_str()));
+                    let place = Some((tree.thread.clone(), None));
+                    self.line(&fork, &format!("{}  thread {id}", item.as_str()), place);
                     self.thread(tree, &below);
                 }
                 Twig::Item(tree, item, leaf) => {
                     // An item that waits for a person shows what for.
                     let reason = (self.reasons)(&tree.thread, item).filter(|_| waits_for_person(leaf));
                     let words = reason.map_or_else(|| told(leaf, self.now), |reason| drawn(reason, self.now));
-                    self.line(&fork, &format!("{item}  {words}"));
+                    self.line(&fork, &format!("{item}  {words}"), None);
                 }
                 Twig::Takers(tree, item, leaf, calls) => {
-                    self.line(&fork, &format!("{}  {}", item.as_str(), told(leaf, self.now)));
+                    self.line(&fork, &format!("{}  {}", item.as_str(), told(leaf, self.now)), None);
                     let calls = calls.iter().filter_map(|path| tree.calls.get_key_value(path));
                     let calls: Vec<Twig<'_>> =
                         calls.map(|(path, branch)| Twig::Call(tree, path, branch)).collect();
@@ -98,11 +125,13 @@ impl Drawing<'_> {
                     if let Some((at, by)) = &tree.ended_by {
                         let at = moment(*at, self.now);
                         let how = if tree.rested { "ended by " } else { "cancelled by " };
-                        self.line(&fork, &format!("{how}{} at {at}", by.as_str()));
+                        let place = Some((tree.thread.clone(), Some(tree.seq)));
+                        self.line(&fork, &format!("{how}{} at {at}", by.as_str()), place);
                     }
                 }
             }
         }
+        self.depth -= 1;
     }
 
     /// A call. The fields of its request follow its element if they fit on the line, otherwise they go below
@@ -111,15 +140,16 @@ impl Drawing<'_> {
         let fields = branch.request.line(usize::MAX);
         let fields = if fields.is_empty() { fields } else { format!("  {fields}") };
         let text = self.state(tree, path, branch, &fields);
+        let place = Some((tree.thread.clone(), Some(branch.seq)));
         if columns::width(fork) + columns::width(&text) <= layout::columns() || fields.is_empty() {
-            return self.line(fork, &text);
+            return self.line(fork, &text, place);
         }
         let text = self.state(tree, path, branch, "");
-        self.line(fork, &text);
+        self.line(fork, &text, place);
         let bar = if branch.items.is_empty() { "   " } else { "│  " };
         let lead = format!("{below}{bar}");
         let room = layout::columns().saturating_sub(columns::width(&lead));
-        self.line(&lead, &branch.request.line(room));
+        self.line(&lead, &branch.request.line(room), None);
     }
 
     fn below(&mut self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, margin: &str) {
@@ -142,9 +172,9 @@ impl Drawing<'_> {
         self.twigs(&twigs, margin);
     }
 
-    fn line(&mut self, fork: &str, text: &str) {
-        let line = format!("{fork}{text}");
-        self.lines.push(cut_counted(&line, layout::columns()));
+    fn line(&mut self, fork: &str, text: &str, leads_to: Place) {
+        let (fork, text) = (fork.to_owned(), text.to_owned());
+        self.entries.push(TreeEntry { depth: self.depth, fork, text, leads_to });
     }
 
     fn state(&self, tree: &ThreadTree, path: &CallPath, branch: &CallNode, fields: &str) -> String {

@@ -245,7 +245,7 @@ impl Stage {
         let read =
             |source: &[u8]| read_source(source, &self.directory).map_err(|refused| refused.to_string());
         let whole = LogState::look(reader, &read, None);
-        let found = whole.and_then(|whole| tree::read(reader, &whole, &thread, now));
+        let found = whole.and_then(|whole| crate::audit::tree::standing(reader, &whole, &thread, now));
         match found {
             Ok(Some((drawn, standing))) => tree::lines(&drawn, &standing, &thread, now),
             Ok(None) => Vec::new(),

@@ -12,7 +12,7 @@ mod results;
 mod revision;
 mod rpc;
 mod tasks;
-mod tools;
+pub(super) mod tools;
 
 use std::convert::Infallible;
 use std::pin::Pin;

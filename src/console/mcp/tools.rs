@@ -18,17 +18,17 @@ const NAME_BYTES: usize = 64;
 const DESCRIPTION_BYTES: usize = 4096;
 
 /// An element that a client may send.
-pub(super) struct OpenTool<'c> {
+pub(in crate::console) struct OpenTool<'c> {
     /// Its name as a tool.
-    pub(super) name: String,
+    pub(in crate::console) name: String,
     /// Who takes it.
-    pub(super) listener: &'c Listener,
+    pub(in crate::console) listener: &'c Listener,
     /// The element.
-    pub(super) taken: &'c ElementSchema,
+    pub(in crate::console) taken: &'c ElementSchema,
 }
 
 /// The tools of a client.
-pub(super) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenTool<'c>> {
+pub(in crate::console) fn open_to<'c>(organism: &'c Composition, client: &Name) -> Vec<OpenTool<'c>> {
     let is_open = |one: &&Listener| one.entry && organism.may_address(client, &one.name);
     let open = organism.listeners.values().filter(is_open);
     let all: Vec<_> = open
@@ -87,7 +87,7 @@ pub(super) fn named<'c>(
 }
 
 /// The model of a schema of the organism.
-pub(super) fn model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
+pub(in crate::console) fn model(organism: &Composition, schema: SchemaId) -> Option<SchemaModel> {
     model_of(organism, &organism.schemas.get(schema.0)?.text)
 }
 

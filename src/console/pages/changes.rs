@@ -120,6 +120,11 @@ impl ChangeForm {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
     }
 
+    /// All fields of the form, in its order.
+    pub(super) fn fields(&self) -> &[(String, String)] {
+        &self.fields
+    }
+
     /// The answer to a change that was made: a browser goes on to the page that the form names.
     pub(super) fn done(&self, otherwise: &str, value: &Value) -> Response {
         if !self.asked.is_html {

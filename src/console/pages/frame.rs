@@ -12,13 +12,18 @@ pub(super) enum PageTab {
     Attention,
     /// The list of threads, and the pages of one thread.
     Threads,
+    /// What waits for a person, and what was decided.
+    Approvals,
     /// A page that is on no list.
     Other,
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 2] =
-    [(PageTab::Attention, "/", "Attention"), (PageTab::Threads, "/threads", "Threads")];
+const TABS: [(PageTab, &str, &str); 3] = [
+    (PageTab::Attention, "/", "Attention"),
+    (PageTab::Threads, "/threads", "Threads"),
+    (PageTab::Approvals, "/approvals", "Approvals"),
+];
 
 /// A link to a page.
 pub(super) struct TabLink {
@@ -111,6 +116,13 @@ impl Frame {
             Some(past) => format!("{path}?at={}", past.position),
             None => path.to_owned(),
         }
+    }
+}
+
+impl Frame {
+    /// The address of a record. The thread's id is percent-encoded.
+    pub(super) fn record(&self, id: &str, seq: &u64) -> String {
+        self.to(&format!("/t/{id}/{seq}"))
     }
 }
 

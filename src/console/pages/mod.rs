@@ -4,16 +4,27 @@
 //! Requests of signed-in browsers and of clients with a token come in; pages go out. Nothing here keeps a copy of the
 //! log, and a change needs more than the cookie of a session.
 
+mod amend;
+mod approvals;
 mod asked;
 mod assets;
+mod attention;
 mod changes;
+mod command_line;
 mod frame;
 pub(super) mod guard;
+mod inputs;
 mod live;
+mod orders;
+mod record;
+mod rows;
+mod send;
 pub(super) mod sessions;
 mod shorten;
 pub(super) mod signing_in;
+mod thread;
 mod threads;
+mod verdict;
 
 use std::sync::Arc;
 
@@ -39,7 +50,23 @@ const SIGN_IN_BYTES: usize = 8 * 1024;
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
+        .route("/approvals", get(approvals::approvals))
+        .route("/approvals/{id}", post(approvals::decide))
+        .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
+        .route("/t/{id}", get(thread::thread))
+        .route("/t/{id}/rows", get(rows::fresh))
+        .route("/t/{id}/pause", post(orders::pause))
+        .route("/t/{id}/resume", post(orders::resume))
+        .route("/t/{id}/steer", post(orders::say))
+        .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
+        .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
+        .route("/t/{id}/{seq}", get(record::record))
+        .route("/t/{id}/{seq}/bytes", get(record::bytes))
+        .route("/approvals/{id}/amend", get(amend::amend).post(amend::submit))
+        .route("/approvals/{id}/amend/show", post(amend::show))
+        .route("/send", get(send::send).post(send::submit))
+        .route("/send/show", post(send::show))
         .route("/live", get(live::live))
         .route("/session/end", post(signing_in::end))
         .route(

@@ -22,7 +22,7 @@ const SESSIONS_OF_ONE: usize = 32;
 const SESSIONS: usize = 256;
 
 /// A code of one use.
-struct SignInCode {
+struct OpenCode {
     code: Credential,
     client: Name,
     made: Millis,
@@ -49,7 +49,7 @@ pub(in crate::console) struct OpenedSession {
 /// All codes and sessions of one door.
 #[derive(Default)]
 pub(in crate::console) struct Sessions {
-    codes: Mutex<BTreeMap<Name, VecDeque<SignInCode>>>,
+    codes: Mutex<BTreeMap<Name, VecDeque<OpenCode>>>,
     open: Mutex<Vec<Session>>,
 }
 
@@ -67,11 +67,7 @@ impl Sessions {
         if own.len() >= CODES {
             own.pop_front();
         }
-        own.push_back(SignInCode {
-            code: Credential::given(code.clone()),
-            client: client.clone(),
-            made: now,
-        });
+        own.push_back(OpenCode { code: Credential::given(code.clone()), client: client.clone(), made: now });
         Ok(code)
     }
 

@@ -18,11 +18,14 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::guard;
 use super::sessions::OpenedSession;
+use crate::console::api_types;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::request_refusals::{plain, refused};
 use crate::console::strangers::Visitor;
 use crate::edges::clock::WallClock;
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
@@ -75,7 +78,8 @@ pub(in crate::console) async fn codes(
 ) -> Response {
     match state.sessions.code_for(&client, WallClock.ticks()) {
         Ok(code) => {
-            (StatusCode::CREATED, Json(json!({"code": code, "client": client.as_str()}))).into_response()
+            let made = api_types::SignInCode { code, client: client.to_string() };
+            (StatusCode::CREATED, Json(made)).into_response()
         }
         Err(error) => no_random(&error),
     }
@@ -153,9 +157,8 @@ pub(super) async fn session(asked: PageRequest) -> Response {
 }
 
 fn roles_of(client: &Name, composition: &systole_core::types::composition::Composition) -> Vec<&'static str> {
-    use systole_core::types::client::Role;
-    let all = [Role::Read, Role::Operate, Role::Approve];
-    all.into_iter().filter(|role| composition.has_role(client, *role)).map(Role::as_str).collect()
+    let held = Role::ALL.iter().filter(|role| composition.has_role(client, **role));
+    held.map(|role| role.as_str()).collect()
 }
 
 /// Ends the session of the cookie. It takes no secret: a page of ours asks for it, and it only takes rights away.

@@ -12,6 +12,7 @@ mod dice;
 mod grammar;
 mod mutate;
 mod mutate_xml;
+mod pages;
 mod simples;
 mod tries;
 mod xml;

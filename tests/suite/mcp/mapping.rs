@@ -216,6 +216,35 @@ fn a8_200_tool_schemas_agree_in_both_directions() {
 }
 
 #[test]
+fn a8_a_form_of_any_tool_schema_fills_and_gives_back_the_payload() {
+    let cases = schemas();
+    let config = Config { cases, failure_persistence: None, max_shrink_iters: 200, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let tapes = (vec(any::<u8>(), 40..300), vec(any::<u8>(), 3000));
+    let filled = RefCell::new(0_usize);
+    let outcome = runner.run(&tapes, |(of_schema, of_values)| {
+        let mut tool = MappedTool::of(grammar::tool(&mut Tape { numbers: of_schema, at: 0 }));
+        let mut tape = Tape { numbers: of_values, at: 0 };
+        for _ in 0..TRIED {
+            let text = samples::document(&tool.xsd, "t", &mut tape);
+            if !tool.judged(text.as_bytes()) {
+                continue;
+            }
+            let values = tool.model.form_values(text.as_bytes());
+            let values = values.unwrap_or_else(|mistake| panic!("{mistake:?}\n{text}"));
+            let back = tool.model.from_form("t", &values).unwrap();
+            let back = back.unwrap_or_else(|mistakes| panic!("{mistakes:?}\n{text}\n{values:#?}"));
+            assert!(tool.judged(&back), "{text}\n{}", String::from_utf8_lossy(&back));
+            assert_eq!(tool.model.form_values(&back), Ok(values), "{text}");
+            *filled.borrow_mut() += 1;
+        }
+        Ok(())
+    });
+    outcome.unwrap();
+    assert!(filled.into_inner() >= usize::try_from(cases).unwrap() * 8);
+}
+
+#[test]
 fn a8_the_xsd_of_39_real_tools_compiles_in_the_judge() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/listeners/mcp/tests/suite/golden");
     let mut compiled = 0;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::cast::{BOSS, ECHO, Part, PlanHouse, body, cast, code, say};
-use crate::program::{Answer, Ran, Running, ask, run_file, systole};
+use crate::program::{Answer, Ran, Running, ask, page, run_file, systole};
 
 /// A boss that asks a listener whose messages all need an approval, and a listener that is notified.
 const PARTS: [Part<'_>; 3] = [
@@ -243,5 +243,61 @@ fn f4_a_pause_survives_restarts_says_so_and_ends_by_order_only() {
     assert!(answer.code == Some(0) && answer.stdout.contains("echo heard hello"), "{answer:?}");
     let usage = systole(at, &["pause"]);
     assert_eq!(usage.code, Some(2), "{usage:?}");
+    organism.interrupt();
+}
+
+#[test]
+fn g4_a_person_decides_on_the_page_about_exactly_what_it_shows() {
+    let folder = cast(&PARTS);
+    let at = folder.path();
+    let organism = Running::organism(at);
+    let run = run_file(at);
+    assert_eq!(send(at, "k", &say("boss", PLAN)).code, Some(6));
+
+    let shown = page(&run, "GET", "/approvals", "text/html", &[]);
+    assert_eq!(shown.status, 200, "{shown:?}");
+    let listed = page(&run, "GET", "/approvals", "application/json", &[]).json;
+    let one = &listed["approvals"][0];
+    let (hash, thread) = (one["hash"].as_str().unwrap(), one["thread"].as_str().unwrap());
+    for part in ["(1) ", "drop the table", hash, thread, "systole approve a1", "action=\"/approvals/a1\""] {
+        assert!(shown.body.contains(part), "{part} is missing: {}", shown.body);
+    }
+    assert_eq!(one["payload"], ask(&run, "GET", "/v1/approvals", &[], "").json["approvals"][0]["payload"]);
+
+    let decide = |outcome: &str, hash: &str, note: &str, accept: &str| {
+        let form = [("outcome", outcome), ("hash", hash), ("note", note)];
+        page(&run, "POST", "/approvals/a1", accept, &form)
+    };
+    let json = "application/json";
+    let other = decide("approved", &"0".repeat(64), "", json);
+    assert_eq!((other.status, &other.json["code"]), (409, &json!("approval.mismatch")), "{other:?}");
+    let unbound = page(&run, "POST", "/approvals/a1", json, &[("outcome", "approved")]);
+    assert!(unbound.status == 400 && unbound.body.contains("hash is missing"), "{unbound:?}");
+    let wordless = decide("rejected", hash, " ", "text/html");
+    assert!(wordless.status == 400 && wordless.body.contains("a rejection needs a note"), "{wordless:?}");
+    assert!(page(&run, "GET", "/approvals", json, &[]).json["decided"].as_array().unwrap().is_empty());
+
+    let position = page(&run, "GET", "/v1/status", json, &[]).json["position"].as_u64().unwrap();
+    let approved = decide("approved", hash, "after <b>dark</b>", "text/html");
+    assert_eq!((approved.status, approved.header("location")), (303, Some("/approvals?done=a1")));
+    let again = decide("approved", hash, "", json);
+    assert_eq!((again.status, &again.json["code"]), (409, &json!("approval.decided")), "{again:?}");
+
+    let after = page(&run, "GET", "/approvals?done=a1", "text/html", &[]).body;
+    assert!(
+        after.contains("Nothing waits for a person.") && after.contains("approved by operator"),
+        "{after}"
+    );
+    assert!(after.contains("after &#60;b&#62;dark&#60;/b&#62;"), "a note is text: {after}");
+    let decided = page(&run, "GET", "/approvals?one=a1", json, &[]).json["decided"][0].clone();
+    assert_eq!((&decided["outcome"], &decided["by"]), (&json!("approved"), &json!("operator")));
+    let log = systole(at, &["log", "@last"]);
+    assert!(log.stdout.contains("approval a1 is approved by operator"), "{log:?}");
+
+    let past = format!("/approvals?at={position}");
+    let then = page(&run, "GET", &past, json, &[]).json;
+    assert_eq!((&then["approvals"][0]["hash"], then["decided"].as_array().unwrap().len()), (&json!(hash), 0));
+    let then = page(&run, "GET", &past, "text/html", &[]).body;
+    assert!(then.contains("drop the table") && !then.contains("action=\"/approvals/a1\""), "{then}");
     organism.interrupt();
 }

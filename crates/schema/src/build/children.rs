@@ -267,6 +267,30 @@ impl<'m> Building<'m> {
         }
     }
 
+    /// A declared element that was given whole, as XML.
+    pub(crate) fn whole_element(
+        &mut self,
+        writer: &mut XmlWriter,
+        declaration: &Declaration,
+        (part, text): (&Part, &str),
+        spot: Spot<'_>,
+    ) {
+        let name = &declaration.name;
+        let message = match tree::read(text.as_bytes()) {
+            Err(fault) => format!("{name}: {}", fault.words),
+            Ok(element) if !element.name.is(&declaration.namespace, name) => {
+                format!("{name}: the XML is an element of another name, {}", element.tag.as_str())
+            }
+            Ok(element) => match markup::write(writer, &element, spot.around) {
+                Some(()) => return,
+                None => format!("{name}: holds a name that XML does not allow"),
+            },
+        };
+        let expected = format!("the element {name} as XML, with its xmlns");
+        let fix = format!("write it as <{name} xmlns=\"{}\">…</{name}>", declaration.namespace);
+        self.slip(spot.path, part, message, expected, fix);
+    }
+
     /// An element that was given as XML.
     pub(crate) fn markup(&mut self, writer: &mut XmlWriter, part: &Part, spot: Spot<'_>) {
         let path = spot.path;

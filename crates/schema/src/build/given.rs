@@ -37,6 +37,8 @@ pub(crate) enum Given {
     List(Vec<Part>),
     /// In input order.
     Record(Vec<(String, Part)>),
+    /// A whole element as XML.
+    Xml(String),
 }
 
 /// A value and its place: the byte of the JSON text, or the number of the field.
@@ -65,6 +67,7 @@ impl Given {
             Self::Text(_) => "text",
             Self::List(_) => "a list",
             Self::Record(_) => "an object",
+            Self::Xml(_) => "XML",
         }
     }
 }
@@ -93,7 +96,7 @@ impl Part {
             Given::Null => out.push_str("null"),
             Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
             Given::Number(spelt) => out.push_str(spelt),
-            Given::Text(text) => out.push_str(&text_as_json(text)),
+            Given::Text(text) | Given::Xml(text) => out.push_str(&text_as_json(text)),
             Given::List(parts) => {
                 out.push('[');
                 for (at, part) in parts.iter().enumerate() {

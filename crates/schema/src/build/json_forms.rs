@@ -209,7 +209,7 @@ fn weight(part: &Part) -> usize {
     let inner = |parts: &mut dyn Iterator<Item = usize>| parts.fold(1, usize::saturating_add);
     match &part.given {
         Given::Null | Given::Truth(_) => 1,
-        Given::Number(text) | Given::Text(text) => 1 + text.len() / 32,
+        Given::Number(text) | Given::Text(text) | Given::Xml(text) => 1 + text.len() / 32,
         Given::List(parts) => inner(&mut parts.iter().map(weight)),
         Given::Record(entries) => {
             inner(&mut entries.iter().map(|(key, part)| weight(part).saturating_add(1 + key.len() / 32)))
@@ -223,7 +223,7 @@ fn spell(part: &Part, out: &mut String) {
         Given::Null => out.push_str("null"),
         Given::Truth(truth) => out.push_str(if *truth { "true" } else { "false" }),
         Given::Number(spelt) => out.push_str(spelt),
-        Given::Text(text) => escaped(text, out),
+        Given::Text(text) | Given::Xml(text) => escaped(text, out),
         Given::List(parts) => {
             out.push('[');
             for (at, part) in parts.iter().enumerate() {

@@ -301,6 +301,9 @@ impl<'m> Building<'m> {
         part: &Part,
         spot: Spot<'_>,
     ) {
+        if let Given::Xml(text) = &part.given {
+            return self.whole_element(writer, declaration, (part, text), spot);
+        }
         let deeper = Spot { depth: spot.depth.saturating_add(1), ..spot };
         let role = || Role {
             path: spot.path,

@@ -255,7 +255,7 @@ fn plain(given: &Given) -> Value {
                 number => number,
             })
         }
-        Given::Text(text) => Value::String(text.clone()),
+        Given::Text(text) | Given::Xml(text) => Value::String(text.clone()),
         Given::List(parts) => parts.iter().map(|part| plain(&part.given)).collect(),
         Given::Record(_) => Value::Object(Map::new()),
     }
@@ -270,7 +270,7 @@ pub(crate) fn meant(simple: &Simple, given: &Given) -> Option<String> {
             [only] => written(simple, &only.given).ok()?,
             _ => return amend::sample(simple),
         },
-        Given::Null | Given::Record(_) => return amend::sample(simple),
+        Given::Null | Given::Record(_) | Given::Xml(_) => return amend::sample(simple),
     };
     match check_value::check(simple, &spelt) {
         None => Some(spelt),

@@ -91,20 +91,20 @@ impl Hitch {
 }
 
 /// Whether any element chooses its own type.
-fn chooses(element: &Element) -> bool {
+pub(crate) fn chooses(element: &Element) -> bool {
     let is_type = |attribute: &Attribute| attribute.name.is(explain::INSTANCE, "type");
     element.attributes.iter().any(is_type) || element.children().any(chooses)
 }
 
 /// Checks that an element has no attributes.
-fn plain(element: &Element) -> Option<()> {
+pub(crate) fn plain(element: &Element) -> Option<()> {
     attributes(element).next().is_none().then_some(())
 }
 
 /// The attributes that the schema gives a payload. Any element may also have attributes that address the judge:
 /// schema locations, which are ignored, and its type. The content is laid out by the type that the schema gives; a
 /// value of a derived type is also a value of that type.
-fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
+pub(crate) fn attributes(element: &Element) -> impl Iterator<Item = &Attribute> {
     let is_spoken = |attribute: &&Attribute| {
         let spoken = ["schemaLocation", "noNamespaceSchemaLocation", "type"];
         let name = &attribute.name;
@@ -294,12 +294,12 @@ pub(crate) fn default(schema: &Schema, declaration: &Declaration) -> Option<Valu
     }
 }
 
-fn is_nothing(part: &Part) -> bool {
+pub(crate) fn is_nothing(part: &Part) -> bool {
     matches!(part, Part::Text(text) if text.is_nothing())
 }
 
 /// The text of an element without children.
-fn text(element: &Element) -> Option<String> {
+pub(crate) fn text(element: &Element) -> Option<String> {
     element.children().next().is_none().then(|| element.text())
 }
 
@@ -309,7 +309,7 @@ fn own(simple: &Simple, element: &Element) -> Option<Value> {
 }
 
 /// The children in order, each with its declaration; `None` for one that a wildcard admits.
-fn laid<'e, 'm>(
+pub(crate) fn laid<'e, 'm>(
     particle: &'m Particle,
     parent: &'e Element,
 ) -> Option<Vec<(&'e Element, Option<&'m Declaration>)>> {

@@ -1,0 +1,192 @@
+//! Takes the values of a form from a payload, so that a person can change them.
+//!
+//! A payload comes in; values go out by which the form gives the same payload. Values keep their spelling. What the
+//! form cannot give back is a mistake, never a loss.
+
+use super::draw::WHOLE;
+use super::values::{FormValues, mistake, too_large};
+use super::{FIELDS, FILLED_DEPTH, FormMistake, PLACES};
+use crate::build::markup;
+use crate::explain;
+use crate::form::{ANY, Form, Inside, OWN, Record};
+use crate::json::unfold;
+use crate::shape::{Declaration, Particle, Schema, Term};
+use crate::tree::{self, Element};
+
+pub(super) fn values(schema: &Schema, payload: &[u8]) -> Result<FormValues, FormMistake> {
+    let unfit = |words: &str| {
+        let found = explain::first(schema, payload);
+        let expected = "a payload that its schema admits".to_owned();
+        mistake(&found.map_or_else(|| words.to_owned(), |finding| finding.message), expected)
+    };
+    let root = tree::read(payload).map_err(|fault| unfit(&fault.words))?;
+    let declaration = schema.global(&root.name.local).filter(|_| *root.name.namespace == *schema.namespace);
+    let declaration = declaration.ok_or_else(|| unfit("it is no payload of this schema"))?;
+    if unfold::chooses(&root) {
+        let expected = "a payload without xsi:type".to_owned();
+        return Err(mistake("the payload chooses a type with xsi:type: change it as XML", expected));
+    }
+    let mut filling = Filling { schema, values: FormValues::default(), is_large: false };
+    let record = Record::of_root(schema, declaration.of);
+    let done = filling.record(&record, &root, &format!("/{}", declaration.name), 0);
+    if filling.is_large || filling.values.len() > FIELDS {
+        return Err(too_large());
+    }
+    done.map(|()| filling.values).ok_or_else(|| unfit("it does not follow the schema"))
+}
+
+struct Filling<'s> {
+    schema: &'s Schema,
+    values: FormValues,
+    is_large: bool,
+}
+
+impl<'s> Filling<'s> {
+    fn put(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            self.values.put(&format!("{name}/+"), "yes");
+        }
+        self.values.put(name, value);
+    }
+
+    fn record(&mut self, record: &Record<'s>, element: &Element, path: &str, depth: usize) -> Option<()> {
+        let mut known = 0_usize;
+        for attribute in record.attributes {
+            if let Some(written) = element.attribute(&attribute.name) {
+                known = known.saturating_add(1);
+                self.put(&format!("{path}/@{}", attribute.name), written);
+            }
+        }
+        if unfold::attributes(element).count() != known {
+            return None;
+        }
+        match record.inside {
+            Inside::Nothing => element.parts.iter().all(unfold::is_nothing).then_some(()),
+            Inside::Value(_) | Inside::Text => {
+                self.put(&format!("{path}/{OWN}"), &unfold::text(element)?);
+                Some(())
+            }
+            Inside::Named(particle) => self.named(record, particle, element, path, depth),
+            Inside::Listed(particle) => {
+                for (at, (child, declaration)) in unfold::laid(particle, element)?.into_iter().enumerate() {
+                    let row = format!("{path}/{OWN}[{}]", self.number(at));
+                    let term = declaration.map_or(ANY, |declaration| declaration.name.as_str());
+                    self.values.put(&row, term);
+                    self.part(declaration, child, &format!("{row}/{term}"), depth)?;
+                }
+                Some(())
+            }
+        }
+    }
+
+    fn named(
+        &mut self,
+        record: &Record<'s>,
+        particle: &'s Particle,
+        element: &Element,
+        path: &str,
+        depth: usize,
+    ) -> Option<()> {
+        let slots = record.slots();
+        let several = record.wildcard() == Some(true);
+        let laid = unfold::laid(particle, element)?;
+        let mut counts: std::collections::HashMap<&str, usize> = std::collections::HashMap::new();
+        for (child, declaration) in &laid {
+            let term = declaration.map_or(ANY, |declaration| declaration.name.as_str());
+            let is_many = match declaration {
+                Some(declaration) => {
+                    slots.iter().find(|slot| crate::form::is_same(slot.declaration, declaration))?.many
+                }
+                None => several,
+            };
+            let before = counts.entry(term).or_default();
+            let name = match is_many {
+                true => format!("{path}/{term}[{}]", self.number(*before)),
+                false => format!("{path}/{term}"),
+            };
+            *before = before.saturating_add(1);
+            self.part(*declaration, child, &name, depth)?;
+        }
+        let declared: Vec<&Declaration> = laid.iter().filter_map(|(_, declaration)| *declaration).collect();
+        let has_any = laid.iter().any(|(_, declaration)| declaration.is_none());
+        self.choices(particle, "", path, &declared, has_any);
+        Some(())
+    }
+
+    /// The number of a place, from 1.
+    fn number(&mut self, before: usize) -> usize {
+        self.is_large |= before >= PLACES;
+        before.saturating_add(1)
+    }
+
+    fn part(
+        &mut self,
+        declaration: Option<&'s Declaration>,
+        element: &Element,
+        name: &str,
+        depth: usize,
+    ) -> Option<()> {
+        let Some(declaration) = declaration else {
+            self.values.put(name, &markup::text(element)?);
+            return Some(());
+        };
+        let inner = depth.saturating_add(1);
+        match Form::of_type(self.schema, declaration.of) {
+            Form::Value(_) | Form::Text => {
+                unfold::plain(element)?;
+                self.put(name, &unfold::text(element)?);
+                return Some(());
+            }
+            Form::Record(_) | Form::Items(..) if inner <= FILLED_DEPTH => {}
+            _ => {
+                self.values.put(&format!("{name}/{WHOLE}"), &markup::text(element)?);
+                return Some(());
+            }
+        }
+        let before = self.values.len();
+        let record = Record::of_root(self.schema, declaration.of);
+        self.record(&record, element, name, inner)?;
+        if self.values.len() == before {
+            self.values.put(&format!("{name}/+"), "yes");
+        }
+        Some(())
+    }
+
+    /// Notes which alternative of each choice the children chose.
+    fn choices(
+        &mut self,
+        particle: &Particle,
+        route: &str,
+        path: &str,
+        declared: &[&Declaration],
+        has_any: bool,
+    ) {
+        let parts = match &particle.term {
+            Term::Element(_) | Term::Wildcard(_) => return,
+            _ if particle.max != Some(1) => return,
+            Term::Sequence(parts) | Term::All(parts) => parts,
+            Term::Choice(parts) => {
+                let chosen = parts.iter().position(|part| has(part, declared, has_any));
+                if let Some(chosen) = chosen {
+                    let number = chosen.saturating_add(1).to_string();
+                    self.values.put(&format!("{path}/?{route}"), &number);
+                }
+                parts
+            }
+        };
+        for (at, part) in parts.iter().enumerate() {
+            self.choices(part, &format!("{route}.{at}"), path, declared, has_any);
+        }
+    }
+}
+
+/// Whether any of these elements, or one that a wildcard admitted, belongs to a particle.
+fn has(particle: &Particle, declared: &[&Declaration], has_any: bool) -> bool {
+    match &particle.term {
+        Term::Element(own) => declared.iter().any(|one| crate::form::is_same(one, own)),
+        Term::Wildcard(_) => has_any,
+        Term::Sequence(parts) | Term::Choice(parts) | Term::All(parts) => {
+            parts.iter().any(|part| has(part, declared, has_any))
+        }
+    }
+}

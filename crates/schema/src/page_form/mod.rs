@@ -1,0 +1,212 @@
+//! The form that a page shows for a payload: a tree of fields, made from the schema.
+//!
+//! The name of a global element and posted values come in; a `PageForm` goes out, with the values in their places.
+//! A filled form gives a payload, built by the same builder as command-line fields and JSON, so no value can inject
+//! markup. A payload gives the values of its form. This module judges nothing beyond what the builder reports.
+//!
+//! A posted name is the path of its part, such as `/order/line[2]/sku` or `/order/@mode`. `/.` is an element's own
+//! text, `/.any[1]` an element that a wildcard admits, `/.xml` a whole element as XML, `/+` says whether a part
+//! without values is sent, `/?…` which alternative is chosen, and `/.[3]` a row of children whose order matters.
+
+mod draw;
+mod fill;
+mod give;
+mod input;
+mod values;
+
+pub use values::FormValues;
+
+/// Most fields of one form, posted or shown.
+pub(crate) const FIELDS: usize = 4_000;
+
+/// After this many fields, further parts without values are offered as XML.
+pub(crate) const OFFERED: usize = 600;
+
+/// Most places of one repeated part.
+pub(crate) const PLACES: usize = 200;
+
+/// How deep parts without values are offered as fields; deeper ones are offered as XML.
+pub(crate) const SHOWN_DEPTH: usize = 8;
+
+/// How deep the values of a payload become fields; deeper elements become XML.
+pub(crate) const FILLED_DEPTH: usize = 12;
+
+/// How often a type may be inside itself before it is offered as XML.
+pub(crate) const AGAIN: usize = 2;
+
+/// The form of a global element's payloads, with the values so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageForm {
+    /// The local name of the element.
+    pub element: String,
+    /// Its documentation, or nothing.
+    pub about: String,
+    /// Its fields, in the order of the schema.
+    pub fields: Vec<FormField>,
+    /// Why no payload can be made of the values: names that the form does not have, or too many fields.
+    pub mistakes: Vec<FormMistake>,
+}
+
+/// A part of a form.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormField {
+    /// The name under which its value is posted.
+    pub name: String,
+    /// What the page calls it: short documentation, or the name in the schema.
+    pub label: String,
+    /// The name in the schema.
+    pub term: String,
+    /// Longer documentation, or nothing.
+    pub about: String,
+    /// Whether a payload needs it.
+    pub is_required: bool,
+    /// What is allowed, in words.
+    pub limits: String,
+    /// An example of a value, or the default of a part that is left out.
+    pub hint: String,
+    /// The value as posted; for a choice the chosen alternative.
+    pub value: String,
+    /// Whether it is sent without values: `yes`, `no`, or nothing if that follows from its values.
+    pub presence: String,
+    /// The kind of input.
+    pub input: FormInput,
+    shape: FieldShape,
+    /// The key of its value in the builder.
+    key: String,
+}
+
+/// How a field is filled in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormInput {
+    /// Text on one line.
+    Line,
+    /// Text that may have many lines.
+    Text,
+    /// A whole number, with its bounds if there are some.
+    Whole {
+        /// The smallest value.
+        least: Option<String>,
+        /// The largest value.
+        most: Option<String>,
+    },
+    /// A number.
+    Decimal,
+    /// `true` or `false`.
+    YesNo,
+    /// One of several values.
+    Choice(Vec<String>),
+    /// A day.
+    Date,
+    /// A time of day.
+    Time,
+    /// A day and a time.
+    DateTime,
+    /// XML, for what no field can express.
+    Xml,
+    /// Fields that belong together.
+    Group(Vec<FormField>),
+    /// One of several alternatives.
+    OneOf(Vec<FormAlternative>),
+    /// A part that may come several times.
+    Several {
+        /// Its places, each filled or blank.
+        places: Vec<FormField>,
+        /// Whether there may be more places.
+        may_add: bool,
+    },
+}
+
+/// An alternative of a choice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormAlternative {
+    /// The posted value that chooses it.
+    pub value: String,
+    /// What the page calls it.
+    pub label: String,
+    /// Its fields.
+    pub fields: Vec<FormField>,
+}
+
+/// Why posted values make no payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormMistake {
+    /// The posted name of the field, or of the part around it; nothing for the form as a whole.
+    pub name: String,
+    /// What is wrong.
+    pub message: String,
+    /// What is allowed there.
+    pub expected: String,
+}
+
+/// The part that a field stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FieldShape {
+    /// An attribute, an element's own text, or XML for a wildcard.
+    Value,
+    /// A child element.
+    Child,
+    /// A child element that is a list of items.
+    Items,
+    /// A whole child element as XML.
+    Whole,
+    /// A group of the schema without an element.
+    Layout,
+}
+
+impl FormField {
+    /// Whether the field or any field inside it has a value.
+    pub fn has_values(&self) -> bool {
+        !self.value.is_empty()
+            || self.presence == "yes"
+            || match &self.input {
+                FormInput::Group(fields) => fields.iter().any(Self::has_values),
+                FormInput::Several { places, .. } => places.iter().any(Self::has_values),
+                FormInput::OneOf(alternatives) => {
+                    alternatives.iter().any(|one| one.fields.iter().any(Self::has_values))
+                }
+                _ => false,
+            }
+    }
+
+    /// Whether the form asks if the part is sent without values.
+    pub fn may_be_kept(&self) -> bool {
+        match self.input {
+            FormInput::Group(_) => !self.is_required && self.shape != FieldShape::Layout,
+            _ => self.presence == "yes" && self.value.is_empty(),
+        }
+    }
+}
+
+impl crate::SchemaModel {
+    /// The form of a global element's payloads with these values. `None` if there is no such element.
+    pub fn form(&self, element: &str, values: &FormValues) -> Option<PageForm> {
+        self.schema.global(element).map(|declaration| draw::form(&self.schema, declaration, values))
+    }
+
+    /// The values with which the form of a payload's element gives the same payload.
+    ///
+    /// # Errors
+    /// If the payload does not follow the schema, chooses a type with `xsi:type`, or is too large for a form.
+    pub fn form_values(&self, payload: &[u8]) -> Result<FormValues, FormMistake> {
+        fill::values(&self.schema, payload)
+    }
+
+    /// Builds a payload of a global element from posted values. `None` if there is no such element.
+    ///
+    /// # Errors
+    /// Every error, each with the posted name of its field.
+    pub fn from_form(&self, element: &str, values: &FormValues) -> Option<Result<Vec<u8>, Vec<FormMistake>>> {
+        let declaration = self.schema.global(element)?;
+        Some(give::payload(&self.schema, declaration, &draw::form(&self.schema, declaration, values)))
+    }
+
+    /// The posted name of the field at a path of the payload that these values make, such as `/order/line[2]/sku`, or
+    /// of the nearest part around it.
+    pub fn form_place(&self, element: &str, values: &FormValues, path: &str) -> Option<String> {
+        let declaration = self.schema.global(element)?;
+        give::place(&draw::form(&self.schema, declaration, values), path)
+    }
+}
+
+#[cfg(test)]
+mod tests;

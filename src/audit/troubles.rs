@@ -1,0 +1,119 @@
+//! What went wrong lately: refusals and failures of the newest records, counted by code and listener.
+//!
+//! It reads a bounded number of records from the end of the log. A log and a moment come in; counts with the newest
+//! example of each go out.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::causes;
+use super::glance::told;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{Record, RecordCode, RecordKind};
+use systole_core::types::time::Millis;
+
+/// Records that are read at most.
+const READ: u64 = 50_000;
+/// Records per read.
+const PAGE: usize = 512;
+/// Pairs of code and listener that are told apart.
+const PAIRS: usize = 200;
+
+/// A kind of trouble at one listener.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TroubleCount {
+    /// The code of the refusal or the failure.
+    pub code: String,
+    /// Whom it was told, or who failed.
+    pub listener: String,
+    /// How often.
+    pub count: u64,
+    /// The newest record of it.
+    pub last: (ThreadId, u64),
+    /// When that was.
+    pub at: Millis,
+    /// What it said.
+    pub words: String,
+}
+
+/// The troubles of a time.
+#[derive(Clone, Debug, Default)]
+pub struct Troubles {
+    /// The kinds, most frequent first.
+    pub counts: Vec<TroubleCount>,
+    /// Whether the time has more records than were read.
+    pub is_cut: bool,
+}
+
+/// The troubles since a moment.
+pub fn since(reader: &dyn LogReader, moment: Millis) -> Result<Troubles, LogFault> {
+    let last = reader.last()?.0;
+    let is_before = |position: u64| {
+        let page = reader.after(Position(position - 1), 1)?;
+        Ok(page.first().is_some_and(|(_, record)| record.header.time < moment))
+    };
+    let first = if is_before(1)? { causes::first_after(is_before)? } else { 1 };
+    let from = first.max((last + 1).saturating_sub(READ));
+    let mut troubles = Troubles { counts: Vec::new(), is_cut: from > first };
+    let mut found: BTreeMap<(String, String), TroubleCount> = BTreeMap::new();
+    let mut next = Position(from.saturating_sub(1));
+    loop {
+        let page = reader.after(next, PAGE)?;
+        let Some((end, _)) = page.last() else { break };
+        next = *end;
+        for (_, record) in &page {
+            let Some((code, listener)) = trouble(record) else { continue };
+            let is_known = found.contains_key(&(code.clone(), listener.clone()));
+            if !is_known && found.len() == PAIRS {
+                troubles.is_cut = true;
+                continue;
+            }
+            let h = &record.header;
+            let words = told(&record.body).map_or_else(String::new, |told| told.message);
+            let count = found.get(&(code.clone(), listener.clone())).map_or(0, |known| known.count) + 1;
+            let key = (code.clone(), listener.clone());
+            let last = (h.thread.clone(), h.seq);
+            found.insert(key, TroubleCount { code, listener, count, last, at: h.time, words });
+        }
+        if page.len() < PAGE {
+            break;
+        }
+    }
+    troubles.counts = found.into_values().collect();
+    troubles.counts.sort_by_key(|one| std::cmp::Reverse((one.count, one.at)));
+    Ok(troubles)
+}
+
+/// The code of a record that says that something went wrong, and the listener.
+fn trouble(record: &Record) -> Option<(String, String)> {
+    let h = &record.header;
+    let whom = || h.to.as_ref().map_or_else(|| h.from.to_string(), ToString::to_string);
+    match (h.kind, h.code) {
+        (RecordKind::Refusal, code) => {
+            let of_body = told(&record.body).map(|told| told.code);
+            Some((of_body.or_else(|| code.map(|code| code.as_str().to_owned()))?, whom()))
+        }
+        (RecordKind::Outcome, Some(RecordCode::DeadLetter)) => Some(("dead letter".to_owned(), whom())),
+        (RecordKind::Outcome, Some(RecordCode::Code(code))) => {
+            Some((code.as_str().to_owned(), h.from.to_string()))
+        }
+        _ => None,
+    }
+}
+
+impl TroubleCount {
+    /// The count for programs.
+    pub fn as_json(&self) -> Value {
+        json!({
+            "code": self.code,
+            "listener": self.listener,
+            "count": self.count,
+            "thread": self.last.0.as_str(),
+            "seq": self.last.1,
+            "at": self.at.to_string(),
+            "message": self.words,
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! Routes of the running organism: the growing log as a stream, its status and workers, and orders that end threads.
+//!
+//! A client and its request come in; a stream, a value or a refusal goes out. Orders are answered once they are on disk.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+
+use super::api_types;
+use super::events::{Events, Follower};
+use super::http_state::{Caller, HttpState};
+use super::reading::{QueryFields, RawFields};
+use super::request_refusals::{bad_request, plain, refused, stopping};
+use crate::runtime::front::OrganismHandle;
+use crate::runtime::waiting::SenderReply;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::{LogFault, Position};
+use systole_core::types::refusal::Refusal;
+
+/// Clients that may follow the log at once: each costs a task and a page of records.
+pub(super) const FOLLOWERS: usize = 64;
+
+/// Every record after a position, as it is written, with progress reports between the records if requested.
+pub(super) async fn events(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+    headers: HeaderMap,
+) -> Response {
+    let fields = match QueryFields::of(query, &["from", "thread", "voice"]) {
+        Ok(fields) => fields,
+        Err(refusal) => return refusal.response(),
+    };
+    let (Ok(from), Ok(voice)) = (fields.number("from"), fields.flag("voice")) else {
+        return bad_request("from is a position in the log, a whole number; voice is true or false");
+    };
+    let thread = match fields.text("thread").map(ThreadId::parse).transpose() {
+        Ok(thread) => thread,
+        Err(malformed) => return bad_request(malformed.to_string()),
+    };
+    let last = headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.parse().ok()));
+    let from = match last {
+        Some(Some(last)) => Some(last),
+        Some(None) => return bad_request("last-event-id is the id of an event, a whole number"),
+        None => from,
+    };
+    if let Err(refusal) = may_read(&state.front, &client, thread.as_ref()).await {
+        return refused(&refusal);
+    }
+    let Ok(seat) = state.followers.clone().try_acquire_owned() else {
+        let words = format!("the log is followed by {FOLLOWERS} clients already");
+        return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
+    };
+    // Progress reports have no position in the log, so a returning client may already have heard the stored
+    // ones.
+    let heard_from = from.filter(|_| last.is_none()).map(Position);
+    let hearing = voice.then(|| state.front.hear(heard_from, thread.clone()));
+    let from = from.map_or_else(|| *state.front.tail().borrow(), Position);
+    let events = Events::of(Follower::after(&state.front, from, thread), hearing, seat);
+    let headers = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-cache")];
+    (headers, Body::from_stream(events.stream())).into_response()
+}
+
+/// Without the role `read` a client sees only its own messages and their results. Other clients' threads are
+/// reported as not found.
+async fn may_read(front: &OrganismHandle, client: &Name, thread: Option<&ThreadId>) -> Result<(), Refusal> {
+    if front.composition().has_role(client, Role::Read) {
+        return Ok(());
+    }
+    let Some(thread) = thread.cloned() else {
+        let words = "the whole log is for clients with the role `read`";
+        return Err(
+            Refusal::new(Code::IngressForbidden, words).fixed_by("?thread=ID, a thread that you opened")
+        );
+    };
+    let (reader, client) = (front.reader().clone(), client.clone());
+    let opened = tokio::task::spawn_blocking(move || {
+        let first = reader.of_thread(&thread.root_of(), 1, 1)?;
+        Ok::<bool, LogFault>(first.first().is_some_and(|(_, record)| record.header.from == client))
+    });
+    match opened.await {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err(Refusal::new(Code::UnknownThread, "there is no such thread")),
+        // An unreadable log or a failed reader must not reveal other clients' threads.
+        _ => Err(Refusal::new(Code::IngressUnavailable, "the log cannot be read at the moment")),
+    }
+}
+
+/// Ends a thread with everything that is open in it.
+pub(super) async fn cancel(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(thread): Path<String>,
+) -> Response {
+    over(
+        &thread,
+        |id| state.front.cancel(client, id),
+        |cancelled| Json(api_types::ThreadCancelled { cancelled }),
+    )
+    .await
+}
+
+/// Ends a root at rest.
+pub(super) async fn end(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    Path(thread): Path<String>,
+) -> Response {
+    over(&thread, |id| state.front.end(client, id), |ended| Json(api_types::ThreadEnded { ended })).await
+}
+
+/// Ends a thread by an order, and reports the result.
+async fn over<T: IntoResponse>(
+    thread: &str,
+    order: impl AsyncFnOnce(ThreadId) -> Option<SenderReply>,
+    done: impl FnOnce(String) -> T,
+) -> Response {
+    let id = match ThreadId::parse(thread) {
+        Ok(id) => id,
+        Err(malformed) => {
+            return plain(StatusCode::UNPROCESSABLE_ENTITY, Code::UnknownThread, malformed.to_string());
+        }
+    };
+    match order(id).await {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => done(thread.to_owned()).into_response(),
+        Some(SenderReply::Refused(refusal)) => refused(&refusal),
+        None => stopping(),
+    }
+}
+
+/// The workers over a broker: for clients that may read everything, since it names the listeners.
+pub(super) async fn workers(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    if let Err(refusal) = QueryFields::of(query, &[]) {
+        return refusal.response();
+    }
+    if !state.front.composition().has_role(&client, Role::Read) {
+        let words = "the list of workers over NATS is for clients with the role `read`";
+        let refusal = Refusal::new(Code::IngressForbidden, words);
+        return refused(&refusal.fixed_by("the token of a client with `roles: [read]`"));
+    }
+    match state.front.workers().await {
+        Ok(found) => {
+            let workers = found.into_iter().map(|(name, workers)| (name.to_string(), workers)).collect();
+            Json(api_types::Workers { workers }).into_response()
+        }
+        Err(words) => refused(&Refusal::new(Code::IngressUnavailable, words).fixed_by("ask again later")),
+    }
+}
+
+/// The status of the organism.
+pub(super) async fn status(State(state): State<Arc<HttpState>>, query: RawFields) -> Response {
+    if let Err(refusal) = QueryFields::of(query, &[]) {
+        return refusal.response();
+    }
+    Json(api_types::OrganismStatus::of(&state.front)).into_response()
+}

@@ -1,0 +1,270 @@
+//! Amending a waiting payload by its fields: `/approvals/ID/amend`. The form is filled from the payload, shows what the
+//! changed values make with its verdict, and decides the request with them.
+//!
+//! A request that waits comes in; a page, or the decision of the signed-in client, goes out. The pump decides whether
+//! the request may still be decided, and by whom.
+
+use askama::Template;
+use axum::extract::Form;
+use axum::extract::rejection::FormRejection;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use serde_json::json;
+use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
+
+use super::asked::{PageRequest, rendered};
+use super::changes::ChangeForm;
+use super::frame::{Frame, PageTab};
+use super::inputs::{self, FormInputs};
+use super::verdict::VerdictView;
+use crate::audit::full::{self, ShownPayload};
+use crate::audit::persons::{self, RequestSubject, WaitingRequest};
+use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
+use crate::console::mcp::tools;
+use crate::console::request_refusals::{going, unfit_request};
+use crate::console::steering;
+use crate::runtime::validators::TrialPurpose;
+use crate::runtime::waiting::SenderReply;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::refusal::Refusal;
+use systole_kit::DocumentLimits;
+use systole_kit::Payload;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "amend.html")]
+struct AmendPage {
+    frame: Frame,
+    id: String,
+    element: String,
+    listener: String,
+    caller: String,
+    hash: String,
+    note: String,
+    before: ShownPayload,
+    inputs: FormInputs,
+    mistakes: Vec<(String, String)>,
+    made: Option<(ShownPayload, VerdictView)>,
+}
+
+/// A waiting payload with the model of its schema.
+struct Amendable {
+    request: WaitingRequest,
+    element: String,
+    payload: String,
+    model: SchemaModel,
+}
+
+/// A state of the form.
+struct AmendState {
+    hash: String,
+    note: String,
+    values: FormValues,
+    mistakes: Vec<FormMistake>,
+    made: Option<(ShownPayload, VerdictView)>,
+}
+
+type Fields<'f> = &'f [(String, String)];
+
+fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+    let found = fields.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
+}
+
+impl Amendable {
+    /// The waiting request of the address, for a client that may decide.
+    async fn of(asked: &PageRequest) -> Result<Amendable, Refusal> {
+        let organism = asked.state.front.composition().clone();
+        if !organism.has_role(&asked.client, Role::Approve) {
+            let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
+            return Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"));
+        }
+        let typed = asked.part("id");
+        let Some(id) = PersonRequestId::parse(typed) else {
+            return Err(unfit_request("the id of a request is a and a number, as in a1"));
+        };
+        let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
+        let Some(request) = found.into_iter().find(|one| one.id == id) else {
+            let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
+            return Err(refusal.fixed_by("/approvals lists what waits"));
+        };
+        let (element, payload) = match &request.about {
+            RequestSubject::Approval { element, payload, unknown: None } => {
+                (element.clone(), payload.clone())
+            }
+            _ => return Err(unfit_request(format!("{id} is not a payload that can be amended"))),
+        };
+        if request.config != organism.hash {
+            let words = format!("{id} waits under an earlier configuration: amend it as XML");
+            return Err(unfit_request(words).fixed_by("/approvals has the field for it"));
+        }
+        let model = model_of(&organism, &request, &payload);
+        let model = model.ok_or_else(|| unfit_request(format!("the schema of {element} cannot be read")))?;
+        Ok(Amendable { request, element, payload, model })
+    }
+
+    fn page(&self, asked: &PageRequest, status: StatusCode, state: AmendState) -> Response {
+        let shows = format!("/approvals/{}/amend/show", self.request.id);
+        let drawn = self.model.form(&self.element, &state.values);
+        let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
+        let id = self.request.id.to_string();
+        let page = AmendPage {
+            frame: asked.frame(PageTab::Other, &format!("Amend {id}")),
+            id,
+            element: self.element.clone(),
+            listener: self.request.listener.to_string(),
+            caller: self.request.caller.to_string(),
+            hash: state.hash,
+            note: state.note,
+            before: full::shown(self.payload.as_bytes()),
+            inputs: inputs.unwrap_or_else(FormInputs::none),
+            mistakes: state.mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+            made: state.made,
+        };
+        (status, rendered(&page)).into_response()
+    }
+
+    /// The form as it was posted.
+    fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
+        let Some(hash) = field(fields, "hash") else {
+            return Err(unfit_request("hash is missing: it says what you saw"));
+        };
+        let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
+        let (mut values, mistakes) = match FormValues::posted(pairs) {
+            Ok(values) => (values, Vec::new()),
+            Err(mistake) => (FormValues::default(), vec![mistake]),
+        };
+        if let Some(more) = field(fields, "more") {
+            values = values.with_more(more);
+        }
+        let note = field(fields, "note").unwrap_or_default().to_owned();
+        Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
+    }
+
+    /// The payload that the values make; without one the state has the mistakes.
+    fn made(&self, state: &mut AmendState) -> Option<Vec<u8>> {
+        if !state.mistakes.is_empty() {
+            return None;
+        }
+        match self.model.from_form(&self.element, &state.values)? {
+            Ok(payload) => Some(payload),
+            Err(mistakes) => {
+                state.mistakes = mistakes;
+                None
+            }
+        }
+    }
+}
+
+/// The model of the schema by which the listener takes the payload.
+fn model_of(organism: &Composition, request: &WaitingRequest, payload: &str) -> Option<SchemaModel> {
+    let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
+    let schema = organism.listener(&request.listener)?.accepted(read.name())?;
+    tools::model(organism, schema)
+}
+
+/// Shows the form, filled from the waiting payload.
+pub(super) async fn amend(asked: PageRequest) -> Response {
+    let answer = filled(&asked).await;
+    asked.answered(answer)
+}
+
+async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&[])?;
+    let found = Amendable::of(asked).await?;
+    let values = found.model.form_values(found.payload.as_bytes()).map_err(|mistake| {
+        let words = format!("this payload has no form: {}", mistake.message);
+        unfit_request(words).fixed_by("amend it as XML under /approvals")
+    })?;
+    if !asked.is_html {
+        let form = found.model.form(&found.element, &values);
+        return Ok(asked.json(&form.as_ref().map(inputs::as_json).unwrap_or_default()));
+    }
+    let hash = found.request.hash.to_string();
+    let state = AmendState { hash, note: String::new(), values, mistakes: Vec::new(), made: None };
+    Ok(found.page(asked, StatusCode::OK, state))
+}
+
+/// Shows what the values make. It changes nothing, so the cookie of a session is enough.
+pub(super) async fn show(
+    asked: PageRequest,
+    form: Result<Form<Vec<(String, String)>>, FormRejection>,
+) -> Response {
+    let answer = match form {
+        Ok(Form(fields)) => previewed(&asked, &fields).await,
+        Err(rejected) => Err(unfit_request(format!("the form cannot be read: {}", rejected.body_text()))),
+    };
+    asked.answered(answer)
+}
+
+async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
+    let found = Amendable::of(asked).await?;
+    let mut state = found.posted(fields)?;
+    if field(fields, "more").is_none()
+        && let Some(payload) = found.made(&mut state)
+    {
+        let to = found.request.listener.clone();
+        let purpose = TrialPurpose::Amendment { to, config: found.request.config };
+        let text = full::shown_text(&String::from_utf8_lossy(&payload));
+        let _seat = asked.state.bodies.acquire().await.ok();
+        let verdict = match asked.state.front.try_document(purpose, payload).await {
+            Some(Ok(())) => VerdictView::valid(),
+            Some(Err(refusal)) => VerdictView::refused(&refusal),
+            None => return Err(going()),
+        };
+        state.made = Some((text, verdict));
+    }
+    if !asked.is_html {
+        let mistakes: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
+        let xml = state.made.as_ref().map(|(shown, _)| shown.text.clone());
+        let verdict = state.made.as_ref().map(|(_, verdict)| verdict.as_json());
+        return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
+    }
+    Ok(found.page(asked, StatusCode::OK, state))
+}
+
+/// Decides the request with the changed payload.
+pub(super) async fn submit(form: ChangeForm) -> Response {
+    let answer = decided(&form).await;
+    form.asked.answered(answer)
+}
+
+async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
+    let asked = &form.asked;
+    let found = Amendable::of(asked).await?;
+    let mut state = found.posted(form.fields())?;
+    let Some(payload) = found.made(&mut state) else {
+        if asked.is_html {
+            return Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state));
+        }
+        let all: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
+        return Err(unfit_request(all.join("; ")));
+    };
+    let ruling = ApiRuling {
+        outcome: DecisionOutcome::Amended,
+        note: (!state.note.is_empty()).then(|| state.note.clone()),
+        hash: Some(state.hash.clone()),
+        payload: Some(String::from_utf8_lossy(&payload).into_owned()),
+        choice: None,
+    };
+    let id = found.request.id;
+    let order = steering::order(form.by.clone(), id, ruling).map_err(unfit_request)?;
+    let accepted = DecisionAccepted::of(id, &order.says);
+    match asked.state.front.rule(order).await {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
+            let value = serde_json::to_value(accepted).unwrap_or_default();
+            Ok(form.done(&format!("/approvals?done={id}"), &value))
+        }
+        Some(SenderReply::Refused(refusal)) if asked.is_html && refusal.path.is_some() => {
+            let path = refusal.path.as_deref().unwrap_or_default();
+            let name = found.model.form_place(&found.element, &state.values, path).unwrap_or_default();
+            state.mistakes = vec![inputs::mistake_of(name, &refusal)];
+            Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(*refusal),
+        None => Err(going()),
+    }
+}

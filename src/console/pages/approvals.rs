@@ -1,0 +1,275 @@
+//! What waits for a person, and what was decided: `/approvals`. Everything that a decision is about is shown in full,
+//! and a decision counts only for the bytes that were shown.
+//!
+//! Requests from the log come in; a page with a form for each goes out. The pump decides what may still be decided, and
+//! by whom.
+
+use askama::Template;
+use axum::extract::Path;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::changes::ChangeForm;
+use super::frame::{Frame, PageTab};
+use crate::audit::columns::plain;
+use crate::audit::decided::{self, DecidedRequest};
+use crate::audit::full::{self, ShownPayload};
+use crate::audit::glance::glance;
+use crate::audit::layout;
+use crate::audit::log_reads::PastLog;
+use crate::audit::persons::{self, RequestSubject, WaitingRequest};
+use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
+use crate::console::log_view::LogMoment;
+use crate::console::request_refusals::{going, unfit_request};
+use crate::console::{steering, waiting};
+use crate::runtime::waiting::SenderReply;
+use systole_core::types::client::Role;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::ports::LogFault;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::{Millis, spoken};
+
+/// Decided requests on the page.
+const DECIDED: usize = 50;
+/// Columns of the message from outside.
+const REQUEST: usize = 280;
+
+/// The page.
+#[derive(Template)]
+#[template(path = "approvals.html")]
+struct ApprovalsPage {
+    frame: Frame,
+    waiting: Vec<RequestCard>,
+    decided: Vec<DecidedRow>,
+    /// Whether only one request was asked for.
+    one: Option<String>,
+    /// Who may decide.
+    deciders: String,
+    /// Whether this client may, now.
+    may: bool,
+    /// The request that was just decided.
+    done: Option<DecidedRow>,
+}
+
+/// A request with its form.
+struct RequestCard {
+    id: String,
+    heading: String,
+    caller: String,
+    listener: String,
+    thread: String,
+    thread_href: String,
+    asked: String,
+    left: String,
+    is_question: bool,
+    outside: Option<String>,
+    unknown: Option<String>,
+    /// What will happen if it is approved, or the question.
+    subject: ShownPayload,
+    shows: Vec<ShownMessageCard>,
+    choices: Vec<String>,
+    bytes: usize,
+    hash: String,
+    /// The payload itself, to be amended.
+    payload: String,
+    may_amend: bool,
+    commands: Vec<String>,
+}
+
+/// A message that a question shows.
+struct ShownMessageCard {
+    label: String,
+    from: String,
+    hash: String,
+    payload: ShownPayload,
+}
+
+/// A request that has its outcome.
+struct DecidedRow {
+    id: String,
+    about: String,
+    listener: String,
+    outcome: String,
+    note: Option<String>,
+    at: String,
+    href: String,
+}
+
+/// What one reading finds.
+struct Found {
+    waiting: Vec<WaitingRequest>,
+    decided: Vec<DecidedRequest>,
+    now: Millis,
+}
+
+fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
+    // Who may decide sees what waits in the threads of others.
+    let reader = match (sees_all && !moment.sees_all, moment.at) {
+        (false, _) => moment.reader.clone(),
+        (true, None) => moment.front.reader().clone(),
+        (true, Some(at)) => std::sync::Arc::new(PastLog::new(moment.front.reader().clone(), at)),
+    };
+    let mut waiting = persons::waiting(&*reader)?;
+    waiting.retain(|request| one.is_none_or(|one| request.id == one));
+    let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };
+    decided.retain(|request| one.is_none_or(|one| request.id == one));
+    Ok(Found { waiting, decided, now: moment.now })
+}
+
+/// Shows the requests.
+pub(super) async fn approvals(asked: PageRequest) -> Response {
+    let answer = answered(&asked).await;
+    asked.answered(answer)
+}
+
+async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["one", "done"])?;
+    let number = |name: &str| {
+        let typed = asked.value(name);
+        let parsed = typed.map(|typed| PersonRequestId::parse(typed).ok_or_else(|| not_an_id(name, typed)));
+        parsed.transpose()
+    };
+    let (one, done) = (number("one")?, number("done")?);
+    let organism = asked.state.front.composition().clone();
+    let may = organism.has_role(&asked.client, Role::Approve);
+    let sees_all = may || organism.has_role(&asked.client, Role::Read);
+    let found = asked.read(move |moment| look(moment, sees_all, one)).await?;
+    if !asked.is_html {
+        let waiting: Vec<Value> = found.waiting.iter().map(WaitingRequest::as_json).collect();
+        let decided: Vec<Value> = found.decided.iter().map(DecidedRequest::as_json).collect();
+        return Ok(asked.json(&json!({"approvals": waiting, "decided": decided})));
+    }
+    let mut frame = asked.frame(PageTab::Approvals, "Approvals").with_command("systole approve").live();
+    frame.count = found.waiting.len();
+    let page = layout::whole_lines(|| {
+        let decided: Vec<DecidedRow> =
+            found.decided.iter().map(|one| DecidedRow::of(one, &frame, found.now)).collect();
+        let done = done.and_then(|id| {
+            let one = found.decided.iter().find(|one| one.id == id)?;
+            Some(DecidedRow::of(one, &frame, found.now))
+        });
+        ApprovalsPage {
+            waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, found.now)).collect(),
+            decided,
+            one: one.map(|one| one.to_string()),
+            deciders: waiting::deciders(&organism).join(", "),
+            may: may && asked.at.is_none(),
+            done,
+            frame,
+        }
+    });
+    Ok(rendered(&page))
+}
+
+fn not_an_id(name: &str, typed: &str) -> Refusal {
+    unfit_request(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
+}
+
+impl RequestCard {
+    fn of(one: &WaitingRequest, frame: &Frame, now: Millis) -> RequestCard {
+        let (shows, choices) = match &one.about {
+            RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
+            RequestSubject::Question { shows, choices, .. } => {
+                (shows.iter().map(ShownMessageCard::of).collect(), choices.clone())
+            }
+        };
+        let (heading, unknown) = match &one.about {
+            RequestSubject::Approval { element, unknown, .. } => (format!("<{element}>"), unknown.clone()),
+            RequestSubject::Question { .. } => ("A question".to_owned(), None),
+        };
+        let payload = one.payload().map(|(_, payload)| payload.to_owned()).unwrap_or_default();
+        let left = match one.expires.since(now) {
+            0 => "expires now".to_owned(),
+            left => format!("expires in {}", spoken(left)),
+        };
+        let outside = one.request.as_ref().map(|asked| {
+            let seen = glance(asked.payload.as_bytes());
+            let at = layout::moment(asked.at, now);
+            let words = crate::audit::columns::cut_counted(&seen.words, REQUEST);
+            format!("{} at {at}: <{}> {words}", asked.by, seen.element)
+        });
+        RequestCard {
+            id: one.id.to_string(),
+            heading,
+            caller: one.caller.to_string(),
+            listener: one.listener.to_string(),
+            thread: one.thread.to_string(),
+            thread_href: frame.to(&format!("/t/{}", one.thread)),
+            asked: layout::moment(one.asked, now),
+            left,
+            is_question: one.payload().is_none(),
+            outside,
+            may_amend: unknown.is_none() && one.payload().is_some(),
+            unknown,
+            subject: one.shown(),
+            shows,
+            choices,
+            bytes: payload.len(),
+            hash: one.hash.to_string(),
+            payload,
+            commands: one.commands(),
+        }
+    }
+}
+
+impl ShownMessageCard {
+    fn of(shown: &persons::QuestionMessage) -> ShownMessageCard {
+        ShownMessageCard {
+            label: plain(&shown.label),
+            from: shown.from.to_string(),
+            hash: shown.hash.to_string(),
+            payload: full::shown(shown.payload.as_bytes()),
+        }
+    }
+}
+
+impl DecidedRow {
+    fn of(one: &DecidedRequest, frame: &Frame, now: Millis) -> DecidedRow {
+        DecidedRow {
+            id: one.id.to_string(),
+            about: plain(&one.about),
+            listener: one.listener.to_string(),
+            outcome: one.told(),
+            note: one.note.as_deref().map(plain),
+            at: layout::moment(one.at, now),
+            href: frame.to(&format!("/t/{}/{}", one.thread, one.seq)),
+        }
+    }
+}
+
+/// Decides a request, as the client that is signed in.
+pub(super) async fn decide(Path(id): Path<String>, form: ChangeForm) -> Response {
+    let answer = decided_by(&id, &form).await;
+    form.asked.answered(answer)
+}
+
+async fn decided_by(id: &str, form: &ChangeForm) -> Result<Response, Refusal> {
+    let request = PersonRequestId::parse(id).ok_or_else(|| not_an_id("id", id))?;
+    let text = |name: &str| form.field(name).map(str::to_owned);
+    let outcome = match form.field("outcome") {
+        Some("approved") => DecisionOutcome::Approved,
+        Some("rejected") => DecisionOutcome::Rejected,
+        Some("amended") => DecisionOutcome::Amended,
+        Some("chosen") => DecisionOutcome::Chosen,
+        _ => {
+            let words = "outcome is one of approved, rejected, amended, chosen";
+            return Err(unfit_request(words));
+        }
+    };
+    // A form has one field for the note, and buttons for the decisions.
+    let payload = text("payload").filter(|_| outcome == DecisionOutcome::Amended);
+    let choice = text("choice").filter(|_| outcome == DecisionOutcome::Chosen);
+    let hash = form.field("hash").ok_or_else(|| unfit_request("hash is missing: it says what you saw"))?;
+    let ruling = ApiRuling { outcome, note: text("note"), hash: Some(hash.to_owned()), payload, choice };
+    let order = steering::order(form.by.clone(), request, ruling).map_err(unfit_request)?;
+    let accepted = DecisionAccepted::of(request, &order.says);
+    match form.asked.state.front.rule(order).await {
+        Some(SenderReply::Done | SenderReply::Receipt(..)) => {
+            let value = serde_json::to_value(accepted).unwrap_or_default();
+            Ok(form.done(&format!("/approvals?done={request}"), &value))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(*refusal),
+        None => Err(going()),
+    }
+}

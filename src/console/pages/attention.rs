@@ -1,0 +1,252 @@
+//! The first page: what waits for a person, what is stuck with the command that ends it, what went wrong in the last
+//! hour, and when the log was last signed.
+//!
+//! It reads the log's fold and its newest records. Bounded lists go out, each with the number of what they leave out.
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use super::shorten::{encoded, shortened};
+use crate::audit::glance::attribute;
+use crate::audit::pauses::ThreadPause;
+use crate::audit::persons::{self, WaitingRequest};
+use crate::audit::posts::DueCalls;
+use crate::audit::runs::WorkflowRuns;
+use crate::audit::troubles::{self, TroubleCount, Troubles};
+use crate::audit::why::{self, ListedWait, ThreadWaits};
+use crate::console::log_view::LogMoment;
+use crate::runtime::workflow_steps;
+use systole_core::types::client::Role;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::LogFault;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::{Millis, spoken};
+
+/// Entries of each list.
+const LISTED: usize = 50;
+/// Characters of a reason.
+const WORDS: usize = 300;
+/// What counts as lately.
+const HOUR_MS: u64 = 3_600_000;
+/// A wait that may end by itself counts as stuck after this long.
+const LONG_MS: u64 = 600_000;
+/// Records at the end of `sys` that are searched for a checkpoint.
+const SIGNED: u64 = 4_096;
+
+/// A list with the number of entries that are left out.
+struct BoundedList<T> {
+    shown: Vec<T>,
+    more: usize,
+}
+
+impl<T> BoundedList<T> {
+    fn of(mut all: Vec<T>) -> BoundedList<T> {
+        let more = all.len().saturating_sub(LISTED);
+        all.truncate(LISTED);
+        BoundedList { shown: all, more }
+    }
+
+    fn count(&self) -> usize {
+        self.shown.len() + self.more
+    }
+}
+
+/// What waits for a person.
+struct WaitingRow {
+    id: String,
+    what: String,
+    words: String,
+    since: String,
+    left: String,
+    thread: String,
+    href: String,
+    commands: Vec<String>,
+}
+
+/// What is stuck.
+struct StuckRow {
+    thread: String,
+    href: String,
+    what: String,
+    since: String,
+    command: String,
+}
+
+/// What went wrong.
+struct WrongRow {
+    code: String,
+    listener: String,
+    count: u64,
+    words: String,
+    ago: String,
+    href: String,
+}
+
+/// What the page shows.
+struct Attention {
+    waiting: Vec<WaitingRequest>,
+    stuck: Vec<ListedWait>,
+    troubles: Troubles,
+    /// When the last checkpoint was signed, and the number of records that it covers.
+    signed: Option<(Millis, String)>,
+    paused: Option<ThreadPause>,
+    now: Millis,
+}
+
+#[derive(Template)]
+#[template(path = "attention.html")]
+struct AttentionPage {
+    frame: Frame,
+    waiting: BoundedList<WaitingRow>,
+    stuck: BoundedList<StuckRow>,
+    wrong: BoundedList<WrongRow>,
+    is_cut: bool,
+    signed: Option<(String, String)>,
+    last: u64,
+    paused: Option<(String, String)>,
+}
+
+/// Shows the first page.
+pub(super) async fn attention(asked: PageRequest) -> Response {
+    asked.answered(shown(&asked).await)
+}
+
+async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&[])?;
+    let seen = asked.read(look).await?;
+    if !asked.is_html {
+        let waiting: Vec<Value> = seen.waiting.iter().map(WaitingRequest::as_json).collect();
+        let stuck: Vec<Value> = seen.stuck.iter().map(stuck_json).collect();
+        let wrong: Vec<Value> = seen.troubles.counts.iter().map(TroubleCount::as_json).collect();
+        let signed = seen.signed.as_ref().map(|(at, size)| json!({"at": at.to_string(), "size": size}));
+        let paused = seen.paused.as_ref().map(ThreadPause::as_json);
+        return Ok(asked.json(&json!({"waiting": waiting, "stuck": stuck, "wrong": wrong,
+            "is_cut": seen.troubles.is_cut, "checkpoint": signed, "paused": paused})));
+    }
+    Ok(rendered(&page(asked, &seen)))
+}
+
+fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
+    let (reader, now) = (&*moment.reader, moment.now);
+    let whole = moment.whole()?;
+    let posts = DueCalls::at(&whole, now);
+    let runs = WorkflowRuns::new(reader, &whole, &workflow_steps::said);
+    let mut standings = Vec::new();
+    for thread in whole.waiting() {
+        let mut standing = ThreadWaits::of(reader, &whole, &posts, thread)?;
+        standing.name_goals(&runs)?;
+        standings.push(standing);
+    }
+    let mut stuck = why::waits(&standings, now);
+    stuck.retain(|wait| is_stuck(wait, now));
+    let hour = Millis(now.0.saturating_sub(HOUR_MS));
+    Ok(Attention {
+        waiting: persons::waiting(reader)?,
+        stuck,
+        troubles: troubles::since(reader, hour)?,
+        signed: signed(moment)?,
+        paused: whole.all_paused(reader)?,
+        now,
+    })
+}
+
+/// Whether a wait needs someone: a pause, a configuration that is gone, a back-off, or any wait but a timer's that
+/// lasts long. Requests for a person have a list of their own.
+fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
+    match wait.cause {
+        "person" | "timer" => false,
+        "paused" | "unknown" | "stopped" | "back-off" => true,
+        _ => now.since(wait.since) >= LONG_MS,
+    }
+}
+
+/// The newest checkpoint among the last records of `sys`: when, and how many records it covers.
+fn signed(moment: &LogMoment) -> Result<Option<(Millis, String)>, LogFault> {
+    let sys = ThreadId::sys();
+    let Some(thread) = systole_sys(moment, &sys)? else { return Ok(None) };
+    let mut end = thread + 1;
+    let least = end.saturating_sub(SIGNED).max(1);
+    while end > least {
+        let from = end.saturating_sub(256).max(least);
+        let count = usize::try_from(end - from).unwrap_or(usize::MAX);
+        let page = moment.reader.of_thread(&sys, from, count)?;
+        let size = |body: &[u8]| attribute(body, "checkpoint", "size");
+        let found = page.iter().rev().find_map(|(_, one)| Some((one.header.time, size(&one.body)?)));
+        if found.is_some() {
+            return Ok(found);
+        }
+        end = from;
+    }
+    Ok(None)
+}
+
+/// The last number of `sys`, if the client may read it.
+fn systole_sys(moment: &LogMoment, sys: &ThreadId) -> Result<Option<u64>, LogFault> {
+    Ok(crate::audit::causes::last(&*moment.reader, sys)?.map(|(_, record)| record.header.seq))
+}
+
+fn stuck_json(wait: &ListedWait) -> Value {
+    json!({"thread": wait.thread.as_str(), "cause": wait.cause, "since": wait.since.to_string(),
+        "what": wait.what, "command": wait.command})
+}
+
+fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
+    let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
+    let composition = asked.state.front.composition();
+    let decides = asked.client == Name::operator() || composition.has_role(&asked.client, Role::Approve);
+    let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encoded(id.as_str())));
+    let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, now)).collect();
+    let stuck = seen.stuck.iter().map(|wait| StuckRow {
+        thread: wait.thread.to_string(),
+        href: frame.to(&thread_href(&wait.thread)),
+        what: shortened(&wait.what, WORDS),
+        since: spoken(now.since(wait.since)),
+        command: wait.command.clone(),
+    });
+    let wrong = seen.troubles.counts.iter().map(|one| WrongRow {
+        code: one.code.clone(),
+        listener: one.listener.clone(),
+        count: one.count,
+        words: shortened(&one.words, WORDS),
+        ago: spoken(now.since(one.at)),
+        href: frame.to(&format!("{}/{}", thread_href(&one.last.0), one.last.1)),
+    });
+    let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
+    let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
+    frame.count = waiting.count();
+    let signed = seen.signed.as_ref().map(|(at, size)| (spoken(now.since(*at)), size.clone()));
+    let paused = seen.paused.as_ref();
+    let paused = paused.map(|pause| (pause.sentence(&ThreadId::sys(), now), pause.command()));
+    let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
+    AttentionPage { waiting, stuck, wrong, is_cut: seen.troubles.is_cut, signed, last, paused, frame }
+}
+
+fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) -> WaitingRow {
+    let lines = one.lines(now);
+    // The first line names the request, who wants what, and until when.
+    let what = lines.first().map(|line| shortened(line.trim(), WORDS)).unwrap_or_default();
+    let id = one.id.to_string();
+    let words = match one.payload() {
+        Some((_, payload)) => {
+            let seen = crate::audit::glance::glance(payload.as_bytes());
+            format!("<{}> {}", seen.element, seen.words)
+        }
+        None => match &one.about {
+            persons::RequestSubject::Question { words, .. } => crate::audit::columns::plain(words),
+            persons::RequestSubject::Approval { .. } => String::new(),
+        },
+    };
+    WaitingRow {
+        what: what.strip_prefix(&id).unwrap_or(&what).trim().to_owned(),
+        words: shortened(&words, WORDS),
+        since: spoken(now.since(one.asked)),
+        left: spoken(one.expires.since(now)),
+        thread: one.thread.to_string(),
+        href: frame.to(&format!("/t/{}", encoded(one.thread.as_str()))),
+        commands: if decides { one.commands() } else { Vec::new() },
+        id,
+    }
+}

@@ -1,0 +1,90 @@
+//! The command that sends the payload of a form.
+//!
+//! Values and the payload that they made come in; a line for a shell goes out, only if the command makes exactly the
+//! same payload.
+
+use systole_kit::schema::{FormValues, SchemaModel};
+
+use crate::audit::columns::plain;
+
+/// Longest command that is shown.
+const LONGEST: usize = 4_000;
+
+/// The start of a command: what is sent, but not to whom.
+pub(super) enum SendCommand {
+    /// With the element and its fields.
+    Fields(String),
+    /// With the payload on stdin.
+    Stdin(String),
+}
+
+/// The command for a payload. `None` if its text has characters that a terminal does not show, or if it is long.
+pub(super) fn send(
+    model: &SchemaModel,
+    element: &str,
+    payload: &[u8],
+    values: &FormValues,
+) -> Option<SendCommand> {
+    let arguments: Vec<String> = values.iter().filter_map(|(name, value)| argument(name, value)).collect();
+    let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let text = std::str::from_utf8(payload).ok()?;
+    if text.len() > LONGEST || text.lines().any(|line| is_strange(line)) {
+        return None;
+    }
+    if model.from_fields(element, &given) == Some(Ok(payload.to_vec())) {
+        let words: Vec<String> = std::iter::once(element).chain(given).map(quoted).collect();
+        return Some(SendCommand::Fields(words.join(" ")));
+    }
+    Some(SendCommand::Stdin(text.to_owned()))
+}
+
+impl SendCommand {
+    /// The whole command.
+    pub(super) fn with_beside(self, to: &str, thread: Option<&str>) -> String {
+        let thread = thread.map(|thread| format!(" --thread {}", quoted(thread))).unwrap_or_default();
+        let to = quoted(to);
+        match self {
+            SendCommand::Fields(words) => format!("systole send {words} --to {to}{thread}"),
+            SendCommand::Stdin(text) => {
+                format!("printf %s {} | systole send --file - --to {to}{thread}", quoted(&text))
+            }
+        }
+    }
+}
+
+/// Whether a terminal would show a line differently from what it is.
+fn is_strange(line: &str) -> bool {
+    let single = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    plain(line) != single(line) || line.contains(['\t', '\r'])
+}
+
+/// A posted value as a field of the command line: `/order/line[2]/sku` is `line[2].sku`.
+fn argument(name: &str, value: &str) -> Option<String> {
+    let (_, inner) = name.trim_start_matches('/').split_once('/')?;
+    let is_choice = inner.rsplit('/').next().is_some_and(|last| last.starts_with('?') || last == "+");
+    let inner = inner.strip_suffix("/.").unwrap_or(inner);
+    (!is_choice).then(|| format!("{}={value}", inner.replace('/', ".")))
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_cannot_leave_its_quotes() {
+        assert_eq!(quoted("a'; rm -rf $HOME"), "'a'\\''; rm -rf $HOME'");
+        assert_eq!((quoted("name=World"), quoted("")), ("name=World".to_owned(), "''".to_owned()));
+        assert_eq!(argument("/order/line[2]/@n", "7").as_deref(), Some("line[2].@n=7"));
+        assert_eq!(argument("/say/.", "hi").as_deref(), Some(".=hi"));
+        assert_eq!(argument("/order/?.0", "1"), None);
+    }
+}

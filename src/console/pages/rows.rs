@@ -1,0 +1,204 @@
+//! The records of a thread as rows: one sentence each, in the words of `systole log`, with the payload folded below it.
+//!
+//! Records come in; rows with cut payloads go out, so that a page of thousands of rows stays small.
+
+use axum::response::Response;
+use systole_kit::writer::visible;
+
+use askama::Template;
+
+use super::asked::{PageRequest, rendered, unknown_thread};
+use super::frame::Frame;
+use super::shorten::{encoded, shortened};
+use crate::audit::causes;
+use crate::audit::layout;
+use crate::audit::narrate::narrate;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogFault, LogReader, Position};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::refusal::Refusal;
+
+/// Most rows of one page.
+pub(super) const MOST: usize = 10_000;
+/// Rows of one chunk: a browser lays out only the chunks that are seen.
+pub(super) const CHUNK: usize = 200;
+/// Records per read.
+const PAGE: usize = 512;
+/// Characters of a sentence.
+const SENTENCE: usize = 600;
+/// Bytes of all folded payloads of a page, and the limits for each.
+const BODIES: usize = 3_000_000;
+const BODY: (usize, usize) = (160, 4_000);
+/// Rows of one answer to a page that follows the log.
+const FRESH: usize = 200;
+
+/// The steps of importance, the fewest rows first.
+pub(super) const STEPS: [&str; 3] = ["key", "more", "all"];
+
+/// A record as a row.
+pub(super) struct RecordRow {
+    pub(super) seq: u64,
+    pub(super) position: u64,
+    /// The day, if it differs from that of the row before.
+    pub(super) day: Option<String>,
+    /// Its step of importance.
+    step: usize,
+    /// How it went: `good`, `bad`, `held` or nothing.
+    pub(super) tone: &'static str,
+    /// The time and the number.
+    pub(super) lead: String,
+    /// The sentence, and further lines of a refusal.
+    pub(super) words: String,
+    pub(super) body: String,
+    pub(super) bytes: usize,
+    pub(super) is_cut: bool,
+}
+
+impl RecordRow {
+    /// The class of its importance: rows of the last step are quieter.
+    pub(super) fn class(&self) -> &'static str {
+        if self.step == 2 { "small" } else { "key" }
+    }
+}
+
+/// Rows with what is before and after them.
+pub(super) struct RowPart {
+    pub(super) rows: Vec<RecordRow>,
+    /// The last position that was looked at.
+    pub(super) last: u64,
+    /// Whether there are more rows after them.
+    pub(super) has_more: bool,
+}
+
+/// How important a record is: an index into `STEPS`.
+fn step(record: &Record) -> usize {
+    let h = &record.header;
+    match (h.kind, h.code) {
+        (RecordKind::Journal | RecordKind::Attempt, _) => 2,
+        (RecordKind::Message, Some(RecordCode::Role(role))) => match role {
+            MessageRole::Request | MessageRole::Begin | MessageRole::Final => 0,
+            MessageRole::Answer | MessageRole::Inbox => 2,
+            _ => 1,
+        },
+        (RecordKind::Message | RecordKind::Timer, _) => 1,
+        _ => 0,
+    }
+}
+
+fn tone(record: &Record) -> &'static str {
+    let h = &record.header;
+    match (h.kind, h.code) {
+        (RecordKind::Refusal, _) => "bad",
+        (RecordKind::Outcome, code) if code != Some(RecordCode::Handled) => "bad",
+        (RecordKind::Message, Some(RecordCode::Role(MessageRole::Final))) => "good",
+        (RecordKind::Approval, _) => "held",
+        (RecordKind::Steer, Some(RecordCode::Steering(_))) => "held",
+        _ => "",
+    }
+}
+
+/// A record as a row. `room` is the number of bytes for its payload.
+fn row(position: Position, record: &Record, room: usize) -> RecordRow {
+    let h = &record.header;
+    let lead = format!("{}  #{}", layout::clock(h.time), h.seq);
+    let lines: Vec<String> =
+        narrate(record, Some(&h.thread)).iter().map(|line| shortened(line, SENTENCE)).collect();
+    let whole = lines.join("\n");
+    let words = whole.strip_prefix(&lead).unwrap_or(&whole).to_owned();
+    // A cut inside a character shows as a replacement at the very end, and the row says that it is cut.
+    let kept = record.body.get(..room).unwrap_or(&record.body);
+    RecordRow {
+        seq: h.seq,
+        position: position.0,
+        day: Some(layout::heading(h.time)),
+        step: step(record),
+        tone: tone(record),
+        lead,
+        words,
+        body: visible(&String::from_utf8_lossy(kept)).into_owned(),
+        bytes: record.body.len(),
+        is_cut: kept.len() < record.body.len(),
+    }
+}
+
+/// The rows of a thread from a number on, at most that many, of the steps up to `shown`.
+pub(super) fn read(
+    reader: &dyn LogReader,
+    thread: &ThreadId,
+    (from, most, shown): (u64, usize, usize),
+) -> Result<RowPart, LogFault> {
+    let room = (BODIES / most.max(1)).clamp(BODY.0, BODY.1);
+    let mut part = RowPart { rows: Vec::new(), last: 0, has_more: false };
+    let (mut next, mut left) = (from, most);
+    while left > 0 {
+        let page = reader.of_thread(thread, next, PAGE.min(left))?;
+        left -= page.len();
+        for (position, record) in &page {
+            part.last = position.0;
+            next = record.header.seq + 1;
+            let mut row = row(*position, record, room);
+            if row.step > shown {
+                continue;
+            }
+            // The day is said once.
+            if part.rows.iter().rev().find_map(|one| one.day.as_ref()) == row.day.as_ref() {
+                row.day = None;
+            }
+            part.rows.push(row);
+        }
+        if page.is_empty() {
+            break;
+        }
+    }
+    part.has_more = !reader.of_thread(thread, next, 1)?.is_empty();
+    Ok(part)
+}
+
+/// The rows that came after a position, for a page that follows the log.
+#[derive(Template)]
+#[template(path = "rows.html")]
+struct FreshRows {
+    rows: Vec<RecordRow>,
+    last: u64,
+    has_more: bool,
+    frame: Frame,
+    id: String,
+}
+
+/// Shows the rows after a position.
+pub(super) async fn fresh(asked: PageRequest) -> Response {
+    asked.answered(fresh_rows(&asked).await)
+}
+
+async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["from", "show"])?;
+    let thread = asked.thread()?;
+    // A page without a row begins at the beginning.
+    let after = asked.value("from").filter(|typed| *typed != "0");
+    let after = if after.is_some() { asked.number("from")? } else { None }.unwrap_or(0);
+    let shown = shown_step(asked)?;
+    let id = encoded(thread.as_str());
+    let found = asked
+        .read(move |moment| {
+            let reader = &*moment.reader;
+            if reader.of_thread(&thread, 1, 1)?.is_empty() {
+                return Ok(None);
+            }
+            let is_before = |seq| {
+                let page = reader.of_thread(&thread, seq, 1)?;
+                Ok(page.first().is_some_and(|(position, _)| position.0 <= after))
+            };
+            let from = if is_before(1)? { causes::first_after(is_before)? } else { 1 };
+            read(reader, &thread, (from, FRESH, shown)).map(Some)
+        })
+        .await?;
+    let RowPart { rows, last, has_more } = found.ok_or_else(unknown_thread)?;
+    let frame = asked.frame(super::frame::PageTab::Threads, "Rows");
+    Ok(rendered(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
+}
+
+/// The step of importance in an address.
+pub(super) fn shown_step(asked: &PageRequest) -> Result<usize, Refusal> {
+    let word = asked.one_of("show", &STEPS)?;
+    Ok(word.and_then(|word| STEPS.iter().position(|step| *step == word)).unwrap_or(STEPS.len() - 1))
+}

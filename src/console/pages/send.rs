@@ -1,0 +1,336 @@
+//! Sending a payload by its form: `/send`. It lists what this client may send, shows the form that the schema gives,
+//! the XML that the values make with its verdict and the equal command, and sends it like any other message.
+//!
+//! Fields come in; a page, or a message under the client's name, goes out. Sending twice with one form sends once: the
+//! form holds the idempotency key.
+
+use askama::Template;
+use axum::extract::Form;
+use axum::extract::rejection::FormRejection;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde_json::{Value, json};
+use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
+
+use super::asked::{PageRequest, rendered};
+use super::changes::ChangeForm;
+use super::command_line;
+use super::frame::{Frame, PageTab};
+use super::inputs::{self, FormInputs};
+use super::shorten::encoded;
+use super::verdict::VerdictView;
+use crate::audit::columns::plain;
+use crate::audit::full::{self, ShownPayload};
+use crate::console::api_types::ApiReceipt;
+use crate::console::inbound::{earlier, key_of};
+use crate::console::mcp::tools;
+use crate::console::request_refusals::{going, unfit_request};
+use crate::runtime::front::ClientMessage;
+use crate::runtime::validators::TrialPurpose;
+use crate::runtime::waiting::SenderReply;
+use systole_core::types::composition::{Composition, ElementSchema, Listener};
+use systole_core::types::ids::{Key, Name};
+use systole_core::types::refusal::Refusal;
+
+/// The address that shows a form again.
+const SHOWS: &str = "/send/show";
+
+/// An element on the list.
+struct SendableRow {
+    element: String,
+    to: String,
+    about: String,
+    href: String,
+}
+
+/// The list and the form.
+#[derive(Template)]
+#[template(path = "send.html")]
+struct SendPage {
+    frame: Frame,
+    rows: Vec<SendableRow>,
+    form: Option<SendForm>,
+}
+
+/// The form of one element.
+struct SendForm {
+    element: String,
+    to: String,
+    namespace: String,
+    about: String,
+    key: String,
+    thread: String,
+    waits: bool,
+    inputs: FormInputs,
+    /// Each mistake with the name of its field.
+    mistakes: Vec<(String, String)>,
+    made: Option<MadePayload>,
+}
+
+/// What the values make.
+struct MadePayload {
+    shown: ShownPayload,
+    verdict: VerdictView,
+    command: Option<String>,
+}
+
+/// What a request means to send.
+struct SendRequest<'o> {
+    listener: &'o Listener,
+    taken: &'o ElementSchema,
+    model: SchemaModel,
+    key: Key,
+    thread: Option<String>,
+    values: FormValues,
+    /// The place that gets one more.
+    mistakes: Vec<FormMistake>,
+}
+
+type Fields<'f> = &'f [(String, String)];
+
+fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+    let found = fields.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+}
+
+/// What a client may send: a listener with an element.
+fn chosen<'o>(
+    organism: &'o Composition,
+    client: &Name,
+    fields: Fields<'_>,
+) -> Result<Option<(&'o Listener, &'o ElementSchema)>, Refusal> {
+    let Some(element) = field(fields, "element") else { return Ok(None) };
+    let (to, namespace) = (field(fields, "to"), field(fields, "ns"));
+    let open: Vec<_> =
+        tools::open_to(organism, client).into_iter().map(|tool| (tool.listener, tool.taken)).collect();
+    let found = open.iter().find(|(listener, taken)| {
+        *taken.name.local == *element
+            && to.is_none_or(|to| listener.name.as_str() == to)
+            && namespace.is_none_or(|namespace| *taken.name.ns == *namespace)
+    });
+    if let Some(found) = found {
+        return Ok(Some(*found));
+    }
+    let known = || open.iter().map(|(_, taken)| &*taken.name.local);
+    let near = nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+    let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
+    Err(unfit_request(words).fixed_by("/send lists what you may send"))
+}
+
+impl<'o> SendRequest<'o> {
+    fn of(organism: &'o Composition, client: &Name, fields: Fields<'_>) -> Result<Option<Self>, Refusal> {
+        let Some((listener, taken)) = chosen(organism, client, fields)? else { return Ok(None) };
+        let Some(model) = tools::model(organism, taken.schema) else {
+            let words = format!("the schema of {} cannot be read", taken.name.local);
+            return Err(Refusal::new(systole_core::types::codes::Code::IngressUnavailable, words));
+        };
+        let key = key_of(field(fields, "key").map(str::to_owned)).map_err(unfit_request)?;
+        let thread = field(fields, "thread").map(str::to_owned);
+        let pairs = || fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
+        let (mut values, mut mistakes) = (FormValues::default(), Vec::new());
+        if pairs().next().is_some() {
+            match FormValues::posted(pairs()) {
+                Ok(posted) => values = posted,
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+        if let Some(more) = field(fields, "more") {
+            values = values.with_more(more);
+        }
+        Ok(Some(SendRequest { listener, taken, model, key, thread, values, mistakes }))
+    }
+
+    fn element(&self) -> &str {
+        &self.taken.name.local
+    }
+
+    /// The payload, or every mistake.
+    fn payload(&self) -> Result<Vec<u8>, Vec<FormMistake>> {
+        if !self.mistakes.is_empty() {
+            return Err(self.mistakes.clone());
+        }
+        self.model.from_form(self.element(), &self.values).unwrap_or_else(|| Err(Vec::new()))
+    }
+
+    /// A refusal as a mistake of its field.
+    fn placed(&self, refusal: &Refusal) -> FormMistake {
+        let path = refusal.path.as_deref().unwrap_or_default();
+        let name = self.model.form_place(self.element(), &self.values, path).unwrap_or_default();
+        inputs::mistake_of(name, refusal)
+    }
+
+    /// What the payload is and whether it may be sent.
+    async fn made(&self, asked: &PageRequest, by: &Name, payload: &[u8]) -> Result<VerdictView, Refusal> {
+        let purpose = TrialPurpose::Message { client: by.clone(), to: self.listener.name.clone() };
+        // A trial takes a validator's time, like a body takes memory.
+        let _seat = asked.state.bodies.acquire().await.ok();
+        match asked.state.front.try_document(purpose, payload.to_vec()).await {
+            Some(Ok(())) => Ok(VerdictView::valid()),
+            Some(Err(refusal)) => Ok(VerdictView::refused(&refusal)),
+            None => Err(going()),
+        }
+    }
+
+    fn shown(&self, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
+        let element = self.element();
+        let drawn = self.model.form(element, &self.values);
+        let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
+        SendForm {
+            element: element.to_owned(),
+            to: self.listener.name.to_string(),
+            namespace: self.taken.name.ns.to_string(),
+            about: self.model.documentation(element).map(plain).unwrap_or_default(),
+            key: self.key.as_str().to_owned(),
+            thread: self.thread.clone().unwrap_or_default(),
+            waits: self.listener.approval.always || self.model.is_dangerous(element),
+            inputs: inputs.unwrap_or_else(FormInputs::none),
+            mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+            made,
+        }
+    }
+}
+
+fn rows(organism: &Composition, client: &Name, frame: &Frame) -> Vec<SendableRow> {
+    let row = |tool: tools::OpenTool<'_>| {
+        let (element, to) = (&tool.taken.name.local, tool.listener.name.to_string());
+        let about = tools::model(organism, tool.taken.schema);
+        let about = about.and_then(|model| model.documentation(element).map(plain)).unwrap_or_default();
+        let namespace = encoded(&tool.taken.name.ns);
+        let address = format!("/send?to={}&element={}&ns={namespace}", encoded(&to), encoded(element));
+        SendableRow { element: element.to_string(), to, about, href: frame.to(&address) }
+    };
+    tools::open_to(organism, client).into_iter().map(row).collect()
+}
+
+/// Shows the list, or the form of one element.
+pub(super) async fn send(asked: PageRequest) -> Response {
+    let answer = listed(&asked);
+    asked.answered(answer)
+}
+
+fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["to", "element", "ns", "thread"])?;
+    let organism = asked.state.front.composition().clone();
+    let names = ["to", "element", "ns", "thread"].into_iter();
+    let fields: Vec<(String, String)> =
+        names.filter_map(|name| Some((name.to_owned(), asked.value(name)?.to_owned()))).collect();
+    let request = SendRequest::of(&organism, &asked.client, &fields)?;
+    let frame = asked.frame(PageTab::Other, "Send");
+    if !asked.is_html {
+        let drawn = request.as_ref().and_then(|one| one.model.form(one.element(), &one.values));
+        return Ok(asked.json(&match drawn {
+            Some(form) => inputs::as_json(&form),
+            None => list_as_json(&organism, &asked.client),
+        }));
+    }
+    let rows = if request.is_some() { Vec::new() } else { rows(&organism, &asked.client, &frame) };
+    let form = request.map(|request| request.shown(&[], None));
+    Ok(rendered(&SendPage { frame, rows, form }))
+}
+
+fn list_as_json(organism: &Composition, client: &Name) -> Value {
+    let one = |tool: tools::OpenTool<'_>| {
+        json!({
+            "to": tool.listener.name.as_str(), "element": &*tool.taken.name.local,
+            "namespace": &*tool.taken.name.ns,
+        })
+    };
+    json!({"elements": tools::open_to(organism, client).into_iter().map(one).collect::<Vec<_>>()})
+}
+
+/// Shows what the values make. It changes nothing, so the cookie of a session is enough.
+pub(super) async fn show(
+    asked: PageRequest,
+    form: Result<Form<Vec<(String, String)>>, FormRejection>,
+) -> Response {
+    let answer = match form {
+        Ok(Form(fields)) => previewed(&asked, &fields).await,
+        Err(rejected) => Err(unfit_request(format!("the form cannot be read: {}", rejected.body_text()))),
+    };
+    asked.answered(answer)
+}
+
+async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
+    let organism = asked.state.front.composition().clone();
+    let Some(request) = SendRequest::of(&organism, &asked.client, fields)? else {
+        return Err(unfit_request("element is missing: it says what to send"));
+    };
+    // A button for one more place shows the form as it is, and no mistakes of what is not filled in yet.
+    let made = if field(fields, "more").is_some() { None } else { Some(request.payload()) };
+    let (mistakes, made) = match made {
+        None => (request.mistakes.clone(), None),
+        Some(Err(mistakes)) => (mistakes, None),
+        Some(Ok(payload)) => {
+            let verdict = request.made(asked, &asked.client, &payload).await?;
+            let text = String::from_utf8_lossy(&payload);
+            let command = command_line::send(&request.model, request.element(), &payload, &request.values);
+            let to = request.listener.name.as_str();
+            let command = command.map(|line| line.with_beside(to, request.thread.as_deref()));
+            let made = MadePayload { shown: full::shown_text(&text), verdict, command };
+            (Vec::new(), Some(made))
+        }
+    };
+    if !asked.is_html {
+        let mistakes: Vec<String> = mistakes.iter().map(inputs::said).collect();
+        let xml = made.as_ref().map(|made| made.shown.text.clone());
+        let verdict = made.as_ref().map(|made| made.verdict.as_json());
+        return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
+    }
+    Ok(page(asked, StatusCode::OK, request.shown(&mistakes, made)))
+}
+
+fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
+    let frame = asked.frame(PageTab::Other, "Send");
+    (status, rendered(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
+}
+
+/// Sends the payload under the client's name.
+pub(super) async fn submit(form: ChangeForm) -> Response {
+    let answer = sent(&form).await;
+    form.asked.answered(answer)
+}
+
+async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
+    let (asked, fields) = (&form.asked, form.fields());
+    let organism = asked.state.front.composition().clone();
+    let Some(request) = SendRequest::of(&organism, &form.by, fields)? else {
+        return Err(unfit_request("element is missing: it says what to send"));
+    };
+    let document = match request.payload() {
+        Ok(document) => document,
+        Err(mistakes) if asked.is_html => {
+            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, request.shown(&mistakes, None)));
+        }
+        Err(mistakes) => {
+            let all: Vec<String> = mistakes.iter().map(inputs::said).collect();
+            return Err(unfit_request(all.join("; ")));
+        }
+    };
+    let message = ClientMessage {
+        client: form.by.clone(),
+        key: request.key.clone(),
+        document,
+        to: Some(request.listener.name.to_string()),
+        thread: request.thread.clone(),
+    };
+    match asked.state.front.ask(message).await {
+        Some(SenderReply::Receipt(receipt, position)) => {
+            let position = match position {
+                Some(position) => position,
+                None => earlier(&asked.state.front, &receipt, &request.key).await,
+            };
+            let told = ApiReceipt::of(&receipt, position, request.key.as_str());
+            if !asked.is_html {
+                return Ok(asked.json(&serde_json::to_value(told).unwrap_or_default()));
+            }
+            let place = format!("/t/{}", receipt.thread);
+            Ok((StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response())
+        }
+        Some(SenderReply::Refused(refusal)) if asked.is_html => {
+            let mistake = request.placed(&refusal);
+            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, request.shown(&[mistake], None)))
+        }
+        Some(SenderReply::Refused(refusal)) => Err(*refusal),
+        Some(SenderReply::Done) | None => Err(going()),
+    }
+}

@@ -1,0 +1,23 @@
+//! The reading routes: threads, records, waits, costs and configurations as JSON, as the commands print them.
+//!
+//! A path and a query come in; what a view of `audit` found, or a refusal, goes out. Every route takes `at`, sees only
+//! what its client may see, and decides nothing.
+
+mod answers;
+mod listing;
+mod organism;
+mod query;
+mod records;
+mod refusals;
+mod searching;
+mod thread_views;
+
+pub(super) use answers::{ReadValue, answer};
+pub(super) use listing::{all_waits, threads};
+pub(super) use organism::{configuration, configurations, description, document, graph};
+pub(super) use query::{QueryFields, RawFields};
+pub(super) use records::{record, record_bytes, records};
+pub(super) use searching::{cost, find};
+pub(super) use thread_views::{
+    thread, thread_cost, thread_prompt, thread_todo, thread_trail, thread_tree, thread_why,
+};

@@ -1,0 +1,182 @@
+//! Routes that search the whole log: messages by words and fields, and costs of a period.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::answers::{ReadValue, answer};
+use super::organism::whole_log_only;
+use super::query::{QueryFields, RawFields};
+use super::refusals::{ReadFault, ReadRefusal, ReadResult};
+use crate::audit::costs::{self, CostFilter, CostGroup};
+use crate::audit::narrate::as_json;
+use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};
+use crate::console::http_state::{Caller, HttpState};
+use crate::console::log_view::LogMoment;
+use crate::console::request_refusals::unfit_request;
+use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use systole_core::types::codes::Code;
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::Position;
+use systole_core::types::refusal::Refusal;
+
+/// Hits of one page, if no number is given, and at most.
+const HITS: usize = 100;
+const MOST_HITS: usize = 1_000;
+/// Bytes of payloads on one page, after which it ends early.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// Messages by words and fields, newest first.
+pub(in crate::console) async fn find(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    let known = [
+        "q", "element", "from", "to", "code", "kind", "client", "person", "since", "until", "thread",
+        "before", "limit",
+    ];
+    let own = client.clone();
+    answer(&state, &client, query, &known, move |moment, fields| {
+        let limit = fields.limit(HITS, MOST_HITS)?;
+        let query = asked(moment, fields, &own)?;
+        let before = fields.number("before")?.map(Position);
+        searched(moment, |search| hits(moment, search, &query, before, limit))
+    })
+    .await
+}
+
+/// What is asked for. A client without the role `read` asks only for its own conversations.
+fn asked(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<LogQuery> {
+    let phrases = phrases(fields.text("q").unwrap_or_default());
+    if phrases.is_empty() && fields.text("q").is_some() {
+        let refusal = unfit_request("q: it has no letter and no digit");
+        return Err(ReadRefusal::unfit(refusal.fixed_by("a word of the message")).into());
+    }
+    let named = SearchFields {
+        element: fields.text("element"),
+        from: fields.text("from"),
+        to: fields.text("to"),
+        code: fields.text("code"),
+        kind: fields.text("kind"),
+        client: fields.text("client"),
+        person: fields.text("person"),
+    };
+    let mut terms = named.terms().map_err(|mistake| {
+        let refusal = unfit_request(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
+        ReadRefusal::unfit(refusal.fixed_by(mistake.fix))
+    })?;
+    if let Some(thread) = fields.text("thread") {
+        let thread = ThreadId::parse(thread).map_err(|_| ReadRefusal::unknown_thread())?;
+        terms.push(SearchTerm::new(SearchField::Thread, thread.as_str()));
+    }
+    let (since, until) = fields.period(moment.now)?;
+    if phrases.is_empty() && terms.is_empty() && since.is_none() && until.is_none() {
+        let refusal = unfit_request("nothing says which messages are wanted");
+        return Err(ReadRefusal::unfit(refusal.fixed_by("q=WORD, or a filter as from=NAME")).into());
+    }
+    if !moment.sees_all {
+        terms.push(SearchTerm::new(SearchField::Client, client.as_str()));
+    }
+    Ok(LogQuery { phrases, terms, since, until })
+}
+
+fn hits(
+    moment: &LogMoment,
+    search: &mut LogSearch<'_>,
+    query: &LogQuery,
+    before: Option<Position>,
+    limit: usize,
+) -> ReadResult<ReadValue> {
+    let end = moment.at.map(|at| Position(at.0.saturating_add(1)));
+    let before = before.into_iter().chain(end).min().unwrap_or(Position(u64::MAX));
+    let (mut found, mut bytes, mut next, mut failed) = (Vec::<Value>::new(), 0, None, None);
+    search
+        .newest_before(query, before, &mut |_, _| (), |hit| {
+            // The search file covers the log of all clients; the client's reader has the last word.
+            match sees(moment, &hit) {
+                Ok(true) => {}
+                Ok(false) => return true,
+                Err(fault) => {
+                    failed = Some(fault);
+                    return false;
+                }
+            }
+            let (position, record) = &hit.placed;
+            if found.len() == limit || (bytes > 0 && bytes + record.body.len() > PAGE_BYTES) {
+                return false;
+            }
+            bytes += record.body.len();
+            next = Some(position.0);
+            found.push(hit_json(&hit));
+            true
+        })
+        .map_err(search_fault)
+        .and_then(|more| match failed.take() {
+            Some(fault) => Err(ReadFault::Log(fault)),
+            None => Ok(ReadValue(json!({"hits": found, "next": next.filter(|_| more)}))),
+        })
+}
+
+fn sees(moment: &LogMoment, hit: &SearchHit) -> Result<bool, systole_core::types::ports::LogFault> {
+    let header = &hit.placed.1.header;
+    Ok(moment.sees_all || !moment.reader.of_thread(&header.thread, header.seq, 1)?.is_empty())
+}
+
+fn hit_json(hit: &SearchHit) -> Value {
+    let place = hit.at.as_ref().map(|at| json!([at.start, at.end]));
+    json!({"record": as_json(hit.placed.0, &hit.placed.1), "text": hit.text, "match": place})
+}
+
+/// The model requests of a period, by agent, model, client or day.
+pub(in crate::console) async fn cost(
+    State(state): State<Arc<HttpState>>,
+    Extension(Caller(client)): Extension<Caller>,
+    query: RawFields,
+) -> Response {
+    let known = ["since", "until", "agent", "model", "client", "by"];
+    answer(&state, &client, query, &known, |moment, fields| {
+        whole_log_only(moment, "costs over all threads are")?;
+        let (since, until) = fields.period(moment.now)?;
+        let by = fields.choice("by", &CostGroup::ALL.map(CostGroup::as_str))?;
+        let by = by.and_then(CostGroup::parse).unwrap_or(CostGroup::Agent);
+        let filter = CostFilter {
+            since,
+            until,
+            agent: fields.party("agent")?,
+            model: fields.text("model").map(str::to_owned),
+            client: fields.party("client")?,
+            end: moment.at,
+        };
+        searched(moment, |search| {
+            let rows = costs::grouped(search, &**moment.front.reader(), &filter, by, &mut |_, _| ());
+            Ok(ReadValue(costs::grouped_json(by, &rows.map_err(search_fault)?)))
+        })
+    })
+    .await
+}
+
+/// Runs a search in the whole log. What is found is cut to the moment and the client afterwards: a search file
+/// belongs to one log, whole.
+fn searched<T>(moment: &LogMoment, work: impl FnOnce(&mut LogSearch<'_>) -> ReadResult<T>) -> ReadResult<T> {
+    let Some(log) = moment.front.log_file() else {
+        let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory cannot be searched");
+        return Err(ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into());
+    };
+    let mut search = LogSearch::open(log, &**moment.front.reader(), &mut |_, _| ()).map_err(search_fault)?;
+    work(&mut search)
+}
+
+fn search_fault(fault: SearchFault) -> ReadFault {
+    match fault {
+        SearchFault::Log(fault) => ReadFault::Log(fault),
+        SearchFault::Stale(why) | SearchFault::Unwritable(why) => {
+            tracing::error!(why, "the search file cannot be used");
+            let refusal = Refusal::new(Code::IngressUnavailable, "the search file cannot be used");
+            ReadRefusal::from(refusal.fixed_by("systole doctor, where the log is")).into()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The routes of the API as one table, from which the router is built and to which its description is held.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{MethodRouter, get, post};
+
+use super::http_state::HttpState;
+use super::{inbound, live_routes, mcp, pages, reading, steering, waiting};
+
+/// A route: its method, its path, and what serves it.
+struct ApiRoute {
+    method: &'static str,
+    path: &'static str,
+    serves: fn() -> MethodRouter<Arc<HttpState>>,
+}
+
+const fn route(
+    method: &'static str,
+    path: &'static str,
+    serves: fn() -> MethodRouter<Arc<HttpState>>,
+) -> ApiRoute {
+    ApiRoute { method, path, serves }
+}
+
+const ROUTES: [ApiRoute; 33] = [
+    route("post", "/v1/messages", || post(inbound::messages)),
+    route("get", "/v1/events", || get(live_routes::events)),
+    route("get", "/v1/status", || get(live_routes::status)),
+    route("get", "/v1/workers", || get(live_routes::workers)),
+    route("get", "/v1/approvals", || get(waiting::approvals)),
+    route("post", "/v1/approvals/{id}", || post(steering::approvals)),
+    route("post", "/v1/pause", || post(steering::pause_all)),
+    route("post", "/v1/resume", || post(steering::resume_all)),
+    route("get", "/v1/threads", || get(reading::threads)),
+    route("get", "/v1/threads/{thread}", || get(reading::thread)),
+    route("get", "/v1/threads/{thread}/records", || get(reading::records)),
+    route("get", "/v1/threads/{thread}/records/{seq}", || get(reading::record)),
+    route("get", "/v1/threads/{thread}/records/{seq}/bytes", || get(reading::record_bytes)),
+    route("get", "/v1/threads/{thread}/tree", || get(reading::thread_tree)),
+    route("get", "/v1/threads/{thread}/why", || get(reading::thread_why)),
+    route("get", "/v1/threads/{thread}/todo", || get(reading::thread_todo)),
+    route("get", "/v1/threads/{thread}/context", || get(reading::thread_prompt)),
+    route("get", "/v1/threads/{thread}/cost", || get(reading::thread_cost)),
+    route("get", "/v1/threads/{thread}/trail", || get(reading::thread_trail)),
+    route("post", "/v1/threads/{thread}/cancel", || post(live_routes::cancel)),
+    route("post", "/v1/threads/{thread}/end", || post(live_routes::end)),
+    route("post", "/v1/threads/{thread}/pause", || post(steering::pause)),
+    route("post", "/v1/threads/{thread}/resume", || post(steering::resume)),
+    route("get", "/v1/why", || get(reading::all_waits)),
+    route("get", "/v1/cost", || get(reading::cost)),
+    route("get", "/v1/find", || get(reading::find)),
+    route("get", "/v1/configurations", || get(reading::configurations)),
+    route("get", "/v1/configurations/{hash}", || get(reading::configuration)),
+    route("get", "/v1/documents/{hash}", || get(reading::document)),
+    route("get", "/v1/graph", || get(reading::graph)),
+    route("get", "/v1/openapi.json", || get(reading::description)),
+    route("post", "/v1/session-codes", || post(pages::signing_in::codes)),
+    route("post", "/mcp", || post(mcp::post).fallback(mcp::only_post)),
+];
+
+/// The router of the API.
+pub(super) fn router() -> Router<Arc<HttpState>> {
+    ROUTES.iter().fold(Router::new(), |router, route| router.route(route.path, (route.serves)()))
+}
+
+/// The method and the path of every route, for tests of the description.
+pub fn methods_and_paths() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROUTES.iter().map(|route| (route.method, route.path))
+}

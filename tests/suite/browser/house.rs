@@ -1,0 +1,95 @@
+//! The organism that stories look at: a boss that follows plans, an echo, a vault whose messages wait for a person, and
+//! a program that dies. It listens on one port over all its lives, so a page finds it again after a kill.
+//!
+//! A story sends messages to its door itself. It asks this house for what a browser cannot do: commands, kills, starts.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::ports;
+use crate::program::{Running, command, run_file};
+use crate::promises::cast::{BOSS, CRASH, ECHO, Part, cast, judged};
+
+const PARTS: [Part<'_>; 4] = [
+    ("boss", "turns: 60, entry: true", BOSS),
+    ("echo", "entry: true", ECHO),
+    ("vault", "entry: true, approval: {when: always}", ECHO),
+    ("crash", "entry: true, retry: {attempts: 1}", CRASH),
+];
+
+/// The tokens of the clients, with the variables that the organism reads them from. alice has no role.
+const TOKENS: [(&str, &str, &str); 3] = [
+    ("alice", "ALICE_TOKEN", "alice-token-0123456789"),
+    ("bob", "BOB_TOKEN", "bob-token-0123456789"),
+    ("carol", "CAROL_TOKEN", "carol-token-0123456789"),
+];
+const CLIENTS: &str = "clients:
+  alice: {token_env: ALICE_TOKEN, may: [echo, boss]}
+  bob: {token_env: BOB_TOKEN, roles: [read]}
+  carol: {token_env: CAROL_TOKEN, roles: [read, approve]}
+";
+
+/// The organism in its own folder, running or killed.
+pub(super) struct ConsoleHouse {
+    folder: tempfile::TempDir,
+    running: Option<Running>,
+}
+
+impl ConsoleHouse {
+    /// Starts it.
+    pub(super) fn open() -> ConsoleHouse {
+        let folder = cast(&PARTS);
+        let file = folder.path().join("organism.yaml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", ports::free()));
+        std::fs::write(&file, text + CLIENTS).unwrap();
+        let mut house = ConsoleHouse { folder, running: None };
+        house.start();
+        house
+    }
+
+    fn start(&mut self) {
+        let variables = TOKENS.map(|(_, variable, token)| (variable, token));
+        self.running = Some(Running::organism_with(self.folder.path(), &variables));
+    }
+
+    /// Where it is, and who may come in. The operator's token is another one in each life.
+    pub(super) fn facts(&self) -> Value {
+        let run = run_file(self.folder.path());
+        let tokens = TOKENS.iter().map(|(name, _, token)| ((*name).to_owned(), json!(token)));
+        json!({
+            "address": format!("http://{}", run.address),
+            "token": run.token.secret(),
+            "tokens": tokens.collect::<serde_json::Map<_, _>>(),
+        })
+    }
+
+    /// Does what a story asks for.
+    pub(super) fn does(&mut self, asked: &Value) -> Value {
+        match asked["what"].as_str() {
+            Some("systole") => {
+                let words = asked["arguments"].as_array().unwrap().iter();
+                let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+                let ran = Running::of(command(self.folder.path(), &words).spawn().unwrap()).end();
+                json!({"code": ran.code, "stdout": ran.stdout, "stderr": ran.stderr})
+            }
+            Some("kill") => {
+                let running = self.running.take().expect("it runs");
+                running.signal(Signal::KILL);
+                running.end();
+                json!({})
+            }
+            Some("start") => {
+                self.start();
+                self.facts()
+            }
+            _ => panic!("the story asks for {asked}"),
+        }
+    }
+
+    /// Stops it, and lets the independent judge read its log.
+    pub(super) fn close(self) {
+        self.running.expect("it runs").interrupt();
+        judged(self.folder.path());
+    }
+}

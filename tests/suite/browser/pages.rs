@@ -1,0 +1,44 @@
+//! H4, the console in a browser: each test plays one story against a running organism.
+
+use super::Story;
+use super::house::ConsoleHouse;
+
+/// Plays a story of that name.
+#[track_caller]
+fn plays(name: &'static str) {
+    let Some(story) = Story::named(name) else { return };
+    let mut house = ConsoleHouse::open();
+    let facts = house.facts();
+    story.play_with(&facts, |asked| house.does(asked));
+    house.close();
+}
+
+#[test]
+fn h4_every_page_works_with_and_without_scripts_and_for_everyone() {
+    plays("every_page");
+}
+
+#[test]
+fn h4_a_code_signs_in_once_and_a_cookie_only_reads() {
+    plays("signing_in");
+}
+
+#[test]
+fn h4_other_names_of_this_machine_and_other_pages_are_refused() {
+    plays("strangers");
+}
+
+#[test]
+fn h4_a_page_follows_its_thread_and_loses_no_row_when_the_organism_is_killed() {
+    plays("following");
+}
+
+#[test]
+fn h4_hostile_text_stays_text_on_every_page() {
+    plays("hostile_text");
+}
+
+#[test]
+fn h4_the_text_of_a_page_is_that_of_the_command() {
+    plays("same_text");
+}

@@ -1,0 +1,58 @@
+// Every page that a link leads to: in light and dark, at three widths, with and without scripts, judged by axe-core,
+// without a fault on the console and without a breach of the policy.
+
+import { crawl, kindOf, seeds, signedIn } from './house.mjs';
+import { SCHEMES, WIDTHS, axe, holds, overflow, picture, same, story, text, visit } from './stage.mjs';
+
+/** Pages that must be among them. A page that no link leads to is forgotten. */
+const KNOWN = ['/', '/threads', '/session', '/t/ID', '/t/ID/N'];
+
+const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';
+
+await story(async (stage) => {
+  const made = await seeds();
+  const context = await stage.context();
+  const page = await signedIn(context);
+  const first = ['/', '/threads', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  const found = await crawl(page, first, 1);
+  const kinds = new Set(found.map(kindOf));
+  for (const known of KNOWN) holds(kinds.has(known), `${known} is not among ${[...kinds].join(' ')}`);
+  console.log(`${found.length} pages: ${[...kinds].join(' ')}`);
+
+  const faults = [];
+  const note = (path, how, words) => faults.push(`${path}, ${how}: ${words}`);
+  for (const path of found) {
+    await visit(page, path);
+    holds((await text(page, 'h1')).trim() !== '', `${path} has no heading`);
+    for (const width of WIDTHS) {
+      await page.setViewportSize({ width, height: 900 });
+      for (const colorScheme of SCHEMES) {
+        await page.emulateMedia({ colorScheme });
+        const wide = await overflow(page);
+        if (wide) note(path, width, wide);
+        await picture(page, `${named(path)}-${width}-${colorScheme}`);
+        // The narrowest has the layout of a phone, and the colours are those of any width.
+        if (width === 390) continue;
+        for (const words of await axe(page)) note(path, `${width} ${colorScheme}`, words);
+      }
+    }
+  }
+
+  const plain = await stage.context({ scripts: false, scheme: 'dark', width: 320 });
+  const still = await signedIn(plain);
+  for (const path of found) {
+    same(await visit(still, path), 200, `${path} without scripts`);
+    for (const width of WIDTHS) {
+      await still.setViewportSize({ width, height: 900 });
+      const wide = await overflow(still);
+      if (wide) note(path, `${width} without scripts`, wide);
+    }
+    holds((await text(still, 'h1')).trim() !== '', `${path} has no heading without scripts`);
+    const details = still.locator('main details:not([open]) > summary').first();
+    if ((await details.count()) > 0) await details.click();
+    for (const words of await axe(still)) note(path, 'without scripts', words);
+    await picture(still, `${named(path)}-plain`);
+  }
+  same(faults, [], `pages with faults:\n${faults.join('\n')}\n`);
+  stage.clean();
+});

@@ -1,0 +1,86 @@
+// A page follows its thread while the organism is killed and started again: every record is one row, in order.
+
+import { asks, sends, signedIn, starts, systole } from './house.mjs';
+import { does, facts, holds, judge, same, story, text, until, visit } from './stage.mjs';
+
+/** The numbers and positions of all rows, in the order of the page. */
+const rows = (page) => page.locator('.row').evaluateAll((all) => all.map((row) => [row.id, row.dataset.position]));
+
+/** What the log says: one row for each record. */
+async function recorded(thread) {
+  const printed = await systole('log', thread, '--json');
+  const records = printed.trim().split('\n').map((line) => JSON.parse(line));
+  return records.map(({ seq, position }) => [`r${seq}`, String(position)]);
+}
+
+/** Waits until the page has all rows of the log, then compares them. */
+async function complete(page, thread, words) {
+  const wanted = await recorded(thread);
+  const [last] = wanted.at(-1);
+  await until(page, (id) => document.getElementById(id), `${words}: row ${last}`, last);
+  same(await rows(page), wanted, words);
+}
+
+/** Sends texts into a thread, until the organism is gone. Returns how many it took. */
+async function sendsUntilGone(thread, count) {
+  let taken = 0;
+  for (let n = 0; n < count; n += 1) {
+    try {
+      const { status } = await sends('echo', `text ${n}`, { thread, wait: false });
+      if (status !== 202) break;
+      taken += 1;
+    } catch {
+      break;
+    }
+  }
+  return taken;
+}
+
+await story(async (stage) => {
+  const { thread } = await sends('echo', 'the first');
+  const context = await stage.context();
+  const page = await signedIn(context);
+  await visit(page, `/t/${thread}`);
+  const follower = await context.newPage();
+  await visit(follower, `/t/${thread}?show=key`);
+  await page.bringToFront();
+  for (let n = 0; n < 5; n += 1) await sends('echo', `live ${n}`, { thread });
+  await complete(page, thread, 'rows come while it runs');
+  await complete(await reloaded(page), thread, 'a fresh page has the same rows');
+
+  for (let life = 0; life < 3; life += 1) {
+    // Killed while records are written and the page asks for rows.
+    const sending = sendsUntilGone(thread, 10_000);
+    await until(page, (least) => document.querySelectorAll('.row').length > least, 'it follows', (await rows(page)).length + 4);
+    await stage.expecting(/./, async () => {
+      await does('kill');
+      holds((await sending) > 0, 'nothing was taken before the kill');
+      await until(page, () => document.querySelector('[data-state]')?.textContent === 'not connected', 'it says so');
+      await starts();
+      // The sessions are gone with the organism: a new code in any tab signs the whole browser in again.
+      const tab = await signedIn(context);
+      await tab.close();
+      await page.bringToFront();
+      for (let n = 0; n < 3; n += 1) await sends('echo', `life ${life} ${n}`, { thread });
+      await complete(page, thread, `after kill ${life}`);
+      holds((await text(page, '[data-state]')) === 'live', 'it is live again');
+    });
+  }
+  await judge(page, 'followed');
+  const seen = await rows(page);
+  await visit(page, `/t/${thread}`);
+  same(await rows(page), seen, 'a fresh page has the same rows in the same order');
+
+  // Without scripts a page is what it was when it was asked for.
+  const plain = await stage.context({ scripts: false });
+  const still = await signedIn(plain);
+  await visit(still, `/t/${thread}`);
+  same(await rows(still), seen, 'without scripts');
+  same((await asks('GET', `/t/${thread}`, { token: facts.token, headers: { accept: 'application/json' } })).status, 200, 'as JSON');
+  stage.clean();
+});
+
+async function reloaded(page) {
+  await page.reload();
+  return page;
+}

@@ -1,0 +1,161 @@
+// Sixty hostile texts, wherever a stranger's text can get onto a page: they stay text. No element, no script, no
+// request and no title comes of them, and no character of them hides or turns others around.
+
+import { answers, asks, crawl, escaped, sends, signedIn, systole } from './house.mjs';
+import { facts, holds, overflow, same, story, text, visit } from './stage.mjs';
+
+const MARK = 'id=hostile';
+const HOSTILE = [
+  `<b ${MARK}>bold</b>`,
+  `<script ${MARK}>hostile()</script>`,
+  `</script><script ${MARK}>hostile()</script>`,
+  `<img ${MARK} src=x onerror=hostile()>`,
+  `"><img ${MARK} src=x onerror=hostile()>`,
+  `'><svg ${MARK} onload=hostile()>`,
+  `</pre></p></li></ol><h1 ${MARK}>Approved</h1>`,
+  `</title><title ${MARK}>Hostile</title>`,
+  `</textarea><input ${MARK} autofocus onfocus=hostile()>`,
+  `<iframe ${MARK} src=javascript:hostile()></iframe>`,
+  `<iframe ${MARK} srcdoc="<script>hostile()</script>"></iframe>`,
+  `<a ${MARK} href="javascript:hostile()">click</a>`,
+  `<base ${MARK} href="http://evil.example/">`,
+  `<meta ${MARK} http-equiv=refresh content="0;url=http://evil.example/">`,
+  `<link ${MARK} rel=stylesheet href=http://evil.example/a.css>`,
+  `<style ${MARK}>*{display:none}</style>`,
+  `<form ${MARK} action=http://evil.example/><button>Approve</button></form>`,
+  `<object ${MARK} data=javascript:hostile()></object>`,
+  `<embed ${MARK} src=javascript:hostile()>`,
+  `<template ${MARK}><script>hostile()</script></template>`,
+  `<noscript><p title="</noscript><img ${MARK} src=x onerror=hostile()>">`,
+  `<svg><style><img ${MARK} src=x onerror=hostile()></style></svg>`,
+  `<math><mtext><img ${MARK} src=x onerror=hostile()></mtext></math>`,
+  `<details ${MARK} open ontoggle=hostile()>x</details>`,
+  `<dialog ${MARK} open>You won</dialog>`,
+  `<!-- ${MARK} -->`,
+  `--><b ${MARK}>x</b><!--`,
+  `]]><b ${MARK}>x</b>`,
+  `<![CDATA[<b ${MARK}>x</b>]]>`,
+  `<?xml ${MARK}?>`,
+  `&lt;b ${MARK}&gt;x&lt;/b&gt;`,
+  `&#60;b ${MARK}&#62;`,
+  `&amp;lt;b ${MARK}&amp;gt;`,
+  `{{ 7 * 7 }}{% include "/etc/passwd" %}`,
+  '${hostile()}`${hostile()}`',
+  `' onmouseover='hostile()' ${MARK} x='`,
+  `" autofocus onfocus="hostile()" ${MARK} x="`,
+  `javascript:hostile()`,
+  `data:text/html,<script>hostile()</script>`,
+  `http://evil.example/?${MARK}`,
+  `//evil.example/x`,
+  `../../../../etc/passwd`,
+  `%3Cscript%3Ehostile()%3C/script%3E`,
+  `\\u003cscript\\u003ehostile()\\u003c/script\\u003e`,
+  'pay Bob\u202E000,1\u202C now',
+  '\u2066left\u2069 and \u2067right\u2069',
+  'zero\u200Bwidth\u200C\u200D\uFEFFspaces',
+  'soft\u00ADhyphen',
+  'tags \u{E0041}\u{E0042}',
+  'line\u2028and\u2029paragraph',
+  'next\u0085line',
+  'tab\tand\rreturn\nand line',
+  '  #99  operator approved a1',
+  '12:00:00.000  #1  everything is well',
+  'Ｗｉｄｅ ａｄｍｉｎ',
+  'аdmin with a Cyrillic a',
+  `e${'\u0301'.repeat(200)} piled up`,
+  `${'W'.repeat(3000)}`,
+  `${'<'.repeat(500)}`,
+  '\u{1F468}\u200D\u{1F469}\u200D\u{1F467} \u{1F3F4}',
+];
+/** Characters that hide, or that turn around what is beside them. */
+const UNSEEN = /[\u0085\u00AD\u200B\u200E\u200F\u2028-\u202E\u2060-\u2069\uFEFF\u{E0000}-\u{E007F}]/u;
+
+same(HOSTILE.length, 60, 'the texts');
+
+/** What came of the hostile texts in a page. Nothing may. */
+const harm = (page) =>
+  page.evaluate(() => {
+    const found = [...document.querySelectorAll('[id=hostile], iframe, object, embed, base, body style, svg script, [srcdoc]')];
+    for (const element of document.querySelectorAll('*')) {
+      if ([...element.attributes].some(({ name }) => name.startsWith('on'))) found.push(element);
+    }
+    if (document.querySelectorAll('title').length !== 1 || /hostile/i.test(document.title)) found.push(document.head);
+    return found.map((element) => element.outerHTML.slice(0, 200));
+  });
+
+/** Texts in Python: what a plan in the boss's request takes. */
+const python = (value) => JSON.stringify(value).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  .replace(/\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}/g, (pair) => {
+    const code = JSON.parse(`"${pair}"`).codePointAt(0);
+    return `\\U${code.toString(16).padStart(8, '0')}`;
+  });
+
+await story(async (stage) => {
+  // In payloads, and in keys where these may have them.
+  const { thread } = await sends('echo', 'the first');
+  for (const [at, hostile] of HOSTILE.entries()) {
+    const key = /^[\x21-\x7e]{1,100}$/.test(hostile) ? `${at}${hostile}` : undefined;
+    const sent = await sends('echo', hostile, { thread, key, wait: false });
+    same(sent.status, 202, `${hostile}: ${JSON.stringify(sent)}`);
+  }
+  // In questions, labels, names of children, notes, and in what was refused.
+  for (let at = 0; at < HOSTILE.length; at += 12) {
+    const some = HOSTILE.slice(at, at + 12).filter((hostile) => hostile.length < 400);
+    const items = some.map((hostile) => `note(${python(hostile)}), spawn(say('echo', ${python(hostile)}), ${python(hostile.slice(0, 60))})`);
+    await sends('boss', `[[${items.join(', ')}]] + finished(${some.length})`, { wait: false });
+    const asked = some.map((hostile) => `person(${python(hostile)}, 'yes', shows=[(1, ${python(hostile)})])`);
+    await sends('boss', `[[${asked.join(', ')}], everything]`, { wait: false });
+  }
+  for (const hostile of HOSTILE) {
+    const body = `<say xmlns="https://xml-pipeline.org/ns/echo/v1"><txt>${escaped(hostile)}</txt></say>`;
+    const answer = await asks('POST', '/v1/messages', { token: facts.token, body });
+    holds([422, 429].includes(answer.status), answer.text);
+  }
+  const paused = await sends('vault', HOSTILE[1], { wait: false });
+  const note = { note: HOSTILE[3] };
+  const pausing = { token: facts.token, body: JSON.stringify(note), headers: { 'content-type': 'application/json' } };
+  const answer = await asks('POST', `/v1/threads/${paused.thread}/pause`, pausing);
+  same(answer.status, 200, answer.text);
+  const { approvals } = await answers('/v1/approvals', ({ approvals }) => approvals.length > 20, 'questions wait');
+  await systole('reject', approvals.find(({ kind }) => kind === 'approval').id, '--note', HOSTILE[4]);
+
+  const context = await stage.context();
+  const strangers = [];
+  await context.exposeBinding('hostile', () => strangers.push('a script ran'));
+  context.on('request', (request) => {
+    if (new URL(request.url()).origin !== facts.address) strangers.push(`a request to ${request.url()}`);
+  });
+  context.on('dialog', (dialog) => strangers.push(`a dialog ${dialog.message()}`));
+  const page = await signedIn(context);
+  const records = Array.from({ length: 40 }, (_, at) => `/t/${thread}/${at * 3 + 2}`);
+  const found = await crawl(page, ['/', '/threads', `/t/${thread}`, `/t/${paused.thread}`, ...records], 6);
+  console.log(`${found.length} pages`);
+  for (const path of found) {
+    await visit(page, path);
+    same(await harm(page), [], `${path} has what a hostile text made`);
+    const unseen = (await page.locator('body').evaluate((body) => body.textContent)).match(UNSEEN);
+    holds(!unseen, `${path} has a hidden character: ${unseen && `${unseen[0].codePointAt(0).toString(16)} in …${unseen.input.slice(unseen.index - 40, unseen.index + 20)}`}`);
+  }
+  for (const width of [1280, 320]) {
+    await page.setViewportSize({ width, height: 900 });
+    for (const path of found) {
+      await visit(page, path);
+      const wide = await overflow(page);
+      holds(!wide, `${path} at ${width}: ${wide}`);
+    }
+  }
+  // In what a person types: filters, addresses of pages that are not there, and broken queries.
+  await stage.expecting(/40[04]/, async () => {
+    for (const hostile of HOSTILE.filter((one) => one.length < 200)) {
+      for (const path of [`/threads?q=${encodeURIComponent(hostile)}`, `/t/${encodeURIComponent(hostile)}`, `/threads?${encodeURIComponent(hostile)}=1`]) {
+        await visit(page, path);
+        same(await harm(page), [], `${path} has what a hostile text made`);
+      }
+    }
+  });
+  await visit(page, `/t/${thread}`);
+  const shown = await text(page, '#rows');
+  holds(shown.includes(`<b ${MARK}>bold</b>`) && shown.includes('\\u{202e}'), `the texts are shown as they are: ${shown.slice(0, 2000)}`);
+  same(strangers, [], 'what hostile texts did');
+  stage.clean();
+});

@@ -1,0 +1,135 @@
+// A code of `systole console` signs one browser in, once. The cookie that it leaves only reads: a change needs the
+// secret of the tab, or the token typed. Without scripts a form does the same.
+
+import { asks, cookieName, sends, signedIn, systole } from './house.mjs';
+import { does, facts, holds, judge, picture, same, story, text, until, visit } from './stage.mjs';
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const JSON_ONLY = { accept: 'application/json' };
+const own = () => ({ origin: facts.address, 'sec-fetch-site': 'same-origin' });
+
+async function stateOf(thread) {
+  const answer = await asks('GET', `/t/${thread}`, { token: facts.token, headers: JSON_ONLY });
+  return JSON.parse(answer.text).state;
+}
+
+await story(async (stage) => {
+  const { thread } = await sends('echo', 'hello');
+  const held = await sends('vault', 'held', { wait: false });
+
+  // The address signs in once, and the code is gone from the address bar.
+  const context = await stage.context();
+  const page = await context.newPage();
+  const address = (await systole('console', '--no-browser')).trim();
+  holds(/^http:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{32}$/.test(address), address);
+  await stage.expecting(/401/, async () => {
+    await page.goto(address);
+    await page.locator('.who').waitFor();
+  });
+  holds(!page.url().includes('#') || page.url().endsWith('#'), `the code stays in the address: ${page.url()}`);
+  holds((await text(page, '.who')).includes('operator'), await text(page, '.who'));
+  await judge(page, 'signed in');
+
+  // The same code signs no second browser in, and says so.
+  const second = await stage.context();
+  const other = await second.newPage();
+  await stage.expecting(/401/, async () => {
+    await other.goto(address);
+    await until(other, () => document.querySelector('#mistake')?.textContent.includes('counts once'), 'it says why');
+  });
+  same(await second.cookies(), [], 'a code that was used gives no cookie');
+  await judge(other, 'a code that was used');
+  await second.close();
+
+  // The cookie: for scripts out of reach, for other sites too, and it opens no route for programs.
+  const [cookie, ...more] = await context.cookies();
+  same(more, [], 'one cookie');
+  same([cookie.name, cookie.httpOnly, cookie.sameSite, cookie.expires], [cookieName(), true, 'Strict', -1], 'the cookie');
+  same(await page.evaluate(() => document.cookie), '', 'no script reads it');
+  const reads = { cookie: `${cookie.name}=${cookie.value}` };
+  for (const path of ['/', '/threads', `/t/${thread}`]) {
+    same((await asks('GET', path, { headers: { ...reads, accept: 'text/html' } })).status, 200, path);
+  }
+  same((await asks('GET', '/v1/status', { headers: reads })).status, 401, 'the routes for programs take a token');
+  const changes = [`/t/${held.thread}/pause`, `/t/${held.thread}/cancel`, `/t/${thread}/end`];
+  for (const path of changes) {
+    for (const more of [{}, own(), { ...own(), 'systole-secret': '0'.repeat(32) }]) {
+      const answer = await asks('POST', path, { headers: { ...reads, ...FORM, ...JSON_ONLY, ...more }, body: 'note=x' });
+      same(answer.status, 403, `${path} with ${JSON.stringify(more)}`);
+    }
+  }
+  same([await stateOf(thread), (await stateOf(held.thread)) !== 'paused'], ['resting', true], 'nothing was changed');
+
+  // The tab has the secret, so its buttons work without a token.
+  await visit(page, `/t/${held.thread}`);
+  holds(!(await page.getByLabel('Your token').isVisible()), 'a tab with its secret asks for no token');
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Resume' }).waitFor();
+  same(await stateOf(held.thread), 'paused', 'the button pauses');
+
+  // A second tab of this browser gets the secret from the first one.
+  const tab = await context.newPage();
+  await visit(tab, `/t/${held.thread}`);
+  await until(tab, () => document.documentElement.classList.contains('has-secret'), 'the second tab has it too');
+  await tab.getByRole('button', { name: 'Resume' }).click();
+  await tab.getByRole('button', { name: 'Pause' }).waitFor();
+  await tab.close();
+
+  // Signed out, nothing is read any more.
+  await visit(page, '/session');
+  await judge(page, 'the session');
+  await stage.expecting(/401/, async () => {
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Code or token').waitFor();
+    same(await visit(page, `/t/${thread}`), 401, 'a page after signing out');
+  });
+  holds(!(await text(page)).includes('heard'), 'nothing of the thread is shown');
+  same((await asks('GET', '/', { headers: reads })).status, 401, 'the old cookie');
+  await context.close();
+
+  // Without scripts: the form signs in, and a change asks for the token.
+  const plain = await stage.context({ scripts: false, width: 320 });
+  const still = await signedIn(plain);
+  await visit(still, `/t/${held.thread}`);
+  await judge(still, 'a thread without scripts');
+  await still.getByRole('button', { name: 'Pause' }).click();
+  await still.getByText('A change needs your token').waitFor();
+  await picture(still, 'the token is missing');
+  same((await stateOf(held.thread)) !== 'paused', true, 'nothing was changed');
+  stage.faults = stage.faults.filter((fault) => !fault.includes('403'));
+  await still.getByLabel('Your token').fill('wrong-token-0123456789');
+  await still.getByRole('button', { name: 'Go on' }).click();
+  await still.getByText('This token is not known').waitFor();
+  stage.faults = stage.faults.filter((fault) => !fault.includes('403'));
+  await still.getByLabel('Your token').fill(facts.token);
+  await still.getByRole('button', { name: 'Go on' }).click();
+  await still.getByRole('button', { name: 'Resume' }).waitFor();
+  same(await stateOf(held.thread), 'paused', 'with the token it is changed');
+  await plain.close();
+
+  // A client signs in with its own token and sees its own threads.
+  const mine = await sends('echo', 'mine', { token: facts.tokens.alice });
+  const clients = await stage.context();
+  const hers = await signedIn(clients, 'alice');
+  await visit(hers, '/threads');
+  const listed = await text(hers, 'main');
+  holds(listed.includes(mine.thread) && !listed.includes(thread), listed);
+  await stage.expecting(/404/, async () => {
+    same(await visit(hers, `/t/${thread}`), 404, 'the thread of another client');
+    const never = thread.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+    const seen = (await text(hers, 'main')).replaceAll(thread, 'ID');
+    same(await visit(hers, `/t/${never}`), 404, 'a thread that never was');
+    same((await text(hers, 'main')).replaceAll(never, 'ID'), seen, 'they look the same');
+  });
+  await judge(hers, 'a thread that is not there');
+  await clients.close();
+
+  // Who is killed remembers no session.
+  const last = await stage.context();
+  const lost = await signedIn(last);
+  await does('kill');
+  Object.assign(facts, await does('start'));
+  await stage.expecting(/./, async () => same(await visit(lost, '/'), 401, 'a session ends with its organism'));
+  await last.close();
+  stage.clean();
+});
