@@ -65,6 +65,11 @@ impl LogMoment {
     pub(super) fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
         self.front.configuration(source)
     }
+
+    /// The running composition.
+    pub(super) fn composition(&self) -> &Arc<Composition> {
+        self.front.composition()
+    }
 }
 
 /// Why a moment cannot be read.

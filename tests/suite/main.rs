@@ -27,6 +27,7 @@ mod clients;
 mod clients_over_nats;
 mod cluster;
 mod config;
+mod console;
 mod core_schema;
 mod core_tools;
 mod crash_loop;

@@ -42,6 +42,8 @@ pub(in crate::console) struct PageRequest {
     pub(super) is_html: bool,
     /// The address with its query.
     pub(super) address: String,
+    /// The end of the log when the request came.
+    pub(super) end: Position,
     query: Vec<(String, String)>,
     parts: Vec<(String, String)>,
 }
@@ -106,6 +108,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             at: None,
             is_html,
             address,
+            end: *state.front.tail().borrow(),
             query: Vec::new(),
             parts: Vec::new(),
         };
@@ -201,7 +204,8 @@ impl PageRequest {
     /// The frame of the page.
     pub(super) fn frame(&self, tab: PageTab, title: &str) -> Frame {
         let organism = &self.state.front.composition().organism;
-        Frame::of(organism, Some(&self.client), (tab, title), self.at, &self.address)
+        let frame = Frame::of(organism, Some(&self.client), (tab, title), self.at, &self.address);
+        Frame { position: self.end.0, ..frame }
     }
 
     /// An answer for a program.

@@ -55,6 +55,8 @@ pub(super) struct Frame {
     pub(super) command: Option<String>,
     /// The address of this page, for forms that lead back to it.
     pub(super) address: String,
+    /// The end of the log when the page was asked for.
+    pub(super) position: u64,
     /// Whether the page follows the log.
     pub(super) is_live: bool,
     pub(super) style: String,
@@ -81,6 +83,7 @@ impl Frame {
             past,
             command: None,
             address: address.to_owned(),
+            position: 0,
             is_live: false,
             style: STYLE.href(),
             script: SCRIPT.href(),

@@ -28,12 +28,13 @@ mod verdict;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
 use super::request_refusals::{bearer, plain, without_token};
@@ -91,7 +92,8 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = bearer(headers).is_some();
-    let foreign = guard::foreign_host(headers, state.bound);
+    // A page of a foreign name can know no token, so only what a browser sends by itself is checked.
+    let foreign = guard::foreign_host(headers, state.bound).filter(|_| !is_bearer);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
@@ -113,6 +115,10 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let is_html = guard::wants_html(headers);
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
+        if path == "/session" && !is_html && !changes {
+            // The sign-in page asks whether it is needed.
+            return Json(json!({"client": null})).into_response();
+        }
         // A page of an ended session asks again and again, and that is no attempt to come in.
         if cookie.is_none() && !is_html {
             state.login_failed(visitor.address.ip()).await;

@@ -156,7 +156,7 @@ pub(super) async fn session(asked: PageRequest) -> Response {
     rendered(&SessionPage { frame, roles, is_operator })
 }
 
-fn roles_of(client: &Name, composition: &systole_core::types::composition::Composition) -> Vec<&'static str> {
+fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
     let held = Role::ALL.iter().filter(|role| composition.has_role(client, **role));
     held.map(|role| role.as_str()).collect()
 }

@@ -60,10 +60,10 @@ if (signInForm) {
   });
   // A page that another site leads to comes without the cookie at first.
   if (!CODE.test(location.hash)) {
-    fetch('/session', { headers: { accept: 'application/json' } }).then((answer) => {
+    fetch('/session', { headers: { accept: 'application/json' } }).then((answer) => answer.json()).then((who) => {
       const to = String(new FormData(signInForm).get('to'));
-      if (answer.ok && sessionStorage.getItem('again') !== to) { sessionStorage.setItem('again', to); location.assign(to); }
-    });
+      if (who.client && sessionStorage.getItem('again') !== to) { sessionStorage.setItem('again', to); location.assign(to); }
+    }).catch(() => {});
   }
 } else { sessionStorage.removeItem('again'); }
 const signOut = one('[data-sign-out]');
@@ -100,8 +100,10 @@ window.addEventListener('hashchange', signInByAddress);
 signInByAddress();
 
 // Commands to copy.
-for (const code of all('[data-copy]')) {
-  if (!navigator.clipboard) break;
+function withCopies(from) {
+  for (const code of all('[data-copy]', from)) if (navigator.clipboard) addCopy(code);
+}
+function addCopy(code) {
   const button = made('button', 'Copy', 'copy');
   button.type = 'button';
   button.setAttribute('aria-label', `Copy: ${code.textContent}`);
@@ -112,11 +114,14 @@ for (const code of all('[data-copy]')) {
   });
   code.after(' ', button);
 }
+// The text of each region as it was sent, without the buttons that are added here.
+const shown = new Map(all('[data-region]').map((region) => [region, region.textContent]));
+withCopies(document);
 
 // Following the log. One visible tab holds the stream and tells the others; a hidden tab lets it go.
 const sign = one('[data-state]');
 function say(words) { if (sign) { sign.hidden = false; sign.textContent = words; } }
-let seen = 0, release = null, asking = false, again = false;
+let seen = Number(root.dataset.position) || 0, release = null, asking = false, again = false;
 function moved(position) {
   if (position <= seen) return;
   seen = position;
@@ -181,16 +186,21 @@ async function update() {
   if (again) { again = false; setTimeout(update, 400); }
 }
 async function replace() {
-  const next = await fetched(location.pathname + location.search);
+  const source = one('[data-refresh]');
+  const next = await fetched(source ? source.dataset.refresh : location.pathname + location.search);
   for (const fresh of all('[data-region]', next)) {
     const old = document.getElementById(fresh.id);
-    if (!old || old.innerText === undefined || old.textContent === fresh.textContent) continue;
+    const text = fresh.textContent;
+    if (!old || (shown.has(old) ? shown.get(old) : old.textContent) === text) continue;
     const busy = document.activeElement;
     // What a person is in the middle of is not taken from under her hands.
     if (old.contains(busy) && busy !== old) continue;
     const open = new Set(all('details[open]', old).map((details) => details.id).filter(Boolean));
     old.replaceChildren(...Array.from(document.adoptNode(fresh).childNodes));
     for (const details of all('details', old)) if (open.has(details.id)) details.open = true;
+    shown.set(old, text);
+    withCopies(old);
+    withTrees(old);
   }
   if (next.title) document.title = next.title;
 }
@@ -270,7 +280,8 @@ document.addEventListener('keydown', (event) => {
 });
 
 // The tree: arrows move in it as in any tree.
-for (const tree of all('[role=tree]')) {
+function withTrees(from) { all('[role=tree]', from).forEach(withTree); }
+function withTree(tree) {
   const items = () => all('[role=treeitem] > a', tree);
   for (const [at, link] of items().entries()) link.tabIndex = at ? -1 : 0;
   const here = one('[aria-current] > a', tree);
@@ -288,6 +299,7 @@ for (const tree of all('[role=tree]')) {
     to.focus();
   });
 }
+withTrees(document);
 
 // The moment of a page: a slider that leads there when it is let go.
 for (const range of all('input[type=range][data-moment]')) {
