@@ -92,13 +92,16 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (headers, path) = (request.headers(), request.uri().path());
     let changes = !matches!(*request.method(), Method::GET | Method::HEAD);
     let is_bearer = bearer(headers).is_some();
-    // A page of a foreign name can know no token, so only what a browser sends by itself is checked.
-    let foreign = guard::foreign_host(headers, state.bound).filter(|_| !is_bearer);
+    // Only a browser can be led here under a foreign name: a program says itself where it goes.
+    let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
+    let is_open = guard::is_open(request.method(), path);
+    let by_browser = cookie.is_some() || is_html || is_open;
+    let foreign = guard::foreign_host(headers, state.bound).filter(|_| by_browser);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
     }
-    if guard::is_open(request.method(), path) {
+    if is_open {
         return next.run(request).await;
     }
     if is_bearer {
@@ -111,8 +114,6 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         request.extensions_mut().insert(Caller(client));
         return next.run(request).await;
     }
-    let cookie = guard::cookie(headers, state.bound);
-    let is_html = guard::wants_html(headers);
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
         if path == "/session" && !is_html && !changes {
