@@ -98,7 +98,7 @@ impl InputView {
             limits: plain(&field.limits),
             hint: plain(&field.hint),
             value: field.value.clone(),
-            mistakes: mine.map(said).collect(),
+            mistakes: mine.map(|mistake| plain(&mistake.message)).collect(),
             presence: asks.then(|| field.presence.clone()),
             kind: InputKind::of(field, context),
         }
