@@ -94,7 +94,7 @@ fn c14_the_commands_show_the_organism_as_it_was() {
     assert_eq!(sent.code, Some(0), "{sent:?}");
     let mut copies = Vec::new();
     let mut copied = |name: &'static str| {
-        let ran = systole(&team, &["backup", name]);
+        let ran = systole(&team, &["backup", "-o", name]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         copies.push(name);
     };

@@ -14,15 +14,18 @@ pub(super) enum PageTab {
     Threads,
     /// What waits for a person, and what was decided.
     Approvals,
+    /// What this client may send, by its form.
+    Send,
     /// A page that is on no list.
     Other,
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 3] = [
+const TABS: [(PageTab, &str, &str); 4] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
+    (PageTab::Send, "/send", "Send"),
 ];
 
 /// A link to a page.
