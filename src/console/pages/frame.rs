@@ -14,15 +14,33 @@ pub(super) enum PageTab {
     Threads,
     /// What waits for a person, and what was decided.
     Approvals,
+    /// What was refused.
+    Refused,
+    /// What models cost.
+    Cost,
+    /// The search.
+    Find,
+    /// Who may address whom.
+    Map,
+    /// The configurations.
+    Config,
+    /// What proves the log.
+    Proof,
     /// A page that is on no list.
     Other,
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 3] = [
+const TABS: [(PageTab, &str, &str); 9] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
+    (PageTab::Refused, "/refused", "Refused"),
+    (PageTab::Cost, "/cost", "Cost"),
+    (PageTab::Find, "/find", "Find"),
+    (PageTab::Map, "/map", "Map"),
+    (PageTab::Config, "/config", "Configurations"),
+    (PageTab::Proof, "/proof", "Proof"),
 ];
 
 /// A link to a page.
