@@ -107,6 +107,7 @@ mod over_nats_ousted;
 mod over_nats_page;
 mod over_nats_unruly;
 mod packages;
+mod page_forms;
 mod paid;
 mod parts;
 mod payloads;

@@ -112,7 +112,7 @@ impl Amendable {
         let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
         let id = self.request.id.to_string();
         let page = AmendPage {
-            frame: asked.frame(PageTab::Other, &format!("Amend {id}")),
+            frame: asked.frame(PageTab::Approvals, &format!("Amend {id}")),
             id,
             element: self.element.clone(),
             listener: self.request.listener.to_string(),
@@ -174,6 +174,9 @@ pub(super) async fn amend(asked: PageRequest) -> Response {
 
 async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
+    if asked.at.is_some() {
+        return Err(unfit_request("the past cannot be decided: leave at= out"));
+    }
     let found = Amendable::of(asked).await?;
     let values = found.model.form_values(found.payload.as_bytes()).map_err(|mistake| {
         let words = format!("this payload has no form: {}", mistake.message);

@@ -14,6 +14,8 @@ pub(super) enum PageTab {
     Threads,
     /// What waits for a person, and what was decided.
     Approvals,
+    /// What this client may send, by its form.
+    Send,
     /// What was refused.
     Refused,
     /// What models cost.
@@ -31,10 +33,11 @@ pub(super) enum PageTab {
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 9] = [
+const TABS: [(PageTab, &str, &str); 10] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
+    (PageTab::Send, "/send", "Send"),
     (PageTab::Refused, "/refused", "Refused"),
     (PageTab::Cost, "/cost", "Cost"),
     (PageTab::Find, "/find", "Find"),

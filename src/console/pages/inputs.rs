@@ -72,6 +72,15 @@ impl FormInputs {
         FormInputs { fields: Vec::new() }
     }
 
+    /// The places of a repeated part.
+    fn numbered(places: &[FormField], context: InputContext<'_>) -> FormInputs {
+        let mut inputs = FormInputs::all(places, context);
+        for (number, place) in (1..).zip(&mut inputs.fields) {
+            place.label = format!("{} {number}", place.label);
+        }
+        inputs
+    }
+
     fn all(fields: &[FormField], context: InputContext<'_>) -> FormInputs {
         FormInputs { fields: fields.iter().map(|field| InputView::of(field, context)).collect() }
     }
@@ -126,9 +135,10 @@ impl InputKind {
                     label: plain(&one.label),
                     is_chosen: one.value == value,
                 };
+                let is_free = value.is_empty();
                 let shown = |one: &FormAlternative| AlternativeView {
                     label: plain(&one.label),
-                    is_open: one.value == value || one.fields.iter().any(FormField::has_values),
+                    is_open: is_free || one.value == value || one.fields.iter().any(FormField::has_values),
                     inner: FormInputs::all(&one.fields, context),
                 };
                 InputKind::OneOf {
@@ -137,7 +147,7 @@ impl InputKind {
                 }
             }
             FormInput::Several { places, may_add } => InputKind::Several {
-                places: FormInputs::all(places, context),
+                places: FormInputs::numbered(places, context),
                 more: may_add.then(|| context.shows.to_owned()),
             },
         }

@@ -210,12 +210,15 @@ pub(super) async fn send(asked: PageRequest) -> Response {
 
 fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["to", "element", "ns", "thread"])?;
+    if asked.at.is_some() {
+        return Err(unfit_request("nothing can be sent to the past: leave at= out"));
+    }
     let organism = asked.state.front.composition().clone();
     let names = ["to", "element", "ns", "thread"].into_iter();
     let fields: Vec<(String, String)> =
         names.filter_map(|name| Some((name.to_owned(), asked.value(name)?.to_owned()))).collect();
     let request = SendRequest::of(&organism, &asked.client, &fields)?;
-    let frame = asked.frame(PageTab::Other, "Send");
+    let frame = asked.frame(PageTab::Send, "Send");
     if !asked.is_html {
         let drawn = request.as_ref().and_then(|one| one.model.form(one.element(), &one.values));
         return Ok(asked.json(&match drawn {
@@ -280,7 +283,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
 }
 
 fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
-    let frame = asked.frame(PageTab::Other, "Send");
+    let frame = asked.frame(PageTab::Send, "Send");
     (status, rendered(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
 }
 

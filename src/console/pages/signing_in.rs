@@ -25,7 +25,6 @@ use crate::console::strangers::Visitor;
 use crate::edges::clock::WallClock;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
-use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;

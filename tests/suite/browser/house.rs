@@ -11,7 +11,7 @@ use crate::program::{Running, command, run_file};
 use crate::promises::cast::{BOSS, CRASH, ECHO, Part, cast, judged};
 
 const PARTS: [Part<'_>; 4] = [
-    ("boss", "turns: 60, entry: true", BOSS),
+    ("boss", "turns: 60, entry: true, peers: [echo]", BOSS),
     ("echo", "entry: true", ECHO),
     ("vault", "entry: true, approval: {when: always}", ECHO),
     ("crash", "entry: true, retry: {attempts: 1}", CRASH),
@@ -70,7 +70,9 @@ impl ConsoleHouse {
             Some("systole") => {
                 let words = asked["arguments"].as_array().unwrap().iter();
                 let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
-                let ran = Running::of(command(self.folder.path(), &words).spawn().unwrap()).end();
+                let mut command = command(self.folder.path(), &words);
+                // On a terminal that is wide enough nothing is cut.
+                let ran = Running::of(command.env("COLUMNS", "1000").spawn().unwrap()).end();
                 json!({"code": ran.code, "stdout": ran.stdout, "stderr": ran.stderr})
             }
             Some("kill") => {

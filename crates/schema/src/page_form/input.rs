@@ -57,7 +57,12 @@ pub(super) fn hint(simple: &Simple, default: Option<&str>) -> String {
         None if matches!(of(simple), FormInput::Text | FormInput::Choice(_) | FormInput::YesNo) => {
             String::new()
         }
-        None => amend::sample(simple).map(|sample| format!("for example {sample}")).unwrap_or_default(),
+        None => match amend::sample(simple) {
+            // Any text would do.
+            None => String::new(),
+            Some(sample) if sample == "text" => String::new(),
+            Some(sample) => format!("for example {sample}"),
+        },
     }
 }
 

@@ -92,7 +92,9 @@ if (channel) {
       sessionStorage.setItem('secret', JSON.stringify({ owner: data.owner, secret: data.secret }));
       ready();
     }
-    if (data.position) moved(data.position);
+    // The tab that holds the stream knows whether it is connected.
+    if (data.lost) say('not connected');
+    if (data.position) { say('live'); moved(data.position); }
   });
 }
 if (client && !ready()) told({ wants: client });
@@ -137,6 +139,7 @@ function stream(ended) {
   });
   source.addEventListener('error', () => {
     say('not connected');
+    told({ lost: true });
     if (source.readyState === EventSource.CLOSED) { ended(); setTimeout(follow, 5000); }
   });
   return () => source.close();

@@ -25,7 +25,7 @@ export function asks(method, path, { headers = {}, body = '', token } = {}) {
   });
 }
 
-export const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('\r', '&#13;');
+export const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('\r', '&#13;');
 
 /** Sends a text to a listener, and returns the receipt. `wait`: only after the answer. */
 export async function sends(to, words, { token = facts.token, thread, key, wait = true } = {}) {
@@ -52,29 +52,19 @@ export async function starts() {
 /** Signs a context in: by the address of `systole console`, or with the token of a client. Returns its page. */
 export async function signedIn(context, client) {
   const page = await context.newPage();
-  if (client) {
-    await context.stage.expecting(/401/, async () => {
-      await visit(page, '/session');
-      await page.getByLabel('Code or token').fill(facts.tokens[client]);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.locator('.who').waitFor();
-    });
-  } else if (context.hasScripts) {
-    const address = (await systole('console', '--no-browser')).trim();
-    await context.stage.expecting(/401/, async () => {
-      await page.goto(address);
-      await page.locator('.who').waitFor();
-    });
+  // The page to sign in is an answer of 401.
+  context.stage.expects(/status of 401/);
+  const address = client ? null : (await systole('console', '--no-browser')).trim();
+  if (address && context.hasScripts) {
+    await page.goto(address);
+    await page.locator('.who').waitFor();
     await until(page, () => document.documentElement.classList.contains('has-secret'), 'the tab has its secret');
-  } else {
-    const code = (await systole('console', '--no-browser')).trim().split('#')[1];
-    await context.stage.expecting(/401/, async () => {
-      await visit(page, '/session');
-      await page.getByLabel('Code or token').fill(code);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await page.locator('.who').waitFor();
-    });
+    return page;
   }
+  await visit(page, '/session');
+  await page.getByLabel('Code or token').fill(client ? facts.tokens[client] : address.split('#')[1]);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('.who').waitFor();
   return page;
 }
 
@@ -92,9 +82,9 @@ export async function answers(path, is, words) {
 /** Fills the log with every kind of thread: answered, with children, paused, held, asking a person, dead, refused. */
 export async function seeds() {
   const answered = await sends('echo', 'hello');
-  const children = "[[spawn(say('echo', 'one'), 'first child'), spawn(say('echo', 'two')), note('two children work')]] + finished(2)";
+  const children = "[[spawn(say('echo', 'one'), 'first-child'), spawn(say('echo', 'two'))], [wait('all')], [said('both are done')]]";
   const parent = await sends('boss', children);
-  const thought = await sends('boss', "[lambda turn: (thinks(turn, 'I think so'), [note('a thought')])[1], everything]");
+  const thought = await sends('boss', "[lambda turn: (thinks(turn, 'I think so'), [note('a thought')])[1], [said('it is over')]]");
   const asked = "[[person('Release this plan?', 'go', 'revise', 'stop', shows=[(1, 'the plan')])], everything]";
   const question = await sends('boss', asked, { wait: false });
   const held = await sends('vault', 'hold this', { wait: false });

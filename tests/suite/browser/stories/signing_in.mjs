@@ -20,12 +20,11 @@ await story(async (stage) => {
   // The address signs in once, and the code is gone from the address bar.
   const context = await stage.context();
   const page = await context.newPage();
+  stage.expects(/status of 401/);
   const address = (await systole('console', '--no-browser')).trim();
   holds(/^http:\/\/127\.0\.0\.1:\d+\/#[0-9a-f]{32}$/.test(address), address);
-  await stage.expecting(/401/, async () => {
-    await page.goto(address);
-    await page.locator('.who').waitFor();
-  });
+  await page.goto(address);
+  await page.locator('.who').waitFor();
   holds(!page.url().includes('#') || page.url().endsWith('#'), `the code stays in the address: ${page.url()}`);
   holds((await text(page, '.who')).includes('operator'), await text(page, '.who'));
   await judge(page, 'signed in');
@@ -33,10 +32,8 @@ await story(async (stage) => {
   // The same code signs no second browser in, and says so.
   const second = await stage.context();
   const other = await second.newPage();
-  await stage.expecting(/401/, async () => {
-    await other.goto(address);
-    await until(other, () => document.querySelector('#mistake')?.textContent.includes('counts once'), 'it says why');
-  });
+  await other.goto(address);
+  await until(other, () => document.querySelector('#mistake')?.textContent.includes('counts once'), 'it says why');
   same(await second.cookies(), [], 'a code that was used gives no cookie');
   await judge(other, 'a code that was used');
   await second.close();
@@ -78,11 +75,9 @@ await story(async (stage) => {
   // Signed out, nothing is read any more.
   await visit(page, '/session');
   await judge(page, 'the session');
-  await stage.expecting(/401/, async () => {
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByLabel('Code or token').waitFor();
-    same(await visit(page, `/t/${thread}`), 401, 'a page after signing out');
-  });
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByLabel('Code or token').waitFor();
+  same(await visit(page, `/t/${thread}`), 401, 'a page after signing out');
   holds(!(await text(page)).includes('heard'), 'nothing of the thread is shown');
   same((await asks('GET', '/', { headers: reads })).status, 401, 'the old cookie');
   await context.close();
@@ -92,15 +87,14 @@ await story(async (stage) => {
   const still = await signedIn(plain);
   await visit(still, `/t/${held.thread}`);
   await judge(still, 'a thread without scripts');
+  stage.expects(/status of 403/);
   await still.getByRole('button', { name: 'Pause' }).click();
   await still.getByText('A change needs your token').waitFor();
   await picture(still, 'the token is missing');
   same((await stateOf(held.thread)) !== 'paused', true, 'nothing was changed');
-  stage.faults = stage.faults.filter((fault) => !fault.includes('403'));
   await still.getByLabel('Your token').fill('wrong-token-0123456789');
   await still.getByRole('button', { name: 'Go on' }).click();
   await still.getByText('This token is not known').waitFor();
-  stage.faults = stage.faults.filter((fault) => !fault.includes('403'));
   await still.getByLabel('Your token').fill(facts.token);
   await still.getByRole('button', { name: 'Go on' }).click();
   await still.getByRole('button', { name: 'Resume' }).waitFor();
@@ -114,22 +108,23 @@ await story(async (stage) => {
   await visit(hers, '/threads');
   const listed = await text(hers, 'main');
   holds(listed.includes(mine.thread) && !listed.includes(thread), listed);
-  await stage.expecting(/404/, async () => {
-    same(await visit(hers, `/t/${thread}`), 404, 'the thread of another client');
-    const never = thread.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
-    const seen = (await text(hers, 'main')).replaceAll(thread, 'ID');
-    same(await visit(hers, `/t/${never}`), 404, 'a thread that never was');
-    same((await text(hers, 'main')).replaceAll(never, 'ID'), seen, 'they look the same');
-  });
+  stage.expects(/status of 404/);
+  same(await visit(hers, `/t/${thread}`), 404, 'the thread of another client');
+  const never = thread.replace(/.$/, (last) => (last === '0' ? '1' : '0'));
+  const seen = (await text(hers, 'main')).replaceAll(thread, 'ID');
+  same(await visit(hers, `/t/${never}`), 404, 'a thread that never was');
+  same((await text(hers, 'main')).replaceAll(never, 'ID'), seen, 'they look the same');
   await judge(hers, 'a thread that is not there');
   await clients.close();
 
-  // Who is killed remembers no session.
+  // An organism that is started again remembers no session.
+  stage.clean();
+  stage.expects(/Failed to load resource/);
   const last = await stage.context();
   const lost = await signedIn(last);
   await does('kill');
   Object.assign(facts, await does('start'));
-  await stage.expecting(/./, async () => same(await visit(lost, '/'), 401, 'a session ends with its organism'));
+  same(await visit(lost, '/'), 401, 'a session ends with its organism');
   await last.close();
   stage.clean();
 });

@@ -44,7 +44,12 @@ export function holds(is, words) {
 /** Fails unless two values are the same as JSON. */
 export function same(found, wanted, words) {
   const [a, b] = [JSON.stringify(found), JSON.stringify(wanted)];
-  holds(a === b, `${words}\n  found:  ${a}\n  wanted: ${b}`);
+  if (a === b) return;
+  // Of long values, what is around the first difference.
+  let at = 0;
+  while (a[at] === b[at]) at += 1;
+  const [from, to] = [Math.max(0, at - 200), at + 400];
+  throw new Error(`${words}\n  found:  ${a.slice(from, to)}\n  wanted: ${b.slice(from, to)}`);
 }
 
 /** Runs a story in a browser, which is closed whatever happens. */
@@ -108,14 +113,9 @@ class Stage {
     if (!this.expected.some((pattern) => pattern.test(words))) this.faults.push(`${page.url()}: ${words}`);
   }
 
-  /** Faults that match this are expected while `during` runs. */
-  async expecting(pattern, during) {
+  /** Faults that match this are expected: what a browser says about a refusal that the story wants. */
+  expects(pattern) {
     this.expected.push(pattern);
-    try {
-      return await during();
-    } finally {
-      this.expected = this.expected.filter((other) => other !== pattern);
-    }
   }
 
   /** Fails if a page had a fault. */

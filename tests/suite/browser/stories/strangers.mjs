@@ -16,7 +16,7 @@ await story(async (stage) => {
   const port = new URL(facts.address).port;
 
   // A foreign name in Host, as after DNS rebinding: with the cookie, with the token, and on what needs neither.
-  for (const host of ['evil.example', `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, '127.0.0.1:1', '127.0.0.1', '0.0.0.0', '']) {
+  for (const host of ['evil.example', `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, '127.0.0.1:1', '127.0.0.1', '0.0.0.0']) {
     for (const [path, token] of [['/', null], [`/t/${thread}`, facts.token], ['/assets/console.css', null], ['/session', null]]) {
       const answer = await asks('GET', path, { headers: { ...cookies, host, accept: 'text/html' }, token });
       same(answer.status, 403, `${path} for ${host}`);
@@ -55,30 +55,31 @@ await story(async (stage) => {
       <input name="secret" value="${secret}"><button>win</button></form><iframe src="${facts.address}/"></iframe>`);
   });
   await new Promise((listens) => evil.listen(0, '127.0.0.1', listens));
+  stage.clean();
+  // The browser tells of everything that it refuses here, in words of its own.
+  stage.expects(/evil|Failed to load resource|CORS policy|frame-ancestors|X-Frame-Options|Refused to|Framing/);
   try {
-    await stage.expecting(/./, async () => {
-      for (const name of ['127.0.0.1', 'localhost']) {
-        const other = await context.newPage();
-        await other.goto(`http://${name}:${evil.address().port}/`);
-        const read = await other.evaluate(async (address) => {
-          try {
-            return await (await fetch(`${address}/`, { credentials: 'include' })).text();
-          } catch (error) {
-            return String(error);
-          }
-        }, facts.address);
-        holds(/TypeError/.test(read), `a foreign page reads: ${read}`);
-        const [, frame] = other.frames();
-        const framed = frame ? await frame.evaluate(() => document.body?.innerText ?? '').catch(() => '') : '';
-        holds(!framed.includes('Waits for you'), `a foreign page embeds ours: ${framed}`);
-        const [answer] = await Promise.all([
-          other.waitForResponse((response) => response.url().includes('/resume')),
-          other.getByRole('button', { name: 'win' }).click(),
-        ]);
-        same(answer.status(), 403, `a form of ${name}`);
-        await other.close();
-      }
-    });
+    for (const name of ['127.0.0.1', 'localhost']) {
+      const other = await context.newPage();
+      await other.goto(`http://${name}:${evil.address().port}/`);
+      const read = await other.evaluate(async (address) => {
+        try {
+          return await (await fetch(`${address}/`, { credentials: 'include' })).text();
+        } catch (error) {
+          return String(error);
+        }
+      }, facts.address);
+      holds(/TypeError/.test(read), `a foreign page reads: ${read}`);
+      const [, frame] = other.frames();
+      const framed = frame ? await frame.evaluate(() => document.body?.innerText ?? '').catch(() => '') : '';
+      holds(!framed.includes('Waits for you'), `a foreign page embeds ours: ${framed}`);
+      const [answer] = await Promise.all([
+        other.waitForResponse((response) => response.url().includes('/resume')),
+        other.getByRole('button', { name: 'win' }).click(),
+      ]);
+      same(answer.status(), 403, `a form of ${name}`);
+      await other.close();
+    }
   } finally {
     evil.close();
   }
