@@ -140,6 +140,10 @@ impl PageRequest {
         }
         let unread = |_| unfit_request("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
         self.query = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unread)?.0;
+        // Bytes that are no text would be replaced, and a filter would mean something else.
+        if self.query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) {
+            return Err(unfit_request("what follows `?` in the address is not UTF-8"));
+        }
         // An empty field of a form means that it is not set.
         self.query.retain(|(_, value)| !value.is_empty());
         for (at, (name, _)) in self.query.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The first page: what waits for a person, what is stuck with the command that ends it, what went wrong in the last
-//! hour, and when the log was last signed.
+//! The first page: what waits for a person, what is stuck with the command that ends it, and what went wrong in the
+//! last hour.
 //!
 //! It reads the log's fold and its newest records. Bounded lists go out, each with the number of what they leave out.
 
@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
-use crate::audit::glance::attribute;
+use crate::audit::columns::plain;
+use crate::audit::glance::glance;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::posts::DueCalls;
@@ -33,8 +34,6 @@ const WORDS: usize = 300;
 const HOUR_MS: u64 = 3_600_000;
 /// A wait that may end by itself counts as stuck after this long.
 const LONG_MS: u64 = 600_000;
-/// Records at the end of `sys` that are searched for a checkpoint.
-const SIGNED: u64 = 4_096;
 
 /// A list with the number of entries that are left out.
 struct BoundedList<T> {
@@ -90,8 +89,6 @@ struct Attention {
     waiting: Vec<WaitingRequest>,
     stuck: Vec<ListedWait>,
     troubles: Troubles,
-    /// When the last checkpoint was signed, and the number of records that it covers.
-    signed: Option<(Millis, String)>,
     paused: Option<ThreadPause>,
     now: Millis,
 }
@@ -104,7 +101,6 @@ struct AttentionPage {
     stuck: BoundedList<StuckRow>,
     wrong: BoundedList<WrongRow>,
     is_cut: bool,
-    signed: Option<(String, String)>,
     last: u64,
     paused: Option<(String, String)>,
 }
@@ -121,10 +117,9 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         let waiting: Vec<Value> = seen.waiting.iter().map(WaitingRequest::as_json).collect();
         let stuck: Vec<Value> = seen.stuck.iter().map(stuck_json).collect();
         let wrong: Vec<Value> = seen.troubles.counts.iter().map(TroubleCount::as_json).collect();
-        let signed = seen.signed.as_ref().map(|(at, size)| json!({"at": at.to_string(), "size": size}));
         let paused = seen.paused.as_ref().map(ThreadPause::as_json);
         return Ok(asked.json(&json!({"waiting": waiting, "stuck": stuck, "wrong": wrong,
-            "is_cut": seen.troubles.is_cut, "checkpoint": signed, "paused": paused})));
+            "is_cut": seen.troubles.is_cut, "paused": paused})));
     }
     Ok(rendered(&page(asked, &seen)))
 }
@@ -147,7 +142,6 @@ fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
         waiting: persons::waiting(reader)?,
         stuck,
         troubles: troubles::since(reader, hour)?,
-        signed: signed(moment)?,
         paused: whole.all_paused(reader)?,
         now,
     })
@@ -161,31 +155,6 @@ fn is_stuck(wait: &ListedWait, now: Millis) -> bool {
         "paused" | "unknown" | "stopped" | "back-off" => true,
         _ => now.since(wait.since) >= LONG_MS,
     }
-}
-
-/// The newest checkpoint among the last records of `sys`: when, and how many records it covers.
-fn signed(moment: &LogMoment) -> Result<Option<(Millis, String)>, LogFault> {
-    let sys = ThreadId::sys();
-    let Some(thread) = systole_sys(moment, &sys)? else { return Ok(None) };
-    let mut end = thread + 1;
-    let least = end.saturating_sub(SIGNED).max(1);
-    while end > least {
-        let from = end.saturating_sub(256).max(least);
-        let count = usize::try_from(end - from).unwrap_or(usize::MAX);
-        let page = moment.reader.of_thread(&sys, from, count)?;
-        let size = |body: &[u8]| attribute(body, "checkpoint", "size");
-        let found = page.iter().rev().find_map(|(_, one)| Some((one.header.time, size(&one.body)?)));
-        if found.is_some() {
-            return Ok(found);
-        }
-        end = from;
-    }
-    Ok(None)
-}
-
-/// The last number of `sys`, if the client may read it.
-fn systole_sys(moment: &LogMoment, sys: &ThreadId) -> Result<Option<u64>, LogFault> {
-    Ok(crate::audit::causes::last(&*moment.reader, sys)?.map(|(_, record)| record.header.seq))
 }
 
 fn stuck_json(wait: &ListedWait) -> Value {
@@ -217,11 +186,10 @@ fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
     frame.count = waiting.count();
-    let signed = seen.signed.as_ref().map(|(at, size)| (spoken(now.since(*at)), size.clone()));
     let paused = seen.paused.as_ref();
     let paused = paused.map(|pause| (pause.sentence(&ThreadId::sys(), now), pause.command()));
     let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
-    AttentionPage { waiting, stuck, wrong, is_cut: seen.troubles.is_cut, signed, last, paused, frame }
+    AttentionPage { waiting, stuck, wrong, is_cut: seen.troubles.is_cut, last, paused, frame }
 }
 
 fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) -> WaitingRow {
@@ -231,11 +199,11 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) 
     let id = one.id.to_string();
     let words = match one.payload() {
         Some((_, payload)) => {
-            let seen = crate::audit::glance::glance(payload.as_bytes());
+            let seen = glance(payload.as_bytes());
             format!("<{}> {}", seen.element, seen.words)
         }
         None => match &one.about {
-            persons::RequestSubject::Question { words, .. } => crate::audit::columns::plain(words),
+            persons::RequestSubject::Question { words, .. } => plain(words),
             persons::RequestSubject::Approval { .. } => String::new(),
         },
     };

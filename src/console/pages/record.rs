@@ -14,7 +14,7 @@ use super::shorten::{encoded, shortened};
 use crate::audit::causes::{self, PlacedRecord};
 use crate::audit::exposed::{self, MarkedCharacters, escape_unusual};
 use crate::audit::full;
-use crate::audit::glance::{SystemError, told};
+use crate::audit::glance::{SystemError, attribute, told};
 use crate::audit::narrate::{as_json, narrate};
 use crate::audit::trail::{self, LastShown, Trail};
 use crate::console::log_view::LogMoment;
@@ -225,7 +225,7 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
         return Ok(None);
     }
     let Some(error) = told(&record.body) else { return Ok(None) };
-    let hash = crate::audit::glance::attribute(&record.body, "system-error", "hash");
+    let hash = attribute(&record.body, "system-error", "hash");
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
     let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
     let line = error.place.as_ref().and_then(|(line, _)| line.parse::<usize>().ok());

@@ -8,7 +8,7 @@ use systole_kit::writer::visible;
 use askama::Template;
 
 use super::asked::{PageRequest, rendered, unknown_thread};
-use super::frame::Frame;
+use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::causes;
 use crate::audit::layout;
@@ -193,7 +193,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
         })
         .await?;
     let RowPart { rows, last, has_more } = found.ok_or_else(unknown_thread)?;
-    let frame = asked.frame(super::frame::PageTab::Threads, "Rows");
+    let frame = asked.frame(PageTab::Threads, "Rows");
     Ok(rendered(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
 }
 

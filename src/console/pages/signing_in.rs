@@ -25,6 +25,7 @@ use crate::console::strangers::Visitor;
 use crate::edges::clock::WallClock;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Clock as _;
 use systole_core::types::refusal::Refusal;
@@ -49,7 +50,6 @@ struct SignInPage {
 struct SessionPage {
     frame: Frame,
     roles: Vec<&'static str>,
-    is_operator: bool,
 }
 
 /// The page to sign in, for a browser without a session. `to` is the page that it asked for.
@@ -150,9 +150,8 @@ pub(super) async fn session(asked: PageRequest) -> Response {
     if !asked.is_html {
         return asked.json(&json!({"client": asked.client.as_str(), "roles": roles}));
     }
-    let is_operator = asked.client == Name::operator();
     let frame = asked.frame(PageTab::Other, "Signed in").with_command("systole console");
-    rendered(&SessionPage { frame, roles, is_operator })
+    rendered(&SessionPage { frame, roles })
 }
 
 fn roles_of(client: &Name, composition: &Composition) -> Vec<&'static str> {
