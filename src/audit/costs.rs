@@ -147,7 +147,7 @@ impl CostRow {
         }
     }
 
-    fn join(&mut self, other: &CostRow) {
+    pub(super) fn join(&mut self, other: &CostRow) {
         self.requests += other.requests;
         self.unknown += other.unknown;
         self.tokens_in += other.tokens_in;
@@ -159,7 +159,8 @@ impl CostRow {
         }
     }
 
-    fn amounts(&self) -> Vec<String> {
+    /// Its money, an amount for each currency.
+    pub fn amounts(&self) -> Vec<String> {
         self.money
             .iter()
             .map(|(currency, micros)| Money { micros: *micros, currency: *currency }.to_string())
@@ -203,8 +204,13 @@ impl CostRow {
 
 /// The sum of all rows.
 pub fn sum(rows: &CostRows) -> CostRow {
+    joined(rows.values())
+}
+
+/// The sum of some rows.
+pub fn joined<'r>(rows: impl IntoIterator<Item = &'r CostRow>) -> CostRow {
     let mut all = CostRow::default();
-    rows.values().for_each(|row| all.join(row));
+    rows.into_iter().for_each(|row| all.join(row));
     all
 }
 

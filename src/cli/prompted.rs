@@ -1,15 +1,13 @@
 //! `systole context`: the prompt of an agent's model call, from the log.
 
 use clap::Args;
-use serde_json::Value;
-use systole_agent::chain::{self, ParsedLink};
 use systole_kit::writer::visible;
 
 use super::as_of::AsOf;
 use super::exit::CommandExit;
 use super::screen::Screen;
 use crate::audit::prompts::{JournaledCall, PromptFault};
-use crate::runtime::prompt_view;
+use crate::runtime::prompt_view::{self, PromptPart};
 
 /// Which thread, and which record of it.
 #[derive(Args, Debug)]
@@ -45,7 +43,9 @@ impl Prompted {
             screen.value(&prompt_view::as_json(&id, &called, &links));
         } else {
             heading(screen, &called);
-            links.iter().filter_map(|text| chain::read(text)).for_each(|link| lines(screen, &link));
+            for PromptPart { title, text } in prompt_view::parts(&links) {
+                part(screen, &title, &text);
+            }
         }
         Ok(CommandExit::Done)
     }
@@ -56,43 +56,6 @@ fn heading(screen: Screen, called: &JournaledCall) {
     let (seq, who) = (called.seq.to_string(), called.listener.as_str());
     screen.show(&format!("record {seq}   {who} asks {}   {turn}", called.model));
     screen.show(&format!("prompt {}", called.prompt));
-}
-
-fn lines(screen: Screen, link: &ParsedLink<'_>) {
-    match link {
-        ParsedLink::Base { system, tools } => {
-            part(screen, "system", system);
-            if !tools.is_empty() {
-                part(screen, "tools", tools);
-            }
-        }
-        ParsedLink::Segment { messages, .. } => {
-            for message in messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-                let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
-                for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
-                    let (kind, words) = words(said);
-                    part(screen, &format!("{role}{kind}"), &words);
-                }
-            }
-        }
-        ParsedLink::Prompt { header, .. } => part(screen, "user, for this turn alone", header),
-    }
-}
-
-/// The kind and the text of a part of a message.
-fn words(part: &Value) -> (&'static str, String) {
-    let text =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    if let Some(call) = part.get("call") {
-        return (" calls", format!("{} {}", text(call, "name"), text(call, "arguments")));
-    }
-    if let Some(result) = part.get("result") {
-        return (": result of a call", format!("{}\n{}", text(result, "name"), text(result, "text")));
-    }
-    if let Some(kept) = part.get("reasoning") {
-        return (" reasons, in the provider's form", kept.to_string());
-    }
-    ("", text(part, "text"))
 }
 
 fn part(screen: Screen, title: &str, text: &str) {

@@ -306,11 +306,11 @@ fn lines(
     };
     let (usual, special): (Vec<_>, Vec<_>) = found.checkpoints.iter().partition(is_usual);
     for checkpoint in special {
-        lines.extend(wrapped("  ", 4, &plain(&checkpoint_words(checkpoint))));
+        lines.extend(wrapped("  ", 4, &plain(&checkpoint.words())));
     }
     match usual.as_slice() {
         [] => {}
-        [one] => lines.extend(wrapped("  ", 4, &plain(&checkpoint_words(one)))),
+        [one] => lines.extend(wrapped("  ", 4, &plain(&one.words()))),
         [.., last] => {
             lines.push(format!(
                 "  {} more checkpoints beside the log fit, up to #{}",
@@ -420,26 +420,6 @@ fn other_words(end: &OtherEnd) -> String {
     }
 }
 
-fn checkpoint_words(found: &CheckpointFinding) -> String {
-    let CheckpointFinding { place, origin, size, .. } = found;
-    let fit = match found.fit {
-        RootFit::Same => "fits",
-        RootFit::Other => "does not fit: another root",
-        RootFit::Fewer => "does not fit: the log has fewer records",
-    };
-    let signer = match &found.signer {
-        CheckpointSigner::Known(known) if known.witnesses == 0 => "signed by its log".to_owned(),
-        CheckpointSigner::Known(known) => {
-            let (cosigned, all) = (known.cosigned.len(), known.witnesses);
-            let enough = if known.is_quorum { "enough" } else { "too few" };
-            format!("signed by its log, cosigned by {cosigned} of {all} witnesses: {enough} for the policy")
-        }
-        CheckpointSigner::KeptApart => "whose signature was not checked: there is no --policy".to_owned(),
-        CheckpointSigner::Unknown(why) => format!("which does not count: {why}"),
-    };
-    format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}")
-}
-
 fn as_json(
     log: &Path,
     summary: &VerifySummary,
@@ -467,7 +447,7 @@ fn as_json(
         json!({
             "place": one.place, "origin": one.origin, "size": one.size, "fits": one.fit == RootFit::Same,
             "key": known.map(|known| known.log.to_string()), "cosigned": cosigned,
-            "quorum": known.map(|known| known.is_quorum), "words": checkpoint_words(one),
+            "quorum": known.map(|known| known.is_quorum), "words": one.words(),
         })
     });
     let erased = found.log.erased.iter();

@@ -29,6 +29,60 @@ pub fn read(
     Ok(Some((called, links)))
 }
 
+/// A part of a prompt for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PromptPart {
+    /// The kind of part, or who says it.
+    pub title: String,
+    /// Its text, as it was sent.
+    pub text: String,
+}
+
+/// The parts of a prompt, in order.
+pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
+    let mut parts = Vec::new();
+    let mut add = |title: &str, text: &str| {
+        parts.push(PromptPart { title: title.to_owned(), text: text.to_owned() });
+    };
+    for link in links.iter().filter_map(|text| chain::read(text)) {
+        match link {
+            ParsedLink::Base { system, tools } => {
+                add("system", &system);
+                if !tools.is_empty() {
+                    add("tools", &tools);
+                }
+            }
+            ParsedLink::Segment { messages, .. } => {
+                for message in objects(&messages) {
+                    let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
+                    for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
+                        let (kind, words) = words(said);
+                        add(&format!("{role}{kind}"), &words);
+                    }
+                }
+            }
+            ParsedLink::Prompt { header, .. } => add("user, for this turn alone", &header),
+        }
+    }
+    parts
+}
+
+/// The kind and the text of a part of a message.
+fn words(part: &Value) -> (&'static str, String) {
+    let text =
+        |value: &Value, key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    if let Some(call) = part.get("call") {
+        return (" calls", format!("{} {}", text(call, "name"), text(call, "arguments")));
+    }
+    if let Some(result) = part.get("result") {
+        return (": result of a call", format!("{}\n{}", text(result, "name"), text(result, "text")));
+    }
+    if let Some(kept) = part.get("reasoning") {
+        return (" reasons, in the provider's form", kept.to_string());
+    }
+    ("", text(part, "text"))
+}
+
 /// The same for programs.
 pub fn as_json(thread: &ThreadId, called: &JournaledCall, links: &[Arc<str>]) -> Value {
     let links: Vec<Value> = links

@@ -282,7 +282,7 @@ fn h4_a_foreign_host_or_page_changes_and_reads_nothing() {
 }
 
 #[test]
-fn h5_every_page_answers_a_person_and_a_program() {
+fn h4_every_page_answers_a_person_and_a_program() {
     let folder = house();
     let organism = running(folder.path());
     let (answered, held) = (sent(folder.path(), "echo", true), sent(folder.path(), "guarded", false));
@@ -347,7 +347,7 @@ fn page_asset(browser: &Browser<'_>, before: &str) -> Answer {
 }
 
 #[test]
-fn h5_a_page_says_what_the_commands_say() {
+fn h4_a_page_says_what_the_commands_say() {
     let folder = house();
     let organism = running(folder.path());
     let (answered, held) = (sent(folder.path(), "echo", true), sent(folder.path(), "guarded", false));
@@ -383,7 +383,7 @@ fn h5_a_page_says_what_the_commands_say() {
 }
 
 #[test]
-fn h5_a_client_without_roles_sees_its_own_threads_only() {
+fn h4_a_client_without_roles_sees_its_own_threads_only() {
     let folder = house();
     let organism = running(folder.path());
     let others = sent(folder.path(), "guarded", false);

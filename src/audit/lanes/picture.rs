@@ -99,7 +99,8 @@ fn axis(svg: &mut XmlWriter, time: &ThreadTime, high: u64) {
 fn bar(svg: &mut XmlWriter, time: &ThreadTime, lane: &TimeLane, span: &TimeSpan, y: u64) {
     let (from, to) = (x(time, span.from), x(time, span.to));
     let kind = span.kind.as_str();
-    let class = if span.is_critical { format!("bar bar-{kind} critical") } else { format!("bar bar-{kind}") };
+    let class =
+        if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
     svg.open("g").attr("class", &class).content(|group| {
         let model = span.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
         let open = if span.is_open { ", still open" } else { "" };

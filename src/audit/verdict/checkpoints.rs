@@ -54,6 +54,29 @@ pub enum CheckpointSigner {
 }
 
 impl CheckpointFinding {
+    /// What was found, in words.
+    pub fn words(&self) -> String {
+        let CheckpointFinding { place, origin, size, .. } = self;
+        let fit = match self.fit {
+            RootFit::Same => "fits",
+            RootFit::Other => "does not fit: another root",
+            RootFit::Fewer => "does not fit: the log has fewer records",
+        };
+        let signer = match &self.signer {
+            CheckpointSigner::Known(known) if known.witnesses == 0 => "signed by its log".to_owned(),
+            CheckpointSigner::Known(known) => {
+                let (cosigned, all) = (known.cosigned.len(), known.witnesses);
+                let enough = if known.is_quorum { "enough" } else { "too few" };
+                format!(
+                    "signed by its log, cosigned by {cosigned} of {all} witnesses: {enough} for the policy"
+                )
+            }
+            CheckpointSigner::KeptApart => "whose signature was not checked: there is no --policy".to_owned(),
+            CheckpointSigner::Unknown(why) => format!("which does not count: {why}"),
+        };
+        format!("{place}: the checkpoint of {origin} at #{size} {fit}; {signer}")
+    }
+
     pub(super) fn of(
         source: &CheckpointSource,
         policy: Option<&TrustPolicy>,

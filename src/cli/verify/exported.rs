@@ -13,7 +13,7 @@ use systole_proof::tree::TreeHash;
 use super::super::exit::CommandExit;
 use super::super::hindered;
 use super::super::screen::Screen;
-use super::{answer_lines, checkpoint_words, verdict_line};
+use super::{answer_lines, verdict_line};
 use crate::audit::columns::{counted, plain, wrapped};
 use crate::audit::export::damage::ExportDamage;
 use crate::audit::export::examination::ExportExamination;
@@ -24,7 +24,7 @@ use crate::audit::export::starts::ExportedStart;
 use crate::audit::export::statement::{self, ExportStatement};
 use crate::audit::export::verifying::ExportWalk;
 use crate::audit::layout::{TextTone, paint};
-use crate::audit::verdict::{CheckpointSource, LogVerdict};
+use crate::audit::verdict::{CheckpointFinding, CheckpointSource, LogVerdict};
 use crate::edges::archive::{ARCHIVE_BEGINNING, ArchiveReader};
 use crate::edges::system;
 use crate::runtime::replaying::{CannotReplay, SystemEvents};
@@ -316,7 +316,7 @@ fn lines(path: &Path, found: &ExportExamination) -> Vec<String> {
     if holes > HOLES {
         lines.push(format!("    and {} more, in holes.jsonl and with --json", holes - HOLES));
     }
-    for words in found.log.checkpoints.iter().map(checkpoint_words).chain(found.signers()) {
+    for words in found.log.checkpoints.iter().map(CheckpointFinding::words).chain(found.signers()) {
         lines.extend(wrapped("  ", 4, &plain(&words)));
     }
     lines.push(verdict_line(&found.log.verdict()));
@@ -337,7 +337,7 @@ fn as_json(path: &Path, found: &ExportExamination) -> Value {
         "export": path.display().to_string(), "records": walked.leaves.len(), "threads": walked.threads,
         "documents": walked.documents, "dropped": walked.holes.len(), "holes": walked.holes, "verdict": found.log.verdict().words(),
         "by": found.log.best().map(|best| &best.place), "signers": found.signers(),
-        "checkpoints": found.log.checkpoints.iter().map(checkpoint_words).collect::<Vec<_>>(),
+        "checkpoints": found.log.checkpoints.iter().map(CheckpointFinding::words).collect::<Vec<_>>(),
         "answers": answers.collect::<Vec<_>>(), "not_checked": found.not_checked(),
     })
 }

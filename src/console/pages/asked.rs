@@ -18,6 +18,7 @@ use super::frame::{Frame, PageTab};
 use super::guard;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
+use crate::console::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
 use crate::console::request_refusals::{self, unfit_request};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -203,6 +204,23 @@ impl PageRequest {
         work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
     ) -> Result<T, Refusal> {
         self.state.views.read(&self.state.front, &self.client, self.at, work).await
+    }
+
+    /// The same for work that takes fields of the query and may refuse. Unknown fields are refused.
+    pub(super) async fn look<T: Send + 'static>(
+        &self,
+        known: &[&str],
+        work: impl FnOnce(&LogMoment, &QueryFields) -> ReadResult<T> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let known: Vec<&str> = known.iter().copied().chain(["at"]).collect();
+        let fields = QueryFields::of(Ok(Query(self.query.clone())), &known);
+        let fields = fields.map_err(ReadRefusal::into_refusal)?;
+        let found = self.read(move |moment| match work(moment, &fields) {
+            Ok(value) => Ok(Ok(value)),
+            Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
+            Err(ReadFault::Log(fault)) => Err(fault),
+        });
+        found.await?.map_err(ReadRefusal::into_refusal)
     }
 
     /// The frame of the page.

@@ -1,9 +1,9 @@
 //! The command that sends the payload of a form.
 //!
-//! Values and the payload that they made come in; a line for a shell goes out, only if the command makes exactly the
-//! same payload.
+//! A payload comes in; a line for a shell goes out. It has fields if they make exactly the same payload, and the XML
+//! otherwise.
 
-use systole_kit::schema::{FormValues, SchemaModel};
+use systole_kit::schema::SchemaModel;
 
 use crate::audit::columns::plain;
 
@@ -19,13 +19,12 @@ pub(super) enum SendCommand {
 }
 
 /// The command for a payload. `None` if its text has characters that a terminal does not show, or if it is long.
-pub(super) fn send(
-    model: &SchemaModel,
-    element: &str,
-    payload: &[u8],
-    values: &FormValues,
-) -> Option<SendCommand> {
-    let arguments: Vec<String> = values.iter().filter_map(|(name, value)| argument(name, value)).collect();
+pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option<SendCommand> {
+    // The payload's own values: those of the form may have blank places between them.
+    let values = model.form_values(payload).unwrap_or_default();
+    let mut named: Vec<(&str, &str)> = values.iter().collect();
+    named.sort_by_key(|(name, _)| in_order(name));
+    let arguments: Vec<String> = named.iter().filter_map(|(name, value)| argument(name, value)).collect();
     let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = std::str::from_utf8(payload).ok()?;
     if text.len() > LONGEST || text.lines().any(|line| is_strange(line)) {
@@ -58,6 +57,15 @@ fn is_strange(line: &str) -> bool {
     plain(line) != single(line) || line.contains(['\t', '\r'])
 }
 
+/// A name that sorts by the numbers in it.
+fn in_order(name: &str) -> String {
+    let padded = |part: &str| match part.split_once(']') {
+        Some((digits, rest)) => format!("[{digits:0>6}]{rest}"),
+        None => part.to_owned(),
+    };
+    name.split('[').map(padded).collect()
+}
+
 /// A posted value as a field of the command line: `/order/line[2]/sku` is `line[2].sku`.
 fn argument(name: &str, value: &str) -> Option<String> {
     let (_, inner) = name.trim_start_matches('/').split_once('/')?;
@@ -86,5 +94,6 @@ mod tests {
         assert_eq!(argument("/order/line[2]/@n", "7").as_deref(), Some("line[2].@n=7"));
         assert_eq!(argument("/say/.", "hi").as_deref(), Some(".=hi"));
         assert_eq!(argument("/order/?.0", "1"), None);
+        assert!(in_order("/order/line[2]/sku") < in_order("/order/line[10]/sku"));
     }
 }

@@ -16,16 +16,34 @@ pub(super) enum PageTab {
     Approvals,
     /// What this client may send, by its form.
     Send,
+    /// What was refused.
+    Refused,
+    /// What models cost.
+    Cost,
+    /// The search.
+    Find,
+    /// Who may address whom.
+    Map,
+    /// The configurations.
+    Config,
+    /// What proves the log.
+    Proof,
     /// A page that is on no list.
     Other,
 }
 
 /// The pages in the order of the list, each with its address and its label.
-const TABS: [(PageTab, &str, &str); 4] = [
+const TABS: [(PageTab, &str, &str); 10] = [
     (PageTab::Attention, "/", "Attention"),
     (PageTab::Threads, "/threads", "Threads"),
     (PageTab::Approvals, "/approvals", "Approvals"),
     (PageTab::Send, "/send", "Send"),
+    (PageTab::Refused, "/refused", "Refused"),
+    (PageTab::Cost, "/cost", "Cost"),
+    (PageTab::Find, "/find", "Find"),
+    (PageTab::Map, "/map", "Map"),
+    (PageTab::Config, "/config", "Configurations"),
+    (PageTab::Proof, "/proof", "Proof"),
 ];
 
 /// A link to a page.

@@ -29,7 +29,8 @@ const HEADERS: [(header::HeaderName, &str); 4] = [
 pub(in crate::console) fn with_headers(mut response: Response) -> Response {
     let headers = response.headers_mut();
     for (name, value) in HEADERS {
-        headers.insert(name, HeaderValue::from_static(value));
+        // A picture brings its own policy, which allows even less.
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     let policy = header::HeaderName::from_static("cross-origin-opener-policy");
     headers.insert(policy, HeaderValue::from_static("same-origin"));

@@ -56,7 +56,7 @@ struct AlternativeView {
 
 /// Where the buttons that only show something lead.
 #[derive(Clone, Copy)]
-struct InputHints<'c> {
+struct InputSurroundings<'c> {
     mistakes: &'c [FormMistake],
     shows: &'c str,
 }
@@ -64,7 +64,7 @@ struct InputHints<'c> {
 impl FormInputs {
     /// The fields of a form. `shows` is the address that shows the form again.
     pub(super) fn of(form: &PageForm, mistakes: &[FormMistake], shows: &str) -> FormInputs {
-        FormInputs::all(&form.fields, InputHints { mistakes, shows })
+        FormInputs::all(&form.fields, InputSurroundings { mistakes, shows })
     }
 
     /// No fields.
@@ -73,7 +73,7 @@ impl FormInputs {
     }
 
     /// The places of a repeated part.
-    fn numbered(places: &[FormField], context: InputHints<'_>) -> FormInputs {
+    fn numbered(places: &[FormField], context: InputSurroundings<'_>) -> FormInputs {
         let mut inputs = FormInputs::all(places, context);
         for (number, place) in (1..).zip(&mut inputs.fields) {
             place.label = format!("{} {number}", place.label);
@@ -81,13 +81,13 @@ impl FormInputs {
         inputs
     }
 
-    fn all(fields: &[FormField], context: InputHints<'_>) -> FormInputs {
+    fn all(fields: &[FormField], context: InputSurroundings<'_>) -> FormInputs {
         FormInputs { fields: fields.iter().map(|field| InputView::of(field, context)).collect() }
     }
 }
 
 impl InputView {
-    fn of(field: &FormField, context: InputHints<'_>) -> InputView {
+    fn of(field: &FormField, context: InputSurroundings<'_>) -> InputView {
         let mine = context.mistakes.iter().filter(|mistake| mistake.name == field.name);
         let asks = field.may_be_kept();
         InputView {
@@ -98,7 +98,7 @@ impl InputView {
             limits: plain(&field.limits),
             hint: plain(&field.hint),
             value: field.value.clone(),
-            mistakes: mine.map(said).collect(),
+            mistakes: mine.map(|mistake| plain(&mistake.message)).collect(),
             presence: asks.then(|| field.presence.clone()),
             kind: InputKind::of(field, context),
         }
@@ -110,7 +110,7 @@ impl InputView {
 }
 
 impl InputKind {
-    fn of(field: &FormField, context: InputHints<'_>) -> InputKind {
+    fn of(field: &FormField, context: InputSurroundings<'_>) -> InputKind {
         let value = field.value.as_str();
         match &field.input {
             // A browser drops line breaks from an input of one line.

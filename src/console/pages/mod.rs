@@ -11,19 +11,29 @@ mod assets;
 mod attention;
 mod changes;
 mod command_line;
+mod configs;
+mod costs;
+mod find;
 mod frame;
 pub(super) mod guard;
 mod inputs;
 mod live;
+mod map;
 mod orders;
+mod prompt;
+mod proof;
 mod record;
+mod refusals;
 mod rows;
 mod send;
 pub(super) mod sessions;
 mod shorten;
+mod side_by_side;
 pub(super) mod signing_in;
 mod thread;
 mod threads;
+mod time;
+mod todo;
 mod verdict;
 
 use std::sync::Arc;
@@ -62,7 +72,19 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/steer", post(orders::say))
         .route("/t/{id}/cancel", get(orders::ask_to_cancel).post(orders::cancel))
         .route("/t/{id}/end", get(orders::ask_to_end).post(orders::end))
+        .route("/t/{id}/time", get(time::time))
+        .route("/t/{id}/todo", get(todo::todo))
+        .route("/t/{id}/context", get(prompt::prompt))
         .route("/t/{id}/{seq}", get(record::record))
+        .route("/diff/{id}/{other}", get(side_by_side::diff))
+        .route("/refused", get(refusals::refused))
+        .route("/cost", get(costs::cost))
+        .route("/find", get(find::find))
+        .route("/config", get(configs::configs))
+        .route("/config/{hash}", get(configs::config))
+        .route("/map", get(map::map))
+        .route("/map.svg", get(map::picture))
+        .route("/proof", get(proof::proof))
         .route("/t/{id}/{seq}/bytes", get(record::bytes))
         .route("/approvals/{id}/amend", get(amend::amend).post(amend::submit))
         .route("/approvals/{id}/amend/show", post(amend::show))

@@ -266,7 +266,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         Some(Ok(payload)) => {
             let verdict = request.made(asked, &asked.client, &payload).await?;
             let text = String::from_utf8_lossy(&payload);
-            let command = command_line::send(&request.model, request.element(), &payload, &request.values);
+            let command = command_line::send(&request.model, request.element(), &payload);
             let to = request.listener.name.as_str();
             let command = command.map(|line| line.with_beside(to, request.thread.as_deref()));
             let made = MadePayload { shown: full::shown_text(&text), verdict, command };

@@ -12,12 +12,15 @@ mod refusals;
 mod searching;
 mod thread_views;
 
-pub(super) use answers::{ReadValue, answer};
+pub(super) use answers::{ReadValue, answer, thread_of};
 pub(super) use listing::{all_waits, threads};
+pub(super) use organism::{composition_of, whole_log_only};
 pub(super) use organism::{configuration, configurations, description, document, graph};
 pub(super) use query::{QueryFields, RawFields};
+pub(super) use records::of_number;
 pub(super) use records::{record, record_bytes, records};
-pub(super) use searching::{cost, find};
+pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
+pub(super) use searching::{asked_for, cost, cost_filter, costs_of, find, found, search_in};
 pub(super) use thread_views::{
     thread, thread_cost, thread_prompt, thread_todo, thread_trail, thread_tree, thread_why,
 };

@@ -16,6 +16,7 @@ use crate::audit::graph::ListenerGraph;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_request;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
 
@@ -76,21 +77,26 @@ pub(in crate::console) async fn graph(
 ) -> Response {
     answer(&state, &client, query, &[], |moment, _| {
         whole_log_only(moment, "the graph names every listener and is")?;
-        if moment.at.is_none() {
-            return Ok(Json(ListenerGraph::of(moment.composition())));
-        }
-        let Some(last) = configurations::used(&*moment.reader)?.into_iter().next() else {
-            let words = "no organism had started at this position".to_owned();
-            return Err(ReadRefusal::missing(words, "a later position").into());
-        };
-        let (_, source) = stored(moment, &last.hash.to_string())?;
-        let read = moment.configuration(&source).map_err(|why| {
-            let words = format!("the configuration {} cannot be read by this version: {why}", last.hash);
-            ReadRefusal::missing(words, format!("GET /v1/configurations/{}", last.hash))
-        })?;
-        Ok(Json(ListenerGraph::of(&read)))
+        Ok(Json(ListenerGraph::of(&*composition_of(moment)?)))
     })
     .await
+}
+
+/// The composition of a moment: the running one, or that of the last start before it.
+pub(in crate::console) fn composition_of(moment: &LogMoment) -> ReadResult<Arc<Composition>> {
+    if moment.at.is_none() {
+        return Ok(moment.composition().clone());
+    }
+    let Some(last) = configurations::used(&*moment.reader)?.into_iter().next() else {
+        let words = "no organism had started at this position".to_owned();
+        return Err(ReadRefusal::missing(words, "a later position").into());
+    };
+    let (_, source) = stored(moment, &last.hash.to_string())?;
+    let read = moment.configuration(&source).map_err(|why| {
+        let words = format!("the configuration {} cannot be read by this version: {why}", last.hash);
+        ReadRefusal::missing(words, format!("GET /v1/configurations/{}", last.hash))
+    })?;
+    Ok(Arc::new(read))
 }
 
 /// The description of this API.
@@ -102,7 +108,7 @@ pub(in crate::console) async fn description(query: RawFields) -> Response {
 }
 
 /// Refuses a client that may not see the whole log.
-pub(super) fn whole_log_only(moment: &LogMoment, what: &str) -> Result<(), ReadRefusal> {
+pub(in crate::console) fn whole_log_only(moment: &LogMoment, what: &str) -> Result<(), ReadRefusal> {
     if moment.sees_all { Ok(()) } else { Err(ReadRefusal::needs_read(what)) }
 }
 

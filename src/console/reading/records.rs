@@ -97,7 +97,11 @@ pub(in crate::console) async fn record_bytes(
 }
 
 /// The record of that number, or the thread's last one without a number.
-pub(super) fn of_number(moment: &LogMoment, id: &ThreadId, seq: Option<u64>) -> ReadResult<PlacedRecord> {
+pub(in crate::console) fn of_number(
+    moment: &LogMoment,
+    id: &ThreadId,
+    seq: Option<u64>,
+) -> ReadResult<PlacedRecord> {
     let Some(last) = causes::last(&*moment.reader, id)? else {
         return Err(ReadRefusal::unknown_thread().into());
     };

@@ -42,6 +42,11 @@ impl ReadRefusal {
         refusal.fixed_by("the token of a client with `roles: [read]`").into()
     }
 
+    /// The refusal alone, for a page.
+    pub(in crate::console) fn into_refusal(self) -> Refusal {
+        *self.refusal
+    }
+
     pub(in crate::console) fn fixed_by(mut self, fix: String) -> ReadRefusal {
         self.refusal = Box::new(self.refusal.fixed_by(fix));
         self

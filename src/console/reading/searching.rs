@@ -1,5 +1,6 @@
 //! Routes that search the whole log: messages by words and fields, and costs of a period.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Extension;
@@ -11,7 +12,7 @@ use super::answers::{ReadValue, answer};
 use super::organism::whole_log_only;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
-use crate::audit::costs::{self, CostFilter, CostGroup};
+use crate::audit::costs::{self, CostFilter, CostGroup, CostRow};
 use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};
 use crate::console::http_state::{Caller, HttpState};
@@ -42,15 +43,23 @@ pub(in crate::console) async fn find(
     let own = client.clone();
     answer(&state, &client, query, &known, move |moment, fields| {
         let limit = fields.limit(HITS, MOST_HITS)?;
-        let query = asked(moment, fields, &own)?;
+        let query = asked_for(moment, fields, &own)?;
         let before = fields.number("before")?.map(Position);
-        searched(moment, |search| hits(moment, search, &query, before, limit))
+        search_in(moment, |search| {
+            let (hits, next) = found(moment, search, &query, before, limit)?;
+            let hits: Vec<Value> = hits.iter().map(hit_json).collect();
+            Ok(ReadValue(json!({"hits": hits, "next": next})))
+        })
     })
     .await
 }
 
 /// What is asked for. A client without the role `read` asks only for its own conversations.
-fn asked(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<LogQuery> {
+pub(in crate::console) fn asked_for(
+    moment: &LogMoment,
+    fields: &QueryFields,
+    client: &Name,
+) -> ReadResult<LogQuery> {
     let phrases = phrases(fields.text("q").unwrap_or_default());
     if phrases.is_empty() && fields.text("q").is_some() {
         let refusal = unfit_request("q: it has no letter and no digit");
@@ -84,16 +93,17 @@ fn asked(moment: &LogMoment, fields: &QueryFields, client: &Name) -> ReadResult<
     Ok(LogQuery { phrases, terms, since, until })
 }
 
-fn hits(
+/// The newest hits before a position, and the position after which older ones follow.
+pub(in crate::console) fn found(
     moment: &LogMoment,
     search: &mut LogSearch<'_>,
     query: &LogQuery,
     before: Option<Position>,
     limit: usize,
-) -> ReadResult<ReadValue> {
+) -> ReadResult<(Vec<SearchHit>, Option<u64>)> {
     let end = moment.at.map(|at| Position(at.0.saturating_add(1)));
     let before = before.into_iter().chain(end).min().unwrap_or(Position(u64::MAX));
-    let (mut found, mut bytes, mut next, mut failed) = (Vec::<Value>::new(), 0, None, None);
+    let (mut found, mut bytes, mut next, mut failed) = (Vec::<SearchHit>::new(), 0, None, None);
     search
         .newest_before(query, before, &mut |_, _| (), |hit| {
             // The search file covers the log of all clients; the client's reader has the last word.
@@ -111,13 +121,13 @@ fn hits(
             }
             bytes += record.body.len();
             next = Some(position.0);
-            found.push(hit_json(&hit));
+            found.push(hit);
             true
         })
         .map_err(search_fault)
         .and_then(|more| match failed.take() {
             Some(fault) => Err(ReadFault::Log(fault)),
-            None => Ok(ReadValue(json!({"hits": found, "next": next.filter(|_| more)}))),
+            None => Ok((found, next.filter(|_| more))),
         })
 }
 
@@ -139,29 +149,51 @@ pub(in crate::console) async fn cost(
 ) -> Response {
     let known = ["since", "until", "agent", "model", "client", "by"];
     answer(&state, &client, query, &known, |moment, fields| {
-        whole_log_only(moment, "costs over all threads are")?;
-        let (since, until) = fields.period(moment.now)?;
-        let by = fields.choice("by", &CostGroup::ALL.map(CostGroup::as_str))?;
-        let by = by.and_then(CostGroup::parse).unwrap_or(CostGroup::Agent);
-        let filter = CostFilter {
-            since,
-            until,
-            agent: fields.party("agent")?,
-            model: fields.text("model").map(str::to_owned),
-            client: fields.party("client")?,
-            end: moment.at,
-        };
-        searched(moment, |search| {
-            let rows = costs::grouped(search, &**moment.front.reader(), &filter, by, &mut |_, _| ());
-            Ok(ReadValue(costs::grouped_json(by, &rows.map_err(search_fault)?)))
-        })
+        let (filter, by) = cost_filter(moment, fields)?;
+        let rows = costs_of(moment, &filter, by)?;
+        Ok(ReadValue(costs::grouped_json(by, &rows)))
     })
     .await
 }
 
+/// The period and the groups of a question about costs.
+pub(in crate::console) fn cost_filter(
+    moment: &LogMoment,
+    fields: &QueryFields,
+) -> ReadResult<(CostFilter, CostGroup)> {
+    whole_log_only(moment, "costs over all threads are")?;
+    let (since, until) = fields.period(moment.now)?;
+    let by = fields.choice("by", &CostGroup::ALL.map(CostGroup::as_str))?;
+    let by = by.and_then(CostGroup::parse).unwrap_or(CostGroup::Agent);
+    let filter = CostFilter {
+        since,
+        until,
+        agent: fields.party("agent")?,
+        model: fields.text("model").map(str::to_owned),
+        client: fields.party("client")?,
+        end: moment.at,
+    };
+    Ok((filter, by))
+}
+
+/// The rows of a period.
+pub(in crate::console) fn costs_of(
+    moment: &LogMoment,
+    filter: &CostFilter,
+    by: CostGroup,
+) -> ReadResult<BTreeMap<String, CostRow>> {
+    search_in(moment, |search| {
+        let rows = costs::grouped(search, &**moment.front.reader(), filter, by, &mut |_, _| ());
+        rows.map_err(search_fault)
+    })
+}
+
 /// Runs a search in the whole log. What is found is cut to the moment and the client afterwards: a search file
 /// belongs to one log, whole.
-fn searched<T>(moment: &LogMoment, work: impl FnOnce(&mut LogSearch<'_>) -> ReadResult<T>) -> ReadResult<T> {
+pub(in crate::console) fn search_in<T>(
+    moment: &LogMoment,
+    work: impl FnOnce(&mut LogSearch<'_>) -> ReadResult<T>,
+) -> ReadResult<T> {
     let Some(log) = moment.front.log_file() else {
         let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory cannot be searched");
         return Err(ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into());

@@ -42,3 +42,13 @@ fn h4_hostile_text_stays_text_on_every_page() {
 fn h4_the_text_of_a_page_is_that_of_the_command() {
     plays("same_text");
 }
+
+#[test]
+fn g4_two_tabs_decide_one_request_and_one_decision_counts() {
+    plays("two_tabs");
+}
+
+#[test]
+fn h4_a_story_by_keyboard_alone() {
+    plays("keyboard");
+}

@@ -294,7 +294,7 @@ impl<'s> Drawing<'s> {
         self.check_choice(&field, &alternatives);
         field.label = "One of".to_owned();
         field.is_required = is_required;
-        field.limits = limits("one of these".to_owned(), is_required);
+        field.limits = if is_required { String::new() } else { "may be left out".to_owned() };
         field.input = FormInput::OneOf(alternatives);
         FormField { shape: FieldShape::Layout, ..field }
     }

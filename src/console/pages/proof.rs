@@ -1,0 +1,201 @@
+//! What proves the log: the checkpoints beside it, and on request a walk through all of its records.
+//!
+//! The log's file comes in; a verdict, the answers to an auditor's questions and the commands for others go out.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use askama::Template;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use crate::audit::columns::plain;
+use crate::audit::verdict::{
+    AuditAnswer, CheckpointFinding, CheckpointSource, GatheredLog, LogExamination, LogVerdict,
+};
+use crate::console::log_view::LogMoment;
+use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
+use crate::console::request_refusals::unfit_request;
+use crate::edges::log::notes;
+use systole_core::types::codes::Code;
+use systole_core::types::ids::Digest;
+use systole_core::types::ports::LogFault;
+use systole_core::types::refusal::Refusal;
+
+/// The most records that a page verifies. The command verifies any number.
+const RECORDS: u64 = 1_000_000;
+/// Checkpoints that are listed, the newest ones.
+const CHECKPOINTS: usize = 20;
+
+/// A checkpoint beside the log.
+struct CheckpointRow {
+    size: u64,
+    origin: String,
+    place: String,
+    signatures: usize,
+}
+
+/// What a walk through the log showed.
+struct VerifiedLog {
+    verdict: String,
+    is_good: bool,
+    facts: Vec<(&'static str, String)>,
+    checkpoints: Vec<String>,
+    answers: Vec<AuditAnswer>,
+}
+
+/// Everything on the page.
+struct ProofView {
+    log: String,
+    last: u64,
+    checkpoints: Vec<CheckpointRow>,
+    count: usize,
+    unread: Vec<String>,
+    verified: Option<VerifiedLog>,
+}
+
+#[derive(Template)]
+#[template(path = "proof.html")]
+struct ProofPage {
+    frame: Frame,
+    view: ProofView,
+    can_verify: bool,
+}
+
+/// Shows the page.
+pub(super) async fn proof(asked: PageRequest) -> Response {
+    asked.answered(shown(&asked).await)
+}
+
+async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+    let verifies = asked.one_of("verify", &["now"])?.is_some();
+    if verifies && asked.at.is_some() {
+        return Err(unfit_request("verify= and at=: a log is verified as it is, to its end"));
+    }
+    let view = asked
+        .look(&["verify"], move |moment, _| {
+            whole_log_only(moment, "the proof covers all threads and is")?;
+            let Some(log) = moment.front.log_file() else {
+                let refusal = Refusal::new(Code::IngressUnavailable, "a log in memory has no proof");
+                return Err(
+                    ReadRefusal::from(refusal.fixed_by("`log: {path: …}` in the organism's file")).into()
+                );
+            };
+            read(moment, log, verifies)
+        })
+        .await?;
+    if !asked.is_html {
+        return Ok(asked.json(&view.as_json()));
+    }
+    let frame = asked.frame(PageTab::Proof, "Proof").with_command("systole verify");
+    let can_verify = asked.at.is_none() && view.last <= RECORDS;
+    Ok(rendered(&ProofPage { frame, view, can_verify }))
+}
+
+fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
+    // The notes are beside the file itself, not beside a link to it.
+    let real = std::fs::canonicalize(log);
+    let beside = notes::path(real.as_deref().unwrap_or(log));
+    let found = notes::read(&beside).map_err(|fault| {
+        tracing::error!(?fault, "the checkpoints beside the log cannot be read");
+        let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
+        ReadRefusal::from(refusal.fixed_by("systole verify, where the log is"))
+    })?;
+    let name = log.file_name().map(|name| plain(&name.to_string_lossy())).unwrap_or_default();
+    let last = moment.reader.last()?.0;
+    let (mut sources, mut unread) = (Vec::new(), Vec::new());
+    for (line, read) in found {
+        let place = format!("{name}.notes:{line}");
+        match read {
+            Ok(signed) => sources.push(CheckpointSource { place, is_apart: false, signed }),
+            Err(why) => unread.push(format!("{place}: {}", plain(&why.to_string()))),
+        }
+    }
+    sources.retain(|source| moment.at.is_none_or(|at| source.signed.checkpoint().size() <= at.0));
+    let rows = sources.iter().rev().take(CHECKPOINTS).map(|source| CheckpointRow {
+        size: source.signed.checkpoint().size(),
+        origin: plain(&source.signed.checkpoint().origin().to_string()),
+        place: source.place.clone(),
+        signatures: source.signed.note().signatures().len(),
+    });
+    let checkpoints = rows.collect();
+    let count = sources.len();
+    let verified = match verifies {
+        true if last > RECORDS => {
+            let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
+            return Err(ReadRefusal::from(unfit_request(words).fixed_by("systole verify")).into());
+        }
+        true => Some(verify(log, &sources)?),
+        false => None,
+    };
+    Ok(ProofView { log: name, last, checkpoints, count, unread, verified })
+}
+
+fn verify(log: &Path, sources: &[CheckpointSource]) -> ReadResult<VerifiedLog> {
+    let sizes: BTreeSet<u64> = sources.iter().map(|source| source.signed.checkpoint().size()).collect();
+    let (summary, gathered) = match GatheredLog::of(log, &sizes, &[]) {
+        Ok(found) => found,
+        Err(LogFault::Damaged { position, why, .. }) => {
+            let verdict = match position.0 {
+                0 => "damaged".to_owned(),
+                at => format!("damaged at #{at}"),
+            };
+            let facts = vec![("what is wrong", plain(&why)), ("next", "systole doctor".to_owned())];
+            return Ok(VerifiedLog {
+                verdict,
+                is_good: false,
+                facts,
+                checkpoints: Vec::new(),
+                answers: Vec::new(),
+            });
+        }
+        Err(fault) => return Err(fault.into()),
+    };
+    let found = LogExamination::new(summary.records, gathered, Vec::new(), sources, None);
+    let verdict = found.verdict();
+    let facts = vec![
+        ("records", summary.records.to_string()),
+        ("threads", summary.threads.to_string()),
+        ("documents", summary.documents.to_string()),
+        ("root of all records", Digest(found.log.root).to_string()),
+        ("erased", format!("{} records, {} documents", found.log.erased.len(), found.log.erased_documents)),
+    ];
+    let words = |one: &CheckpointFinding| plain(&one.words());
+    Ok(VerifiedLog {
+        verdict: plain(&verdict.words()),
+        is_good: !matches!(verdict, LogVerdict::Contradicted { .. }),
+        facts,
+        checkpoints: found.checkpoints.iter().rev().take(CHECKPOINTS).map(words).collect(),
+        answers: found.answers(),
+    })
+}
+
+impl ProofView {
+    fn as_json(&self) -> Value {
+        let checkpoints = self.checkpoints.iter().map(|row| {
+            json!({"size": row.size, "origin": row.origin, "place": row.place, "signatures": row.signatures})
+        });
+        let verified = self.verified.as_ref().map(|verified| {
+            let answers = verified.answers.iter().map(|answer| {
+                json!({"question": answer.question, "standing": answer.standing.as_str(), "words": answer.words})
+            });
+            let facts = verified.facts.iter().map(|(name, value)| ((*name).to_owned(), Value::from(value.clone())));
+            json!({
+                "verdict": verified.verdict,
+                "facts": serde_json::Map::from_iter(facts),
+                "checkpoints": verified.checkpoints,
+                "answers": answers.collect::<Vec<_>>(),
+            })
+        });
+        json!({
+            "log": self.log,
+            "last": self.last,
+            "count": self.count,
+            "checkpoints": checkpoints.collect::<Vec<_>>(),
+            "unread": self.unread,
+            "verified": verified,
+        })
+    }
+}

@@ -1,0 +1,138 @@
+//! What was refused: how often each model is right at the first try, refusals by code and sender, and the newest ones.
+//!
+//! A period comes in; tables of `audit::refusals` go out. Only a window of the newest records is read, and the page
+//! says so.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::asked::{PageRequest, rendered};
+use super::frame::{Frame, PageTab};
+use super::shorten::{encoded, shortened};
+use crate::audit::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
+use systole_core::types::ids::Name;
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::{Millis, spoken};
+
+/// Characters of a refusal's words in the list.
+const WORDS: usize = 240;
+
+/// First tries of a model with an element.
+struct TryRow {
+    model: String,
+    element: String,
+    rate: String,
+    valid: u64,
+    tries: u64,
+    percent: u64,
+}
+
+/// Refusals of a code and a sender.
+struct CodeRow {
+    code: String,
+    sender: String,
+    count: u64,
+    href: String,
+}
+
+/// A refusal.
+struct RefusedRow {
+    href: String,
+    place: String,
+    code: String,
+    sender: String,
+    element: String,
+    words: String,
+    ago: String,
+    time: String,
+}
+
+#[derive(Template)]
+#[template(path = "refusals.html")]
+struct RefusalsPage {
+    frame: Frame,
+    since: String,
+    until: String,
+    models: Vec<TryRow>,
+    days: Vec<TryRow>,
+    codes: Vec<CodeRow>,
+    newest: Vec<RefusedRow>,
+    records: u64,
+    window: u64,
+    is_cut: bool,
+    from: Option<String>,
+}
+
+/// Shows the tables.
+pub(super) async fn refused(asked: PageRequest) -> Response {
+    asked.answered(shown(&asked).await)
+}
+
+async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+    let (tables, now) = asked
+        .look(&["since", "until"], |moment, fields| {
+            let (since, until) = fields.period(moment.now)?;
+            let tables = refusals::read(&*moment.reader, RefusalPeriod { since, until }, WINDOW)?;
+            Ok((tables, moment.now))
+        })
+        .await?;
+    if !asked.is_html {
+        return Ok(asked.json(&tables.as_json()));
+    }
+    Ok(rendered(&page(asked, &tables, now)))
+}
+
+fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPage {
+    let frame = asked.frame(PageTab::Refused, "Refused").with_command("systole find --kind refusal").live();
+    let row = |model: &str, element: &str, tries: &refusals::FirstTries| TryRow {
+        model: model.to_owned(),
+        element: element.to_owned(),
+        rate: tries.rate(),
+        valid: tries.valid,
+        tries: tries.tries,
+        percent: (tries.valid * 100).checked_div(tries.tries).unwrap_or(0),
+    };
+    let mut models: Vec<TryRow> =
+        tables.models.iter().map(|((model, element), tries)| row(model, element, tries)).collect();
+    // The worst come first.
+    models.sort_by_key(|row| (row.percent, u64::MAX - row.tries));
+    let mut codes: Vec<CodeRow> = tables
+        .codes
+        .iter()
+        .map(|((code, sender), count)| {
+            let to =
+                sender.as_ref().map(|name| format!("&to={}", encoded(name.as_str()))).unwrap_or_default();
+            let href = frame.to(&format!("/find?kind=refusal&code={}{to}", encoded(code)));
+            let sender = sender.as_ref().map(Name::to_string).unwrap_or_default();
+            CodeRow { code: code.clone(), sender, count: *count, href }
+        })
+        .collect();
+    codes.sort_by_key(|row| u64::MAX - row.count);
+    let value = |name: &str| asked.value(name).unwrap_or_default().to_owned();
+    RefusalsPage {
+        since: value("since"),
+        until: value("until"),
+        days: tables.days.iter().rev().map(|(day, tries)| row(day, "", tries)).collect(),
+        newest: tables.newest.iter().map(|item| newest(&frame, item, now)).collect(),
+        records: tables.records,
+        window: WINDOW,
+        is_cut: tables.is_cut,
+        from: tables.from.map(|from| from.to_string()),
+        models,
+        codes,
+        frame,
+    }
+}
+
+fn newest(frame: &Frame, item: &RefusedItem, now: Millis) -> RefusedRow {
+    RefusedRow {
+        href: frame.to(&format!("/t/{}/{}", encoded(item.thread.as_str()), item.seq)),
+        place: format!("{}@{}", item.thread, item.seq),
+        code: item.code.clone(),
+        sender: item.sender.as_ref().map(ToString::to_string).unwrap_or_default(),
+        element: item.element.as_ref().map(|element| format!("<{element}>")).unwrap_or_default(),
+        words: shortened(&item.message, WORDS),
+        ago: spoken(now.since(item.at)),
+        time: item.at.to_string(),
+    }
+}

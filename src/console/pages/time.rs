@@ -1,0 +1,123 @@
+//! Where the time of a thread went: a lane for each listener, as a picture and as numbers, with the path that decided.
+//!
+//! A thread comes in; lanes of `audit::lanes` go out.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::asked::{PageRequest, rendered, unknown_thread};
+use super::frame::{Frame, PageTab};
+use super::shorten::encoded;
+use crate::audit::lanes::{self, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::refusal::Refusal;
+use systole_core::types::time::spoken;
+
+/// Spans of the path that are listed.
+const SPANS: usize = 500;
+
+/// A listener in the table.
+struct LaneRow {
+    listener: String,
+    /// The time of each kind; empty if there is none.
+    times: Vec<(&'static str, String)>,
+    critical: String,
+    tokens: String,
+    money: String,
+}
+
+/// A span of the path.
+struct SpanRow {
+    listener: String,
+    kind: &'static str,
+    after: String,
+    lasts: String,
+    call: String,
+    href: String,
+    model: String,
+}
+
+#[derive(Template)]
+#[template(path = "time.html")]
+struct TimePage {
+    frame: Frame,
+    name: String,
+    thread: String,
+    whole: String,
+    picture: String,
+    kinds: [SpanKind; 5],
+    rows: Vec<LaneRow>,
+    path: Vec<SpanRow>,
+    more: usize,
+    is_cut: bool,
+    most: (usize, usize),
+}
+
+/// Shows the time.
+pub(super) async fn time(asked: PageRequest) -> Response {
+    asked.answered(shown(&asked).await)
+}
+
+async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
+    let id = asked.thread()?;
+    let wanted = id.clone();
+    let read = asked
+        .look(&[], move |moment, _| {
+            let whole = moment.whole()?;
+            let running = moment.composition();
+            let slots = |config, listener: &Name| {
+                let known = whole.listener(config, listener).or_else(|| running.listener(listener));
+                known.map_or(1, |listener| listener.in_flight)
+            };
+            Ok(lanes::read(&*moment.reader, &wanted, &slots, moment.now)?)
+        })
+        .await?;
+    let time = read.ok_or_else(unknown_thread)?;
+    if !asked.is_html {
+        return Ok(asked.json(&time.as_json()));
+    }
+    Ok(rendered(&page(asked, &id, &time)))
+}
+
+fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime) -> TimePage {
+    let frame = asked.frame(PageTab::Threads, &format!("Time of {id}"));
+    let frame = frame.with_command(format!("systole tree {id}"));
+    let critical = time.critical();
+    TimePage {
+        name: id.to_string(),
+        thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
+        whole: spoken(time.ms()),
+        picture: lanes::picture(time),
+        kinds: SpanKind::ALL,
+        rows: time.lanes.iter().map(row).collect(),
+        more: critical.len().saturating_sub(SPANS),
+        path: critical.iter().take(SPANS).map(|(name, one)| span(&frame, time, name, one)).collect(),
+        is_cut: time.is_cut,
+        most: (RECORDS, THREADS),
+        frame,
+    }
+}
+
+fn row(lane: &lanes::TimeLane) -> LaneRow {
+    let told = |ms: u64| if ms > 0 { spoken(ms) } else { String::new() };
+    LaneRow {
+        listener: lane.listener.to_string(),
+        times: SpanKind::ALL.iter().map(|kind| (kind.as_str(), told(lane.ms(*kind)))).collect(),
+        critical: told(lane.critical_ms()),
+        tokens: if lane.tokens() > 0 { lane.tokens().to_string() } else { String::new() },
+        money: lane.money().join(", "),
+    }
+}
+
+fn span(frame: &Frame, time: &ThreadTime, listener: &Name, span: &TimeSpan) -> SpanRow {
+    let thread = encoded(span.thread.as_str());
+    SpanRow {
+        listener: listener.to_string(),
+        kind: span.kind.as_str(),
+        after: spoken(span.from.since(time.from)),
+        lasts: if span.is_open { format!("{} so far", spoken(span.ms())) } else { spoken(span.ms()) },
+        call: format!("{} {}", span.thread, span.call),
+        href: frame.to(&format!("/t/{thread}/{}", span.ends.unwrap_or(span.begins))),
+        model: span.model.clone().unwrap_or_default(),
+    }
+}
