@@ -47,8 +47,8 @@ pub(super) struct Ways {
 #[derive(Clone)]
 pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
-    pub(super) directory: Arc<Path>,
-    pub(super) log_file: Option<Arc<Path>>,
+    /// The folder of the organism's file, and the file on this machine that has the log.
+    pub(super) places: (Arc<Path>, Option<Arc<Path>>),
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
@@ -159,12 +159,12 @@ impl OrganismHandle {
 
     /// A configuration from its stored source, or why it cannot be read.
     pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
-        config::read_source(source, &self.directory).map_err(|refused| refused.to_string())
+        config::read_source(source, &self.places.0).map_err(|refused| refused.to_string())
     }
 
     /// The file on this machine that has the log; `None` for a log in memory.
     pub fn log_file(&self) -> Option<&Path> {
-        self.log_file.as_deref()
+        self.places.1.as_deref()
     }
 
     /// The log, for reading.

@@ -11,13 +11,16 @@ use crate::audit::prompts::{self, JournaledCall, PromptFault};
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
 
+/// A call to a model, with the links of its prompt.
+type CalledPrompt = (JournaledCall, Vec<Arc<str>>);
+
 /// The call to a model that belongs to a record, with the links of its prompt, the first one first. `None` if the
 /// thread has none up to there.
 pub fn read(
     reader: &dyn LogReader,
     thread: &ThreadId,
     seq: u64,
-) -> Result<Option<(JournaledCall, Vec<Arc<str>>)>, PromptFault> {
+) -> Result<Option<CalledPrompt>, PromptFault> {
     let Some(called) = prompts::called(reader, thread, seq)? else { return Ok(None) };
     let before = |text: &str| match chain::read(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
@@ -47,13 +50,13 @@ pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
     for link in links.iter().filter_map(|text| chain::read(text)) {
         match link {
             ParsedLink::Base { system, tools } => {
-                add("system", &system);
+                add("system", system);
                 if !tools.is_empty() {
-                    add("tools", &tools);
+                    add("tools", tools);
                 }
             }
             ParsedLink::Segment { messages, .. } => {
-                for message in objects(&messages) {
+                for message in objects(messages) {
                     let role = message.get("role").and_then(Value::as_str).unwrap_or("?");
                     for said in message.get("parts").and_then(Value::as_array).into_iter().flatten() {
                         let (kind, words) = words(said);
@@ -61,7 +64,7 @@ pub fn parts(links: &[Arc<str>]) -> Vec<PromptPart> {
                     }
                 }
             }
-            ParsedLink::Prompt { header, .. } => add("user, for this turn alone", &header),
+            ParsedLink::Prompt { header, .. } => add("user, for this turn alone", header),
         }
     }
     parts

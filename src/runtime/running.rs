@@ -176,7 +176,7 @@ impl Organism {
         check_sandboxes(&plan.composition, is_still)?;
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
-        let log_file = plan.log.file().map(Arc::from);
+        let places = (plan.directory.as_path().into(), plan.log.file().map(Arc::from));
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
@@ -204,20 +204,18 @@ impl Organism {
         let ports =
             ports(&log.secret, leases, (carriers.clone(), room.clone()), (plan.steps, clock.clone()))?;
         let ((stop, stopped), (end, ended)) = (oneshot::channel(), oneshot::channel());
-        let lookups = start_reader(log.reader.clone(), pump.clone()).map_err(unmade)?;
-        let batches = hand_to(writer.clone());
+        let (lookups, batches) = (start_reader(log.reader.clone(), pump.clone()), hand_to(writer.clone()));
+        let lookups = lookups.map_err(unmade)?;
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
         let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
-        let ways = Arc::new(Ways { door: validators.door(), pump });
         // Nothing is ever sent over this channel: it closes when the last reader is done.
-        let (seats, seated) = mpsc::channel(1);
+        let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
             composition,
-            directory: plan.directory.as_path().into(),
-            log_file,
+            places,
             reader: log.reader,
             room,
             began: last,

@@ -45,7 +45,7 @@ fn steady(value: &mut Value) {
         Value::Array(all) => all.iter_mut().for_each(steady),
         Value::Object(fields) => {
             fields.retain(|name, _| !matches!(name.as_str(), "waited_ms" | "used_ms"));
-            for name in ["words", "ends", "left"] {
+            for name in ["words", "ends", "left", "detail"] {
                 if let Some(Value::String(text)) = fields.get_mut(name) {
                     text.retain(|c| !c.is_ascii_digit());
                     *text = text.replace(" h", "").replace(" m", "").replace(" s", "").replace('.', "");

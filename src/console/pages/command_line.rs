@@ -27,7 +27,7 @@ pub(super) fn send(model: &SchemaModel, element: &str, payload: &[u8]) -> Option
     let arguments: Vec<String> = named.iter().filter_map(|(name, value)| argument(name, value)).collect();
     let given: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let text = std::str::from_utf8(payload).ok()?;
-    if text.len() > LONGEST || text.lines().any(|line| is_strange(line)) {
+    if text.len() > LONGEST || text.lines().any(is_strange) {
         return None;
     }
     if model.from_fields(element, &given) == Some(Ok(payload.to_vec())) {

@@ -112,7 +112,8 @@ impl Frame {
         };
         if frame.client.is_some() {
             let link = |(of, path, label): &(PageTab, &str, &'static str)| TabLink {
-                href: frame.to(path),
+                // A message is sent now.
+                href: if *path == "/send" { (*path).to_owned() } else { frame.to(path) },
                 label,
                 is_current: *of == tab,
             };

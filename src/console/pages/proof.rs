@@ -116,7 +116,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     sources.retain(|source| moment.at.is_none_or(|at| source.signed.checkpoint().size() <= at.0));
     let rows = sources.iter().rev().take(CHECKPOINTS).map(|source| CheckpointRow {
         size: source.signed.checkpoint().size(),
-        origin: plain(&source.signed.checkpoint().origin().to_string()),
+        origin: plain(source.signed.checkpoint().origin()),
         place: source.place.clone(),
         signatures: source.signed.note().signatures().len(),
     });

@@ -78,8 +78,8 @@ impl Sessions {
         for own in codes.values_mut() {
             own.retain(|one| now.since(one.made) < CODE_MS);
             // Every code is compared, so that the time reveals nothing.
-            let places = own.iter().enumerate().filter(|(_, one)| one.code.is(shown));
-            if let Some(place) = places.map(|(place, _)| place).last() {
+            let is_it: Vec<bool> = own.iter().map(|one| one.code.is(shown)).collect();
+            if let Some(place) = is_it.iter().position(|is_it| *is_it) {
                 found = own.remove(place).map(|one| one.client);
             }
         }
@@ -125,9 +125,9 @@ impl Sessions {
     /// Whether a secret belongs to this client. A tab may hold the secret of an earlier sign-in in the same browser,
     /// so every open session of the client counts.
     pub(in crate::console) fn may_change(&self, client: &Name, secret: &str) -> bool {
-        locked(&self.open)
-            .iter()
-            .fold(false, |found, one| (one.client == *client && one.secret.is(secret)) || found)
+        let open = locked(&self.open);
+        let fitting = open.iter().filter(|one| one.client == *client && one.secret.is(secret));
+        fitting.count() > 0
     }
 
     /// Ends the session of a cookie.
