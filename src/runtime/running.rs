@@ -180,9 +180,8 @@ impl Organism {
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
-        let composition = Arc::new(plan.composition);
+        let (composition, (pump, inputs)) = (Arc::new(plan.composition), mpsc::channel(INPUTS));
         let (state, pages, last, orphans) = recovered(&log, &composition, &plan.directory, &*plan.steps)?;
-        let (pump, inputs) = mpsc::channel(INPUTS);
         // After opening the log: only the owner of the log may end a server that was left behind.
         let own = broker::start(plan.managed.filter(|_| !is_still), &composition, &plan.surroundings, &pump);
         let own = Box::pin(own).await?;
