@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use systole::console::routes;
+use systole::edges::clock::WallClock;
+use systole_core::types::ports::Clock as _;
 
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Events, Running, ask_as, run_file};
@@ -105,9 +107,9 @@ impl ReadStage {
     }
 
     fn until(&self, is_so: impl Fn(&ReadStage) -> bool) {
-        let end = std::time::Instant::now() + crate::program::PATIENCE;
+        let end = WallClock.now().plus(240_000);
         while !is_so(self) {
-            assert!(std::time::Instant::now() < end, "it does not come about");
+            assert!(WallClock.now() < end, "it does not come about");
             std::thread::yield_now();
         }
     }

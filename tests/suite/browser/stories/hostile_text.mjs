@@ -79,7 +79,7 @@ const harm = (page) =>
     for (const element of document.querySelectorAll('*')) {
       if ([...element.attributes].some(({ name }) => name.startsWith('on'))) found.push(element);
     }
-    if (document.querySelectorAll('title').length !== 1 || /hostile/i.test(document.title)) found.push(document.head);
+    if (document.head.querySelectorAll('title').length !== 1 || /hostile/i.test(document.title)) found.push(document.head);
     return found.map((element) => element.outerHTML.slice(0, 200));
   });
 
