@@ -7,7 +7,9 @@ use serde_json::Value;
 use systole::edges::clock::WallClock;
 use systole::edges::log::sqlite;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::{Clock as _, Commit, LogBatch, LogWriter as _, StoredDocument};
+use systole_core::types::ports::{
+    Clock as _, Commit, LogBatch, LogReader as _, LogWriter as _, StoredDocument,
+};
 
 use crate::log_records::{batch, read_all};
 use crate::program::{Running, systole};
@@ -122,7 +124,13 @@ fn c14_the_commands_show_the_organism_as_it_was() {
 /// Compares at every position with a log that has only the records up to it, for each of the commands in turn.
 fn every_position(team: &Path) {
     let records = read_all(&team.join("team.db"));
-    let documents = documents(&team.join("team.db"));
+    let mut documents = documents(&team.join("team.db"));
+    // A configuration is stored in pieces, so it is read as a whole.
+    let reader = sqlite::open_reading(&team.join("team.db")).unwrap();
+    let configs: std::collections::BTreeSet<Digest> = records.iter().map(|one| one.header.config).collect();
+    for hash in configs {
+        documents.extend(reader.document(hash).unwrap().map(|bytes| StoredDocument { hash, bytes }));
+    }
     for end in 1..=records.len() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("ended.db");
