@@ -2,13 +2,14 @@
 // is told that it came too late, and what was decided happens once.
 
 import { answers, sends, signedIn, systole } from './house.mjs';
-import { facts, holds, judge, same, story, text, visit } from './stage.mjs';
+import { facts, holds, judge, same, story, text, until, visit } from './stage.mjs';
 
 /** Clicks a button on each page at once, and returns the codes of the answers. */
 async function decideAtOnce(pages) {
   const ready = await Promise.all(
     pages.map(async ([page, id, button, note]) => {
       await visit(page, `/approvals?one=${id}`);
+      await until(page, () => document.documentElement.classList.contains('has-secret'), 'the tab has its secret');
       const card = page.locator(`#${id}`);
       if (note) await card.getByRole('textbox').first().fill(note);
       return [page, card.getByRole('button', { name: button })];
