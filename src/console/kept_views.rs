@@ -70,7 +70,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn h11_refreshes_at_one_event_fold_the_log_once_and_a_later_one_goes_on_from_there() {
+    fn h4_refreshes_at_one_event_fold_the_log_once_and_a_later_one_goes_on_from_there() {
         let (views, folds) = (KeptViews::<u64>::default(), AtomicUsize::new(0));
         let fold = |wanted: u64| {
             let made = views.at_least((None, None), Position(wanted), |before| {
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn h11_the_views_of_clients_are_apart_and_few_are_kept() {
+    fn h4_the_views_of_clients_are_apart_and_few_are_kept() {
         let views = KeptViews::<String>::default();
         let of = |view: LogViewKey| {
             let words = format!("{view:?}");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn h11_a_fault_keeps_nothing() {
+    fn h4_a_fault_keeps_nothing() {
         let views = KeptViews::<u64>::default();
         let fault = || LogFault::Io { path: "log".to_owned(), why: "gone".to_owned() };
         assert_eq!(views.at_least((None, None), Position(1), |_| Err(fault())).map(|_| ()), Err(fault()));

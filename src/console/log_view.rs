@@ -9,11 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey};
 use super::request_refusals::unfit_request;
 use super::watch_budget::WatchBudget;
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
+use crate::audit::troubles::{self, Troubles};
 use crate::audit::whole::LogState;
 use crate::edges::clock::WallClock;
 use crate::runtime::front::OrganismHandle;
@@ -48,6 +50,8 @@ struct ReadingClient {
 #[derive(Default)]
 struct SharedReadings {
     states: KeptViews<LogState>,
+    troubles: KeptViews<Troubles>,
+    answers: KeptAnswers,
     budget: WatchBudget,
 }
 
@@ -106,6 +110,15 @@ impl LogMoment {
         })
     }
 
+    /// What went wrong since a moment. A page that refreshes itself shares it as it shares the state.
+    pub(super) fn troubles(&self, since: Millis) -> Result<Arc<Troubles>, LogFault> {
+        let read = || troubles::since(&*self.reader, since).map(Arc::new);
+        let Some(told) = self.told else { return read() };
+        let last = self.reader.last()?;
+        let read = |_| read().map(|found| (last, found));
+        self.shared.troubles.at_least(self.view.clone(), told.min(last), read)
+    }
+
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.
     pub(super) fn of_all(&self) -> Arc<dyn LogReader> {
         let all = self.front.reader().clone();
@@ -139,6 +152,11 @@ impl From<LogFault> for MomentFault {
 }
 
 impl LogViews {
+    /// The answers that pages share.
+    pub(super) fn answers(&self) -> &KeptAnswers {
+        &self.shared.answers
+    }
+
     /// What the pages that follow the log may cost.
     pub(super) fn budget(&self) -> &WatchBudget {
         &self.shared.budget

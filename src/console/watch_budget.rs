@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::edges::clock::{WallClock, thread_worked};
-use systole_core::types::ports::Clock as _;
+use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
 
 /// How long records are gathered into one event: often enough for a person.
@@ -21,10 +21,11 @@ const PARTS: u32 = 20;
 /// What may be spent at once after a quiet time, as the time that pays for it.
 const AHEAD: Duration = Duration::from_secs(1);
 
-/// What was spent, as the moment at which time has paid for all of it.
+/// What was spent, as the moment at which time has paid for all of it; and the last position that pages were told of.
 #[derive(Clone, Copy, Default, Debug)]
 struct Account {
     paid_at: Duration,
+    round: Option<(Duration, Position)>,
 }
 
 impl Account {
@@ -34,6 +35,19 @@ impl Account {
 
     fn wait(&self, now: Duration) -> Duration {
         self.paid_at.saturating_sub(now.saturating_add(AHEAD))
+    }
+
+    /// The position of an event at a moment. Pages that are told within one pace are told of the same position, so that
+    /// they can share what they ask for; a page that knows it already hears of the end.
+    fn position(&mut self, told: Option<Position>, end: Position, now: Duration) -> Position {
+        let recent = self.round.filter(|(began, _)| now.saturating_sub(*began) < PACE);
+        match recent {
+            Some((_, position)) if told.is_none_or(|told| told < position) => position,
+            _ => {
+                self.round = Some((now, end));
+                end
+            }
+        }
     }
 }
 
@@ -72,6 +86,11 @@ impl WatchBudget {
         }
     }
 
+    /// The position to tell a page, which knows another one or none.
+    pub(super) fn position(&self, told: Option<Position>, end: Position) -> Position {
+        self.account(|account| account.position(told, end, now()))
+    }
+
     fn spend(&self, cost: Duration) {
         self.account(|account| account.spend(cost, now()));
     }
@@ -102,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn h11_the_wait_grows_with_what_refreshes_cost_and_ends_when_time_has_paid() {
+    fn h4_the_wait_grows_with_what_refreshes_cost_and_ends_when_time_has_paid() {
         let mut account = Account::default();
         account.spend(ms(10), ms(1_000));
         assert_eq!(account.wait(ms(1_000)), Duration::ZERO, "a small cost is paid ahead");
@@ -118,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn h11_twice_the_cost_is_twice_the_time_over_many_rounds() {
+    fn h4_twice_the_cost_is_twice_the_time_over_many_rounds() {
         let over = |cost: Duration| {
             let (mut account, mut at) = (Account::default(), Duration::ZERO);
             for _ in 0..100 {
@@ -130,8 +149,20 @@ mod tests {
         assert_eq!(over(ms(40)) + AHEAD, (over(ms(20)) + AHEAD) * 2);
     }
 
+    #[test]
+    fn h4_pages_that_are_told_together_are_told_the_same_and_none_misses_the_end() {
+        let mut account = Account::default();
+        let at = |account: &mut Account, told: Option<u64>, end, moment| {
+            account.position(told.map(Position), Position(end), ms(moment)).0
+        };
+        assert_eq!(at(&mut account, None, 7, 1_000), 7);
+        assert_eq!(at(&mut account, Some(5), 9, 1_020), 7, "within one pace all hear the same");
+        assert_eq!(at(&mut account, Some(7), 9, 1_040), 9, "a page that knows it hears of the end");
+        assert_eq!(at(&mut account, Some(7), 12, 1_300), 12, "later pages hear of the end");
+    }
+
     #[tokio::test]
-    async fn h11_the_processor_time_of_a_refresh_is_counted_on_each_of_its_threads() {
+    async fn h4_the_processor_time_of_a_refresh_is_counted_on_each_of_its_threads() {
         let budget = WatchBudget::default();
         let busy = || (0..200_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
         let before = now();

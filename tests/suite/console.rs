@@ -412,3 +412,46 @@ fn h4_a_client_without_roles_sees_its_own_threads_only() {
     assert!(text_of(&alice.get(&format!("/t/{own}")).body).contains("at rest, by alice"));
     drop(organism);
 }
+
+#[test]
+fn h4_a_page_that_refreshes_shares_its_answer_and_one_that_is_opened_shows_the_newest() {
+    let folder = house();
+    let running = running(folder.path());
+    let mut browser = Browser::new(folder.path());
+    browser.sign_in(&code(folder.path()));
+    sent(folder.path(), "guarded", false);
+    let waits = |page: &Answer| text_of(&page.body).contains("a1 (say, guarded)");
+    let end = |page: &Answer| {
+        let (_, rest) = page.body.split_once("data-position=\"").unwrap();
+        rest.split_once('"').unwrap().0.parse::<u64>().unwrap()
+    };
+    // The receipt comes before the request for a person is on record.
+    let opened = loop {
+        let page = browser.get("/");
+        if waits(&page) {
+            break page;
+        }
+    };
+    let refreshed =
+        |path: &str, told: u64| browser.request("GET", path, &[("systole-position", &told.to_string())], "");
+    let before = end(&opened);
+    let first = refreshed("/", before);
+    assert!(first.status == 200 && waits(&first), "{first:?}");
+
+    let request = ask(&run_file(folder.path()), "GET", "/v1/approvals", &[], "");
+    let hash = request.json["approvals"][0]["hash"].as_str().unwrap();
+    let order = format!("{{\"outcome\": \"approved\", \"hash\": \"{hash}\"}}");
+    let ruled = ask(&run_file(folder.path()), "POST", "/v1/approvals/a1", &[], &order);
+    assert_eq!(ruled.status, 200, "{ruled:?}");
+
+    assert_eq!(refreshed("/", before).body, first.body, "pages that were told the same share an answer");
+    let after = browser.get("/");
+    assert!(!waits(&after), "a page that is opened after an order shows it");
+    assert!(!waits(&refreshed("/", end(&after))), "so does one that is told of a later position");
+    assert!(!waits(&refreshed("/", u64::MAX)), "a position that was never told is no older one");
+    let own = [("Authorization", format!("Bearer {ALICE}")), ("systole-position", "1".to_owned())];
+    let own = own.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let other = ask_as(&run_file(folder.path()), "GET", "/", &own, "");
+    assert_eq!(other.json["waiting"].as_array().map(Vec::len), Some(0), "another client sees its own: {other:?}");
+    running.interrupt();
+}

@@ -3,6 +3,8 @@
 //!
 //! It reads the log's fold and its newest records. Bounded lists go out, each with the number of what they leave out.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -16,7 +18,7 @@ use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::posts::DueCalls;
 use crate::audit::runs::WorkflowRuns;
-use crate::audit::troubles::{self, TroubleCount, Troubles};
+use crate::audit::troubles::{TroubleCount, Troubles};
 use crate::audit::why::{self, ListedWait, ThreadWaits};
 use crate::console::log_view::LogMoment;
 use crate::runtime::workflow_steps;
@@ -88,7 +90,7 @@ struct WrongRow {
 struct Attention {
     waiting: Vec<WaitingRequest>,
     stuck: Vec<ListedWait>,
-    troubles: Troubles,
+    troubles: Arc<Troubles>,
     paused: Option<ThreadPause>,
     now: Millis,
 }
@@ -141,7 +143,7 @@ fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
     Ok(Attention {
         waiting: persons::waiting_in(reader, &whole)?,
         stuck,
-        troubles: troubles::since(reader, hour)?,
+        troubles: moment.troubles(hour)?,
         paused: whole.all_paused(reader)?,
         now,
     })

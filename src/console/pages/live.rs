@@ -45,7 +45,8 @@ async fn next(mut following: Following) -> Option<(Result<Event, Infallible>, Fo
             if following.told.is_some() {
                 following.state.views.budget().turn().await;
             }
-            let position = *following.tail.borrow_and_update();
+            let end = *following.tail.borrow_and_update();
+            let position = following.state.views.budget().position(following.told, end);
             following.told = Some(position);
             let number = position.0.to_string();
             return Some((Ok(Event::default().event("tail").id(&number).data(number)), following));

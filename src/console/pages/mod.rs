@@ -161,11 +161,22 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     counted(state, request, next).await
 }
 
-/// Answers a known client. What a page costs that refreshes itself is counted.
+/// Answers a known client. What a page costs that refreshes itself is counted, and the same pages of one client share
+/// their answer. A form of a thread has a key of its own, so pages of threads share none.
 async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Response {
-    match guard::told(request.headers()) {
-        Some(_) => state.views.budget().counts(next.run(request)).await,
-        None => next.run(request).await,
+    let Some(told) = guard::told(request.headers()).filter(|_| *request.method() == Method::GET) else {
+        return next.run(request).await;
+    };
+    let is_shared = guard::wants_html(request.headers()) && !request.uri().path().starts_with("/t/");
+    let caller = request.extensions().get::<Caller>().filter(|_| is_shared).cloned();
+    let address = request.uri().path_and_query().map(ToString::to_string);
+    let budget = state.views.budget();
+    match caller.zip(address) {
+        Some((Caller(client), address)) => {
+            let answer = state.views.answers().at_least((client, address), told, next.run(request));
+            budget.counts(answer).await
+        }
+        None => budget.counts(next.run(request)).await,
     }
 }
 

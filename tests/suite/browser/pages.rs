@@ -55,7 +55,7 @@ fn h4_a_story_by_keyboard_alone() {
 }
 
 #[test]
-fn h11_every_page_of_a_large_organism_is_usable() {
+fn h4_every_page_of_a_large_organism_is_usable() {
     let Some(story) = Story::named("large") else { return };
     let house = LargeHouse::open();
     story.play(house.facts());

@@ -74,6 +74,7 @@ await story(async (stage) => {
   holds(await has(page, 'more entries'), 'the tree says what it leaves out');
   await measured(page, `${long}?show=key`);
   holds((await count(page, '.row')) > 0, 'the important records are there');
+  same(await page.locator('.row').first().evaluate((row) => getComputedStyle(row, '::before').content), 'none', 'a row begins with its words');
 
   // One body of a mebibyte: the list has its beginning, the record all of it.
   await measured(page, `/t/${facts.body}`);
