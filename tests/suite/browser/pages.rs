@@ -47,7 +47,7 @@ fn h4_a_page_follows_a_log_in_nats_and_loses_no_row_when_the_organism_is_killed(
 }
 
 #[test]
-fn h4_hostile_text_stays_text_on_every_page() {
+fn a7_hostile_text_stays_text_on_every_page() {
     plays("hostile_text");
 }
 
