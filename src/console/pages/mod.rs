@@ -75,6 +75,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/time", get(time::time))
         .route("/t/{id}/todo", get(todo::todo))
         .route("/t/{id}/context", get(prompt::prompt))
+        .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
         .route("/refused", get(refusals::refused))
