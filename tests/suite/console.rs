@@ -452,6 +452,10 @@ fn h4_a_page_that_refreshes_shares_its_answer_and_one_that_is_opened_shows_the_n
     let own = [("Authorization", format!("Bearer {ALICE}")), ("systole-position", "1".to_owned())];
     let own = own.each_ref().map(|(name, value)| (*name, value.as_str()));
     let other = ask_as(&run_file(folder.path()), "GET", "/", &own, "");
-    assert_eq!(other.json["waiting"].as_array().map(Vec::len), Some(0), "another client sees its own: {other:?}");
+    assert_eq!(
+        other.json["waiting"].as_array().map(Vec::len),
+        Some(0),
+        "another client sees its own: {other:?}"
+    );
     running.interrupt();
 }

@@ -12,7 +12,7 @@ use systole_core::types::record::Record;
 /// Records that are read at once while those of others are passed over.
 const PAGE: usize = 512;
 /// Roots whose sender is remembered. More are looked up again.
-const ROOTS: usize = 4_096;
+const ROOTS: usize = 16_384;
 
 /// A log with the threads of one client.
 pub struct VisibleLog {

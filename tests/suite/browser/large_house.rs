@@ -39,8 +39,11 @@ const CALLS: u32 = 5;
 /// Listeners, and how many of them each of the leading ones may address.
 const LISTENERS: usize = 200;
 const LED: usize = 9;
-/// Records of the long thread: its message, all calls with their answers, and its own answer.
-const LONG: usize = 2 + 2 * (TURNS as usize - 1) * CALLS as usize;
+/// Records of a walk: its message, all calls with their answers, and its own answer.
+const fn walked(turns: u32) -> usize {
+    2 + 2 * (turns as usize - 1) * CALLS as usize
+}
+
 /// How deep the tree of threads is.
 const DEEP: usize = 16;
 /// Requests that wait for a person.
@@ -206,6 +209,9 @@ async fn fill(organism: &Arc<Organism>) -> Value {
     let to = |n: usize| format!("lead-{}", 2 + n % (LISTENERS / (LED + 1) - 2));
     let long = send(organism, "long".to_owned(), say("lead-0", &format!("walk {TURNS}")), None).await;
     let other = send(organism, "other".to_owned(), say("lead-0", &format!("walk {}", TURNS / 2)), None).await;
+    // The walks are over before the rest begins, so they are in the first half of the log.
+    let walks = walked(TURNS) + walked(TURNS / 2);
+    grown(organism, walks).await;
     let many = (0..THREADS).map(|n| (format!("many-{n}"), say(&to(n), &format!("thread {n}")), None));
     send_all(organism, many).await;
     let document = say("lead-0", &"b".repeat(BODY));
@@ -215,7 +221,8 @@ async fn fill(organism: &Arc<Organism>) -> Value {
     let held = (0..HELD).map(|n| (format!("held-{n}"), say("lead-1", &format!("hold {n}")), None));
     send_all(organism, held).await;
     let deepest = format!("{deep}{}", ".deeper".repeat(DEEP - 1));
-    let end = at_rest(organism).await;
+    // A message and its answer for each of the many, and the least of the others.
+    let end = grown(organism, walks + 2 * THREADS + 3 * DEEP + 2 * HELD).await;
     println!(
         "{end} records and {} listeners were made in {:.1} s",
         names.len(),
@@ -225,13 +232,11 @@ async fn fill(organism: &Arc<Organism>) -> Value {
         "listeners": names.len(), "threads": THREADS, "bytes": document_bytes, "newest": deep, "held": HELD})
 }
 
-/// Waits until everything that was sent has its answer.
-async fn at_rest(organism: &Organism) -> u64 {
-    // The long threads, a message and its answer for each of the many, and the least of the others.
-    let least = LONG + LONG / 2 - 10 + 2 * THREADS + 3 * DEEP + 2 * HELD;
+/// Waits until the log has that many records. Returns how many it then has.
+async fn grown(organism: &Organism, records: usize) -> u64 {
     let mut tail = organism.tail();
-    let least = u64::try_from(least).unwrap();
-    let reached = tail.wait_for(|end| end.0 >= least);
+    let records = u64::try_from(records).unwrap();
+    let reached = tail.wait_for(|end| end.0 >= records);
     let end = tokio::time::timeout(PATIENCE, reached).await.expect("all are answered").unwrap();
     end.0
 }
