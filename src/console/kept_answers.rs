@@ -26,10 +26,12 @@ type AnswerKey = (Name, String);
 
 /// An answer, and the position that it is as new as.
 type KeptAnswer = Option<(Position, Parts, Bytes)>;
+/// The place of an answer. Pages that ask for the same wait for each other here.
+type AnswerSlot = Arc<TurnMutex<KeptAnswer>>;
 
 /// The newest answers.
 #[derive(Default)]
-pub(super) struct KeptAnswers(Mutex<VecDeque<(AnswerKey, Arc<TurnMutex<KeptAnswer>>)>>);
+pub(super) struct KeptAnswers(Mutex<VecDeque<(AnswerKey, AnswerSlot)>>);
 
 impl KeptAnswers {
     /// The answer that is at least as new as a position: a kept one, or the one that `answers` gives. Others that ask for
@@ -62,7 +64,7 @@ impl KeptAnswers {
         }
     }
 
-    fn slot(&self, key: AnswerKey) -> Arc<TurnMutex<KeptAnswer>> {
+    fn slot(&self, key: AnswerKey) -> AnswerSlot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = slots.iter().position(|(known, _)| *known == key).and_then(|at| slots.remove(at));
         let (key, slot) = found.unwrap_or_else(|| (key, Arc::default()));

@@ -18,10 +18,12 @@ pub(super) type LogViewKey = (Option<Name>, Option<Position>);
 
 /// A value, and the position up to which it has seen the log.
 type KeptValue<T> = Option<(Position, Arc<T>)>;
+/// The place of a view. Readings that need the same value wait for each other here.
+type ViewSlot<T> = Arc<Mutex<KeptValue<T>>>;
 
 /// The newest value of each view.
 pub(super) struct KeptViews<T> {
-    slots: Mutex<VecDeque<(LogViewKey, Arc<Mutex<KeptValue<T>>>)>>,
+    slots: Mutex<VecDeque<(LogViewKey, ViewSlot<T>)>>,
 }
 
 impl<T> Default for KeptViews<T> {
@@ -49,7 +51,7 @@ impl<T> KeptViews<T> {
         Ok(value)
     }
 
-    fn slot(&self, view: LogViewKey) -> Arc<Mutex<KeptValue<T>>> {
+    fn slot(&self, view: LogViewKey) -> ViewSlot<T> {
         let mut slots = locked(&self.slots);
         let found = slots.iter().position(|(known, _)| *known == view).and_then(|at| slots.remove(at));
         let (view, slot) = found.unwrap_or_else(|| (view, Arc::default()));

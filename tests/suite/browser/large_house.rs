@@ -116,7 +116,7 @@ fn item(document: &str) -> Item {
 fn answer(name: &str, asked: &Delivered, walks: &Mutex<HashMap<String, u32>>) -> ReplyContent {
     let heard = String::from_utf8_lossy(asked.payload.bytes());
     let (thread, turn) = (&asked.thread, asked.stamp.turn);
-    let told = |word: &str| Some(heard.split_once(word)?.1.split_once('<')?.0.parse().ok()?);
+    let told = |word: &str| heard.split_once(word)?.1.split_once('<')?.0.parse().ok();
     let turns: Option<u32> = match turn {
         1 => told(">walk "),
         _ => walks.lock().unwrap().get(thread).copied(),
