@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use systole::audit::persons;
 use systole::config;
 use systole::console::http::HttpDoor;
 use systole::edges::delivery::{InlineListener, answering};
@@ -19,7 +20,8 @@ use systole::runtime::plan::{LogPlace, RunPlan};
 use systole::runtime::runfile::Credential;
 use systole::runtime::running::{ClientMessage, Organism};
 use systole::runtime::waiting::SenderReply;
-use systole_core::types::ids::{Key, Name};
+use systole_core::types::ids::{Key, Name, ThreadId};
+use systole_core::types::ports::LogReader;
 use systole_kit::envelope::Delivered;
 use systole_kit::reply::{Item, ReplyContent};
 use systole_kit::{DocumentLimits, Payload};
@@ -210,8 +212,8 @@ async fn fill(organism: &Arc<Organism>) -> Value {
     let long = send(organism, "long".to_owned(), say("lead-0", &format!("walk {TURNS}")), None).await;
     let other = send(organism, "other".to_owned(), say("lead-0", &format!("walk {}", TURNS / 2)), None).await;
     // The walks are over before the rest begins, so they are in the first half of the log.
-    let walks = walked(TURNS) + walked(TURNS / 2);
-    grown(organism, walks).await;
+    until(organism, |reader| has(reader, &long, walked(TURNS)) && has(reader, &other, walked(TURNS / 2)))
+        .await;
     let many = (0..THREADS).map(|n| (format!("many-{n}"), say(&to(n), &format!("thread {n}")), None));
     send_all(organism, many).await;
     let document = say("lead-0", &"b".repeat(BODY));
@@ -221,8 +223,15 @@ async fn fill(organism: &Arc<Organism>) -> Value {
     let held = (0..HELD).map(|n| (format!("held-{n}"), say("lead-1", &format!("hold {n}")), None));
     send_all(organism, held).await;
     let deepest = format!("{deep}{}", ".deeper".repeat(DEEP - 1));
-    // A message and its answer for each of the many, and the least of the others.
-    let end = grown(organism, walks + 2 * THREADS + 3 * DEEP + 2 * HELD).await;
+    let answered = (0..THREADS).rev().take(IN_FLIGHT).map(|n| format!("many-{n}"));
+    let newest: Vec<ThreadId> = answered.map(|key| root(&key)).collect();
+    let end = until(organism, |reader| {
+        newest.iter().all(|thread| has(reader, thread.as_str(), 2))
+            && has(reader, &body, 2)
+            && has(reader, &deepest, 2)
+            && persons::waiting(reader).unwrap().len() == HELD
+    })
+    .await;
     println!(
         "{end} records and {} listeners were made in {:.1} s",
         names.len(),
@@ -232,13 +241,24 @@ async fn fill(organism: &Arc<Organism>) -> Value {
         "listeners": names.len(), "threads": THREADS, "bytes": document_bytes, "newest": deep, "held": HELD})
 }
 
-/// Waits until the log has that many records. Returns how many it then has.
-async fn grown(organism: &Organism, records: usize) -> u64 {
-    let mut tail = organism.tail();
-    let records = u64::try_from(records).unwrap();
-    let reached = tail.wait_for(|end| end.0 >= records);
-    let end = tokio::time::timeout(PATIENCE, reached).await.expect("all are answered").unwrap();
+/// Waits until something is so in the log. Returns its end.
+async fn until(organism: &Organism, is_so: impl Fn(&dyn LogReader) -> bool) -> u64 {
+    let (mut tail, reader) = (organism.tail(), organism.reader().clone());
+    let reached = tail.wait_for(|_| is_so(&*reader));
+    let end = tokio::time::timeout(PATIENCE, reached).await.expect("it comes to be so").unwrap();
     end.0
+}
+
+/// Whether a thread has that many records.
+fn has(reader: &dyn LogReader, thread: &str, records: usize) -> bool {
+    let thread = ThreadId::parse(thread).unwrap();
+    !reader.of_thread(&thread, u64::try_from(records).unwrap(), 1).unwrap().is_empty()
+}
+
+/// The root that a message with that key opens.
+fn root(key: &str) -> ThreadId {
+    let organism = Name::parse("large").unwrap();
+    ThreadId::root(&organism, &Name::operator(), &Key::parse(key).unwrap(), 12)
 }
 
 impl LargeHouse {

@@ -87,6 +87,7 @@ document.addEventListener('submit', (event) => {
 if (channel) {
   channel.addEventListener('message', ({ data }) => {
     if (!data) return;
+    if (data.has && data.has === client && !secretOf()) told({ wants: client });
     if (data.wants && data.wants === client) { const secret = secretOf(); if (secret) told({ owner: client, secret }); }
     if (data.owner && data.owner === client && data.secret && data.secret !== secretOf()) {
       sessionStorage.setItem('secret', JSON.stringify({ owner: data.owner, secret: data.secret }));
@@ -97,7 +98,8 @@ if (channel) {
     if (data.position) { say('live'); moved(data.position); }
   });
 }
-if (client && !ready()) told({ wants: client });
+// Of two tabs that load at once the first one asks too early, so a tab that has the secret says so.
+if (client) told(ready() ? { has: client } : { wants: client });
 window.addEventListener('hashchange', signInByAddress);
 signInByAddress();
 
