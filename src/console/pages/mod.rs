@@ -31,6 +31,7 @@ mod shorten;
 mod side_by_side;
 pub(super) mod signing_in;
 mod thread;
+mod thread_orders;
 mod threads;
 mod time;
 mod todo;
@@ -65,6 +66,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/approvals/{id}", post(approvals::decide))
         .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
+        .route("/threads/order", get(thread_orders::preview).post(thread_orders::give))
         .route("/t/{id}", get(thread::thread))
         .route("/t/{id}/rows", get(rows::fresh))
         .route("/t/{id}/pause", post(orders::pause))
