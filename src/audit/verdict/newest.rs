@@ -114,6 +114,25 @@ impl ProofStanding {
         Ok(standing)
     }
 
+    /// Whether the newest checkpoint covers a record, in a sentence.
+    pub fn covers(&self, position: Position) -> (ProofTone, String) {
+        match &self.checkpoint {
+            None => (ProofTone::Held, "No checkpoint that counts is beside the log.".to_owned()),
+            Some(newest) if newest.size >= position.0 => {
+                let words = format!(
+                    "A checkpoint of {} covers it: it ends at position {}.",
+                    newest.signer, newest.size
+                );
+                (ProofTone::Good, words)
+            }
+            Some(newest) => {
+                let words =
+                    format!("No checkpoint covers it yet: the last one ends at position {}.", newest.size);
+                (ProofTone::Held, words)
+            }
+        }
+    }
+
     /// The standing in sentences.
     pub fn sentences(&self, now: Millis) -> Vec<(ProofTone, String)> {
         let ago = |at: Millis| format!("{} ago", spoken(now.since(at)));

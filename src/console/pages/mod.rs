@@ -13,10 +13,12 @@ mod changes;
 mod command_line;
 mod configs;
 mod costs;
+mod export;
 mod find;
 mod frame;
 pub(super) mod guard;
 mod inputs;
+mod labelled;
 mod live;
 mod map;
 mod orders;
@@ -77,7 +79,9 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/time", get(time::time))
         .route("/t/{id}/todo", get(todo::todo))
         .route("/t/{id}/context", get(prompt::prompt))
+        .route("/t/{id}/export", get(export::export))
         .route("/t/{id}/{seq}", get(record::record))
+        .route("/diff", get(side_by_side::chosen))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
         .route("/refused", get(refusals::refused))
         .route("/cost", get(costs::cost))

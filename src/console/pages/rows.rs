@@ -15,7 +15,7 @@ use crate::audit::layout;
 use crate::audit::narrate::narrate;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
 
 /// Most rows of one page.
@@ -62,12 +62,15 @@ impl RecordRow {
 }
 
 /// Rows with what is before and after them.
+#[derive(Default)]
 pub(super) struct RowPart {
     pub(super) rows: Vec<RecordRow>,
     /// The last position that was looked at.
     pub(super) last: u64,
     /// Whether there are more rows after them.
     pub(super) has_more: bool,
+    /// Whether a call to a model is among the records, shown or not.
+    pub(super) has_model: bool,
 }
 
 /// How important a record is: an index into `STEPS`.
@@ -128,13 +131,14 @@ pub(super) fn read(
     (from, most, shown): (u64, usize, usize),
 ) -> Result<RowPart, LogFault> {
     let room = (BODIES / most.max(1)).clamp(BODY.0, BODY.1);
-    let mut part = RowPart { rows: Vec::new(), last: 0, has_more: false };
+    let mut part = RowPart::default();
     let (mut next, mut left) = (from, most);
     while left > 0 {
         let page = reader.of_thread(thread, next, PAGE.min(left))?;
         left -= page.len();
         for (position, record) in &page {
             part.last = position.0;
+            part.has_model |= record.header.code == Some(RecordCode::Journaling(JournalEffect::Started));
             next = record.header.seq + 1;
             let mut row = row(*position, record, room);
             if row.step > shown {
@@ -192,7 +196,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
             read(reader, &thread, (from, FRESH, shown)).map(Some)
         })
         .await?;
-    let RowPart { rows, last, has_more } = found.ok_or_else(unknown_thread)?;
+    let RowPart { rows, last, has_more, .. } = found.ok_or_else(unknown_thread)?;
     let frame = asked.frame(PageTab::Threads, "Rows");
     Ok(rendered(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
 }

@@ -3,13 +3,15 @@
 //! Two threads come in; rows of `audit::side_by_side` go out.
 
 use askama::Template;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::side_by_side::{self, RECORDS, SideBySide, SideRecord};
 use crate::console::reading::thread_of;
+use crate::console::request_refusals::unfit_request;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 
@@ -55,6 +57,24 @@ struct DiffPage {
 /// Shows both.
 pub(super) async fn diff(asked: PageRequest) -> Response {
     asked.answered(shown(&asked).await)
+}
+
+/// Leads a form with the ids of two threads to their page.
+pub(super) async fn chosen(asked: PageRequest) -> Response {
+    asked.answered(led(&asked))
+}
+
+fn led(asked: &PageRequest) -> Result<Response, Refusal> {
+    asked.only(&["one", "other"])?;
+    let part = |name: &str| {
+        let typed = asked.value(name).map(str::trim).filter(|typed| !typed.is_empty());
+        let typed =
+            typed.ok_or_else(|| unfit_request(format!("{name}= is missing: it is the id of a thread")))?;
+        Ok(encoded(typed))
+    };
+    let path = format!("/diff/{}/{}", part("one")?, part("other")?);
+    let address = asked.frame(PageTab::Threads, "").to(&path);
+    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response())
 }
 
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {

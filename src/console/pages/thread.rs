@@ -80,6 +80,15 @@ struct ThreadPage {
     /// The key of what is said to the work; empty if there are no random bytes for one.
     key: String,
     moment: u64,
+    /// Whether a model was asked among the records that are shown.
+    has_model: bool,
+}
+
+impl ThreadPage {
+    /// The address of a further page of the thread.
+    fn more(&self, page: &str) -> String {
+        format!("/t/{}/{page}", self.id)
+    }
 }
 
 /// Shows a thread.
@@ -124,7 +133,7 @@ fn view(
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None };
     let why: Vec<String> = report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
-    let (mut json, mut part) = (Value::Null, RowPart { rows: Vec::new(), last: 0, has_more: false });
+    let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
         part = rows::read(reader, id, (from, MOST, step))?;
     } else {
@@ -205,6 +214,7 @@ fn page(
         may_order,
         key: random_hex().unwrap_or_default(),
         moment,
+        has_model: view.part.has_model,
         view,
         frame,
     }
