@@ -113,7 +113,7 @@ struct RecordPage {
 
 impl RecordPage {
     /// The address of the prompt of its turn.
-    fn context(&self) -> String {
+    fn prompt_address(&self) -> String {
         format!("/t/{}/context?seq={}", self.id, self.seq)
     }
 }

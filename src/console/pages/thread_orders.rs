@@ -163,7 +163,8 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked.json(&json!({"order": order.as_str(), "threads": threads})));
     }
     let title = format!("{} all that are shown?", capital(order.as_str()));
-    let frame = asked.frame(PageTab::Threads, &title);
+    let command = format!("systole {} THREAD", order.as_str());
+    let frame = asked.frame(PageTab::Threads, &title).with_command(command);
     let row = |listed: &ListedThread, words: String| OrderRow {
         id: listed.entry.thread.to_string(),
         href: address_of(&listed.entry.thread),

@@ -52,3 +52,8 @@ fn g4_two_tabs_decide_one_request_and_one_decision_counts() {
 fn h4_a_story_by_keyboard_alone() {
     plays("keyboard");
 }
+
+#[test]
+fn h4_a_form_is_judged_as_it_is_typed() {
+    plays("judged_as_typed");
+}

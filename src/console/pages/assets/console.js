@@ -274,6 +274,26 @@ function select(row) {
   const link = row.matches('a') ? row : one('a', row);
   if (link) link.focus({ preventScroll: true });
   row.scrollIntoView({ block: 'nearest' });
+  showDetail(row);
+}
+// On a wide screen the selected record is shown beside the list, as its own page has it.
+const detail = one('[data-detail]');
+let shownRecord = '';
+async function showDetail(row) {
+  const link = row.matches('.row') && one('a.lead', row);
+  if (!detail || !link || shownRecord === link.href || !matchMedia('(min-width: 90rem)').matches) return;
+  shownRecord = link.href;
+  try {
+    const next = await fetched(link.href);
+    if (shownRecord !== link.href) return;
+    const parts = all('main > section, main > .report', next);
+    for (const part of parts) for (const named of [part, ...all('[id]', part)]) named.removeAttribute('id');
+    detail.replaceChildren(...parts.map((part) => document.adoptNode(part)));
+    detail.hidden = false;
+    detail.parentElement.classList.add('with-detail');
+    detail.scrollTop = 0;
+    withCopies(detail);
+  } catch { shownRecord = ''; }
 }
 function step(by, fits = () => true) {
   const rows = rowsOf();

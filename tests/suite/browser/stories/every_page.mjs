@@ -5,7 +5,10 @@ import { crawl, kindOf, seeds, signedIn } from './house.mjs';
 import { SCHEMES, WIDTHS, axe, holds, overflow, picture, same, story, text, visit } from './stage.mjs';
 
 /** Pages that must be among them. A page that no link leads to is forgotten. */
-const KNOWN = ['/', '/threads', '/session', '/t/ID', '/t/ID/N'];
+const KNOWN = [
+  '/', '/threads', '/session', '/t/ID', '/t/ID/N', '/t/ID/time', '/t/ID/time?by=', '/t/ID/todo', '/t/ID/context', '/approvals', '/approvals/A/amend',
+  '/send', '/refused', '/cost', '/find', '/map', '/config', '/proof', '/threads/order?order=', '/diff/ID/ID',
+];
 
 const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';
 
@@ -13,7 +16,9 @@ await story(async (stage) => {
   const made = await seeds();
   const context = await stage.context();
   const page = await signedIn(context);
-  const first = ['/', '/threads', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  const [one, other] = [made.answered.thread, made.parent.thread];
+  const led = ['/threads/order?order=pause', `/diff/${one}/${other}`];
+  const first = ['/', '/threads', ...led, ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
   const found = await crawl(page, first, 1);
   const kinds = new Set(found.map(kindOf));
   for (const known of KNOWN) holds(kinds.has(known), `${known} is not among ${[...kinds].join(' ')}`);
