@@ -222,7 +222,7 @@ fn h4_a_record_has_its_labels_its_place_in_the_bytes_its_context_and_its_proof()
 }
 
 #[test]
-fn h4_a_thread_is_a_file_and_two_threads_are_compared() {
+fn h4_a_thread_is_a_page_in_a_file() {
     let folder = house();
     let at = folder.path();
     let organism = running(at);
@@ -243,14 +243,6 @@ fn h4_a_thread_is_a_file_and_two_threads_are_compared() {
     let bearer = format!("Bearer {ALICE}");
     let hers = ask_as(&run_file(at), "GET", &format!("/t/{one}/export"), &[("Authorization", &bearer)], "");
     assert_eq!(hers.status, 404, "{hers:?}");
-
-    let led = ask(&run_file(at), "GET", &format!("/diff?one={one}&other={other}"), &[], "");
-    assert_eq!(
-        (led.status, led.header("location")),
-        (303, Some(format!("/diff/{one}/{other}").as_str())),
-        "{led:?}"
-    );
-    assert_eq!(ask(&run_file(at), "GET", &format!("/diff?one={one}"), &[], "").status, 400);
     drop(organism);
 }
 

@@ -15,7 +15,7 @@ use crate::audit::layout;
 use crate::audit::narrate::narrate;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{LogFault, LogReader, Position};
-use systole_core::types::record::{JournalEffect, MessageRole, Record, RecordCode, RecordKind};
+use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::refusal::Refusal;
 
 /// Most rows of one page.
@@ -69,8 +69,8 @@ pub(super) struct RowPart {
     pub(super) last: u64,
     /// Whether there are more rows after them.
     pub(super) has_more: bool,
-    /// Whether a call to a model is among the records, shown or not.
-    pub(super) has_model: bool,
+    /// Whether a listener wrote into its journal there, as agents do for each call of a model.
+    pub(super) has_journal: bool,
 }
 
 /// How important a record is: an index into `STEPS`.
@@ -138,8 +138,8 @@ pub(super) fn read(
         left -= page.len();
         for (position, record) in &page {
             part.last = position.0;
-            part.has_model |= record.header.code == Some(RecordCode::Journaling(JournalEffect::Started));
             next = record.header.seq + 1;
+            part.has_journal |= record.header.kind == RecordKind::Journal;
             let mut row = row(*position, record, room);
             if row.step > shown {
                 continue;

@@ -54,27 +54,22 @@ struct DiffPage {
     most: usize,
 }
 
+/// Leads a form to the page of both threads.
+pub(super) async fn compare(asked: PageRequest) -> Response {
+    let place = || {
+        asked.only(&["with"])?;
+        let id = asked.thread()?;
+        let with = asked.value("with").unwrap_or_default().trim();
+        let with = ThreadId::parse(with).map_err(|malformed| unfit_request(format!("with=: {malformed}")))?;
+        let frame = asked.frame(PageTab::Threads, "");
+        Ok(frame.to(&format!("/diff/{}/{}", encoded(id.as_str()), encoded(with.as_str()))))
+    };
+    asked.answered(place().map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
+}
+
 /// Shows both.
 pub(super) async fn diff(asked: PageRequest) -> Response {
     asked.answered(shown(&asked).await)
-}
-
-/// Leads a form with the ids of two threads to their page.
-pub(super) async fn chosen(asked: PageRequest) -> Response {
-    asked.answered(led(&asked))
-}
-
-fn led(asked: &PageRequest) -> Result<Response, Refusal> {
-    asked.only(&["one", "other"])?;
-    let part = |name: &str| {
-        let typed = asked.value(name).map(str::trim).filter(|typed| !typed.is_empty());
-        let typed =
-            typed.ok_or_else(|| unfit_request(format!("{name}= is missing: it is the id of a thread")))?;
-        Ok(encoded(typed))
-    };
-    let path = format!("/diff/{}/{}", part("one")?, part("other")?);
-    let address = asked.frame(PageTab::Threads, "").to(&path);
-    Ok((StatusCode::SEE_OTHER, [(header::LOCATION, address)]).into_response())
 }
 
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {

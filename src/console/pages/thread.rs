@@ -80,15 +80,6 @@ struct ThreadPage {
     /// The key of what is said to the work; empty if there are no random bytes for one.
     key: String,
     moment: u64,
-    /// Whether a model was asked among the records that are shown.
-    has_model: bool,
-}
-
-impl ThreadPage {
-    /// The address of a further page of the thread.
-    fn more(&self, page: &str) -> String {
-        format!("/t/{}/{page}", self.id)
-    }
 }
 
 /// Shows a thread.
@@ -214,7 +205,6 @@ fn page(
         may_order,
         key: random_hex().unwrap_or_default(),
         moment,
-        has_model: view.part.has_model,
         view,
         frame,
     }

@@ -10,7 +10,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::runs::WorkflowRuns;
-use crate::audit::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
+use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
 use crate::console::request_refusals::unfit_request;
 use crate::runtime::workflow_steps;
 use systole_core::types::ids::{Name, ThreadId};
@@ -65,6 +65,8 @@ struct ThreadsPage {
     /// The fields of the filter, for an order to all that are shown.
     hidden: Vec<(&'static str, String)>,
     may_order: bool,
+    /// How many threads were looked at, if these are not all and few of them fit.
+    looked_at: Option<usize>,
 }
 
 /// Shows the list.
@@ -125,7 +127,8 @@ fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Milli
     let fields = ["state", "listener", "q", "after"];
     let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
     let may_order = asked.at.is_none();
-    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, hidden, may_order }
+    let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
+    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, looked_at, hidden, may_order }
 }
 
 /// The address of the list, or of its part after a thread.

@@ -2,12 +2,20 @@
 
 use super::Story;
 use super::house::ConsoleHouse;
+use super::large_house::LargeHouse;
+use crate::broker::NatsServer;
 
 /// Plays a story of that name.
 #[track_caller]
 fn plays(name: &'static str) {
+    plays_in(name, ConsoleHouse::open);
+}
+
+/// Plays it in the house that this opens.
+#[track_caller]
+fn plays_in(name: &'static str, opens: impl FnOnce() -> ConsoleHouse) {
     let Some(story) = Story::named(name) else { return };
-    let mut house = ConsoleHouse::open();
+    let mut house = opens();
     let facts = house.facts();
     story.play_with(&facts, |asked| house.does(asked));
     house.close();
@@ -34,7 +42,13 @@ fn h4_a_page_follows_its_thread_and_loses_no_row_when_the_organism_is_killed() {
 }
 
 #[test]
-fn h4_hostile_text_stays_text_on_every_page() {
+fn h4_a_page_follows_a_log_in_nats_and_loses_no_row_when_the_organism_is_killed() {
+    let server = NatsServer::start();
+    plays_in("following", || ConsoleHouse::open_in_nats(&server));
+}
+
+#[test]
+fn a7_hostile_text_stays_text_on_every_page() {
     plays("hostile_text");
 }
 
@@ -56,4 +70,12 @@ fn h4_a_story_by_keyboard_alone() {
 #[test]
 fn h4_a_form_is_judged_as_it_is_typed() {
     plays("judged_as_typed");
+}
+
+#[test]
+fn h11_every_page_of_a_large_organism_is_usable() {
+    let Some(story) = Story::named("large") else { return };
+    let house = LargeHouse::open();
+    story.play(house.facts());
+    house.close();
 }

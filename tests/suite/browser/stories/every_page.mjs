@@ -16,9 +16,13 @@ await story(async (stage) => {
   const made = await seeds();
   const context = await stage.context();
   const page = await signedIn(context);
-  const [one, other] = [made.answered.thread, made.parent.thread];
-  const led = ['/threads/order?order=pause', `/diff/${one}/${other}`];
-  const first = ['/', '/threads', ...led, ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  const first = ['/', '/threads', '/threads/order?order=pause', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  // No link leads to two threads: a form does.
+  await visit(page, `/t/${made.answered.thread}`);
+  await page.getByLabel('Compare with thread').fill(made.parent.thread);
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.waitForURL(/diff/);
+  first.push(new URL(page.url()).pathname);
   const found = await crawl(page, first, 1);
   const kinds = new Set(found.map(kindOf));
   for (const known of KNOWN) holds(kinds.has(known), `${known} is not among ${[...kinds].join(' ')}`);
