@@ -96,8 +96,8 @@ pub struct RefusedItem {
 pub struct RefusalTables {
     /// First tries by model and element.
     pub models: BTreeMap<(String, String), FirstTries>,
-    /// First tries of all models by day.
-    pub days: BTreeMap<String, FirstTries>,
+    /// First tries by day, model and element.
+    pub days: BTreeMap<(String, String, String), FirstTries>,
     /// Refusals by code and sender; without a sender if it is unknown.
     pub codes: BTreeMap<(String, Option<Name>), u64>,
     /// The newest refusals, newest first.
@@ -210,7 +210,8 @@ impl RefusalReading<'_> {
         let model = items.model.clone()?;
         if is_first {
             self.tables.models.entry((model.clone(), element.to_owned())).or_default().add(is_valid);
-            self.tables.days.entry(layout::day(at)).or_default().add(is_valid);
+            let day = (layout::day(at), model.clone(), element.to_owned());
+            self.tables.days.entry(day).or_default().add(is_valid);
         }
         Some(model)
     }
@@ -276,7 +277,9 @@ impl RefusalTables {
         let models = self.models.iter().map(
             |((model, element), tries)| json!({"model": model, "element": element, "first": tries.as_json()}),
         );
-        let days = self.days.iter().map(|(day, tries)| json!({"day": day, "first": tries.as_json()}));
+        let days = self.days.iter().map(|((day, model, element), tries)| {
+            json!({"day": day, "model": model, "element": element, "first": tries.as_json()})
+        });
         let codes = self.codes.iter().map(|((code, sender), count)| {
             json!({"code": code, "sender": sender.as_ref().map(Name::as_str), "count": count})
         });

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use systole_agent::chain::{self, ParsedLink};
 use systole_proof::checkpoint::SignedCheckpoint;
 use systole_proof::key::{SignatureKind, SignerKey};
 use systole_proof::policy::TrustPolicy;
@@ -27,6 +26,7 @@ use crate::audit::export::{ExportFault, ExportScope, page, thread_xml};
 use crate::edges::archive::ArchiveWriter;
 use crate::edges::log::notes;
 use crate::edges::signing_key;
+use crate::runtime::prompt_view;
 use crate::runtime::replaying::SystemEvents;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::Position;
@@ -255,20 +255,11 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
         written.holes += 1;
         Ok(())
     })?;
-    (written.documents, written.missing) = named.write(&looking.reader, &link_before, &mut io::sink())?;
+    (written.documents, written.missing) =
+        named.write(&looking.reader, &prompt_view::link_before, &mut io::sink())?;
     page::write(scope, &looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
-}
-
-/// The link of a prompt's chain before this one.
-fn link_before(text: &str) -> Option<String> {
-    match chain::read(text) {
-        Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
-            Some(before.to_owned())
-        }
-        Some(ParsedLink::Base { .. }) | None => None,
-    }
 }
 
 /// A zip file that is being filled.
@@ -311,7 +302,7 @@ impl Zipping<'_> {
         leaves.sort_unstable();
         let mut counts = (0, 0);
         self.file("documents.jsonl", |out| {
-            counts = named.write(reader, &link_before, out)?;
+            counts = named.write(reader, &prompt_view::link_before, out)?;
             Ok(())
         })?;
         (written.documents, written.missing) = counts;

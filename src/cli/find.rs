@@ -6,7 +6,7 @@ use clap::Args;
 use super::exit::CommandExit;
 use super::forms::Forms;
 use super::hindered;
-use super::looking::{Looking, parted};
+use super::looking::{Looking, PastPosition, parted};
 use super::moments::typed_moment;
 use super::place::Place;
 use super::screen::Screen;
@@ -45,6 +45,8 @@ const TOLD: u64 = 1_000;
 pub(super) struct FindMessages {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// Words of the message
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
@@ -95,11 +97,12 @@ impl FindMessages {
         let screen = self.place.screen();
         let phrases = self.phrases(screen)?;
         let terms = self.terms(screen)?;
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::open_at(&self.place, self.past)?;
         let query = self.query(&looking, phrases, terms)?;
         let mut told = progress(screen);
         let fault = |fault: SearchFault| search_fault(&looking, &fault);
         let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
+        search.end_at(looking.at);
         screen.progress("");
         search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
         let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);

@@ -1,5 +1,5 @@
 //! `systole graph`: who may address whom with which elements, what comes back, and who is open to the
-//! outside. It reads only the organism file: nothing runs, and no log is opened.
+//! outside. It reads only the organism file, or with a position the configuration that the log has for it: nothing runs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::exit::CommandExit;
 use super::hindered;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use super::screen::Screen;
+use crate::audit::configurations;
 use crate::audit::graph::ListenerGraph;
+use systole_core::types::composition::Composition;
 
 /// Draws who may address whom.
 ///
@@ -22,6 +25,8 @@ use crate::audit::graph::ListenerGraph;
 pub(super) struct Graph {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// What is drawn
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
@@ -48,7 +53,7 @@ impl Graph {
     }
 
     fn draw(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let graph = ListenerGraph::of(&self.place.organism(screen)?.composition);
+        let graph = ListenerGraph::of(&self.composition(screen)?);
         let format = match (self.format, self.out.as_deref()) {
             (Some(format), _) => format,
             (None, None) => Format::Text,
@@ -77,6 +82,30 @@ impl Graph {
                 .map_err(|error| hindered::unwritten(screen, file, "the drawing", &error))?,
         }
         Ok(CommandExit::Done)
+    }
+
+    /// The organism of the file, or the one that ran at a position.
+    fn composition(&self, screen: Screen) -> Result<Composition, CommandExit> {
+        if !self.past.is_given() {
+            return Ok(self.place.organism(screen)?.composition);
+        }
+        let looking = Looking::open_at(&self.place, self.past)?;
+        let fault = |fault| looking.fault(&fault);
+        let used = configurations::used(&*looking.view).map_err(fault)?;
+        let Some(last) = used.first() else {
+            let exit = screen.fail(CommandExit::Usage, "no organism had started at this position");
+            screen.say("  try: a later position");
+            return Err(exit);
+        };
+        let source = looking.view.document(last.hash).map_err(fault)?;
+        let source = source.ok_or_else(|| "the log does not hold it".to_owned());
+        let read = source.and_then(|source| looking.configuration(&source));
+        read.map_err(|why| {
+            let words = format!("the configuration {} cannot be read: {why}", last.hash);
+            let exit = screen.fail(CommandExit::Failed, words);
+            screen.say(format!("  try: systole blob {}, which prints it", last.hash));
+            exit
+        })
     }
 
     /// The drawing must not overwrite its own source.

@@ -12,6 +12,7 @@ use super::exit::CommandExit;
 use super::hindered;
 use super::place::{Place, quoted};
 use super::screen::Screen;
+use super::trusted;
 use crate::config::{OrganismFile, ProofSettings};
 use crate::edges::delivery::{InlineListener, NoCarrier};
 use crate::edges::failpoint::{self, Failpoint};
@@ -135,8 +136,13 @@ fn proof_plan(screen: Screen, proof: &ProofSettings, log: &Path) -> Result<Proof
         ));
         return Err(exit);
     };
+    let policy = match &proof.policy {
+        Some(policy) => policy.clone(),
+        None => trusted::policy_of(screen, &key.verifier().to_string())?,
+    };
     Ok(ProofPlan {
         key,
+        policy: Arc::new(policy),
         logs: proof.logs.clone(),
         log: log.to_owned(),
         every: proof.every,

@@ -33,6 +33,13 @@ pub(super) struct PastPosition {
     at: Option<u64>,
 }
 
+impl PastPosition {
+    /// Whether the past is asked for.
+    pub(super) fn is_given(self) -> bool {
+        self.at.is_some()
+    }
+}
+
 /// An open log.
 pub(super) struct Looking {
     pub(super) screen: Screen,

@@ -51,6 +51,8 @@ pub struct ProofSettings {
     pub logs: Vec<VerifierKey>,
     /// The keys of the witnesses.
     pub witnesses: Vec<VerifierKey>,
+    /// The policy that names them.
+    pub policy: Option<TrustPolicy>,
 }
 
 /// Reads the section.
@@ -132,6 +134,7 @@ pub(super) fn resolve(
         to,
         logs: logs.into_iter().filter(|log| log.name() == origin.value).collect(),
         witnesses: policy.as_ref().map(|policy| keys(policy.witnesses())).unwrap_or_default(),
+        policy,
     })
 }
 

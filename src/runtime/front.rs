@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 
+use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::spoken::{LiveObserver, Voice};
@@ -59,6 +60,8 @@ pub struct OrganismHandle {
     pub(super) voice: Voice,
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
+    /// `None` if no checkpoints are signed.
+    pub(super) policy: Option<Arc<TrustPolicy>>,
 }
 
 /// A token for readers that follow the log to its end, so that it is not closed before.
@@ -165,6 +168,11 @@ impl OrganismHandle {
     /// The file on this machine that has the log; `None` for a log in memory.
     pub fn log_file(&self) -> Option<&Path> {
         self.places.1.as_deref()
+    }
+
+    /// Which checkpoints beside the log count; `None` if none are signed.
+    pub fn policy(&self) -> Option<&TrustPolicy> {
+        self.policy.as_deref()
     }
 
     /// The log, for reading.

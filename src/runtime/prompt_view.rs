@@ -22,14 +22,18 @@ pub fn read(
     seq: u64,
 ) -> Result<Option<CalledPrompt>, PromptFault> {
     let Some(called) = prompts::called(reader, thread, seq)? else { return Ok(None) };
-    let before = |text: &str| match chain::read(text) {
+    let links = prompts::links(reader, &called.prompt, link_before)?;
+    Ok(Some((called, links)))
+}
+
+/// The link of a prompt's chain before this one.
+pub fn link_before(text: &str) -> Option<String> {
+    match chain::read(text) {
         Some(ParsedLink::Segment { before, .. } | ParsedLink::Prompt { before, .. }) => {
             Some(before.to_owned())
         }
         Some(ParsedLink::Base { .. }) | None => None,
-    };
-    let links = prompts::links(reader, &called.prompt, before)?;
-    Ok(Some((called, links)))
+    }
 }
 
 /// A part of a prompt for people.

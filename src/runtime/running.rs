@@ -209,6 +209,7 @@ impl Organism {
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
+        let policy = proof.as_ref().map(|(plan, _)| plan.policy.clone());
         let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
@@ -224,6 +225,7 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
+            policy,
         };
         Ok(Organism {
             front,

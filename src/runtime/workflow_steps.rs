@@ -3,7 +3,7 @@
 //! The section of a configuration comes in; the step's sentence and its list go out, if the section has
 //! that step.
 
-use systole_workflow::explain::sentence;
+use systole_workflow::explain::{sentence, sentences};
 use systole_workflow::spec::{Step, Workflow};
 
 use crate::audit::runs::DescribedStep;
@@ -15,6 +15,12 @@ pub fn said(section: &ListenerSection, id: &str) -> Option<DescribedStep> {
     let step = found(&workflow.steps, id)?;
     let list = step.each.as_ref().map(|each| (each.list.goal.clone(), each.list.fields.clone()));
     Some(DescribedStep { sentence: sentence(step), list })
+}
+
+/// All steps of a section in order, each with its depth, its id and its sentence. Empty if it is no workflow.
+pub fn sentences_of(section: &ListenerSection) -> Vec<(usize, String, String)> {
+    let Ok(workflow) = Workflow::read(&section.text) else { return Vec::new() };
+    sentences(&workflow).into_iter().map(|step| (step.depth, step.id, step.text)).collect()
 }
 
 fn found<'s>(steps: &'s [Step], id: &str) -> Option<&'s Step> {

@@ -19,7 +19,7 @@ use crate::trail::example;
 const WAIT_MS: u64 = 240_000;
 
 /// The commands, each with its arguments.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 12] = [
     &["ps", "-n", "0", "--children"],
     &["why"],
     &["tree"],
@@ -28,6 +28,10 @@ const COMMANDS: [&[&str]; 8] = [
     &["context"],
     &["cost"],
     &["approve"],
+    &["find", "--kind", "message", "--limit", "0"],
+    &["find", "heart"],
+    &["trail"],
+    &["graph"],
 ];
 
 /// What a command says of a log: its exit, and its values without what depends on the moment of reading.
@@ -154,6 +158,28 @@ fn documents(log: &Path) -> Vec<StoredDocument> {
         .map(|bytes| bytes.unwrap())
         .map(|bytes| StoredDocument { hash: Digest::of(&bytes), bytes: bytes.into() })
         .collect()
+}
+
+#[test]
+fn c14_the_graph_of_a_position_is_that_of_its_configuration() {
+    let (_above, team) = example("team", &["--team"]);
+    Running::organism(&team).interrupt();
+    let before = last(&team, "team.db");
+    let file = team.join("organism.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    let now = |at: &[&str]| systole(&team, &[&["graph", "--json"], at].concat()).json_lines().remove(0);
+    let old = now(&[]);
+    let more = "listeners:\n  later: {run: [\"true\"], schema: later.xsd, accepts: [x], returns: [y]}\n";
+    std::fs::write(&file, yaml.replace("listeners:\n", more)).unwrap();
+    let schema = r#"<xs:schema xmlns:xs="http://www.w3.org/2001/XMLSchema" targetNamespace="https://xml-pipeline.org/ns/later/v1" elementFormDefault="qualified"><xs:element name="x" type="xs:string"/><xs:element name="y" type="xs:string"/></xs:schema>"#;
+    std::fs::write(team.join("later.xsd"), schema).unwrap();
+    Running::organism(&team).interrupt();
+    let new = now(&[]);
+    assert_ne!(new, old);
+    assert_eq!(now(&["--at", &before.to_string()]), old);
+    assert_eq!(now(&["--at", &last(&team, "team.db").to_string()]), new);
+    let none = systole(&team, &["graph", "--at", "99999"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
 }
 
 #[test]

@@ -108,6 +108,7 @@ mod over_nats_page;
 mod over_nats_unruly;
 mod packages;
 mod page_forms;
+mod page_promises;
 mod paid;
 mod parts;
 mod payloads;

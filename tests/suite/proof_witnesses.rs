@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::broker::NatsServer;
 use crate::log_evidence::{house, number, rewrite, thread};
-use crate::program::{PATIENCE, Ran, Running, systole};
+use crate::program::{PATIENCE, Ran, Running, ask, run_file, systole};
 use crate::pumps::{asked, machine};
 
 const FIRST: &str = "SELECT text FROM thread WHERE text LIKE 'sess-%' ORDER BY id";
@@ -384,4 +384,68 @@ fn c2_over_nats_only_the_pump_that_leads_signs_and_every_copy_of_the_log_is_anch
         assert!(anchored(auditor, notes).starts_with("contradicted "), "{}", anchored(auditor, notes));
     }
     assert_eq!(std::fs::read_to_string(first.join("hello.db.notes")).unwrap(), signed);
+}
+
+#[tokio::test]
+async fn h4_the_first_page_says_how_far_the_log_is_signed_and_which_witness_is_away() {
+    let folder = house().await;
+    let at = folder.path();
+    let log = log_key(at);
+    done(systole(at, &["keygen", "--origin", "example.net/ours", "--witness", "-o", "w.key"]));
+    let other = done(systole(at, &["keygen", "--origin", "example.net/other", "--witness", "-o", "o.key"]));
+    let (witness, first, first_key) = ours(at, &log);
+    let away = {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    };
+    let policy = format!(
+        "log {log}\nwitness near {first_key}\nwitness far {other}group one any near far\nquorum one\n"
+    );
+    std::fs::write(at.join("house.policy"), policy).unwrap();
+    with_proof(at, &format!(", to: [\"{first}\", \"{away}\"], policy: house.policy"));
+    let running = Running::organism(at);
+    let page = |path: &str| {
+        let asked = crate::program::page(&run_file(at), "GET", path, "text/html", &[]);
+        assert_eq!(asked.status, 200, "{asked:?}");
+        asked.body
+    };
+    let end = Instant::now() + PATIENCE;
+    let standing = loop {
+        let asked = ask(&run_file(at), "GET", "/", &[], "");
+        let standing = asked.json["proof"]["checkpoint"].clone();
+        if standing["is_quorum"] == true {
+            break standing;
+        }
+        assert!(Instant::now() < end, "{asked:?}");
+    };
+    let size = standing["size"].as_u64().unwrap();
+    assert_eq!(standing["signer"], "example.org/house");
+    assert_eq!(
+        (&standing["witnesses"][0]["name"], &standing["witnesses"][0]["size"]),
+        (&"near".into(), &size.into())
+    );
+    assert_eq!(
+        (&standing["witnesses"][1]["name"], &standing["witnesses"][1]["size"]),
+        (&"far".into(), &Value::Null)
+    );
+    for path in ["/", "/proof"] {
+        let shown = page(path);
+        for words in [
+            format!("is signed by example.org/house and ends at position {size}"),
+            "The witness near cosigned it".to_owned(),
+            "The witness far is away: it cosigned none of the newest checkpoints.".to_owned(),
+        ] {
+            assert!(shown.contains(&words), "{path}: {words}\n{shown}");
+        }
+    }
+    // Before the checkpoint there was none.
+    assert!(page("/?at=1").contains("No checkpoint that counts is beside the log."));
+    // Verifying counts the keys that the organism's file names.
+    let verified = page("/proof?verify=now");
+    assert!(verified.contains("witnessed by 1 of 2 up to"), "{verified}");
+    // Something else beside the log is told.
+    let mut notes = std::fs::OpenOptions::new().append(true).open(at.join("hello.db.notes")).unwrap();
+    notes.write_all(b"\nno checkpoint\n").unwrap();
+    assert!(page("/").contains("A checkpoint cannot be read: "));
+    drop((running, witness));
 }

@@ -56,6 +56,38 @@ impl SpanKind {
     }
 }
 
+/// What the width of a span shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LaneMeasure {
+    /// The time that it took, at its place in time.
+    Time,
+    /// The tokens of a model, one span after another.
+    Tokens,
+    /// The same with money. Of several currencies the first one counts.
+    Money,
+}
+
+impl LaneMeasure {
+    /// All measures by their words.
+    pub const WORDS: [&'static str; 3] = ["time", "tokens", "money"];
+
+    /// The measure of a word.
+    pub fn parse(word: &str) -> Option<LaneMeasure> {
+        [LaneMeasure::Time, LaneMeasure::Tokens, LaneMeasure::Money]
+            .into_iter()
+            .find(|one| one.as_str() == word)
+    }
+
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LaneMeasure::Time => "time",
+            LaneMeasure::Tokens => "tokens",
+            LaneMeasure::Money => "money",
+        }
+    }
+}
+
 /// A span of a call.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TimeSpan {

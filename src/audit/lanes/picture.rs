@@ -4,11 +4,12 @@
 //! Every name is written by the kit's writer, only as text and attribute values. Lanes come in, the element goes out;
 //! the same lanes give the same bytes.
 
+use systole_kit::money::{Currency, Money};
 use systole_kit::writer::{XmlWriter, visible};
 
-use super::{ThreadTime, TimeLane, TimeSpan};
+use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
 use crate::audit::columns::beginning;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::spoken;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 /// The width of all, and of the names.
@@ -27,9 +28,76 @@ const PARTS: u64 = 4;
 /// Columns of a name.
 const NAME: usize = 20;
 
-/// Draws the lanes.
-pub fn picture(time: &ThreadTime) -> String {
-    let rows: Vec<(Vec<usize>, u64)> = time.lanes.iter().map(rows).collect();
+/// The places of all spans along the axis.
+struct BarScale {
+    measure: LaneMeasure,
+    currency: Option<Currency>,
+    whole: u64,
+    /// For each lane and each of its spans, its beginning and its end; none if the measure does not count it.
+    places: Vec<Vec<Option<(u64, u64)>>>,
+}
+
+impl BarScale {
+    fn of(time: &ThreadTime, measure: LaneMeasure) -> BarScale {
+        let spans = time.lanes.iter().flat_map(|lane| &lane.spans);
+        let currency = spans.filter_map(|span| span.money).map(|money| money.currency).next();
+        let none = |lane: &TimeLane| vec![None; lane.spans.len()];
+        let places = time.lanes.iter().map(none).collect();
+        let mut scale = BarScale { measure, currency, whole: 0, places };
+        if measure == LaneMeasure::Time {
+            let place = |span: &TimeSpan| Some((span.from.since(time.from), span.to.since(time.from)));
+            scale.places = time.lanes.iter().map(|lane| lane.spans.iter().map(place).collect()).collect();
+            scale.whole = time.ms();
+            return scale;
+        }
+        let mut order: Vec<(usize, usize, &TimeSpan)> = Vec::new();
+        for (lane, one) in time.lanes.iter().enumerate() {
+            order.extend(one.spans.iter().enumerate().map(|(at, span)| (lane, at, span)));
+        }
+        order.sort_by_key(|(lane, at, span)| (span.from, *lane, *at));
+        for (lane, at, span) in order {
+            let Some(amount) = scale.amount(span) else { continue };
+            let end = scale.whole.saturating_add(amount);
+            if let Some(place) = scale.places.get_mut(lane).and_then(|lane| lane.get_mut(at)) {
+                *place = Some((scale.whole, end));
+            }
+            scale.whole = end;
+        }
+        scale
+    }
+
+    /// How much of the measure a span has.
+    fn amount(&self, span: &TimeSpan) -> Option<u64> {
+        let amount = match self.measure {
+            LaneMeasure::Time => Some(span.ms()),
+            LaneMeasure::Tokens => span.tokens,
+            LaneMeasure::Money => {
+                span.money.filter(|money| Some(money.currency) == self.currency).map(|money| money.micros)
+            }
+        };
+        amount.filter(|amount| *amount > 0)
+    }
+
+    /// An amount in words.
+    fn told(&self, amount: u64) -> String {
+        match (self.measure, self.currency) {
+            (LaneMeasure::Money, Some(currency)) => Money { micros: amount, currency }.to_string(),
+            (LaneMeasure::Time, _) => spoken(amount),
+            (LaneMeasure::Tokens | LaneMeasure::Money, _) => amount.to_string(),
+        }
+    }
+
+    fn x(&self, at: u64) -> u64 {
+        let whole = u128::from(self.whole.max(1));
+        let part = u128::from(at) * u128::from(WIDE - NAMES) / whole;
+        NAMES + u64::try_from(part).unwrap_or(0).min(WIDE - NAMES)
+    }
+}
+
+/// Draws the lanes, with the width of each span by a measure.
+pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
+    let scale = BarScale::of(time, measure);
+    let rows: Vec<(Vec<usize>, u64)> = scale.places.iter().map(|places| rows(places)).collect();
     let lanes: u64 = rows.iter().map(|(_, rows)| rows * ROW + GAP).sum();
     let (wide, high) = (WIDE.to_string(), (AXIS + lanes).to_string());
     let mut writer = XmlWriter::new();
@@ -37,18 +105,19 @@ pub fn picture(time: &ThreadTime) -> String {
         writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("viewBox", &format!("0 0 {wide} {high}"));
     let root = root.attr("role", "img").attr("aria-labelledby", "lanes-title");
     root.content(|svg| {
-        let words = format!("where the time of {} went", time.thread);
+        let words = format!("where the {} of {} went", measure.as_str(), time.thread);
         svg.open("title").attr("id", "lanes-title").text(&visible(&words));
-        axis(svg, time, AXIS + lanes);
+        axis(svg, &scale, AXIS + lanes);
         let (mut y, mut bars) = (AXIS, 0);
-        for (lane, (places, count)) in time.lanes.iter().zip(&rows) {
+        for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
             let name = visible(lane.listener.as_str());
             let label = svg.open("text").attr("class", "lane-name").attr("x", "0");
             label.attr("y", &(y + ROW - 4).to_string()).text(beginning(&name, NAME));
-            for (span, row) in lane.spans.iter().zip(places) {
+            for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {
+                let Some(place) = place else { continue };
                 bars += 1;
                 if bars <= BARS {
-                    bar(svg, time, lane, span, y + *row as u64 * ROW);
+                    bar(svg, (&scale, *place), lane, span, y + *row as u64 * ROW);
                 }
             }
             y += count * ROW + GAP;
@@ -58,32 +127,26 @@ pub fn picture(time: &ThreadTime) -> String {
 }
 
 /// The row of each span, and the number of rows: spans of a lane that overlap are drawn below each other.
-fn rows(lane: &TimeLane) -> (Vec<usize>, u64) {
-    let mut ends: Vec<Millis> = Vec::new();
-    let place = |span: &TimeSpan| {
-        let free = ends.iter().position(|end| *end <= span.from);
+fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
+    let mut ends: Vec<u64> = Vec::new();
+    let place = |span: &Option<(u64, u64)>| {
+        let Some((from, to)) = *span else { return 0 };
+        let free = ends.iter().position(|end| *end <= from);
         let row = free.unwrap_or(ends.len()).min(ROWS - 1);
         match ends.get_mut(row) {
-            Some(end) => *end = span.to.max(*end),
-            None => ends.push(span.to),
+            Some(end) => *end = to.max(*end),
+            None => ends.push(to),
         }
         row
     };
-    let places = lane.spans.iter().map(place).collect();
+    let places = spans.iter().map(place).collect();
     (places, ends.len().max(1) as u64)
 }
 
-/// The place of a moment.
-fn x(time: &ThreadTime, at: Millis) -> u64 {
-    let whole = u128::from(time.ms().max(1));
-    let part = u128::from(at.since(time.from)) * u128::from(WIDE - NAMES) / whole;
-    NAMES + u64::try_from(part).unwrap_or(0).min(WIDE - NAMES)
-}
-
-fn axis(svg: &mut XmlWriter, time: &ThreadTime, high: u64) {
+fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for part in 0..=PARTS {
-        let after = time.ms() * part / PARTS;
-        let at = x(time, time.from.plus(after)).to_string();
+        let after = scale.whole / PARTS * part + scale.whole % PARTS * part / PARTS;
+        let at = scale.x(after).to_string();
         let line = svg.open("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
         line.attr("y1", &(AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
         let anchor = match part {
@@ -92,20 +155,35 @@ fn axis(svg: &mut XmlWriter, time: &ThreadTime, high: u64) {
             _ => "middle",
         };
         let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "12");
-        label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { spoken(after) });
+        label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { scale.told(after) });
     }
 }
 
-fn bar(svg: &mut XmlWriter, time: &ThreadTime, lane: &TimeLane, span: &TimeSpan, y: u64) {
-    let (from, to) = (x(time, span.from), x(time, span.to));
+fn bar(
+    svg: &mut XmlWriter,
+    (scale, place): (&BarScale, (u64, u64)),
+    lane: &TimeLane,
+    span: &TimeSpan,
+    y: u64,
+) {
+    let (from, to) = (scale.x(place.0), scale.x(place.1));
     let kind = span.kind.as_str();
     let class =
         if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
     svg.open("g").attr("class", &class).content(|group| {
         let model = span.model.as_deref().map(|model| format!(" {model}")).unwrap_or_default();
         let open = if span.is_open { ", still open" } else { "" };
-        let words =
-            format!("{}: {kind}{model} for {}, call {}{open}", lane.listener, spoken(span.ms()), span.call);
+        let amount = match scale.measure {
+            LaneMeasure::Time => String::new(),
+            LaneMeasure::Tokens => format!(", {} tokens", place.1.saturating_sub(place.0)),
+            LaneMeasure::Money => format!(", {}", scale.told(place.1.saturating_sub(place.0))),
+        };
+        let words = format!(
+            "{}: {kind}{model} for {}{amount}, call {}{open}",
+            lane.listener,
+            spoken(span.ms()),
+            span.call
+        );
         group.open("title").text(&visible(&words));
         let rect = group.open("rect").attr("x", &from.to_string()).attr("y", &(y + 2).to_string());
         rect.attr("width", &(to - from).max(1).to_string()).attr("height", &(ROW - 4).to_string()).empty();

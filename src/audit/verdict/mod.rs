@@ -5,6 +5,7 @@ mod answers;
 mod checkpoints;
 mod entry;
 mod gathering;
+mod newest;
 mod programs;
 
 use systole_core::types::ports::Position;
@@ -14,6 +15,7 @@ pub use answers::{AnswerStanding, AuditAnswer};
 pub use checkpoints::{CheckpointFinding, CheckpointSigner, CheckpointSource, RootFit};
 pub use entry::ProvedEntry;
 pub use gathering::{GatheredLog, OtherEnd};
+pub use newest::{NewestCheckpoint, ProofStanding, ProofTone, WitnessStanding};
 pub use programs::StartedFile;
 
 /// What an intact log shows.

@@ -112,7 +112,9 @@ impl Amendable {
         let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
         let id = self.request.id.to_string();
         let page = AmendPage {
-            frame: asked.frame(PageTab::Approvals, &format!("Amend {id}")),
+            frame: asked
+                .frame(PageTab::Approvals, &format!("Amend {id}"))
+                .with_command(format!("systole amend {id} --file FILE")),
             id,
             element: self.element.clone(),
             listener: self.request.listener.to_string(),

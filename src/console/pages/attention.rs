@@ -1,5 +1,5 @@
-//! The first page: what waits for a person, what is stuck with the command that ends it, and what went wrong in the
-//! last hour.
+//! The first page: what waits for a person, what is stuck with the command that ends it, what went wrong in the last
+//! hour, and how far the log is proved.
 //!
 //! It reads the log's fold and its newest records. Bounded lists go out, each with the number of what they leave out.
 
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
+use super::proof;
 use super::shorten::{encoded, shortened};
 use crate::audit::columns::plain;
 use crate::audit::glance::glance;
@@ -19,8 +20,10 @@ use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::posts::DueCalls;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::troubles::{TroubleCount, Troubles};
+use crate::audit::verdict::{ProofStanding, ProofTone};
 use crate::audit::why::{self, ListedWait, ThreadWaits};
 use crate::console::log_view::LogMoment;
+use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::{Name, ThreadId};
@@ -92,6 +95,9 @@ struct Attention {
     stuck: Vec<ListedWait>,
     troubles: Arc<Troubles>,
     paused: Option<ThreadPause>,
+    /// How far the log is proved, if this client sees all of it and it is in a file.
+    proof: Option<ProofStanding>,
+    damage: Option<String>,
     now: Millis,
 }
 
@@ -105,6 +111,10 @@ struct AttentionPage {
     is_cut: bool,
     last: u64,
     paused: Option<(String, String)>,
+    /// How far the log is proved.
+    proof: Vec<(ProofTone, String)>,
+    /// Whether checkpoints are signed while it runs.
+    signs: bool,
 }
 
 /// Shows the first page.
@@ -121,7 +131,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         let wrong: Vec<Value> = seen.troubles.counts.iter().map(TroubleCount::as_json).collect();
         let paused = seen.paused.as_ref().map(ThreadPause::as_json);
         return Ok(asked.json(&json!({"waiting": waiting, "stuck": stuck, "wrong": wrong,
-            "is_cut": seen.troubles.is_cut, "paused": paused})));
+            "is_cut": seen.troubles.is_cut, "paused": paused,
+            "proof": seen.proof.as_ref().map(ProofStanding::as_json), "damage": seen.damage})));
     }
     Ok(rendered(&page(asked, &seen)))
 }
@@ -139,14 +150,26 @@ fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
     }
     let mut stuck = why::waits(&standings, now);
     stuck.retain(|wait| is_stuck(wait, now));
+    let (proof, damage) = proof(moment)?.unzip();
     let hour = Millis(now.0.saturating_sub(HOUR_MS));
     Ok(Attention {
         waiting: persons::waiting_in(reader, &whole)?,
         stuck,
         troubles: moment.troubles(hour)?,
         paused: whole.all_paused(reader)?,
+        proof,
+        damage: damage.flatten(),
         now,
     })
+}
+
+/// How far the log is proved, and what is known to be missing of it. Nothing for a log without a file, and for a client
+/// that may not see all of it.
+fn proof(moment: &LogMoment) -> Result<Option<(ProofStanding, Option<String>)>, LogFault> {
+    let Some(log) = moment.front.log_file().filter(|_| moment.sees_all) else { return Ok(None) };
+    let standing = proof::standing(moment, log)?;
+    let lost = if moment.at.is_some() { None } else { condition(log)?.lost };
+    Ok(Some((standing, lost.map(|fault| plain(&fault.to_string())))))
 }
 
 /// Whether a wait needs someone: a pause, a configuration that is gone, a back-off, or any wait but a timer's that
@@ -191,7 +214,11 @@ fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
     let paused = seen.paused.as_ref();
     let paused = paused.map(|pause| (pause.sentence(&ThreadId::sys(), now), pause.command()));
     let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
-    AttentionPage { waiting, stuck, wrong, is_cut: seen.troubles.is_cut, last, paused, frame }
+    let mut proof = seen.proof.as_ref().map(|proof| proof.sentences(now)).unwrap_or_default();
+    proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
+    let signs = asked.state.front.policy().is_some();
+    let is_cut = seen.troubles.is_cut;
+    AttentionPage { waiting, stuck, wrong, is_cut, last, paused, proof, signs, frame }
 }
 
 fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) -> WaitingRow {

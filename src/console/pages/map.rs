@@ -3,6 +3,8 @@
 //!
 //! A composition and the state of a log come in; a page and an SVG document go out.
 
+use std::collections::BTreeMap;
+
 use askama::Template;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -12,14 +14,21 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::causes::PlacedRecord;
+use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::graph::{GraphNode, ListenerGraph};
 use crate::audit::loads::{self, ListenerLoad};
 use crate::audit::narrate::as_json;
 use crate::audit::posts::DueCalls;
+use crate::audit::runs::WorkflowRuns;
+use crate::audit::whole::LogState;
+use crate::console::log_view::LogMoment;
 use crate::console::reading::{composition_of, whole_log_only};
 use crate::console::request_refusals::unfit_request;
-use systole_core::types::ids::Name;
+use crate::runtime::workflow_steps;
+use systole_core::types::composition::{Composition, ListenerSection};
+use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ports::LogFault;
 use systole_core::types::record::RecordCode;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
@@ -46,6 +55,8 @@ struct MapRow {
     outside: Option<(String, String)>,
     peers: Vec<(String, String)>,
     load: ListenerLoad,
+    /// How many workers over a broker there are, if it is reached over one.
+    workers: Option<usize>,
 }
 
 /// A message of an edge.
@@ -67,7 +78,27 @@ struct MapPage {
     edge: Option<(String, String)>,
     messages: Vec<EdgeRow>,
     window: u64,
+    workflows: Vec<WorkflowView>,
+    /// Why the workers over a broker are not known.
+    unknown_workers: Option<String>,
 }
+
+/// A workflow as its sentences.
+struct WorkflowView {
+    name: String,
+    steps: Vec<WorkflowStep>,
+}
+
+/// A step of it, with the threads in which it runs now.
+struct WorkflowStep {
+    depth: usize,
+    text: String,
+    running: usize,
+    threads: Vec<(String, String)>,
+}
+
+/// Threads that are named at a running step.
+const RUNNING: usize = 5;
 
 /// Shows the map.
 pub(super) async fn map(asked: PageRequest) -> Response {
@@ -95,27 +126,50 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     }
     let edge = to.map(|to| (from, to));
     let wanted = edge.clone();
-    let (graph, loads, messages, now) = asked
+    let (graph, loads, messages, running, now) = asked
         .look(&["from", "to"], move |moment, _| {
             whole_log_only(moment, WHAT)?;
-            let graph = ListenerGraph::of(&*composition_of(moment)?);
+            let composition = composition_of(moment)?;
+            let graph = ListenerGraph::of(&composition);
             let whole = moment.whole()?;
             let loads = loads::loads(&whole, &DueCalls::at(&whole, moment.now));
             let messages = match &wanted {
                 Some((from, to)) => loads::between(&*moment.reader, (from.as_ref(), to), MESSAGES)?,
                 None => Vec::new(),
             };
-            Ok((graph, loads, messages, moment.now))
+            let running = (running_steps(moment, &whole)?, composition);
+            Ok((graph, loads, messages, running, moment.now))
         })
         .await?;
+    let workers = match asked.at {
+        None => asked.state.front.workers().await,
+        Some(_) => Ok(BTreeMap::new()),
+    };
     if !asked.is_html {
+        let known = workers.as_ref().ok();
+        let workers: Option<BTreeMap<String, usize>> =
+            known.map(|all| all.iter().map(|(name, count)| (name.to_string(), *count)).collect());
+        let steps = running.0.iter().map(|((workflow, step), threads)| {
+            let threads: Vec<&str> = threads.iter().map(ThreadId::as_str).collect();
+            json!({"workflow": workflow.as_str(), "step": step, "threads": threads})
+        });
+        let steps: Vec<Value> = steps.collect();
         let messages: Vec<Value> =
             messages.iter().map(|(position, record)| as_json(*position, record)).collect();
-        return Ok(asked.json(&json!({"graph": graph, "loads": loads, "messages": messages})));
+        return Ok(asked.json(&json!({"graph": graph, "loads": loads, "messages": messages,
+            "workers": workers, "running": steps})));
     }
     let frame = asked.frame(PageTab::Map, "Map").with_command("systole graph").live();
     let load = |name: &str| loads.iter().find(|(one, _)| one.as_str() == name).map(|(_, load)| *load);
-    let rows = graph.listeners.iter().map(|node| row(&frame, &graph, node, load(&node.name))).collect();
+    let worker = |name: &str| {
+        workers.as_ref().ok()?.iter().find(|(one, _)| one.as_str() == name).map(|(_, count)| *count)
+    };
+    let row_of = |node: &GraphNode| MapRow {
+        workers: worker(&node.name),
+        ..row(&frame, &graph, node, load(&node.name))
+    };
+    let rows = graph.listeners.iter().map(row_of).collect();
+    let workflows = workflows(&frame, &running.1, &running.0);
     let edge = edge.map(|(from, to)| {
         (from.map_or_else(|| "outside".to_owned(), |from| from.to_string()), to.to_string())
     });
@@ -125,6 +179,8 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         edge,
         messages: messages.iter().map(|placed| message(&frame, placed, now)).collect(),
         window: loads::WINDOW,
+        workflows,
+        unknown_workers: workers.err().map(|words| plain(&words)),
         frame,
     }))
 }
@@ -154,7 +210,47 @@ fn row(frame: &Frame, graph: &ListenerGraph, node: &GraphNode, load: Option<List
         outside,
         peers,
         load: load.unwrap_or_default(),
+        workers: None,
     }
+}
+
+/// The steps that run now, with their threads.
+type RunningSteps = BTreeMap<(Name, String), Vec<ThreadId>>;
+
+fn running_steps(moment: &LogMoment, whole: &LogState) -> Result<RunningSteps, LogFault> {
+    let runs = WorkflowRuns::new(&*moment.reader, whole, &workflow_steps::said);
+    let mut running = RunningSteps::new();
+    for thread in whole.working() {
+        for (path, call) in thread.calls.iter().filter(|(path, _)| path.depth() == 0) {
+            for progress in runs.steps(&thread.id, path)? {
+                let step = (call.listener.clone(), progress.step);
+                running.entry(step).or_default().push(thread.id.clone());
+            }
+        }
+    }
+    Ok(running)
+}
+
+fn workflows(frame: &Frame, composition: &Composition, running: &RunningSteps) -> Vec<WorkflowView> {
+    let sections = composition.sections.iter().filter(|(_, section)| section.path.starts_with("workflows."));
+    let link = |id: &ThreadId| (id.to_string(), frame.to(&format!("/t/{}", encoded(id.as_str()))));
+    let view = |(name, section): (&Name, &ListenerSection)| WorkflowView {
+        name: name.to_string(),
+        steps: workflow_steps::sentences_of(section)
+            .into_iter()
+            .map(|(depth, id, text)| {
+                let threads = running.get(&(name.clone(), id)).map(Vec::as_slice).unwrap_or_default();
+                let named = threads.iter().take(RUNNING).map(link).collect();
+                WorkflowStep {
+                    depth,
+                    text: shortened(&plain(&text), WORDS),
+                    running: threads.len(),
+                    threads: named,
+                }
+            })
+            .collect(),
+    };
+    sections.map(view).collect()
 }
 
 fn message(frame: &Frame, (_, record): &PlacedRecord, now: Millis) -> EdgeRow {

@@ -13,10 +13,12 @@ mod changes;
 mod command_line;
 mod configs;
 mod costs;
+mod export;
 mod find;
 mod frame;
 pub(super) mod guard;
 mod inputs;
+mod labelled;
 mod live;
 mod map;
 mod orders;
@@ -31,6 +33,7 @@ mod shorten;
 mod side_by_side;
 pub(super) mod signing_in;
 mod thread;
+mod thread_orders;
 mod threads;
 mod time;
 mod todo;
@@ -65,6 +68,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/approvals/{id}", post(approvals::decide))
         .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
+        .route("/threads/order", get(thread_orders::preview).post(thread_orders::give))
         .route("/t/{id}", get(thread::thread))
         .route("/t/{id}/rows", get(rows::fresh))
         .route("/t/{id}/pause", post(orders::pause))
@@ -75,6 +79,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/time", get(time::time))
         .route("/t/{id}/todo", get(todo::todo))
         .route("/t/{id}/context", get(prompt::prompt))
+        .route("/t/{id}/export", get(export::export))
         .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))

@@ -8,21 +8,24 @@ use std::path::Path;
 use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
+use systole_proof::policy::TrustPolicy;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use crate::audit::columns::plain;
 use crate::audit::verdict::{
-    AuditAnswer, CheckpointFinding, CheckpointSource, GatheredLog, LogExamination, LogVerdict,
+    AuditAnswer, CheckpointFinding, CheckpointSource, GatheredLog, LogExamination, LogVerdict, ProofStanding,
 };
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
 use crate::console::request_refusals::unfit_request;
 use crate::edges::log::notes;
+use crate::runtime::proving::notes_of;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::LogFault;
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::refusal::Refusal;
+use systole_core::types::time::Millis;
 
 /// The most records that a page verifies. The command verifies any number.
 const RECORDS: u64 = 1_000_000;
@@ -54,6 +57,8 @@ struct ProofView {
     count: usize,
     unread: Vec<String>,
     verified: Option<VerifiedLog>,
+    standing: ProofStanding,
+    now: Millis,
 }
 
 #[derive(Template)]
@@ -94,10 +99,22 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     Ok(rendered(&ProofPage { frame, view, can_verify }))
 }
 
+/// How far the log is proved by the newest checkpoint beside it.
+pub(super) fn standing(moment: &LogMoment, log: &Path) -> Result<ProofStanding, LogFault> {
+    let reader = &*moment.reader;
+    let beside = notes_of(log);
+    let found = notes::newest(&beside).unwrap_or_else(|fault| {
+        tracing::error!(?fault, "the checkpoints beside the log cannot be read");
+        Vec::new()
+    });
+    ProofStanding::of(found, moment.front.policy(), reader.last()?, |size| {
+        let page = reader.after(Position(size.saturating_sub(1)), 1)?;
+        Ok(page.first().map(|(_, record)| record.header.time))
+    })
+}
+
 fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView> {
-    // The notes are beside the file itself, not beside a link to it.
-    let real = std::fs::canonicalize(log);
-    let beside = notes::path(real.as_deref().unwrap_or(log));
+    let beside = notes_of(log);
     let found = notes::read(&beside).map_err(|fault| {
         tracing::error!(?fault, "the checkpoints beside the log cannot be read");
         let refusal = Refusal::new(Code::IngressUnavailable, "the checkpoints beside the log cannot be read");
@@ -122,18 +139,20 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     });
     let checkpoints = rows.collect();
     let count = sources.len();
+    let standing = standing(moment, log)?;
+    let policy = moment.front.policy();
     let verified = match verifies {
         true if last > RECORDS => {
             let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
             return Err(ReadRefusal::from(unfit_request(words).fixed_by("systole verify")).into());
         }
-        true => Some(verify(log, &sources)?),
+        true => Some(verify(log, &sources, policy)?),
         false => None,
     };
-    Ok(ProofView { log: name, last, checkpoints, count, unread, verified })
+    Ok(ProofView { log: name, last, checkpoints, count, unread, verified, standing, now: moment.now })
 }
 
-fn verify(log: &Path, sources: &[CheckpointSource]) -> ReadResult<VerifiedLog> {
+fn verify(log: &Path, sources: &[CheckpointSource], policy: Option<&TrustPolicy>) -> ReadResult<VerifiedLog> {
     let sizes: BTreeSet<u64> = sources.iter().map(|source| source.signed.checkpoint().size()).collect();
     let (summary, gathered) = match GatheredLog::of(log, &sizes, &[]) {
         Ok(found) => found,
@@ -153,7 +172,7 @@ fn verify(log: &Path, sources: &[CheckpointSource]) -> ReadResult<VerifiedLog> {
         }
         Err(fault) => return Err(fault.into()),
     };
-    let found = LogExamination::new(summary.records, gathered, Vec::new(), sources, None);
+    let found = LogExamination::new(summary.records, gathered, Vec::new(), sources, policy);
     let verdict = found.verdict();
     let facts = vec![
         ("records", summary.records.to_string()),
@@ -196,6 +215,7 @@ impl ProofView {
             "checkpoints": checkpoints.collect::<Vec<_>>(),
             "unread": self.unread,
             "verified": verified,
+            "standing": self.standing.as_json(),
         })
     }
 }

@@ -3,6 +3,8 @@
 //!
 //! A thread and a number come in; a page, or the bytes themselves, go out.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
@@ -10,16 +12,21 @@ use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
+use super::labelled;
+use super::proof;
 use super::shorten::{encoded, shortened};
 use crate::audit::causes::{self, PlacedRecord};
 use crate::audit::exposed::{self, MarkedCharacters, escape_unusual};
 use crate::audit::full;
 use crate::audit::glance::{SystemError, attribute, told};
 use crate::audit::narrate::{as_json, narrate};
+use crate::audit::prompts::{self, JournaledCall};
 use crate::audit::trail::{self, LastShown, Trail};
+use crate::audit::verdict::ProofTone;
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_request;
 use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordCode, RecordKind};
@@ -53,10 +60,18 @@ struct Judgement {
     error: SystemError,
     /// The place, as `line 3, column 5`.
     place: Option<String>,
-    /// The refused text around the place, if the log has it.
-    fragment: Option<String>,
+    /// The refused text around the place, if the log has it, with the place marked.
+    fragment: Vec<TextPiece>,
     /// The number of the record that was said instead.
     repaired: Option<u64>,
+}
+
+/// What proves the record.
+struct RecordProof {
+    position: u64,
+    facts: Vec<(&'static str, String)>,
+    /// The newest checkpoint in a sentence, if this client sees the whole log and it is in a file.
+    covered: Option<(ProofTone, String)>,
 }
 
 /// Everything that the page shows.
@@ -72,6 +87,11 @@ struct RecordView {
     trail: Vec<(ThreadId, u64, Vec<String>)>,
     has_more_causes: bool,
     facts: Vec<(&'static str, String)>,
+    /// The labels of the schema and the values.
+    labelled: Vec<(String, String)>,
+    /// The call to a model that it belongs to.
+    called: Option<JournaledCall>,
+    proof: RecordProof,
     is_last: bool,
     json: Value,
 }
@@ -91,6 +111,13 @@ struct RecordPage {
     after: Option<String>,
     thread: String,
     download: String,
+}
+
+impl RecordPage {
+    /// The address of the prompt of its turn.
+    fn prompt_address(&self) -> String {
+        format!("/t/{}/context?seq={}", self.id, self.seq)
+    }
 }
 
 /// Shows a record.
@@ -184,6 +211,16 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
         links.push(link);
     })?;
     let next = reader.of_thread(&h.thread, h.seq + 1, 1)?;
+    let labelled = match kept.len() == record.body.len() {
+        true => composition(moment, h.config)?.map(|organism| labelled::pairs(&organism, record)),
+        false => None,
+    };
+    let labelled = labelled.unwrap_or_default();
+    let labels: Vec<Value> =
+        labelled.iter().map(|(label, value)| json!({"label": label, "value": value})).collect();
+    let called = prompts::called(reader, &h.thread, h.seq)?;
+    let called = called.filter(|called| called.listener == h.from && called.turn == h.turn);
+    let proof = proved(moment, placed)?;
     Ok(RecordView {
         sentence: narrate(record, None).iter().map(|line| shortened(line, LINE)).collect(),
         rendered: if record.body.len() <= BYTES { full::lines(&record.body, 0) } else { Vec::new() },
@@ -196,9 +233,38 @@ fn view(moment: &LogMoment, placed: &PlacedRecord) -> Result<RecordView, LogFaul
         trail: shown,
         has_more_causes: !ended,
         facts: facts(position.0, record),
+        labelled,
+        json: json!({"record": as_json(*position, record), "trail": links, "labels": labels,
+            "proof": {"position": proof.position, "covered": proof.covered.as_ref().map(|(_, words)| words)},
+            "context": called.as_ref().map(|called| called.seq)}),
+        called,
+        proof,
         is_last: next.is_empty(),
-        json: json!({"record": as_json(*position, record), "trail": links}),
     })
+}
+
+/// The configuration with that hash, if it can be read.
+fn composition(moment: &LogMoment, hash: Digest) -> Result<Option<Arc<Composition>>, LogFault> {
+    if moment.composition().hash == hash {
+        return Ok(Some(moment.composition().clone()));
+    }
+    let source = moment.reader.document(hash)?;
+    Ok(source.and_then(|source| moment.configuration(&source).ok()).map(Arc::new))
+}
+
+/// What proves a record.
+fn proved(moment: &LogMoment, (position, record): &PlacedRecord) -> Result<RecordProof, LogFault> {
+    let facts = [
+        ("hash of the bytes", Digest::of(&record.body)),
+        ("head of the thread", record.head),
+        ("leaf of the log", record.leaf),
+    ];
+    let covered = match moment.front.log_file().filter(|_| moment.sees_all) {
+        Some(log) => Some(proof::standing(moment, log)?.covers(*position)),
+        None => None,
+    };
+    let facts = facts.map(|(name, hash)| (name, hash.to_string())).to_vec();
+    Ok(RecordProof { position: position.0, facts, covered })
 }
 
 /// The exact text in pieces: between them are the marks for characters that a person cannot see.
@@ -232,7 +298,10 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
     let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
     let line = error.place.as_ref().and_then(|(line, _)| line.parse::<usize>().ok());
-    let fragment = bytes.zip(line).map(|(bytes, line)| fragment(&String::from_utf8_lossy(&bytes), line));
+    let column = error.place.as_ref().and_then(|(_, column)| column.parse::<usize>().ok());
+    let place = line.map(|line| (line, column.unwrap_or(0)));
+    let fragment = bytes.zip(place).map(|(bytes, place)| fragment(&String::from_utf8_lossy(&bytes), place));
+    let fragment = fragment.unwrap_or_default();
     let later = reader.of_thread(&h.thread, h.seq + 1, SEARCHED)?;
     let is_instead = |later: &Record| {
         let l = &later.header;
@@ -243,17 +312,25 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     Ok(Some(Judgement { place, fragment, repaired: repaired.map(|one| one.header.seq), error }))
 }
 
-/// The lines of a text around one of them, each with its number.
-fn fragment(text: &str, line: usize) -> String {
+/// The lines of a text around one of them, each with its number; in that line the rest from the column on is marked.
+fn fragment(text: &str, (line, column): (usize, usize)) -> Vec<TextPiece> {
     let first = line.saturating_sub(AROUND).max(1);
     let lines = text.lines().enumerate().map(|(at, text)| (at + 1, text));
     let near = lines.skip_while(|(at, _)| *at < first).take_while(|(at, _)| *at <= line + AROUND);
-    let shown = near.map(|(at, text)| {
-        let mark = if at == line { '>' } else { ' ' };
-        let text = escape_unusual(&shortened(text, LINE), &mut MarkedCharacters::new());
-        format!("{mark} {at:>4}  {text}")
-    });
-    shown.collect::<Vec<_>>().join("\n")
+    let told = |text: &str| escape_unusual(&shortened(text, LINE), &mut MarkedCharacters::new());
+    let mut shown = Vec::new();
+    for (at, text) in near {
+        let is_there = at == line;
+        let start = text.char_indices().nth(column.saturating_sub(1)).map_or(0, |(start, _)| start);
+        let (before, rest) = text.split_at(if is_there { start } else { text.len() });
+        let lead = if shown.is_empty() { "" } else { "\n" };
+        let mark = if is_there { '>' } else { ' ' };
+        shown.push(TextPiece { text: format!("{lead}{mark} {at:>4}  {}", told(before)), is_marked: false });
+        if !rest.is_empty() {
+            shown.push(TextPiece { text: told(rest), is_marked: true });
+        }
+    }
+    shown
 }
 
 /// The header in words.
@@ -275,9 +352,7 @@ fn facts(position: u64, record: &Record) -> Vec<(&'static str, String)> {
         ("key", h.key.as_ref().map(|key| key.as_str().to_owned())),
         ("time", Some(h.time.to_string())),
         ("configuration", Some(h.config.to_string())),
-        ("head", Some(record.head.to_string())),
         ("bytes", Some(record.body.len().to_string())),
-        ("hash of the bytes", Some(Digest::of(&record.body).to_string())),
     ];
     facts.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -315,8 +390,18 @@ mod tests {
     }
 
     #[test]
-    fn a_fragment_shows_the_line_and_what_is_around_it() {
-        assert_eq!(fragment("a\nb\nc\nd\ne\nf", 4), "     2  b\n     3  c\n>    4  d\n     5  e\n     6  f");
-        assert_eq!(fragment("a", 9), "");
+    fn a_fragment_shows_the_line_and_marks_the_place_in_it() {
+        let read = |text, place| -> Vec<(String, bool)> {
+            fragment(text, place).into_iter().map(|piece| (piece.text, piece.is_marked)).collect()
+        };
+        let shown: String = read("a\nb\nc\ndef\ne\nf", (4, 2)).into_iter().map(|(text, _)| text).collect();
+        assert_eq!(shown, "     2  b\n     3  c\n>    4  def\n     5  e\n     6  f");
+        let marked = |text, place| -> Vec<String> {
+            read(text, place).into_iter().filter(|(_, is_marked)| *is_marked).map(|(text, _)| text).collect()
+        };
+        assert_eq!(marked("a\nb\nc\ndef\ne\nf", (4, 2)), ["ef"]);
+        assert_eq!(marked("\u{e9}\u{e9}x", (1, 3)), ["x"], "columns are characters");
+        assert_eq!(marked("abc", (1, 99)), ["abc"], "a column beyond the line marks all of it");
+        assert!(read("a", (9, 1)).is_empty());
     }
 }

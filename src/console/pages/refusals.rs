@@ -17,6 +17,9 @@ use systole_core::types::time::{Millis, spoken};
 /// Characters of a refusal's words in the list.
 const WORDS: usize = 240;
 
+/// Rows by day, model and element, the newest days first.
+const DAYS: usize = 400;
+
 /// First tries of a model with an element.
 struct TryRow {
     model: String,
@@ -54,7 +57,9 @@ struct RefusalsPage {
     since: String,
     until: String,
     models: Vec<TryRow>,
-    days: Vec<TryRow>,
+    days: Vec<(String, TryRow)>,
+    /// Rows by day that are left out.
+    more_days: usize,
     codes: Vec<CodeRow>,
     newest: Vec<RefusedRow>,
     records: u64,
@@ -108,11 +113,15 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
         })
         .collect();
     codes.sort_by_key(|row| u64::MAX - row.count);
+    let newest_days = tables.days.iter().rev().take(DAYS);
     let value = |name: &str| asked.value(name).unwrap_or_default().to_owned();
     RefusalsPage {
         since: value("since"),
         until: value("until"),
-        days: tables.days.iter().rev().map(|(day, tries)| row(day, "", tries)).collect(),
+        days: newest_days
+            .map(|((day, model, element), tries)| (day.clone(), row(model, element, tries)))
+            .collect(),
+        more_days: tables.days.len().saturating_sub(DAYS),
         newest: tables.newest.iter().map(|item| newest(&frame, item, now)).collect(),
         records: tables.records,
         window: WINDOW,

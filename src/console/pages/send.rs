@@ -218,7 +218,7 @@ fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     let fields: Vec<(String, String)> =
         names.filter_map(|name| Some((name.to_owned(), asked.value(name)?.to_owned()))).collect();
     let request = SendRequest::of(&organism, &asked.client, &fields)?;
-    let frame = asked.frame(PageTab::Send, "Send");
+    let frame = asked.frame(PageTab::Send, "Send").with_command("systole send");
     if !asked.is_html {
         let drawn = request.as_ref().and_then(|one| one.model.form(one.element(), &one.values));
         return Ok(asked.json(&match drawn {
@@ -283,7 +283,8 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
 }
 
 fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
-    let frame = asked.frame(PageTab::Send, "Send");
+    let command = format!("systole send {} --to {}", form.element, form.to);
+    let frame = asked.frame(PageTab::Send, "Send").with_command(command);
     (status, rendered(&SendPage { frame, rows: Vec::new(), form: Some(form) })).into_response()
 }
 

@@ -37,6 +37,9 @@ struct ThreadRow {
     age: String,
     opened: String,
     records: u64,
+    /// How many of its newest records are refusals; empty if none.
+    refusals: String,
+    refused_href: String,
     tokens: String,
     money: String,
     children: Vec<(String, String)>,
@@ -59,6 +62,9 @@ struct ThreadsPage {
     text: String,
     is_filtered: bool,
     next: Option<String>,
+    /// The fields of the filter, for an order to all that are shown.
+    hidden: Vec<(&'static str, String)>,
+    may_order: bool,
     /// How many threads were looked at, if these are not all and few of them fit.
     looked_at: Option<usize>,
 }
@@ -68,9 +74,9 @@ pub(super) async fn threads(asked: PageRequest) -> Response {
     asked.answered(list(&asked).await)
 }
 
-/// The filter of an address.
-fn filter_of(asked: &PageRequest) -> Result<ThreadFilter, Refusal> {
-    asked.only(&["state", "listener", "q", "after"])?;
+/// The filter of an address, which may have `more` fields.
+pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilter, Refusal> {
+    asked.only(&[&["state", "listener", "q", "after"], more].concat())?;
     let listener = asked.value("listener").map(Name::parse).transpose();
     let listener = listener.map_err(|malformed| unfit_request(format!("listener=: {malformed}")))?;
     let after = asked.value("after").map(ThreadId::parse).transpose();
@@ -82,17 +88,25 @@ fn filter_of(asked: &PageRequest) -> Result<ThreadFilter, Refusal> {
     Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
 }
 
-async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
-    let filter = filter_of(asked)?;
+/// A part of the list, and the moment that counts as now.
+pub(super) async fn read_part(
+    asked: &PageRequest,
+    filter: &ThreadFilter,
+) -> Result<(ThreadPart, Millis), Refusal> {
     let wanted = filter.clone();
-    let (part, now) = asked
+    asked
         .read(move |moment| {
             let whole = moment.whole()?;
             let runs = WorkflowRuns::new(&*moment.reader, &whole, &workflow_steps::said);
             let part = thread_list::list(&*moment.reader, &whole, &runs, moment.now, (&wanted, PART))?;
             Ok((part, moment.now))
         })
-        .await?;
+        .await
+}
+
+async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
+    let filter = filter_of(asked, &[])?;
+    let (part, now) = read_part(asked, &filter).await?;
     if !asked.is_html {
         let threads: Vec<Value> = part.threads.iter().map(ListedThread::as_json).collect();
         let next = part.next.as_ref().map(ThreadId::as_str);
@@ -107,20 +121,27 @@ fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Milli
     let names = asked.state.front.composition().listeners.keys();
     let listeners = names.map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
     let states = STATES.iter().map(|word| Choice { word, is_chosen: filter.state == Some(word) }).collect();
-    let next = part.next.as_ref().map(|id| frame.to(&address(filter, id)));
+    let next = part.next.as_ref().map(|id| frame.to(&list_address(filter, Some(id))));
     let is_filtered = filter.state.is_some() || filter.listener.is_some() || filter.text.is_some();
     let text = filter.text.clone().unwrap_or_default();
+    let fields = ["state", "listener", "q", "after"];
+    let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
+    let may_order = asked.at.is_none();
     let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
-    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, looked_at }
+    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, looked_at, hidden, may_order }
 }
 
-/// The address of the part after a thread.
-fn address(filter: &ThreadFilter, after: &ThreadId) -> String {
+/// The address of the list, or of its part after a thread.
+pub(super) fn list_address(filter: &ThreadFilter, after: Option<&ThreadId>) -> String {
     let state = filter.state.map(|state| format!("state={state}&"));
     let listener = filter.listener.as_ref().map(|name| format!("listener={}&", encoded(name.as_str())));
     let text = filter.text.as_ref().map(|text| format!("q={}&", encoded(text)));
-    let set: String = [state, listener, text].into_iter().flatten().collect();
-    format!("/threads?{set}after={}", encoded(after.as_str()))
+    let after = after.map(|after| format!("after={}&", encoded(after.as_str())));
+    let set: String = [state, listener, text, after].into_iter().flatten().collect();
+    match set.strip_suffix('&') {
+        Some(set) => format!("/threads?{set}"),
+        None => "/threads".to_owned(),
+    }
 }
 
 fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
@@ -142,6 +163,8 @@ fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
         age: spoken(now.since(listed.opened)),
         opened: listed.opened.to_string(),
         records: listed.records,
+        refusals: listed.refusals.map(|count| count.to_string()).unwrap_or_default(),
+        refused_href: frame.to(&format!("/find?kind=refusal&thread={}", encoded(entry.thread.as_str()))),
         tokens: if entry.used.tokens > 0 { entry.used.tokens.to_string() } else { String::new() },
         money: entry.used.spent.money().map(|money| money.to_string()).unwrap_or_default(),
         children,

@@ -8,7 +8,7 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::encoded;
-use crate::audit::lanes::{self, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
+use crate::audit::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::spoken;
@@ -45,6 +45,8 @@ struct TimePage {
     thread: String,
     whole: String,
     picture: String,
+    /// What the width shows: the word, its address, and whether it is shown.
+    measures: [(&'static str, String, bool); 3],
     kinds: [SpanKind; 5],
     rows: Vec<LaneRow>,
     path: Vec<SpanRow>,
@@ -60,9 +62,11 @@ pub(super) async fn time(asked: PageRequest) -> Response {
 
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let id = asked.thread()?;
+    let by =
+        asked.one_of("by", &LaneMeasure::WORDS)?.and_then(LaneMeasure::parse).unwrap_or(LaneMeasure::Time);
     let wanted = id.clone();
     let read = asked
-        .look(&[], move |moment, _| {
+        .look(&["by"], move |moment, _| {
             let whole = moment.whole()?;
             let running = moment.composition();
             let slots = |config, listener: &Name| {
@@ -76,18 +80,22 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     if !asked.is_html {
         return Ok(asked.json(&time.as_json()));
     }
-    Ok(rendered(&page(asked, &id, &time)))
+    Ok(rendered(&page(asked, &id, &time, by)))
 }
 
-fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime) -> TimePage {
+fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) -> TimePage {
     let frame = asked.frame(PageTab::Threads, &format!("Time of {id}"));
     let frame = frame.with_command(format!("systole tree {id}"));
     let critical = time.critical();
+    let path = format!("/t/{}/time", encoded(id.as_str()));
+    let measure = |word: &'static str| (word, frame.to(&format!("{path}?by={word}")), word == by.as_str());
+    let measures = LaneMeasure::WORDS.map(measure);
     TimePage {
         name: id.to_string(),
         thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
         whole: spoken(time.ms()),
-        picture: lanes::picture(time),
+        picture: lanes::picture(time, by),
+        measures,
         kinds: SpanKind::ALL,
         rows: time.lanes.iter().map(row).collect(),
         more: critical.len().saturating_sub(SPANS),

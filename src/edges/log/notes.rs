@@ -14,6 +14,8 @@ use crate::edges::system::{self, FileFault};
 
 /// The most bytes that are read: a checkpoint in each minute of a year.
 const MOST: u64 = 256 << 20;
+/// The bytes at the end that hold the newest checkpoints: the largest one fits.
+const NEWEST: u64 = 2 * NOTE_BYTES as u64;
 /// The bytes of a root in base64.
 const ROOT: usize = 44;
 /// No waiting for a pipe.
@@ -49,6 +51,24 @@ pub fn read(path: &Path) -> Result<Vec<FoundNote>, FileFault> {
         return Err(FileFault { words, fix: "move the older ones into another file" });
     }
     Ok(split(&bytes))
+}
+
+/// The newest checkpoints of a file, in their order: those in its last part, so that a page can read them often.
+pub fn newest(path: &Path) -> Result<Vec<Result<SignedCheckpoint, CheckpointFault>>, FileFault> {
+    let unread = |error| system::unread(path, WHAT, &error);
+    let mut file = match OpenOptions::new().read(true).custom_flags(WAITS_NOT).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unread(error)),
+    };
+    let length = file.metadata().map_err(unread)?.len();
+    let from = length.saturating_sub(NEWEST);
+    let mut bytes = Vec::new();
+    let read = file.seek(SeekFrom::Start(from)).and_then(|_| file.take(NEWEST).read_to_end(&mut bytes));
+    read.map_err(unread)?;
+    // The first one may lack its beginning.
+    let skipped = usize::from(from > 0);
+    Ok(split(&bytes).into_iter().skip(skipped).map(|(_, read)| read).collect())
 }
 
 /// The checkpoints in these bytes. Empty lines between them are allowed.

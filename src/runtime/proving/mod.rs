@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use systole_proof::key::{SignerKey, VerifierKey};
+use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot};
 
 pub use sending::{CheckpointSender, PlaceReport, SendResult};
@@ -44,6 +45,8 @@ pub struct ProofPlan {
     pub to: Vec<WitnessPlace>,
     /// The keys of the witnesses.
     pub witnesses: Vec<VerifierKey>,
+    /// Which checkpoints beside the log count.
+    pub policy: Arc<TrustPolicy>,
     /// Asks the witnesses.
     pub client: WitnessClient,
     /// Tells a person what cannot be recorded any more.

@@ -68,6 +68,11 @@ fn h4_a_story_by_keyboard_alone() {
 }
 
 #[test]
+fn h4_a_form_is_judged_as_it_is_typed() {
+    plays("judged_as_typed");
+}
+
+#[test]
 fn h4_every_page_of_a_large_organism_is_usable() {
     let Some(story) = Story::named("large") else { return };
     let house = LargeHouse::open();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::house::WorkflowHouse;
-use crate::program::Ran;
+use crate::program::{PATIENCE, Ran, ask, page, run_file};
 
 /// Twelve items, four at once. Two are good and one fails, so that three are over; those after them wait for a person.
 const GOALS: &str = "
@@ -119,4 +119,37 @@ workflows:
     assert!(text.contains("improve, pass 2 of draft: answered"), "{text}");
     // A root that is over is at no step.
     assert_eq!(value(&house.systole(&["ps", "--json"]))["threads"][0]["steps"], json!([]));
+}
+
+#[test]
+fn h4_the_map_shows_workflows_as_sentences_and_the_steps_that_run() {
+    let house = WorkflowHouse::build(GOALS, REPLIES);
+    let running = house.run();
+    let still = map_of(&house);
+    assert_eq!(still["running"], json!([]), "{still}");
+    let sent = house.systole(&["send", "checked", "Go.", "--no-wait"]);
+    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let end = tokio::time::Instant::now() + PATIENCE;
+    let found = loop {
+        let found = map_of(&house);
+        if found["running"][0]["step"] == "review" {
+            break found;
+        }
+        assert!(tokio::time::Instant::now() < end, "{found}");
+    };
+    assert_eq!(found["running"][0]["workflow"], "checked", "{found}");
+    let thread = found["running"][0]["threads"][0].as_str().unwrap().to_owned();
+    let shown = page(&run_file(house.path()), "GET", "/map", "text/html", &[]).body;
+    let workflow = shown.split("aria-label=\"Workflow checked\"").nth(1).unwrap();
+    let steps: Vec<&str> = workflow.split("</section>").next().unwrap().split("<li").skip(1).collect();
+    let lit: Vec<&&str> = steps.iter().filter(|step| step.contains("<strong>")).collect();
+    assert!(steps.len() == 5 && lit.len() == 1, "{steps:?}");
+    assert!(lit[0].contains("review: for each item of pick/item") && lit[0].contains(&thread), "{lit:?}");
+    drop(running);
+}
+
+fn map_of(house: &WorkflowHouse) -> Value {
+    let shown = ask(&run_file(house.path()), "GET", "/map", &[], "");
+    assert_eq!(shown.status, 200, "{shown:?}");
+    shown.json
 }

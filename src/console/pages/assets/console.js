@@ -110,9 +110,11 @@ function withCopies(from) {
 function addCopy(code) {
   const button = made('button', 'Copy', 'copy');
   button.type = 'button';
-  button.setAttribute('aria-label', `Copy: ${code.textContent}`);
+  button.setAttribute('aria-label', `Copy: ${code.getAttribute('aria-label') || code.textContent}`);
   button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(code.dataset.copy || code.textContent);
+    const from = code.dataset.copyFrom;
+    const text = from ? await (await fetch(from)).text() : code.dataset.copy || code.textContent;
+    await navigator.clipboard.writeText(text);
     button.textContent = 'Copied';
     setTimeout(() => { button.textContent = 'Copy'; }, 1500);
   });
@@ -168,16 +170,37 @@ window.addEventListener('pageshow', follow);
 
 // A page is fetched as a document, and its elements are taken over. Nothing in it runs.
 // The position says that this page refreshes itself, and how new its answer must be.
-function fetched(address) {
+function fetched(address, body) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    request.open('GET', address);
+    request.open(body ? 'POST' : 'GET', address);
     request.setRequestHeader('accept', 'text/html');
     if (seen) request.setRequestHeader('systole-position', String(seen));
     request.responseType = 'document';
     request.onload = () => (request.status === 200 ? resolve(request.responseXML) : reject(new Error(String(request.status))));
     request.onerror = () => reject(new Error('no answer'));
-    request.send();
+    request.send(body);
+  });
+}
+
+// A payload is judged as it is typed: the answer of the button Show, without the form.
+for (const form of all('[data-judges]')) {
+  let wait = 0, asked = 0;
+  form.addEventListener('input', (event) => {
+    if (!event.target.name || !event.target.name.startsWith('/')) return;
+    clearTimeout(wait);
+    wait = setTimeout(async () => {
+      const own = ++asked;
+      const fields = new URLSearchParams(new FormData(form));
+      fields.delete('token');
+      try {
+        const next = await fetched(form.dataset.judges, fields);
+        const [old, fresh] = [one('[data-judged]'), one('[data-judged]', next)];
+        if (own !== asked || !old || !fresh) return;
+        old.replaceChildren(...Array.from(document.adoptNode(fresh).childNodes));
+        withCopies(old);
+      } catch { /* The button Show says what is wrong. */ }
+    }, 500);
   });
 }
 async function update() {
@@ -255,6 +278,26 @@ function select(row) {
   const link = row.matches('a') ? row : one('a', row);
   if (link) link.focus({ preventScroll: true });
   row.scrollIntoView({ block: 'nearest' });
+  showDetail(row);
+}
+// On a wide screen the selected record is shown beside the list, as its own page has it.
+const detail = one('[data-detail]');
+let shownRecord = '';
+async function showDetail(row) {
+  const link = row.matches('.row') && one('a.lead', row);
+  if (!detail || !link || shownRecord === link.href || !matchMedia('(min-width: 90rem)').matches) return;
+  shownRecord = link.href;
+  try {
+    const next = await fetched(link.href);
+    if (shownRecord !== link.href) return;
+    const parts = all('main > section, main > .report', next);
+    for (const part of parts) for (const named of [part, ...all('[id]', part)]) named.removeAttribute('id');
+    detail.replaceChildren(...parts.map((part) => document.adoptNode(part)));
+    detail.hidden = false;
+    detail.parentElement.classList.add('with-detail');
+    detail.scrollTop = 0;
+    withCopies(detail);
+  } catch { shownRecord = ''; }
 }
 function step(by, fits = () => true) {
   const rows = rowsOf();

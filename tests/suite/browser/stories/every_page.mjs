@@ -5,7 +5,10 @@ import { crawl, kindOf, seeds, signedIn } from './house.mjs';
 import { SCHEMES, WIDTHS, axe, holds, overflow, picture, same, story, text, visit } from './stage.mjs';
 
 /** Pages that must be among them. A page that no link leads to is forgotten. */
-const KNOWN = ['/', '/threads', '/session', '/t/ID', '/t/ID/N', '/t/ID/time', '/t/ID/todo', '/t/ID/context', '/diff/ID/ID'];
+const KNOWN = [
+  '/', '/threads', '/session', '/t/ID', '/t/ID/N', '/t/ID/time', '/t/ID/time?by=', '/t/ID/todo', '/t/ID/context', '/approvals', '/approvals/A/amend',
+  '/send', '/refused', '/cost', '/find', '/map', '/config', '/proof', '/threads/order?order=', '/diff/ID/ID',
+];
 
 const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';
 
@@ -13,7 +16,7 @@ await story(async (stage) => {
   const made = await seeds();
   const context = await stage.context();
   const page = await signedIn(context);
-  const first = ['/', '/threads', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  const first = ['/', '/threads', '/threads/order?order=pause', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
   // No link leads to two threads: a form does.
   await visit(page, `/t/${made.answered.thread}`);
   await page.getByLabel('Compare with thread').fill(made.parent.thread);

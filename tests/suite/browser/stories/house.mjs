@@ -136,7 +136,7 @@ export async function crawl(page, first, each = 2) {
     const links = await page.locator('a[href]').evaluateAll((all) => all.map((a) => [a.protocol, a.origin, a.pathname + a.search, a.download]));
     for (const [protocol, origin, next, download] of links) {
       holds(protocol === 'http:' && origin === facts.address, `${path} leads to ${protocol} ${origin}`);
-      if (!download && !/[/]bytes$|[.]svg([?]|$)/.test(next)) waiting.push(next);
+      if (!download && !/[/](bytes|export)([?]|$)|[.]svg([?]|$)/.test(next)) waiting.push(next);
     }
   }
   return found;

@@ -2,7 +2,7 @@
 // The mouse is never used, and the focus can always be seen.
 
 import { answers, seeds, systole } from './house.mjs';
-import { facts, holds, same, story, text, until } from './stage.mjs';
+import { axe, facts, holds, same, story, text, until } from './stage.mjs';
 
 /** Presses Tab until the focus is on something with this text or label. */
 async function tabTo(page, name, key = 'Tab') {
@@ -97,5 +97,16 @@ await story(async (stage) => {
     const moved = await page.evaluate(() => document.activeElement.closest('[role=treeitem]') !== null);
     holds(moved, 'the arrow stays in the tree');
   }
+
+  // On a wide screen the selected record is shown beside the list, and Enter still leads to its page.
+  await page.setViewportSize({ width: 1600, height: 900 });
+  await page.goto(`${facts.address}/t/${made.dead.thread}`);
+  holds(await page.locator('.detail').isHidden(), 'nothing is selected yet');
+  await page.keyboard.press('e');
+  await page.locator('.detail').getByRole('heading', { name: 'Judged' }).or(page.locator('.detail h2').first()).first().waitFor();
+  holds((await text(page, '.detail')).includes('dead letter'), 'the detail is that of the selected record');
+  same(await axe(page), [], 'the detail can be read by everyone');
+  await page.keyboard.press('Enter');
+  await arrives(page, `**/t/${made.dead.thread}/*`);
   stage.clean();
 });
