@@ -4,6 +4,8 @@
 //! full: the payload, or the question with its messages, and the message from outside that led to it. It decides
 //! nothing: the pump knows what may still be decided, and by whom.
 
+mod listed;
+
 use serde_json::{Value, json};
 
 use super::change_payload;
@@ -16,7 +18,7 @@ use systole_core::pump::wake;
 use systole_core::rules::{approval_payload, question};
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
-use systole_core::types::ports::{LogFault, LogReader, NoObserver, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind};
 use systole_core::types::time::{Millis, spoken};
 
@@ -107,7 +109,7 @@ pub struct OutsideMessage {
 
 /// All waiting requests.
 pub fn waiting(reader: &dyn LogReader) -> Result<Vec<WaitingRequest>, LogFault> {
-    let state = wake::recover(reader, &NoObserver)?.state;
+    let state = wake::at_work(reader)?;
     let mut found = Vec::new();
     for thread in state.threads.values() {
         for (place, request) in thread.person_requests() {
@@ -361,6 +363,7 @@ impl WaitingRequest {
             "call": self.call.as_str(),
             "caller": self.caller.as_str(),
             "listener": self.listener.as_str(),
+            "config": self.config.to_string(),
             "hash": self.hash.to_string(),
             "asked": self.asked.to_string(),
             "expires": self.expires.to_string(),

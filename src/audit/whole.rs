@@ -16,7 +16,7 @@ use systole_core::pump::{pausing, wake};
 use systole_core::rules::core_payload;
 use systole_core::types::composition::{Composition, Listener, ListenerSection};
 use systole_core::types::ids::{Digest, Name, ThreadId};
-use systole_core::types::ports::{LogFault, LogReader, NoObserver, Position};
+use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
 
@@ -57,7 +57,7 @@ impl LogState {
     ) -> Result<LogState, LogFault> {
         // Read before the fold, so that no sign is newer than the state shown with it.
         let last = reader.last()?;
-        let mut state = wake::recover(reader, &NoObserver)?.state;
+        let mut state = wake::at_work(reader)?;
         let mut signs = Signs::default();
         let from = Position(last.0.saturating_sub(RECENT as u64));
         for (position, record) in reader.after(from, RECENT)?.iter().filter(|(at, _)| *at <= last) {

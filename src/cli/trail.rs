@@ -36,7 +36,7 @@ impl Trail {
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::anywhere(&self.place)?;
         let start = match &wanted {
             None => named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
@@ -56,14 +56,14 @@ fn named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> 
     let (typed, seq) = parted(message);
     let thread = looking.find(typed)?;
     let fault = |fault| looking.fault(&fault);
-    let last = causes::last(&looking.reader, &thread).map_err(fault)?;
+    let last = causes::last(&*looking.reader, &thread).map_err(fault)?;
     let Some(last) = last else {
         return Err(looking
             .screen
             .fail(CommandExit::Usage, format!("thread {} has no record", thread.as_str())));
     };
     let Some(seq) = seq else { return Ok(last) };
-    match causes::at(&looking.reader, &thread, seq).map_err(fault)? {
+    match causes::at(&*looking.reader, &thread, seq).map_err(fault)? {
         Some(placed) if seq > 0 => Ok(placed),
         _ => {
             let (seq, most) = (seq.to_string(), last.1.header.seq.to_string());
@@ -78,7 +78,7 @@ fn named(looking: &Looking, message: &str) -> Result<PlacedRecord, CommandExit> 
 /// The first record that contains a text, after reporting where else the text occurs.
 fn holding(looking: &Looking, text: &str, wanted: &SearchText) -> Result<PlacedRecord, CommandExit> {
     let screen = looking.screen;
-    let found = texts::search(&looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
+    let found = texts::search(&*looking.reader, wanted, &read_link).map_err(|fault| looking.fault(&fault))?;
     if found.missing > 0 {
         let missing = found.missing.to_string();
         screen.say(format!(
@@ -121,11 +121,11 @@ fn follow(looking: &Looking, start: PlacedRecord) -> Result<CommandExit, Command
         let heading = "newest first; the reason is after each arrow, and the cause below it";
         wrapped("", 2, heading).iter().for_each(|line| screen.drawn(line));
     }
-    let followed = trail::Trail::through(&looking.reader, &read).follow(start, |link| {
+    let followed = trail::Trail::through(&*looking.reader, &read).follow(start, |link| {
         if screen.json {
             let mut value = trail::as_json(link);
             if let Some(record) = value.get_mut("record") {
-                *record = forms.record(&looking.reader, &*record);
+                *record = forms.record(&*looking.reader, &*record);
             }
             screen.value(&value);
         } else {

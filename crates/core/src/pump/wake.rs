@@ -123,8 +123,13 @@ pub fn checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
     Ok(LogBatch { rows, checkpoint: true, ..LogBatch::default() })
 }
 
-/// Continues from what the log holds.
-pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
+/// Every thread that is at work, and the `sys` thread, for a reader that only looks.
+pub fn at_work(reader: &dyn LogReader) -> Result<PumpState, LogFault> {
+    Ok(opened(reader, &NoObserver)?.1)
+}
+
+/// What opening reads, and the state that follows from it.
+fn opened(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<(LogOpening, PumpState), LogFault> {
     let (opening, mut threads) = folded(reader, steps)?;
     let sys = ThreadId::sys();
     if !threads.contains_key(&sys)
@@ -132,11 +137,16 @@ pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<Recov
     {
         threads.insert(sys, thread);
     }
-    let was_drained = match threads.get(&ThreadId::sys()) {
+    Ok((opening, PumpState { threads, ..PumpState::default() }))
+}
+
+/// Continues from what the log holds.
+pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
+    let (opening, state) = opened(reader, steps)?;
+    let was_drained = match state.threads.get(&ThreadId::sys()) {
         Some(sys) => was_drained(reader, sys, opening.last)?,
         None => false,
     };
-    let state = PumpState { threads, ..PumpState::default() };
     let replied = replies::on_record(reader, opening.last)?;
     let since_checkpoint = match opening.by_thread {
         true => limits::RECORDS_TO_FOLD,
