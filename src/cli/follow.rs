@@ -13,7 +13,7 @@ use crate::console::client::{DoorClient, DoorClientFault};
 use systole_core::types::ids::ThreadId;
 
 /// How often a lost stream is opened again, and the pause before each try. A restart takes less.
-const TRIES: u32 = 20;
+const TRIES: u32 = 40;
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// The news that the log has grown.

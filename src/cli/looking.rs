@@ -145,7 +145,11 @@ impl Looking {
     /// The current state of the log.
     pub(super) fn whole(&self) -> Result<LogState, CommandExit> {
         let read = |source: &[u8]| self.configuration(source);
-        LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))
+        let whole = LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))?;
+        if self.elsewhere.as_ref().is_some_and(|organism| organism.log.refused_document().is_some()) {
+            self.screen.say("note: configurations are for clients with the role `read`, so less is known of calls");
+        }
+        Ok(whole)
     }
 
     /// A configuration from its stored source, or why it cannot be read.

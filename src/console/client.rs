@@ -61,6 +61,14 @@ pub enum DoorClientFault {
         /// The other address.
         to: String,
     },
+    /// The server does not show that it has the name of the address.
+    #[error("{address} shows no certificate that counts here: {words}")]
+    Uncertified {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        words: String,
+    },
     /// The answer is longer than any answer of an organism.
     #[error("{address} sends more than {} MiB, so it is not an organism", MOST_BYTES >> 20)]
     TooLong {
@@ -85,6 +93,9 @@ impl DoorClientFault {
             DoorClientFault::Unreachable { .. } => "--url with the address of an organism that runs",
             DoorClientFault::Strange { .. } | DoorClientFault::TooLong { .. } => {
                 DoorClientFault::OTHER_ADDRESS
+            }
+            DoorClientFault::Uncertified { .. } => {
+                "SSL_CERT_FILE with the PEM file of the authority that signed it, if you trust that"
             }
             DoorClientFault::Redirected { .. } => "--url with that address, if the organism is there",
             DoorClientFault::Broken { .. } => "systole doctor, where the log is",
@@ -377,6 +388,10 @@ impl DoorClient {
     }
 
     fn unreachable(&self, error: &ureq::Error) -> DoorClientFault {
+        let told = error.to_string();
+        if let Some((_, words)) = told.split_once("invalid peer certificate: ") {
+            return DoorClientFault::Uncertified { address: self.address.clone(), words: words.to_owned() };
+        }
         DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 

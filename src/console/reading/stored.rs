@@ -14,14 +14,13 @@ use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadRefusal, ReadResult};
 use crate::audit::causes::PlacedRecord;
 use crate::audit::export::record_line::{ExportedRecord, hex_of};
+use crate::audit::log_reads::working_threads;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::unfit_request;
-use systole_core::pump::state::Thread;
-use systole_core::pump::wake;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{FoldRow, LogFault, Position};
+use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
 
 /// Records of one page, if no number is given, and at most.
 const RECORDS: usize = 100;
@@ -41,18 +40,13 @@ pub(in crate::console) async fn log_opening(
     query: RawFields,
 ) -> Response {
     answer(&state, &client, query, &[], |moment, _| {
-        // Read before the states, so that no state is older than it.
-        let last = moment.reader.last()?.0;
-        let state = wake::at_work(&*moment.reader)?;
-        let is_shown = |thread: &&Thread| thread.id.is_sys() || thread.is_at_work();
-        let mut rows: Vec<FoldRow> = state.threads.values().filter(is_shown).map(Thread::to_row).collect();
-        rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
+        let LogOpening { last, rows, .. } = working_threads(&*moment.reader)?;
         let row = |row: FoldRow| ApiThreadRow {
             thread: row.thread.to_string(),
             seq: row.seq,
             state: hex_of(&row.bytes),
         };
-        Ok(Json(ApiLogOpening { last, rows: rows.into_iter().map(row).collect() }))
+        Ok(Json(ApiLogOpening { last: last.0, rows: rows.into_iter().map(row).collect() }))
     })
     .await
 }

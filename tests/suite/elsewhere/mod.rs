@@ -6,6 +6,7 @@ mod hostile;
 mod look;
 mod orders;
 mod refusals;
+mod tls;
 
 use std::path::Path;
 
