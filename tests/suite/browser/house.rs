@@ -6,6 +6,7 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::broker::NatsServer;
 use crate::ports;
 use crate::program::{Running, command, run_file};
 use crate::promises::cast::{BOSS, CRASH, ECHO, Part, cast, judged};
@@ -36,12 +37,26 @@ pub(super) struct ConsoleHouse {
 }
 
 impl ConsoleHouse {
-    /// Starts it.
+    /// Starts it with a log in a file.
     pub(super) fn open() -> ConsoleHouse {
+        ConsoleHouse::open_with("log: {path: ./hello.db}")
+    }
+
+    /// Starts it with a log in NATS, of which it has a copy.
+    pub(super) fn open_in_nats(server: &NatsServer) -> ConsoleHouse {
+        ConsoleHouse::open_with(&format!(
+            "log: {{nats: {}, durability: relaxed, path: ./hello.db}}",
+            server.url()
+        ))
+    }
+
+    fn open_with(log: &str) -> ConsoleHouse {
         let folder = cast(&PARTS);
         let file = folder.path().join("organism.yaml");
         let text = std::fs::read_to_string(&file).unwrap();
         let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", ports::free()));
+        let text = text.replace("log: {path: ./hello.db}", log);
+        assert!(text.contains(log), "{text}");
         std::fs::write(&file, text + CLIENTS).unwrap();
         let mut house = ConsoleHouse { folder, running: None };
         house.start();

@@ -2,12 +2,19 @@
 
 use super::Story;
 use super::house::ConsoleHouse;
+use crate::broker::NatsServer;
 
 /// Plays a story of that name.
 #[track_caller]
 fn plays(name: &'static str) {
+    plays_in(name, ConsoleHouse::open);
+}
+
+/// Plays it in the house that this opens.
+#[track_caller]
+fn plays_in(name: &'static str, opens: impl FnOnce() -> ConsoleHouse) {
     let Some(story) = Story::named(name) else { return };
-    let mut house = ConsoleHouse::open();
+    let mut house = opens();
     let facts = house.facts();
     story.play_with(&facts, |asked| house.does(asked));
     house.close();
@@ -31,6 +38,12 @@ fn h4_other_names_of_this_machine_and_other_pages_are_refused() {
 #[test]
 fn h4_a_page_follows_its_thread_and_loses_no_row_when_the_organism_is_killed() {
     plays("following");
+}
+
+#[test]
+fn h4_a_page_follows_a_log_in_nats_and_loses_no_row_when_the_organism_is_killed() {
+    let server = NatsServer::start();
+    plays_in("following", || ConsoleHouse::open_in_nats(&server));
 }
 
 #[test]

@@ -28,6 +28,8 @@ use systole_folder::{FolderRoot, WorkBound, is_binary};
 const FILE_SHARE: f64 = 0.5;
 /// How much a block counts that fits the query only together with the rest of its file.
 const SPREAD: f64 = 0.5;
+/// How much a block counts in a file of prose, data or markup: code answers what code does.
+const PLAIN: f64 = 0.8;
 
 /// A file with matches. Its text is not kept: there may be thousands.
 struct FoundFile {
@@ -191,11 +193,17 @@ fn ranked(
             file: at,
             range: block.block.range,
             match_line: block.match_line,
-            score: share * score + FILE_SHARE * file.score,
+            score: (share * score + FILE_SHARE * file.score) * kind_share(&file.path),
             is_test: block.block.is_test || files::is_test(&file.path),
         });
     }
     (!ranked.is_empty()).then_some((files, ranked))
+}
+
+/// How much the words of a file count, by what it is.
+fn kind_share(path: &str) -> f64 {
+    let is_code = LanguageRow::of_path(path).is_some_and(|row| row.grammar.is_some());
+    if is_code { 1.0 } else { PLAIN }
 }
 
 /// Whether everything is there that must be. What must be absent is asked of blocks, not of whole files.

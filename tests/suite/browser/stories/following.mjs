@@ -71,6 +71,15 @@ await story(async (stage) => {
   await visit(page, `/t/${thread}`);
   same(await rows(page), seen, 'a fresh page has the same rows in the same order');
 
+  // As it was: the rows up to a position, and no list that knows more.
+  const [[, middle]] = seen.slice(Math.floor(seen.length / 2));
+  await visit(page, `/t/${thread}?at=${middle}`);
+  same(await rows(page), seen.filter(([, position]) => Number(position) <= Number(middle)), 'at a position');
+  const { thread: later } = await sends('echo', 'a thread that came later');
+  await visit(page, `/threads?at=${middle}`);
+  const listed = await page.locator('body').innerText();
+  holds(listed.includes(thread) && !listed.includes(later), `the threads at ${middle}: ${listed}`);
+
   // Without scripts a page is what it was when it was asked for.
   const plain = await stage.context({ scripts: false });
   const still = await signedIn(plain);
