@@ -147,7 +147,8 @@ impl Looking {
         let read = |source: &[u8]| self.configuration(source);
         let whole = LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))?;
         if self.elsewhere.as_ref().is_some_and(|organism| organism.log.refused_document().is_some()) {
-            self.screen.say("note: configurations are for clients with the role `read`, so less is known of calls");
+            self.screen
+                .say("note: configurations are for clients with the role `read`, so less is known of calls");
         }
         Ok(whole)
     }

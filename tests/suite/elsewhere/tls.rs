@@ -48,7 +48,10 @@ fn pem(der: &[u8]) -> String {
 }
 
 /// Passes one request on, and its answer back.
-fn passes(client: &mut StreamOwned<ServerConnection, TcpStream>, organism: SocketAddr) -> std::io::Result<()> {
+fn passes(
+    client: &mut StreamOwned<ServerConnection, TcpStream>,
+    organism: SocketAddr,
+) -> std::io::Result<()> {
     let mut head = String::new();
     let mut lines = BufReader::new(&mut *client);
     while !head.ends_with("\r\n\r\n") {
