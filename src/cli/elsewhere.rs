@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
 use systole_http::HttpAddress;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
@@ -130,8 +129,7 @@ impl OrganismElsewhere {
     /// The requests that wait for a person: with the role `approve` also those in threads of others.
     pub(super) fn waiting(&self, at: Option<Position>) -> Result<Vec<WaitingRequest>, CommandExit> {
         let found = self.done(self.client.approvals(at.map(|at| at.0)))?;
-        let listed = found.get("approvals").and_then(Value::as_array).map(Vec::as_slice);
-        let read = listed.unwrap_or_default().iter().map(WaitingRequest::from_json);
+        let read = found.approvals.iter().map(WaitingRequest::from_json);
         read.collect::<Result<_, _>>().map_err(|why| {
             let words = format!("{} lists an approval that cannot be read: {why}", self.client.address());
             let exit = self.screen.fail(CommandExit::Unavailable, words);

@@ -69,6 +69,8 @@ fn listen(
         Ok(events) => events,
         Err(fault) => return fault,
     };
+    // What came before may not have been read yet: the organism may have gone in between.
+    let _known = to_us.try_send(Ok(()));
     for event in events {
         match event {
             Ok(record) => {

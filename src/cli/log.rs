@@ -325,7 +325,15 @@ impl<W: Write> Printing<'_, W> {
     /// Prints the existing records; with `interrupt`, also new ones until the signal.
     fn run(&mut self, mut interrupt: Option<Interrupt>) -> Result<(), Over> {
         loop {
-            while self.page(PAGE)? {}
+            loop {
+                match self.page(PAGE) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // The stream says when it is back, or that it does not come back.
+                    Err(Over::Log(LogFault::Elsewhere { code: None, .. })) if interrupt.is_some() => break,
+                    Err(over) => return Err(over),
+                }
+            }
             self.out.flush()?;
             let Some(interrupt) = interrupt.as_mut().filter(|_| !self.ended) else { return Ok(()) };
             match interrupt.wait() {

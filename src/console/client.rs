@@ -5,7 +5,6 @@ mod stream;
 
 use std::time::Duration;
 
-use serde_json::Value;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Body};
@@ -207,7 +206,7 @@ impl DoorClient {
     }
 
     /// The requests that wait for a person and that this client may see, now or at a position.
-    pub fn approvals(&self, at: Option<u64>) -> DoorResult<Value> {
+    pub fn approvals(&self, at: Option<u64>) -> DoorResult<api_types::ListedApprovals> {
         let fields: Vec<_> = at.map(|at| ("at", at.to_string())).into_iter().collect();
         self.get("/v1/approvals", &fields)
     }

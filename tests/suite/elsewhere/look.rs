@@ -93,7 +93,7 @@ fn h11_a_client_without_read_sees_its_own_threads_alone() {
     assert_eq!(listed[0]["thread"], own.as_str());
     let records = stage.far(ALICE, &["log", "-n", "0", "--json"]).json_lines();
     let near = stage.near(&["log", &own, "--json"]).json_lines();
-    assert!(records.len() >= 3 && records.iter().all(|record| record["thread"] == own.as_str()));
+    assert!(records.len() >= 2 && records.iter().all(|record| record["thread"] == own.as_str()));
     let bodies = |all: &[serde_json::Value]| all.iter().map(|one| one["body"].clone()).collect::<Vec<_>>();
     assert_eq!(bodies(&records), bodies(&near));
     let found = stage.far(ALICE, &["find", "hello"]);

@@ -71,11 +71,11 @@ fn h11_messages_and_orders_from_elsewhere_carry_the_name() {
         (Some("dan"), Some("answered"))
     );
     assert_eq!(value["record"]["json"]["text"], "from afar", "{value}");
-    let goes_on = stage.far(BOB, &["send", "say", "more", "--to", "echo", "--thread", &rests]);
+    let goes_on = stage.far(BOB, &["send", "say", "text=more", "--to", "echo", "--thread", &rests]);
     assert_eq!(goes_on.code, Some(0), "{goes_on:?}");
     assert!(goes_on.stdout.contains("<text>more</text>"), "{goes_on:?}");
     // Without the role that reads, the schema is not shown, but a payload can be sent.
-    let unknown = stage.far(ALICE, &["send", "say", "more", "--to", "echo"]);
+    let unknown = stage.far(ALICE, &["send", "say", "text=more", "--to", "echo"]);
     assert_eq!(failed(&unknown).0, Some(4));
     assert!(unknown.stderr.contains("--file FILE"), "{unknown:?}");
     std::fs::write(stage.away.path().join("say.xml"), say("of alice")).unwrap();
