@@ -9,10 +9,12 @@ use systole_http::HttpAddress;
 use ureq::tls::{Certificate, PemItem, parse_pem};
 
 use super::exit::CommandExit;
+use super::here;
 use super::hindered;
 use super::place::Place;
 use super::refused;
 use super::screen::Screen;
+use super::unfound::not_found;
 use crate::audit::finding;
 use crate::audit::persons::WaitingRequest;
 use crate::config;
@@ -101,13 +103,13 @@ impl OrganismElsewhere {
 
     /// The thread that the user means.
     pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
-        finding::find(&*self.log, typed).map_err(|why| super::looking::not_found(self.screen, &why))
+        finding::find(&*self.log, typed).map_err(|why| not_found(self.screen, &why))
     }
 
     /// The composition that runs. Only clients that may read everything get it.
     pub(super) fn composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
         let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.document(hash));
-        let source = source.transpose().map_err(|fault| super::here::log_fault(self.screen, &fault))?;
+        let source = source.transpose().map_err(|fault| here::log_fault(self.screen, &fault))?;
         if let Some(refusal) = self.log.refused_document() {
             return Ok(Err(refusal));
         }

@@ -12,7 +12,8 @@ use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::finding::{self, NotFound};
+use super::unfound::not_found;
+use crate::audit::finding;
 use crate::audit::log_reads::PastLog;
 use crate::audit::pauses::ThreadPause;
 use crate::audit::persons::{self, WaitingRequest};
@@ -254,21 +255,6 @@ pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> 
     let exit = screen.fail(CommandExit::Unavailable, absent(&log));
     screen.say("  try: --log with the path of a log, as organism.db");
     Err(exit)
-}
-
-/// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
-/// requested yet.
-pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {
-    let fix = match why {
-        NotFound::Log(fault) => return here::log_fault(screen, fault),
-        NotFound::Unnamed => "@last, or one of systole ps",
-        NotFound::Empty => "systole send, which opens the first one",
-        NotFound::None(_) => "systole ps, which lists them",
-        NotFound::Ambiguous { .. } => "more of its digits",
-    };
-    let exit = screen.fail(CommandExit::Usage, why);
-    screen.say(format!("  try: {fix}"));
-    exit
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.

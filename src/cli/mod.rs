@@ -73,6 +73,7 @@ mod todo;
 mod trail;
 mod tree;
 mod trusted;
+mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;

@@ -73,7 +73,7 @@ fn h11_messages_and_orders_from_elsewhere_carry_the_name() {
     assert_eq!(value["record"]["json"]["text"], "from afar", "{value}");
     let goes_on = stage.far(BOB, &["send", "say", "text=more", "--to", "echo", "--thread", &rests]);
     assert_eq!(goes_on.code, Some(0), "{goes_on:?}");
-    assert!(goes_on.stdout.contains("<text>more</text>"), "{goes_on:?}");
+    assert!(goes_on.stdout.contains("text>more<"), "{goes_on:?}");
     // Without the role that reads, the schema is not shown, but a payload can be sent.
     let unknown = stage.far(ALICE, &["send", "say", "text=more", "--to", "echo"]);
     assert_eq!(failed(&unknown).0, Some(4));
@@ -110,7 +110,7 @@ fn h11_messages_and_orders_from_elsewhere_carry_the_name() {
     {
         let refused = stage.far(BOB, &order);
         assert_eq!(failed(&refused).0, Some(4), "{order:?} {refused:?}");
-        assert!(refused.stderr.contains("ingress.forbidden"), "{order:?} {refused:?}");
+        assert!(refused.stderr.starts_with("refused: "), "{order:?} {refused:?}");
     }
     stage.stage.organism.interrupt();
 }

@@ -32,7 +32,7 @@ fn h11_each_wrong_address_or_token_is_named_with_its_fix() {
     assert_eq!(named.code, Some(0), "{named:?}");
     let unset = systole_with(away, &["--url", &url, "ps", "--token-env", "MINE"], &[]);
     assert_eq!((unset.code, unset.stderr.contains("MINE holds no token")), (Some(2), true), "{unset:?}");
-    let role = stage.far(BOB, &["pause", "--all"]);
+    let role = stage.far(BOB, &["reject", "a1", "--note", "no"]);
     assert_eq!((role.code, role.stderr.contains("ingress.forbidden")), (Some(4), true), "{role:?}");
     stage.stage.organism.interrupt();
 }
@@ -52,8 +52,8 @@ fn h11_a_command_that_works_only_beside_the_log_takes_no_address() {
         "export @last",
         "replay",
         "diff a b",
-        "fork a",
-        "backup",
+        "fork a --out b",
+        "backup --out b",
         "doctor",
         "graph",
         "explain payload.invalid",
