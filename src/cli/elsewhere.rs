@@ -27,8 +27,7 @@ use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogReader, Position};
 
-/// The variables with the address and the token.
-pub(super) const URL: &str = "SYSTOLE_URL";
+/// The variable with the token.
 const TOKEN: &str = "SYSTOLE_TOKEN";
 /// Allows a token to go over a network without TLS.
 const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";

@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 
 use clap::Args;
 
-use super::elsewhere;
 use super::exit::CommandExit;
 use super::screen::Screen;
 use crate::config::{self, FileMistakes, OrganismFile};
 use crate::runtime::runfile::RunFile;
 
+/// The variable with the address of an organism elsewhere.
+const URL: &str = "SYSTOLE_URL";
 /// The default name of an organism file.
 const FILE: &str = "organism.yaml";
 
@@ -53,8 +54,8 @@ impl Place {
             return Some(("--url", typed.clone()));
         }
         let is_here = self.organism_file.is_some() || self.log.is_some() || !self.settings.is_empty();
-        let said = std::env::var(elsewhere::URL).ok().filter(|url| !url.is_empty() && !is_here);
-        said.map(|url| (elsewhere::URL, url))
+        let said = std::env::var(URL).ok().filter(|url| !url.is_empty() && !is_here);
+        said.map(|url| (URL, url))
     }
 
     /// The variable that holds the token for that organism, if one was named.
