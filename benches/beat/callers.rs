@@ -14,23 +14,24 @@ use crate::report::now;
 use crate::walk::{self, TOOLS, filled};
 
 /// A connection to the door that stays open.
-struct DoorLine {
+pub(crate) struct DoorLine {
     stream: BufReader<TcpStream>,
+    address: String,
     token: String,
 }
 
 impl DoorLine {
-    async fn to(address: &str, token: &str) -> DoorLine {
+    pub(crate) async fn to(address: &str, token: &str) -> DoorLine {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
-        DoorLine { stream: BufReader::new(stream), token: token.to_owned() }
+        DoorLine { stream: BufReader::new(stream), address: address.to_owned(), token: token.to_owned() }
     }
 
     /// Sends a request, and returns the length of the answer's body.
-    async fn asks(&mut self, line: &str, headers: &str, body: &[u8]) -> usize {
-        let (token, length) = (&self.token, body.len());
+    pub(crate) async fn asks(&mut self, line: &str, headers: &str, body: &[u8]) -> usize {
+        let (host, token, length) = (&self.address, &self.token, body.len());
         let head = format!(
-            "{line} HTTP/1.1\r\nhost: door\r\nauthorization: Bearer {token}\r\n{headers}content-length: {length}\r\n\r\n"
+            "{line} HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {token}\r\n{headers}content-length: {length}\r\n\r\n"
         );
         self.stream.write_all(&[head.as_bytes(), body].concat()).await.unwrap();
         let (mut length, mut line) = (0, String::new());
@@ -49,7 +50,7 @@ impl DoorLine {
     }
 
     /// Sends a message to the tool.
-    async fn sends(&mut self, key: &str, wait: &str, document: &[u8]) -> ApiReceipt {
+    pub(crate) async fn sends(&mut self, key: &str, wait: &str, document: &[u8]) -> ApiReceipt {
         let headers = format!("idempotency-key: {key}\r\n{wait}");
         let mut body = vec![0; self.asks("POST /v1/messages?to=tool", &headers, document).await];
         self.stream.read_exact(&mut body).await.unwrap();
@@ -59,6 +60,25 @@ impl DoorLine {
     /// Begins to watch what came after a position.
     async fn watches(&mut self, query: &str) {
         self.asks(&format!("GET /v1/events?{query}"), "", b"").await;
+    }
+
+    /// Fetches a page.
+    pub(crate) async fn fetches(&mut self, address: &str, headers: &str) -> String {
+        let mut body = vec![0; self.asks(&format!("GET {address}"), headers, b"").await];
+        self.stream.read_exact(&mut body).await.unwrap();
+        String::from_utf8(body).unwrap()
+    }
+
+    /// Waits for the next event with a number, and returns it.
+    pub(crate) async fn told(&mut self) -> u64 {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            assert!(self.stream.read_line(&mut line).await.unwrap() > 0, "the stream goes on");
+            if let Some(number) = line.strip_prefix("data: ") {
+                return number.trim().parse().unwrap();
+            }
+        }
     }
 
     /// Reads events until a line contains that text.

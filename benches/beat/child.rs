@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use crate::report::now;
-use crate::{callers, carrier, cold, door, reopen};
+use crate::{callers, carrier, cold, door, pages, reopen};
 
 /// A process's memory from `/proc`, in megabytes.
 pub(crate) fn resident_mb(process: &str) -> f64 {
@@ -140,6 +140,7 @@ pub(crate) fn run(arguments: &[String]) {
         ["watchers", address, token, count, what] => {
             callers::watch(address, token, count.parse().unwrap(), what);
         }
+        ["pages", address, token, count] => pages::open(address, token, count.parse().unwrap()),
         ["reopen", log, kind, count] => reopen::open(log.as_ref(), kind, count.parse().unwrap()),
         _ => unreachable!("no child does {arguments:?}"),
     }

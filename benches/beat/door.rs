@@ -25,7 +25,7 @@ use tokio::time::timeout;
 
 use crate::child::{Lasting, Paced};
 use crate::hops::{Pace, TEXT};
-use crate::report::{Table, sized, worked};
+use crate::report::{Table, sized, worked, worked_by_threads};
 use crate::walk::{self, Course, GRACE, Stage, TOOLS, filled};
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef";
@@ -44,12 +44,12 @@ pub(crate) enum Tool {
 }
 
 /// What is measured.
-struct Case {
+pub(crate) struct Case {
     what: &'static str,
     tool: Tool,
     in_flight: usize,
     way: &'static str,
-    /// The watchers, if any: of their own threads at rest, or of everything.
+    /// The watchers, if any: of their own threads at rest, or of everything; or open pages.
     watchers: Option<&'static str>,
     target: &'static str,
 }
@@ -70,7 +70,7 @@ const CASES: [Case; 13] = [
     case("calls to a Python program", Tool::Python, 32, "receipt", None, "at most 120 us"),
 ];
 
-const fn case(
+pub(crate) const fn case(
     what: &'static str,
     tool: Tool,
     in_flight: usize,
@@ -89,7 +89,7 @@ pub(crate) fn calls(table: &mut Table) {
         let calls = if case.in_flight == 1 { most / 5 } else { most };
         let (mut rates, mut works) = (Vec::new(), Vec::new());
         for _ in 0..table.runs {
-            let (pace, bare) = (through(case, calls), bare(case.in_flight, calls));
+            let (pace, bare) = (through(case, calls).pace, bare(case.in_flight, calls));
             rates.push((pace.rate, bare.rate));
             works.push((pace.work_us, bare.work_us));
         }
@@ -98,7 +98,22 @@ pub(crate) fn calls(table: &mut Table) {
     }
 }
 
-fn through(case: &Case, calls: usize) -> Pace {
+/// What a load came to.
+pub(crate) struct Passed {
+    pub(crate) pace: Pace,
+    /// Processor microseconds of the pump's thread for a call.
+    pub(crate) pump_us: f64,
+    /// Seconds between two refreshes of an open page.
+    pub(crate) refreshes: f64,
+}
+
+/// The watchers of a load.
+enum Watching {
+    Lasting(#[expect(dead_code, reason = "it watches until it is dropped")] Lasting),
+    Pages(Paced),
+}
+
+pub(crate) fn through(case: &Case, calls: usize) -> Passed {
     let folder = tempfile::tempdir_in("target").unwrap();
     let course = Course::new(TEXT, 1, Stage::Gather);
     let log = LogPlace::File(folder.path().join("bench.db"));
@@ -116,22 +131,37 @@ fn through(case: &Case, calls: usize) -> Pace {
         let address = bound.local_addr().unwrap().to_string();
         let keyring = Keyring::of_operator(Credential::given(TOKEN.to_owned()));
         let door = HttpDoor::open(bound, organism.front().clone(), keyring);
-        let watchers =
-            case.watchers.map(|what| blocking(|| Lasting::start(&["watchers", &address, TOKEN, "64", what])));
+        let pages = sized("PAGES", 64).to_string();
+        let mut watchers = case.watchers.map(|what| {
+            blocking(|| match what {
+                "pages" => Watching::Pages(Paced::start(&["pages", &address, TOKEN, &pages])),
+                what => Watching::Lasting(Lasting::start(&["watchers", &address, TOKEN, "64", what])),
+            })
+        });
         let mut callers = blocking(|| callers(&address, case, calls));
         let from = at_rest(&organism, RECORDS * calls as u64 / 10).await;
-        let before = worked().0;
+        let (before, pump) = (worked().0, pump_worked());
         let began = crate::report::now();
         blocking(|| callers.go());
         let (to, ended) = walk::reached(&organism, from + RECORDS * calls as u64).await;
-        let after = worked().0;
+        let (after, pump) = (worked().0, pump_worked() - pump);
+        let refreshes = match &mut watchers {
+            Some(Watching::Pages(pages)) => blocking(|| pages.go()),
+            _ => f64::NAN,
+        };
         assert_eq!(to, from + RECORDS * calls as u64, "the log has only the calls");
         drop((callers, watchers));
         let closed = door.close().await;
         organism.stop(GRACE).await;
         closed.over().await;
-        Pace::of(calls as u64, (ended - began).as_secs_f64(), after - before)
+        let pace = Pace::of(calls as u64, (ended - began).as_secs_f64(), after - before);
+        Passed { pace, pump_us: pump * 1e6 / calls as f64, refreshes }
     })
+}
+
+/// Processor seconds of the pump's thread so far.
+fn pump_worked() -> f64 {
+    worked_by_threads().get("pump").copied().unwrap_or(f64::NAN)
 }
 
 /// Waits until the first calls have ended and the log no longer grows; the position then.

@@ -1,7 +1,7 @@
 //! `make bench`: every figure next to its floor from the same run. A floor is the least work that could do the job,
 //! written as plainly as possible. Figures are medians; a wide spread is reported. Arguments choose parts (`hops`,
 //! `alone`, `memory`, `cold`, `idle`, `waiting`, `size`, `bytes`, `find`, `audit`, `reopen`, `threads`, `fairness`,
-//! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `carrier`, `far`, and `peers` only if
+//! `hostile`, `validation`, `extraction`, `words`, `search`, `door`, `pages`, `carrier`, `far`, and `peers` only if
 //! it is named); `docs/reference/performance.md` lists the variables that change their sizes.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot go on has nothing to say")]
@@ -24,6 +24,7 @@ mod floors;
 mod grown;
 mod hops;
 mod hostile;
+mod pages;
 mod peers;
 mod reopen;
 mod report;
@@ -41,7 +42,7 @@ use report::Table;
 type Measure = fn(&mut Table);
 
 /// The parts, in running order.
-const PARTS: [(&str, Measure); 21] = [
+const PARTS: [(&str, Measure); 22] = [
     ("hops", hops::durable),
     ("alone", hops::alone),
     ("memory", hops::in_memory),
@@ -61,6 +62,7 @@ const PARTS: [(&str, Measure); 21] = [
     ("words", words::on_a_terminal),
     ("search", search::of_source),
     ("door", door::calls),
+    ("pages", pages::beside),
     ("carrier", carrier::calls),
     ("far", far::over_nats),
 ];

@@ -58,7 +58,12 @@ pub fn plain(text: &str) -> String {
 
 /// The text, or its longest beginning that fits, with `…` after a cut. For names; `cut_counted` is for words.
 pub fn cut(text: &str, columns: usize) -> String {
-    if layout::is_whole() || width(text) <= columns {
+    if layout::is_whole() { text.to_owned() } else { cut_always(text, columns) }
+}
+
+/// The same in every layout, for a place of a fixed width.
+pub fn cut_always(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
         return text.to_owned();
     }
     let kept = beginning(text, columns.saturating_sub(1));

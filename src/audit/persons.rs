@@ -13,9 +13,11 @@ use super::columns::{self, plain, wrapped};
 use super::full::{self, ShownPayload};
 use super::glance::glance;
 use super::layout;
-use systole_core::pump::state::{Call, PersonRequest, PumpState};
+use super::whole::LogState;
+use systole_core::pump::state::{Call, PersonRequest, Thread};
 use systole_core::pump::wake;
 use systole_core::rules::{approval_payload, question};
+use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::person::{PersonRequestId, RequestKind};
 use systole_core::types::ports::{LogFault, LogReader, Position};
@@ -109,9 +111,20 @@ pub struct OutsideMessage {
 
 /// All waiting requests.
 pub fn waiting(reader: &dyn LogReader) -> Result<Vec<WaitingRequest>, LogFault> {
-    let state = wake::at_work(reader)?;
+    among(reader, &wake::threads_at_work(reader)?)
+}
+
+/// The same from a state that was read before.
+pub fn waiting_in(reader: &dyn LogReader, whole: &LogState) -> Result<Vec<WaitingRequest>, LogFault> {
+    among(reader, whole.threads())
+}
+
+fn among(
+    reader: &dyn LogReader,
+    threads: &FastMap<ThreadId, Thread>,
+) -> Result<Vec<WaitingRequest>, LogFault> {
     let mut found = Vec::new();
-    for thread in state.threads.values() {
+    for thread in threads.values() {
         for (place, request) in thread.person_requests() {
             let (path, about) = match request {
                 PersonRequest::Approval(_) => (place.clone(), None),
@@ -139,7 +152,7 @@ pub fn waiting(reader: &dyn LogReader) -> Result<Vec<WaitingRequest>, LogFault> 
                 asked,
                 expires: request.expires(),
                 about,
-                request: asked_outside(reader, &state, &thread.id, &path)?,
+                request: asked_outside(reader, threads, &thread.id, &path)?,
             });
         }
     }
@@ -195,19 +208,19 @@ fn question_of(
 /// The message from outside that a call belongs to: the one whose budget it uses, in its root.
 fn asked_outside(
     reader: &dyn LogReader,
-    state: &PumpState,
+    threads: &FastMap<ThreadId, Thread>,
     thread: &ThreadId,
     path: &CallPath,
 ) -> Result<Option<OutsideMessage>, LogFault> {
     let (mut thread, mut path) = (thread.clone(), path.clone());
     while let Some(parent) = thread.parent() {
-        let calls = state.thread(&parent).map(|above| &above.calls);
+        let calls = threads.get(&parent).map(|above| &above.calls);
         let spawned =
             calls.into_iter().flatten().find(|(_, call)| call.children.iter().any(|c| c.id == thread));
         let Some((above, _)) = spawned else { return Ok(None) };
         (thread, path) = (parent, above.clone());
     }
-    let Some(root) = state.thread(&thread) else { return Ok(None) };
+    let Some(root) = threads.get(&thread) else { return Ok(None) };
     let Some(first) = root.calls.get(&path).map(|call| CallPath::top(call.budget_use)) else {
         return Ok(None);
     };

@@ -18,7 +18,7 @@ use systole_core::types::time::Millis;
 /// Ids that are read to find a part: a list of ids is cheap.
 const IDS: usize = 100_000;
 /// Threads that are looked at for one part. Each is folded.
-const LOOKED_AT: usize = 2_000;
+pub const LOOKED_AT: usize = 2_000;
 /// Children that are named below a root.
 const CHILDREN: usize = 64;
 

@@ -11,24 +11,29 @@ use systole_kit::money::Money;
 
 use super::glance::attribute;
 use super::pauses::{self, ThreadPause};
-use systole_core::pump::state::{CompositionBook, PumpState, Thread};
+use systole_core::pump::state::{CompositionBook, Thread};
 use systole_core::pump::{pausing, wake};
 use systole_core::rules::core_payload;
 use systole_core::types::composition::{Composition, Listener, ListenerSection};
+use systole_core::types::fast_maps::FastMap;
 use systole_core::types::ids::{Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{MessageRole, Record, RecordCode, RecordKind, TimerEffect};
 use systole_core::types::time::Millis;
 
 /// Newest records to search for the state of listeners and for the last start.
-const RECENT: usize = 4096;
+const RECENT: u64 = 4096;
 
 /// Reads a configuration from its stored source, or reports why it cannot.
 pub type ReadSource<'a> = &'a dyn Fn(&[u8]) -> Result<Composition, String>;
 
 /// The state of a log.
+#[derive(Clone)]
 pub struct LogState {
-    state: PumpState,
+    threads: FastMap<ThreadId, Thread>,
+    book: CompositionBook,
+    /// The end of the log that it shows. Threads may be newer.
+    pub end: Position,
     /// The process that has the log open for writing.
     pub running: Option<u32>,
     /// Configurations that cannot be read, with the reason.
@@ -37,7 +42,7 @@ pub struct LogState {
 }
 
 /// What the newest records say about the organism's listeners.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Signs {
     booted: Option<(Millis, Digest)>,
     freed: HashMap<Name, Millis>,
@@ -56,32 +61,62 @@ impl LogState {
         running: Option<u32>,
     ) -> Result<LogState, LogFault> {
         // Read before the fold, so that no sign is newer than the state shown with it.
-        let last = reader.last()?;
-        let mut state = wake::at_work(reader)?;
+        let end = reader.last()?;
+        let threads = wake::threads_at_work(reader)?;
         let mut signs = Signs::default();
-        let from = Position(last.0.saturating_sub(RECENT as u64));
-        for (position, record) in reader.after(from, RECENT)?.iter().filter(|(at, _)| *at <= last) {
-            signs.note(record);
-            signs.places.insert((record.header.thread.clone(), record.header.seq), *position);
+        let from = Position(end.0.saturating_sub(RECENT));
+        for (position, record) in records_until(reader, from, end)? {
+            signs.note(position, &record);
         }
+        let (book, unread) = (CompositionBook::default(), HashMap::new());
+        let mut whole = LogState { threads, book, end, running, unread, signs };
+        whole.read_configurations(reader, read)?;
+        Ok(whole)
+    }
+
+    /// The same log at its present end, with what was seen of it before: only what came since is read. `None` if too
+    /// much came, so that a new look costs less.
+    pub fn go_on(
+        mut self: Arc<Self>,
+        reader: &dyn LogReader,
+        read: ReadSource<'_>,
+    ) -> Result<Option<Arc<LogState>>, LogFault> {
+        let end = reader.last()?;
+        match end.0.checked_sub(self.end.0) {
+            Some(0) => return Ok(Some(self)),
+            Some(1..=RECENT) => {}
+            _ => return Ok(None),
+        }
+        let whole = Arc::make_mut(&mut self);
+        for (position, record) in records_until(reader, whole.end, end)? {
+            wake::follow(reader, &mut whole.threads, (position, &record))?;
+            whole.signs.note(position, &record);
+        }
+        whole.end = end;
+        whole.threads.retain(|id, thread| id.is_sys() || thread.is_at_work() || thread.paused.is_some());
+        whole.signs.forget(Position(end.0.saturating_sub(RECENT)));
+        whole.read_configurations(reader, read)?;
+        Ok(Some(self))
+    }
+
+    /// Reads the configurations that were not read yet.
+    fn read_configurations(&mut self, reader: &dyn LogReader, read: ReadSource<'_>) -> Result<(), LogFault> {
         let mut wanted: Vec<Digest> =
-            state.threads.values().flat_map(|t| t.calls.values().map(|c| c.config)).collect();
-        wanted.extend(signs.booted.map(|(_, config)| config));
+            self.threads.values().flat_map(|t| t.calls.values().map(|c| c.config)).collect();
+        wanted.extend(self.signs.booted.map(|(_, config)| config));
         wanted.sort();
         wanted.dedup();
-        let mut unread = HashMap::new();
-        let mut book = CompositionBook::default();
+        wanted.retain(|hash| self.book.page(*hash).is_none() && !self.unread.contains_key(hash));
         for hash in wanted {
             match reader.document(hash)? {
-                None => drop(unread.insert(hash, "the log does not hold it".to_owned())),
+                None => drop(self.unread.insert(hash, "the log does not hold it".to_owned())),
                 Some(source) => match read(&source) {
-                    Ok(page) => book.add(Arc::new(page)),
-                    Err(why) => drop(unread.insert(hash, why)),
+                    Ok(page) => self.book.add(Arc::new(page)),
+                    Err(why) => drop(self.unread.insert(hash, why)),
                 },
             }
         }
-        state.book = book;
-        Ok(LogState { state, running, unread, signs })
+        Ok(())
     }
 
     /// Every thread that is at work, in order of their ids.
@@ -96,14 +131,14 @@ impl LogState {
     }
 
     fn those(&self, wanted: impl Fn(&Thread) -> bool) -> Vec<&Thread> {
-        let mut threads: Vec<&Thread> = self.state.threads.values().filter(|thread| wanted(thread)).collect();
+        let mut threads: Vec<&Thread> = self.threads.values().filter(|thread| wanted(thread)).collect();
         threads.sort_by(|a, b| a.id.cmp(&b.id));
         threads
     }
 
     /// A thread: from memory if it is at work, otherwise woken; `None` if the log has no record of it.
     pub fn thread(&self, reader: &dyn LogReader, id: &ThreadId) -> Result<Option<Thread>, LogFault> {
-        match self.state.thread(id) {
+        match self.threads.get(id) {
             Some(thread) => Ok(Some(thread.clone())),
             None => wake::wake(reader, id),
         }
@@ -127,34 +162,39 @@ impl LogState {
         pauses::of_everything(reader, &|id| self.thread(reader, id))
     }
 
+    /// The threads at work, and perhaps others.
+    pub(super) fn threads(&self) -> &FastMap<ThreadId, Thread> {
+        &self.threads
+    }
+
     /// A thread that is at work.
     pub(super) fn at_work(&self, id: &ThreadId) -> Option<&Thread> {
-        self.state.thread(id)
+        self.threads.get(id)
     }
 
     /// The thread whose pause keeps this thread from sending anything new, and since when.
     pub fn halted(&self, thread: &ThreadId) -> Option<(ThreadId, Millis)> {
-        pausing::halted(|id| self.state.thread(id), thread)
+        pausing::halted(|id| self.threads.get(id), thread)
     }
 
     /// A listener in the configuration with that hash.
     pub fn listener(&self, config: Digest, name: &Name) -> Option<&Listener> {
-        self.state.book.listener(config, name)
+        self.book.listener(config, name)
     }
 
     /// A listener's section of the file, in the configuration with that hash.
     pub(super) fn section(&self, config: Digest, name: &Name) -> Option<&ListenerSection> {
-        self.state.book.page(config)?.sections.get(name)
+        self.book.page(config)?.sections.get(name)
     }
 
     /// The time limit for a message from outside under that configuration, if it sets one.
     pub(super) fn wall_ms(&self, config: Digest) -> Option<u64> {
-        self.state.book.page(config)?.budgets?.wall_ms
+        self.book.page(config)?.budgets?.wall_ms
     }
 
     /// The most tokens and the most money for the models of a message from outside under that configuration.
     pub(super) fn limits_of_models(&self, config: Digest) -> (Option<u64>, Option<Money>) {
-        let budgets = self.state.book.page(config).and_then(|page| page.budgets);
+        let budgets = self.book.page(config).and_then(|page| page.budgets);
         budgets.map_or((None, None), |budgets| (budgets.tokens, budgets.money))
     }
 
@@ -192,8 +232,9 @@ impl LogState {
 }
 
 impl Signs {
-    fn note(&mut self, record: &Record) {
+    fn note(&mut self, position: Position, record: &Record) {
         let h = &record.header;
+        self.places.insert((h.thread.clone(), h.seq), position);
         if h.thread.is_sys() {
             return self.note_sys(record);
         }
@@ -233,6 +274,11 @@ impl Signs {
         }
     }
 
+    /// Forgets the places of records up to a position.
+    fn forget(&mut self, until: Position) {
+        self.places.retain(|_, place| *place > until);
+    }
+
     fn note_sys(&mut self, record: &Record) {
         let (h, body) = (&record.header, &record.body);
         if h.code == Some(RecordCode::Role(MessageRole::Told))
@@ -247,6 +293,18 @@ impl Signs {
             None => {}
         }
     }
+}
+
+/// The records after a position, up to the end that is shown.
+fn records_until(
+    reader: &dyn LogReader,
+    from: Position,
+    end: Position,
+) -> Result<Vec<(Position, Record)>, LogFault> {
+    let mut records =
+        reader.after(from, usize::try_from(end.0.saturating_sub(from.0)).unwrap_or(usize::MAX))?;
+    records.retain(|(position, _)| *position <= end);
+    Ok(records)
 }
 
 /// Records per read.

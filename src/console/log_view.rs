@@ -9,7 +9,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Semaphore;
 
+use super::kept_views::{KeptViews, LogViewKey};
 use super::request_refusals::unfit_request;
+use super::watch_budget::WatchBudget;
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
 use crate::audit::whole::LogState;
@@ -28,16 +30,44 @@ const READINGS: usize = 4;
 /// Readings of one client at once.
 const OF_A_CLIENT: usize = 2;
 
-/// The places of those who read.
+/// The places of those who read, and what readings share.
 pub(super) struct LogViews {
     places: Arc<Semaphore>,
-    clients: Mutex<BTreeMap<Name, Arc<Semaphore>>>,
+    clients: Mutex<BTreeMap<Name, ReadingClient>>,
+    shared: Arc<SharedReadings>,
+}
+
+/// What is kept for a client: its places, and the part of the log that it may see.
+#[derive(Clone)]
+struct ReadingClient {
+    places: Arc<Semaphore>,
+    reader: Arc<dyn LogReader>,
+}
+
+/// What readings share.
+#[derive(Default)]
+struct SharedReadings {
+    states: KeptViews<LogState>,
+    budget: WatchBudget,
 }
 
 impl Default for LogViews {
     fn default() -> LogViews {
-        LogViews { places: Arc::new(Semaphore::new(READINGS)), clients: Mutex::default() }
+        LogViews {
+            places: Arc::new(Semaphore::new(READINGS)),
+            clients: Mutex::default(),
+            shared: Arc::default(),
+        }
     }
+}
+
+/// Which moment is read.
+#[derive(Clone, Copy, Default)]
+pub(super) struct MomentAsked {
+    /// The position that counts as the end.
+    pub(super) at: Option<Position>,
+    /// The position that a page was told of, if it refreshes itself: what is shown is at least that new.
+    pub(super) told: Option<Position>,
 }
 
 /// What one reading sees.
@@ -52,13 +82,37 @@ pub(super) struct LogMoment {
     pub(super) sees_all: bool,
     /// The handle of the organism.
     pub(super) front: OrganismHandle,
+    view: LogViewKey,
+    /// The position that a page was told of.
+    told: Option<Position>,
+    shared: Arc<SharedReadings>,
 }
 
 impl LogMoment {
-    /// The state of the log.
-    pub(super) fn whole(&self) -> Result<LogState, LogFault> {
+    /// The state of the log. A page that refreshes itself shares it with the others that were told of the same position;
+    /// every other page gets the newest.
+    pub(super) fn whole(&self) -> Result<Arc<LogState>, LogFault> {
+        let last = self.reader.last()?;
+        let wanted = self.told.map_or(last, |told| told.min(last));
+        let read = |source: &[u8]| self.configuration(source);
         let running = self.at.is_none().then(std::process::id);
-        LogState::look(&*self.reader, &|source| self.configuration(source), running)
+        self.shared.states.at_least(self.view.clone(), wanted, |before| {
+            let later = before.map(|before| before.go_on(&*self.reader, &read)).transpose()?.flatten();
+            let whole = match later {
+                Some(whole) => whole,
+                None => Arc::new(LogState::look(&*self.reader, &read, running)?),
+            };
+            Ok((whole.end, whole))
+        })
+    }
+
+    /// The log of all clients at the same moment, for what is not bound to the role that reads it.
+    pub(super) fn of_all(&self) -> Arc<dyn LogReader> {
+        let all = self.front.reader().clone();
+        match self.at {
+            Some(at) => Arc::new(PastLog::new(all, at)),
+            None => all,
+        }
     }
 
     /// A configuration from its stored source, or why it cannot be read.
@@ -85,24 +139,32 @@ impl From<LogFault> for MomentFault {
 }
 
 impl LogViews {
+    /// What the pages that follow the log may cost.
+    pub(super) fn budget(&self) -> &WatchBudget {
+        &self.shared.budget
+    }
+
     /// Runs work that reads the log for a client, now or at a position.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         front: &OrganismHandle,
         client: &Name,
-        at: Option<Position>,
+        asked: MomentAsked,
         work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let own = self.of_client(client);
+        let own = self.of_client(front, client);
         let closed = |_| unreadable("the door is closed");
-        let own = own.acquire_owned().await.map_err(closed)?;
+        let own_place = own.places.acquire_owned().await.map_err(closed)?;
         let place = self.places.clone().acquire_owned().await.map_err(closed)?;
-        let (front, client) = (front.clone(), client.clone());
+        let (front, client, shared) = (front.clone(), client.clone(), self.shared.clone());
         let reading = tokio::task::spawn_blocking(move || {
             // Held until the work is done, even if the one who asked is gone.
-            let _places = (own, place);
-            let found = moment(front, &client, at)
-                .and_then(|moment| layout::whole_lines(|| work(&moment)).map_err(MomentFault::Log));
+            let _places = (own_place, place);
+            let read = || {
+                moment(front, &client, own.reader, asked, shared.clone())
+                    .and_then(|moment| layout::whole_lines(|| work(&moment)).map_err(MomentFault::Log))
+            };
+            let found = if asked.told.is_some() { shared.budget.counts_here(read) } else { read() };
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) => {
@@ -114,9 +176,17 @@ impl LogViews {
         reading.await.unwrap_or_else(|_| Err(unreadable("the log cannot be read at the moment")))
     }
 
-    fn of_client(&self, client: &Name) -> Arc<Semaphore> {
+    fn of_client(&self, front: &OrganismHandle, client: &Name) -> ReadingClient {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(OF_A_CLIENT))).clone()
+        let new = || {
+            let all = front.reader().clone();
+            let reader: Arc<dyn LogReader> = match front.composition().has_role(client, Role::Read) {
+                true => all,
+                false => Arc::new(VisibleLog::new(all, client.clone())),
+            };
+            ReadingClient { places: Arc::new(Semaphore::new(OF_A_CLIENT)), reader }
+        };
+        clients.entry(client.clone()).or_insert_with(new).clone()
     }
 }
 
@@ -127,14 +197,20 @@ fn unreadable(words: &'static str) -> Refusal {
 }
 
 /// The log as that client sees it at that position.
-fn moment(front: OrganismHandle, client: &Name, at: Option<Position>) -> Result<LogMoment, MomentFault> {
-    let mut reader = front.reader().clone();
+fn moment(
+    front: OrganismHandle,
+    client: &Name,
+    mut reader: Arc<dyn LogReader>,
+    MomentAsked { at, told }: MomentAsked,
+    shared: Arc<SharedReadings>,
+) -> Result<LogMoment, MomentFault> {
     let mut now = WallClock.now();
-    let last = reader.last()?;
     if let Some(at) = at {
+        let all = front.reader();
         let before = Position(at.0.saturating_sub(1));
-        let found = if at.0 == 0 { None } else { reader.after(before, 1)?.pop() };
+        let found = if at.0 == 0 { None } else { all.after(before, 1)?.pop() };
         let Some((_, record)) = found.filter(|(position, _)| *position == at) else {
+            let last = all.last()?;
             let words = format!("at={}: there is no such position; the log ends at {}", at.0, last.0);
             return Err(MomentFault::Refused(unfit_request(words)));
         };
@@ -142,8 +218,6 @@ fn moment(front: OrganismHandle, client: &Name, at: Option<Position>) -> Result<
         reader = Arc::new(PastLog::new(reader, at));
     }
     let sees_all = front.composition().has_role(client, Role::Read);
-    if !sees_all {
-        reader = Arc::new(VisibleLog::new(reader, client.clone()));
-    }
-    Ok(LogMoment { reader, now, at, sees_all, front })
+    let view = ((!sees_all).then(|| client.clone()), at);
+    Ok(LogMoment { reader, now, at, sees_all, front, view, told, shared })
 }

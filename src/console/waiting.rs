@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use super::http_state::{Caller, HttpState};
 use super::reading::{RawFields, ReadValue, answer};
-use crate::audit::log_reads::PastLog;
 use crate::audit::persons::{self, WaitingRequest};
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
@@ -27,11 +26,7 @@ pub(super) async fn approvals(
     let by = client.clone();
     answer(&state, &client, query, &[], move |moment, _| {
         // Who decides sees what waits in all threads, even without the role that reads them.
-        let reader: Arc<dyn LogReader> = match moment.at {
-            Some(at) => Arc::new(PastLog::new(moment.front.reader().clone(), at)),
-            None => moment.front.reader().clone(),
-        };
-        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.composition(), &*reader)?})))
+        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.composition(), &*moment.of_all())?})))
     })
     .await
 }

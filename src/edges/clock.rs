@@ -32,6 +32,13 @@ impl Clock for WallClock {
     }
 }
 
+/// The processor time of the calling thread so far.
+pub fn thread_worked() -> Duration {
+    let worked = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    let seconds = u64::try_from(worked.tv_sec).unwrap_or_default();
+    Duration::new(seconds, u32::try_from(worked.tv_nsec).unwrap_or_default())
+}
+
 /// The machine's clocks with skipped time: a test moves the time forward while everything only waits.
 #[derive(Debug)]
 pub struct SkippingClock {

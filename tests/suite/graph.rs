@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use systole::audit::graph::{GraphNode, ListenerGraph};
+use systole::audit::layout;
 
 use crate::golden::golden;
 use crate::organism::folder;
@@ -62,7 +63,7 @@ fn names_are_escaped_in_every_drawing() {
     let node = |name: &str, peers: &[&str]| GraphNode {
         name: name.to_owned(),
         from_outside: vec!["operator".to_owned(), HOSTILE.to_owned()],
-        takes: vec![HOSTILE.to_owned()],
+        takes: vec![HOSTILE.to_owned(), "an-element-of-a-long-name".repeat(4)],
         answers: vec![HOSTILE.to_owned()],
         peers: peers.iter().map(|peer| (*peer).to_owned()).collect(),
         approval: vec![HOSTILE.to_owned()],
@@ -76,6 +77,11 @@ fn names_are_escaped_in_every_drawing() {
     systole_kit::gate::check(&picture, &systole_kit::DocumentLimits::default()).unwrap();
     let picture = String::from_utf8(picture).unwrap();
     assert!(!picture.contains("<script") && picture.contains("&lt;script"), "{picture}");
+    assert_eq!(
+        String::from_utf8(layout::whole_lines(|| graph.picture())).unwrap(),
+        picture,
+        "a box has the same width on a page, where lines are not cut"
+    );
     let chart = graph.mermaid();
     assert!(!chart.contains("<script") && !chart.contains("]; click"), "{chart}");
     for line in chart.lines().filter(|line| line.contains('"') && !line.contains("outside((")) {

@@ -7,7 +7,7 @@ use systole_kit::writer::{XmlWriter, visible};
 
 use super::lanes::{self, Slab, Spot, Way};
 use super::{GraphNode, ListenerGraph, tags};
-use crate::audit::columns::{cut, width};
+use crate::audit::columns::{cut_always, width};
 
 const SVG: &str = "http://www.w3.org/2000/svg";
 /// The width of a column in the fonts below, with some reserve.
@@ -129,7 +129,7 @@ impl Card {
                 let y = spot.y + (n + 1) * LINE;
                 let text_at = group.open("text").attr("class", class).attr("x", &(spot.x + PAD).to_string());
                 let text_at = text_at.attr("y", &y.to_string()).attr("xml:space", "preserve");
-                text_at.text(&cut(text, LONGEST));
+                text_at.text(&cut_always(text, LONGEST));
             }
         });
     }

@@ -9,9 +9,9 @@ use systole_core::types::ports::{FoldRow, LogFault, LogOpening, LogReader};
 pub fn working_threads(reader: &dyn LogReader) -> Result<LogOpening, LogFault> {
     // Read before the states, so that no state is older than it.
     let last = reader.last()?;
-    let state = wake::at_work(reader)?;
+    let threads = wake::threads_at_work(reader)?;
     let is_shown = |thread: &&Thread| thread.id.is_sys() || thread.is_at_work();
-    let mut rows: Vec<FoldRow> = state.threads.values().filter(is_shown).map(Thread::to_row).collect();
+    let mut rows: Vec<FoldRow> = threads.values().filter(is_shown).map(Thread::to_row).collect();
     rows.sort_unstable_by(|a, b| a.thread.cmp(&b.thread));
     Ok(LogOpening { last, rows, ..LogOpening::default() })
 }

@@ -17,7 +17,6 @@ use crate::audit::decided::{self, DecidedRequest};
 use crate::audit::full::{self, ShownPayload};
 use crate::audit::glance::glance;
 use crate::audit::layout;
-use crate::audit::log_reads::PastLog;
 use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
@@ -105,12 +104,14 @@ struct Found {
 
 fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
     // Who may decide sees what waits in the threads of others.
-    let reader = match (sees_all && !moment.sees_all, moment.at) {
-        (false, _) => moment.reader.clone(),
-        (true, None) => moment.front.reader().clone(),
-        (true, Some(at)) => std::sync::Arc::new(PastLog::new(moment.front.reader().clone(), at)),
+    let (reader, mut waiting) = match sees_all && !moment.sees_all {
+        false => (moment.reader.clone(), persons::waiting_in(&*moment.reader, &*moment.whole()?)?),
+        true => {
+            let all = moment.of_all();
+            let waiting = persons::waiting(&*all)?;
+            (all, waiting)
+        }
     };
-    let mut waiting = persons::waiting(&*reader)?;
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };
     decided.retain(|request| one.is_none_or(|one| request.id == one));

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::frame::{Frame, PageTab};
 use super::guard;
 use crate::console::http_state::{Caller, HttpState};
-use crate::console::log_view::LogMoment;
+use crate::console::log_view::{LogMoment, MomentAsked};
 use crate::console::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
 use crate::console::request_refusals::{self, unfit_request};
 use systole_core::types::codes::Code;
@@ -39,6 +39,8 @@ pub(in crate::console) struct PageRequest {
     pub(super) client: Name,
     /// The position that counts as now, if it is not the end of the log.
     pub(super) at: Option<Position>,
+    /// The position that the page was told of, if it refreshes itself.
+    told: Option<Position>,
     /// Whether a browser reads the answer.
     pub(super) is_html: bool,
     /// The address with its query.
@@ -107,6 +109,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             state: state.clone(),
             client,
             at: None,
+            told: guard::told(&parts.headers),
             is_html,
             address,
             end: *state.front.tail().borrow(),
@@ -203,7 +206,8 @@ impl PageRequest {
         &self,
         work: impl FnOnce(&LogMoment) -> Result<T, LogFault> + Send + 'static,
     ) -> Result<T, Refusal> {
-        self.state.views.read(&self.state.front, &self.client, self.at, work).await
+        let asked = MomentAsked { at: self.at, told: self.told };
+        self.state.views.read(&self.state.front, &self.client, asked, work).await
     }
 
     /// The same for work that takes fields of the query and may refuse. Unknown fields are refused.

@@ -139,7 +139,7 @@ fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
     stuck.retain(|wait| is_stuck(wait, now));
     let hour = Millis(now.0.saturating_sub(HOUR_MS));
     Ok(Attention {
-        waiting: persons::waiting(reader)?,
+        waiting: persons::waiting_in(reader, &whole)?,
         stuck,
         troubles: troubles::since(reader, hour)?,
         paused: whole.all_paused(reader)?,

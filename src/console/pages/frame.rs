@@ -145,6 +145,11 @@ impl Frame {
 }
 
 impl Frame {
+    /// The address of a further page of a thread. Its id is percent-encoded.
+    pub(super) fn thread(&self, id: &str, page: &str) -> String {
+        self.to(&format!("/t/{id}/{page}"))
+    }
+
     /// The address of a record. The thread's id is percent-encoded.
     pub(super) fn record(&self, id: &str, seq: &u64) -> String {
         self.to(&format!("/t/{id}/{seq}"))

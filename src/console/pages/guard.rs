@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, header};
 use axum::response::Response;
 
 use super::assets;
+use systole_core::types::ports::Position;
 
 /// What a page may load and do: only what this door serves. Scripts cannot write markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -63,6 +64,11 @@ pub(in crate::console) fn cookie(headers: &HeaderMap, bound: SocketAddr) -> Opti
         .flat_map(|line| line.split(';'))
         .filter_map(|pair| pair.trim().split_once('='))
         .find_map(|(key, value)| (key == name).then_some(value))
+}
+
+/// The position of the log that a page was told of, if it refreshes itself.
+pub(in crate::console) fn told(headers: &HeaderMap) -> Option<Position> {
+    headers.get("systole-position")?.to_str().ok()?.parse().ok().map(Position)
 }
 
 /// Why the address in `Host` is refused. A foreign name that leads to this machine would let its pages read ours. If

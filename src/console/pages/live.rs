@@ -1,9 +1,10 @@
 //! The end of the log as it moves, for pages that follow it: one event with a position when records came.
 //!
 //! A page gets no record here; it asks for what it shows. A client has few places, and a slow one misses nothing,
-//! because a later position covers an earlier one.
+//! because a later position covers an earlier one. What pages then ask for is counted, and events wait for it.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -11,19 +12,17 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use tokio::sync::{OwnedSemaphorePermit, watch};
-use tokio::time::sleep;
 
 use super::asked::PageRequest;
+use crate::console::http_state::HttpState;
 use crate::console::request_refusals::plain;
 use systole_core::types::codes::Code;
 use systole_core::types::ports::Position;
 
-/// How long records are gathered into one event: often enough for a person.
-const PACE: Duration = Duration::from_millis(150);
-
 struct Following {
     tail: watch::Receiver<Position>,
     told: Option<Position>,
+    state: Arc<HttpState>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -33,7 +32,8 @@ pub(super) async fn live(asked: PageRequest) -> Response {
         let words = "this client follows the log in too many pages already; close some";
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
-    let following = Following { tail: asked.state.front.tail(), told: None, _place: place };
+    let tail = asked.state.front.tail();
+    let following = Following { tail, told: None, state: asked.state, _place: place };
     let events = stream::unfold(following, next);
     Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response()
 }
@@ -43,7 +43,7 @@ async fn next(mut following: Following) -> Option<(Result<Event, Infallible>, Fo
         let position = *following.tail.borrow_and_update();
         if following.told.is_none_or(|told| told < position) {
             if following.told.is_some() {
-                sleep(PACE).await;
+                following.state.views.budget().turn().await;
             }
             let position = *following.tail.borrow_and_update();
             following.told = Some(position);

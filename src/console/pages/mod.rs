@@ -75,6 +75,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
         .route("/t/{id}/time", get(time::time))
         .route("/t/{id}/todo", get(todo::todo))
         .route("/t/{id}/context", get(prompt::prompt))
+        .route("/t/{id}/compare", get(side_by_side::compare))
         .route("/t/{id}/{seq}", get(record::record))
         .route("/diff/{id}/{other}", get(side_by_side::diff))
         .route("/refused", get(refusals::refused))
@@ -134,7 +135,7 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         };
         visitor.is_known();
         request.extensions_mut().insert(Caller(client));
-        return next.run(request).await;
+        return counted(state, request, next).await;
     }
     let client = cookie.and_then(|cookie| state.sessions.whose(cookie, WallClock.ticks()));
     let Some(client) = client else {
@@ -158,7 +159,15 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     } else {
         request.extensions_mut().insert(Caller(client));
     }
-    next.run(request).await
+    counted(state, request, next).await
+}
+
+/// Answers a known client. What a page costs that refreshes itself is counted.
+async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Response {
+    match guard::told(request.headers()) {
+        Some(_) => state.views.budget().counts(next.run(request)).await,
+        None => next.run(request).await,
+    }
 }
 
 /// The answer for an address without a page.

@@ -84,6 +84,8 @@ struct RecordPage {
     name: String,
     seq: u64,
     view: RecordView,
+    /// Bytes of a payload on the page.
+    limit: usize,
     trail: Vec<TrailLine>,
     before: Option<String>,
     after: Option<String>,
@@ -148,6 +150,7 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
         id: path,
         seq,
         trail,
+        limit: BYTES,
         view,
         frame,
     };

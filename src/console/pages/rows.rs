@@ -62,12 +62,15 @@ impl RecordRow {
 }
 
 /// Rows with what is before and after them.
+#[derive(Default)]
 pub(super) struct RowPart {
     pub(super) rows: Vec<RecordRow>,
     /// The last position that was looked at.
     pub(super) last: u64,
     /// Whether there are more rows after them.
     pub(super) has_more: bool,
+    /// Whether a listener wrote into its journal there, as agents do for each call of a model.
+    pub(super) has_journal: bool,
 }
 
 /// How important a record is: an index into `STEPS`.
@@ -128,7 +131,7 @@ pub(super) fn read(
     (from, most, shown): (u64, usize, usize),
 ) -> Result<RowPart, LogFault> {
     let room = (BODIES / most.max(1)).clamp(BODY.0, BODY.1);
-    let mut part = RowPart { rows: Vec::new(), last: 0, has_more: false };
+    let mut part = RowPart::default();
     let (mut next, mut left) = (from, most);
     while left > 0 {
         let page = reader.of_thread(thread, next, PAGE.min(left))?;
@@ -136,6 +139,7 @@ pub(super) fn read(
         for (position, record) in &page {
             part.last = position.0;
             next = record.header.seq + 1;
+            part.has_journal |= record.header.kind == RecordKind::Journal;
             let mut row = row(*position, record, room);
             if row.step > shown {
                 continue;
@@ -192,7 +196,7 @@ async fn fresh_rows(asked: &PageRequest) -> Result<Response, Refusal> {
             read(reader, &thread, (from, FRESH, shown)).map(Some)
         })
         .await?;
-    let RowPart { rows, last, has_more } = found.ok_or_else(unknown_thread)?;
+    let RowPart { rows, last, has_more, .. } = found.ok_or_else(unknown_thread)?;
     let frame = asked.frame(PageTab::Threads, "Rows");
     Ok(rendered(&FreshRows { rows, last: last.max(after), has_more, frame, id }))
 }

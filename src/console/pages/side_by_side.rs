@@ -3,13 +3,15 @@
 //! Two threads come in; rows of `audit::side_by_side` go out.
 
 use askama::Template;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 
 use super::asked::{PageRequest, rendered, unknown_thread};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::side_by_side::{self, RECORDS, SideBySide, SideRecord};
 use crate::console::reading::thread_of;
+use crate::console::request_refusals::unfit_request;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 
@@ -50,6 +52,19 @@ struct DiffPage {
     groups: Vec<RowGroup>,
     is_cut: bool,
     most: usize,
+}
+
+/// Leads a form to the page of both threads.
+pub(super) async fn compare(asked: PageRequest) -> Response {
+    let place = || {
+        asked.only(&["with"])?;
+        let id = asked.thread()?;
+        let with = asked.value("with").unwrap_or_default().trim();
+        let with = ThreadId::parse(with).map_err(|malformed| unfit_request(format!("with=: {malformed}")))?;
+        let frame = asked.frame(PageTab::Threads, "");
+        Ok(frame.to(&format!("/diff/{}/{}", encoded(id.as_str()), encoded(with.as_str()))))
+    };
+    asked.answered(place().map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
 }
 
 /// Shows both.

@@ -124,7 +124,7 @@ fn view(
     let from = from.unwrap_or(newest).min(thread.seq.max(1));
     let asker = Asker { now, start: None };
     let why: Vec<String> = report(&standing, &asker).iter().map(|line| shortened(line, WHY_WORDS)).collect();
-    let (mut json, mut part) = (Value::Null, RowPart { rows: Vec::new(), last: 0, has_more: false });
+    let (mut json, mut part) = (Value::Null, RowPart::default());
     if is_html {
         part = rows::read(reader, id, (from, MOST, step))?;
     } else {

@@ -10,7 +10,7 @@ use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::runs::WorkflowRuns;
-use crate::audit::thread_list::{self, ListedThread, STATES, ThreadFilter, ThreadPart};
+use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
 use crate::console::request_refusals::unfit_request;
 use crate::runtime::workflow_steps;
 use systole_core::types::ids::{Name, ThreadId};
@@ -59,6 +59,8 @@ struct ThreadsPage {
     text: String,
     is_filtered: bool,
     next: Option<String>,
+    /// How many threads were looked at, if these are not all and few of them fit.
+    looked_at: Option<usize>,
 }
 
 /// Shows the list.
@@ -108,7 +110,8 @@ fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Milli
     let next = part.next.as_ref().map(|id| frame.to(&address(filter, id)));
     let is_filtered = filter.state.is_some() || filter.listener.is_some() || filter.text.is_some();
     let text = filter.text.clone().unwrap_or_default();
-    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next }
+    let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
+    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, looked_at }
 }
 
 /// The address of the part after a thread.

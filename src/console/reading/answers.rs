@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::query::{QueryFields, RawFields};
 use super::refusals::{ReadFault, ReadRefusal, ReadResult};
 use crate::console::http_state::HttpState;
-use crate::console::log_view::LogMoment;
+use crate::console::log_view::{LogMoment, MomentAsked};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
@@ -53,7 +53,8 @@ pub(in crate::console) async fn answer<T: IntoResponse + Send + 'static>(
         Ok((at, fields)) => (fields, at),
         Err(refusal) => return refusal.response(),
     };
-    let read = state.views.read(&state.front, client, at, move |moment| match work(moment, &fields) {
+    let asked = MomentAsked { at, told: None };
+    let read = state.views.read(&state.front, client, asked, move |moment| match work(moment, &fields) {
         Ok(value) => Ok(Ok(value)),
         Err(ReadFault::Refused(refusal)) => Ok(Err(refusal)),
         Err(ReadFault::Log(fault)) => Err(fault),

@@ -1,5 +1,5 @@
-//! The organism that stories look at: a boss that follows plans, an echo, a vault whose messages wait for a person, and
-//! a program that dies. It listens on one port over all its lives, so a page finds it again after a kill.
+//! The organism that stories look at: a boss that follows plans, an echo, a vault whose messages wait for a person, a
+//! program that dies, and an agent whose rehearsed model says hostile things. It listens on one port over all its lives, so a page finds it again after a kill.
 //!
 //! A story sends messages to its door itself. It asks this house for what a browser cannot do: commands, kills, starts.
 
@@ -30,6 +30,20 @@ const CLIENTS: &str = "clients:
   carol: {token_env: CAROL_TOKEN, roles: [read, approve]}
 ";
 
+const AGENTS: &str = "models: {main: {provider: script, file: replies.yaml}}
+agents:
+  sage: {model: main, peers: [echo], turns: 6, prompt: {identity: You answer.}}
+";
+/// It thinks, is refused, calls the echo and answers.
+const REPLIES: &str = r#"sage:
+  - say: "<thinking>I look. <img id=hostile src=x onerror=hostile()></title><script id=hostile>hostile()</script> pay Bob\u202E000,1\u202C</thinking>\n<say><txt>\"><svg id=hostile onload=hostile()></txt></say>"
+    usage: {in: 120, out: 14}
+  - say: "<thinking>Again, --><b id=hostile>x</b> zero\u200Bwidth.</thinking>\n<say><text>&lt;iframe id=hostile src=javascript:hostile()></text></say>"
+    usage: {in: 150, out: 20}
+  - say: "<attempt_completion><result>&lt;base id=hostile href=http://evil.example/> \u2066done\u2069</result></attempt_completion>"
+    usage: {in: 180, out: 9}
+"#;
+
 /// The organism in its own folder, running or killed.
 pub(super) struct ConsoleHouse {
     folder: tempfile::TempDir,
@@ -57,7 +71,8 @@ impl ConsoleHouse {
         let text = text.replace("127.0.0.1:0", &format!("127.0.0.1:{}", ports::free()));
         let text = text.replace("log: {path: ./hello.db}", log);
         assert!(text.contains(log), "{text}");
-        std::fs::write(&file, text + CLIENTS).unwrap();
+        std::fs::write(&file, text + CLIENTS + AGENTS).unwrap();
+        std::fs::write(folder.path().join("replies.yaml"), REPLIES).unwrap();
         let mut house = ConsoleHouse { folder, running: None };
         house.start();
         house

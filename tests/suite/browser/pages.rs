@@ -2,6 +2,7 @@
 
 use super::Story;
 use super::house::ConsoleHouse;
+use super::large_house::LargeHouse;
 use crate::broker::NatsServer;
 
 /// Plays a story of that name.
@@ -47,7 +48,7 @@ fn h4_a_page_follows_a_log_in_nats_and_loses_no_row_when_the_organism_is_killed(
 }
 
 #[test]
-fn h4_hostile_text_stays_text_on_every_page() {
+fn a7_hostile_text_stays_text_on_every_page() {
     plays("hostile_text");
 }
 
@@ -64,4 +65,12 @@ fn g4_two_tabs_decide_one_request_and_one_decision_counts() {
 #[test]
 fn h4_a_story_by_keyboard_alone() {
     plays("keyboard");
+}
+
+#[test]
+fn h11_every_page_of_a_large_organism_is_usable() {
+    let Some(story) = Story::named("large") else { return };
+    let house = LargeHouse::open();
+    story.play(house.facts());
+    house.close();
 }

@@ -123,13 +123,33 @@ pub fn checkpoint(reader: &dyn LogReader) -> Result<LogBatch, LogFault> {
     Ok(LogBatch { rows, checkpoint: true, ..LogBatch::default() })
 }
 
-/// Every thread that is at work, and the `sys` thread, for a reader that only looks.
-pub fn at_work(reader: &dyn LogReader) -> Result<PumpState, LogFault> {
-    Ok(opened(reader, &NoObserver)?.1)
+/// Continues from what the log holds.
+pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
+    let (opening, threads) = with_sys(reader, steps)?;
+    let was_drained = match threads.get(&ThreadId::sys()) {
+        Some(sys) => was_drained(reader, sys, opening.last)?,
+        None => false,
+    };
+    let state = PumpState { threads, ..PumpState::default() };
+    let replied = replies::on_record(reader, opening.last)?;
+    let since_checkpoint = match opening.by_thread {
+        true => limits::RECORDS_TO_FOLD,
+        false => opening.records.len(),
+    };
+    Ok(RecoveredLog { state, since_checkpoint, was_drained, replied })
 }
 
-/// What opening reads, and the state that follows from it.
-fn opened(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<(LogOpening, PumpState), LogFault> {
+/// The threads of a log that is only looked at: every thread that is at work, and the `sys` thread. Others may be
+/// among them.
+pub fn threads_at_work(reader: &dyn LogReader) -> Result<FastMap<ThreadId, Thread>, LogFault> {
+    Ok(with_sys(reader, &NoObserver)?.1)
+}
+
+/// What opening reads, the threads that it concerns, and the `sys` thread.
+fn with_sys(
+    reader: &dyn LogReader,
+    steps: &dyn StepObserver,
+) -> Result<(LogOpening, FastMap<ThreadId, Thread>), LogFault> {
     let (opening, mut threads) = folded(reader, steps)?;
     let sys = ThreadId::sys();
     if !threads.contains_key(&sys)
@@ -137,22 +157,25 @@ fn opened(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<(LogOpenin
     {
         threads.insert(sys, thread);
     }
-    Ok((opening, PumpState { threads, ..PumpState::default() }))
+    Ok((opening, threads))
 }
 
-/// Continues from what the log holds.
-pub fn recover(reader: &dyn LogReader, steps: &dyn StepObserver) -> Result<RecoveredLog, LogFault> {
-    let (opening, state) = opened(reader, steps)?;
-    let was_drained = match state.threads.get(&ThreadId::sys()) {
-        Some(sys) => was_drained(reader, sys, opening.last)?,
-        None => false,
-    };
-    let replied = replies::on_record(reader, opening.last)?;
-    let since_checkpoint = match opening.by_thread {
-        true => limits::RECORDS_TO_FOLD,
-        false => opening.records.len(),
-    };
-    Ok(RecoveredLog { state, since_checkpoint, was_drained, replied })
+/// Folds a later record into the threads of a log that is looked at.
+pub fn follow(
+    reader: &dyn LogReader,
+    threads: &mut FastMap<ThreadId, Thread>,
+    (position, record): (Position, &Record),
+) -> Result<(), LogFault> {
+    let id = &record.header.thread;
+    if !threads.contains_key(id) {
+        // A thread that is woken is as new as the log, so it may have the record already.
+        let woken = if record.header.seq == 1 { None } else { wake(reader, id)? };
+        threads.insert(id.clone(), woken.unwrap_or_else(|| Thread::blank(id.clone())));
+    }
+    match threads.get_mut(id) {
+        Some(thread) if thread.seq < record.header.seq => fold_next(thread, record, position),
+        _ => Ok(()),
+    }
 }
 
 /// What opening reads, and the threads that it concerns.

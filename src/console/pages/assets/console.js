@@ -165,11 +165,13 @@ window.addEventListener('pagehide', () => { if (release) release(); });
 window.addEventListener('pageshow', follow);
 
 // A page is fetched as a document, and its elements are taken over. Nothing in it runs.
+// The position says that this page refreshes itself, and how new its answer must be.
 function fetched(address) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
     request.open('GET', address);
     request.setRequestHeader('accept', 'text/html');
+    if (seen) request.setRequestHeader('systole-position', String(seen));
     request.responseType = 'document';
     request.onload = () => (request.status === 200 ? resolve(request.responseXML) : reject(new Error(String(request.status))));
     request.onerror = () => reject(new Error('no answer'));

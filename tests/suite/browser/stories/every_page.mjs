@@ -5,7 +5,7 @@ import { crawl, kindOf, seeds, signedIn } from './house.mjs';
 import { SCHEMES, WIDTHS, axe, holds, overflow, picture, same, story, text, visit } from './stage.mjs';
 
 /** Pages that must be among them. A page that no link leads to is forgotten. */
-const KNOWN = ['/', '/threads', '/session', '/t/ID', '/t/ID/N'];
+const KNOWN = ['/', '/threads', '/session', '/t/ID', '/t/ID/N', '/t/ID/time', '/t/ID/todo', '/t/ID/context', '/diff/ID/ID'];
 
 const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';
 
@@ -14,6 +14,12 @@ await story(async (stage) => {
   const context = await stage.context();
   const page = await signedIn(context);
   const first = ['/', '/threads', ...Object.values(made).map(({ thread }) => `/t/${thread}`)];
+  // No link leads to two threads: a form does.
+  await visit(page, `/t/${made.answered.thread}`);
+  await page.getByLabel('Compare with thread').fill(made.parent.thread);
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.waitForURL(/diff/);
+  first.push(new URL(page.url()).pathname);
   const found = await crawl(page, first, 1);
   const kinds = new Set(found.map(kindOf));
   for (const known of KNOWN) holds(kinds.has(known), `${known} is not among ${[...kinds].join(' ')}`);

@@ -1,7 +1,7 @@
 // Sixty hostile texts, wherever a stranger's text can get onto a page: they stay text. No element, no script, no
 // request and no title comes of them, and no character of them hides or turns others around.
 
-import { answers, asks, crawl, escaped, sends, signedIn, systole } from './house.mjs';
+import { answers, asks, asksSage, crawl, escaped, sends, signedIn, systole } from './house.mjs';
 import { facts, holds, overflow, same, story, until, visit } from './stage.mjs';
 
 const MARK = 'id=hostile';
@@ -119,6 +119,8 @@ await story(async (stage) => {
     const asked = some.map((hostile) => `person(${python(hostile)}, 'yes', shows=[(1, ${python(hostile)})])`);
     await sends('boss', `[[${asked.join(', ')}], everything]`, { wait: false });
   }
+  // In what a model is shown, thinks, calls and answers.
+  const sage = await asksSage(HOSTILE.filter((hostile) => hostile.length < 400).join('\n'));
   for (const hostile of HOSTILE) {
     const body = `<say xmlns="https://xml-pipeline.org/ns/echo/v1"><txt>${escaped(hostile)}</txt></say>`;
     const answer = await asks('POST', '/v1/messages', { token: facts.token, body });
@@ -133,7 +135,7 @@ await story(async (stage) => {
   await systole('reject', approvals.find(isHeld).id, '--note', HOSTILE[4]);
 
   const records = Array.from({ length: 24 }, (_, at) => `/t/${thread}/${at * 5 + 2}`);
-  const found = await crawl(page, ['/', '/threads', `/t/${thread}`, `/t/${paused.thread}`, ...records], 4);
+  const found = await crawl(page, ['/', '/threads', `/t/${thread}`, `/t/${paused.thread}`, `/t/${sage.thread}`, `/t/${sage.thread}/context`, ...records], 4);
   console.log(`${found.length} pages`);
   for (const path of found) {
     await visit(page, path);

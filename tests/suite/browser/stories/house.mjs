@@ -37,6 +37,14 @@ export async function sends(to, words, { token = facts.token, thread, key, wait 
   return { status: answer.status, ...JSON.parse(answer.text) };
 }
 
+/** Asks the agent, and returns the receipt with the answer. */
+export async function asksSage(words) {
+  const body = `<ask xmlns="https://xml-pipeline.org/ns/talk/v1">${escaped(words)}</ask>`;
+  const answer = await asks('POST', '/v1/messages?to=sage', { headers: { 'systole-wait': '300' }, body, token: facts.token });
+  same(answer.status, 200, answer.text);
+  return JSON.parse(answer.text);
+}
+
 /** Runs a command in the folder of the organism. Fails if it does. */
 export async function systole(...words) {
   const ran = await does('systole', { arguments: words });
@@ -87,6 +95,7 @@ export async function seeds() {
   const thought = await sends('boss', "[lambda turn: (thinks(turn, 'I think so'), [note('a thought')])[1], [said('it is over')]]");
   const asked = "[[person('Release this plan?', 'go', 'revise', 'stop', shows=[(1, 'the plan')])], everything]";
   const question = await sends('boss', asked, { wait: false });
+  const agent = await asksSage('What do you see?');
   const held = await sends('vault', 'hold this', { wait: false });
   const paused = await sends('boss', "[[person('Later?', 'yes')], everything]", { wait: false });
   const dead = await sends('crash', 'die');
@@ -97,7 +106,7 @@ export async function seeds() {
   same(refused.status, 422, refused.text);
   await answers('/v1/approvals', ({ approvals }) => approvals.length === 3, 'three wait for a person');
   same((await asks('POST', `/v1/threads/${paused.thread}/pause`, { token: facts.token })).status, 200, 'it is paused');
-  return { answered, parent, thought, question, held, paused, dead };
+  return { answered, parent, thought, question, agent, held, paused, dead };
 }
 
 /** The address with every id and number replaced, so that pages of one kind are one. */
