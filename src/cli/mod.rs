@@ -272,7 +272,7 @@ fn has_value(matches: &ArgMatches, options: &[&str]) -> bool {
         Some((_, below)) => has_value(below, options),
         None => {
             let has = |option: &&str| matches.try_get_one::<String>(option).ok().flatten().is_some();
-            options.iter().any(|option| has(&option))
+            options.iter().any(has)
         }
     }
 }
