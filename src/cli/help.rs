@@ -25,9 +25,11 @@ pub(super) fn paged(command: Command) -> Command {
         "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
          `systole COMMAND --help` says more about each.\n",
     );
-    let named: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    let here = named.iter().filter(|name| !elsewhere::COMMANDS.contains(&name.as_str()));
-    here.fold(command, |command, name| command.mut_subcommand(name, without_address)).help_template(page)
+    let here = |one: Command| match elsewhere::COMMANDS.contains(&one.get_name()) {
+        true => one,
+        false => without_address(one),
+    };
+    command.mut_subcommands(here).help_template(page)
 }
 
 /// A command whose help does not name the options for organisms elsewhere: it refuses them.
@@ -37,8 +39,7 @@ fn without_address(mut command: Command) -> Command {
             command = command.mut_arg(option, |arg| arg.hide(true));
         }
     }
-    let below: Vec<String> = command.get_subcommands().map(|one| one.get_name().to_owned()).collect();
-    below.iter().fold(command, |command, name| command.mut_subcommand(name, without_address))
+    command.mut_subcommands(without_address)
 }
 
 #[cfg(test)]
