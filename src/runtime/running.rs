@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
-use super::front::{OrganismHandle, ReaderToken, Ways};
+use super::front::{OrganismHandle, OrganismPlaces, ReaderToken, Ways};
 use super::keeping::{self, OpenLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
@@ -175,8 +175,8 @@ impl Organism {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, is_still)?;
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
+        let places = OrganismPlaces::of(&plan);
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
-        let places = (plan.directory.as_path().into(), plan.log.file().map(Arc::from));
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
@@ -209,7 +209,6 @@ impl Organism {
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
         let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
-        let policy = proof.as_ref().map(|(plan, _)| plan.policy.clone());
         let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
@@ -225,7 +224,6 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
-            policy,
         };
         Ok(Organism {
             front,
