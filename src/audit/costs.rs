@@ -14,8 +14,8 @@ use systole_kit::journal::{EarlierEntry, JournalEntry, ModelCallOutcome};
 use systole_kit::money::{Currency, Money};
 
 use super::columns::{counted, cut, plain, wrapped};
-use super::search::{LogSearch, SearchProgress};
-use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
+use super::search::SearchHit;
+use crate::edges::log::search::{LogQuery, SearchField, SearchTerm};
 use systole_core::types::ids::{CallPath, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{Record, RecordKind};
@@ -74,20 +74,19 @@ pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFa
 
 /// Reads the model requests that began in a period, of all threads, or of one listener.
 ///
-/// The newest come first: the result of a request is seen before its start.
-pub fn period(
-    search: &mut LogSearch<'_>,
+/// `newest` shows the messages that fit a query, newest first: the result of a request is seen before its start.
+pub fn period<F>(
     listener: Option<&str>,
     (since, until): (Option<Millis>, Option<Millis>),
-    told: SearchProgress<'_>,
-) -> Result<CostRows, SearchFault> {
+    newest: impl FnOnce(&LogQuery, &mut dyn FnMut(SearchHit) -> bool) -> Result<(), F>,
+) -> Result<CostRows, F> {
     let kind = SearchTerm::new(SearchField::Kind, RecordKind::Journal.as_str());
     let from = listener.map(|listener| SearchTerm::new(SearchField::From, listener));
     let terms = [kind].into_iter().chain(from).collect();
     // A result may come after the period.
     let query = LogQuery { terms, since, ..LogQuery::default() };
     let (mut rows, mut results) = (CostRows::new(), BTreeMap::new());
-    search.newest(&query, told, |hit| {
+    newest(&query, &mut |hit| {
         let (_, record) = hit.placed;
         let h = record.header;
         let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return true };

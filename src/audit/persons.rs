@@ -4,6 +4,8 @@
 //! full: the payload, or the question with its messages, and the message from outside that led to it. It decides
 //! nothing: the pump knows what may still be decided, and by whom.
 
+mod listed;
+
 use serde_json::{Value, json};
 
 use super::change_payload;
@@ -374,6 +376,7 @@ impl WaitingRequest {
             "call": self.call.as_str(),
             "caller": self.caller.as_str(),
             "listener": self.listener.as_str(),
+            "config": self.config.to_string(),
             "hash": self.hash.to_string(),
             "asked": self.asked.to_string(),
             "expires": self.expires.to_string(),

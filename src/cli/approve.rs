@@ -21,7 +21,7 @@ use super::looking::{Looking, PastPosition};
 use super::place::Place;
 use super::send::document;
 use crate::audit::columns::wrapped;
-use crate::audit::persons;
+use crate::audit::persons::WaitingRequest;
 use crate::runtime::validators::PersonOrder;
 use ruling::rule;
 use systole_core::types::ids::{Digest, Name};
@@ -110,8 +110,8 @@ impl Bound {
         if let Ok(whole) = Digest::parse(typed) {
             return Ok(Some(whole));
         }
-        let looking = Looking::open(place)?;
-        let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+        let looking = Looking::anywhere(place)?;
+        let waiting = looking.requests()?;
         let found = waiting.into_iter().find(|one| one.id == id);
         match found {
             Some(one) if one.hash.to_string().starts_with(typed.as_str()) => Ok(Some(one.hash)),
@@ -209,12 +209,12 @@ fn one(
 
 /// The waiting requests, from the log.
 fn list(place: &Place, past: PastPosition) -> Result<CommandExit, CommandExit> {
-    let looking = Looking::open_at(place, past)?;
-    let waiting = persons::waiting(&*looking.view).map_err(|fault| looking.fault(&fault))?;
+    let looking = Looking::anywhere_at(place, past)?;
+    let waiting = looking.requests()?;
     let screen = looking.screen;
     if screen.json {
         let forms = Forms::default();
-        let dressed = |one: &persons::WaitingRequest| {
+        let dressed = |one: &WaitingRequest| {
             let mut value = one.as_json();
             forms.beside(&*looking.view, Some(one.config), "payload", &mut value);
             for shown in value.get_mut("shows").and_then(Value::as_array_mut).into_iter().flatten() {

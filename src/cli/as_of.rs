@@ -23,7 +23,7 @@ pub(super) struct AsOf {
 impl AsOf {
     /// The log, the selected thread, and its last record that counts.
     pub(super) fn open(&self) -> Result<(Looking, ThreadId, u64), CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let (typed, seq) = parted(&self.thread);
         let id = looking.find(typed)?;
         Ok((looking, id, seq.unwrap_or(u64::MAX)))

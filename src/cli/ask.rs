@@ -3,6 +3,7 @@
 //! same way as `send`.
 
 use std::io::{IsTerminal as _, Read as _};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,6 +11,7 @@ use systole_kit::characters::first_illegal;
 use systole_kit::{Payload, QName, namespaces};
 use tokio::sync::mpsc;
 
+use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::here;
 use super::hindered;
@@ -23,7 +25,7 @@ use crate::config::OrganismFile;
 use crate::console::client::DoorClient;
 use crate::runtime::runfile::RunFile;
 use systole_core::types::composition::{Composition, Listener};
-use systole_core::types::ids::Name;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::limits;
 
 /// Asks the organism a question, and prints its answer.
@@ -56,15 +58,34 @@ impl Ask {
     }
 
     fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        let typed = self.thread.as_deref().filter(|typed| *typed != "new");
+        if let Some(organism) = OrganismElsewhere::of(&self.place)? {
+            // Without the composition, the organism itself says who takes the question.
+            let to = match organism.composition()? {
+                Ok(composition) => Some(addressee(screen, &composition, self.to.as_ref())?),
+                Err(_) => self.to.clone(),
+            };
+            let thread = typed.map(|typed| organism.find(typed)).transpose()?;
+            let organism = AskedOrganism::Elsewhere(organism);
+            return self.ask(&Asker { screen, to, organism }, None, thread);
+        }
         let file = self.place.organism(screen)?;
-        let to = addressee(screen, &file.composition, self.to.as_ref())?;
-        let thread = match self.thread.as_deref() {
-            None | Some("new") => None,
-            Some(text) => Some(thread_name::find(screen, &file.log, text)?.to_string()),
-        };
+        let to = Some(addressee(screen, &file.composition, self.to.as_ref())?);
+        let thread = typed.map(|typed| thread_name::find(screen, &file.log, typed)).transpose()?;
         if let Some(run) = RunFile::of(&file.log) {
             self.place.set_nothing(screen, &run)?;
         }
+        let organism = AskedOrganism::OnLog(file.log.clone());
+        self.ask(&Asker { screen, to, organism }, Some(file), thread)
+    }
+
+    fn ask(
+        &self,
+        asker: &Asker,
+        file: Option<OrganismFile>,
+        thread: Option<ThreadId>,
+    ) -> Result<CommandExit, CommandExit> {
+        let (screen, thread) = (asker.screen, thread.map(|thread| thread.to_string()));
         let question = match self.question.as_slice() {
             [] if std::io::stdin().is_terminal() => None,
             [] => Some(piped(screen)?),
@@ -73,7 +94,6 @@ impl Ask {
         if question.as_ref().is_some_and(|question| question.trim().is_empty()) {
             return Err(screen.fail(CommandExit::Usage, "no question: write it after `ask`, or on stdin"));
         }
-        let asker = Asker { screen, to, log: file.log.clone() };
         match question {
             Some(question) => asker.once(&self.place, &question, thread),
             None => asker.converse(&self.place, file, thread),
@@ -162,8 +182,17 @@ fn addressee(screen: Screen, composition: &Composition, named: Option<&Name>) ->
 /// Asks one question after another.
 struct Asker {
     screen: Screen,
-    to: Name,
-    log: std::path::PathBuf,
+    /// The listener, if it is known here.
+    to: Option<Name>,
+    organism: AskedOrganism,
+}
+
+/// The organism that is asked.
+enum AskedOrganism {
+    /// The one that runs on this log, or one that is started for it.
+    OnLog(PathBuf),
+    /// One on another machine.
+    Elsewhere(OrganismElsewhere),
 }
 
 impl Asker {
@@ -171,7 +200,7 @@ impl Asker {
         let payload = Payload::write(namespaces::TALK, "ask", |inside| inside.text(question));
         let key = drawn().map_err(|words| self.screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = Parcel::of(payload.bytes().to_vec(), key);
-        (parcel.to, parcel.thread, parcel.spoken) = (Some(self.to.clone()), thread, true);
+        (parcel.to, parcel.thread, parcel.spoken) = (self.to.clone(), thread, true);
         Ok(parcel)
     }
 
@@ -186,9 +215,15 @@ impl Asker {
         Err(exit)
     }
 
-    /// The organism that runs on the log, if any.
-    fn running(&self) -> Option<DoorClient> {
-        RunFile::of(&self.log).map(|run| DoorClient::of(&run))
+    /// The organism that runs, if any.
+    fn running(&self) -> Option<Elsewhere> {
+        match &self.organism {
+            AskedOrganism::OnLog(log) => RunFile::of(log)
+                .map(|run| Elsewhere { client: Arc::new(DoorClient::of(&run)), log: Some(log.clone()) }),
+            AskedOrganism::Elsewhere(organism) => {
+                Some(Elsewhere { client: organism.client.clone(), log: None })
+            }
+        }
     }
 
     fn once(
@@ -199,7 +234,12 @@ impl Asker {
     ) -> Result<CommandExit, CommandExit> {
         self.sayable(question)?;
         let parcel = self.parcel(question, thread)?;
-        let through = |client| through::elsewhere(self.screen, client, &self.log, &parcel);
+        if let AskedOrganism::Elsewhere(organism) = &self.organism {
+            return Ok(through::afar(self.screen, organism, &parcel));
+        }
+        let through = |Elsewhere { client, log }: Elsewhere| {
+            through::elsewhere(self.screen, client, log.as_deref(), &parcel)
+        };
         let elsewhere = self.running().and_then(through);
         Ok(elsewhere.unwrap_or_else(|| through::here(self.screen, place, &parcel)))
     }
@@ -208,18 +248,20 @@ impl Asker {
     fn converse(
         &self,
         place: &Place,
-        file: OrganismFile,
+        file: Option<OrganismFile>,
         thread: Option<String>,
     ) -> Result<CommandExit, CommandExit> {
         let exit = here::with_runtime(self.screen, async {
             let talk = async {
                 let mut signals = Signals::listen(self.screen)?;
-                match self.running() {
-                    Some(client) => {
-                        let elsewhere = Elsewhere { client: Arc::new(client), log: self.log.clone() };
+                match (self.running(), file) {
+                    (None, Some(file)) => {
+                        Box::pin(self.converse_here(place, file, thread, &mut signals)).await
+                    }
+                    (None, None) => Err(CommandExit::Unavailable),
+                    (Some(elsewhere), _) => {
                         self.talk(&Way::Elsewhere(&elsewhere), thread, &mut signals).await
                     }
-                    None => Box::pin(self.converse_here(place, file, thread, &mut signals)).await,
                 }
             };
             talk.await.unwrap_or_else(|exit| exit)
@@ -277,7 +319,8 @@ impl Asker {
     }
 
     fn greet(&self) {
-        self.screen.say(format!("{} listens; each line is a question, Ctrl-D ends", self.to.as_str()));
+        let to = self.to.as_ref().map_or("the organism", Name::as_str);
+        self.screen.say(format!("{to} listens; each line is a question, Ctrl-D ends"));
     }
 
     fn leave(&self, thread: Option<&str>) -> CommandExit {

@@ -73,7 +73,7 @@ impl BlameLine {
         let looking = Looking::open(&self.place)?;
         let hash = Digest::of(&bytes);
         let asked = BlameRequest { workspace: &workspace, path: &path, line, text: words, hash };
-        let found = blame(&looking.reader, &asked).map_err(|fault| looking.fault(&fault))?;
+        let found = blame(&*looking.reader, &asked).map_err(|fault| looking.fault(&fault))?;
         if screen.json {
             screen.value(&found.as_json());
         } else {

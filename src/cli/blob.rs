@@ -7,7 +7,6 @@ use super::looking::Looking;
 use super::place::Place;
 use serde_json::json;
 use systole_core::types::ids::Digest;
-use systole_core::types::ports::LogReader as _;
 
 /// Which bytes.
 #[derive(Args, Debug)]
@@ -35,9 +34,12 @@ impl KeptBlob {
         };
         let hash = Digest::parse(&self.hash)
             .map_err(|_| usage(format!("{} is no SHA-256", self.hash), "64 hex digits, all of them"))?;
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::anywhere(&self.place)?;
         // The reader refuses other bytes than those of the hash.
         let kept = looking.reader.document(hash).map_err(|fault| looking.fault(&fault))?;
+        if let Some(exit) = looking.refused_document() {
+            return Err(exit);
+        }
         let Some(bytes) = kept else {
             let words = format!("{} keeps nothing under {hash}", looking.log.display());
             return Err(usage(words, "the hash in a record: systole log, or another log: --log PATH"));

@@ -1,8 +1,9 @@
-//! `systole cancel`: ends a thread and everything below it, through the organism that runs on the log
-//! or through one that is started here only for that.
+//! `systole cancel`: ends a thread and everything below it, through the organism that runs on the log or elsewhere, or
+//! through one that is started here only for that.
 
 use clap::Args;
 
+use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
@@ -10,7 +11,7 @@ use super::refused;
 use super::screen::Screen;
 use super::thread_name;
 use crate::console::api_types::{ApiRefusal, ThreadCancelled, ThreadEnded};
-use crate::console::client::{DoorClient, DoorClientFault};
+use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
 use crate::runtime::runfile::RunFile;
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::ids::{Name, ThreadId};
@@ -49,17 +50,27 @@ impl Order {
         self.whole(screen).unwrap_or_else(|exit| exit)
     }
 
+    /// Orders a running organism.
+    fn through(&self, client: &DoorClient, thread: &ThreadId) -> DoorResult<()> {
+        match self.is_gentle {
+            true => client.end(thread.as_str()).map(|decided| decided.map(|_| ())),
+            false => client.cancel(thread.as_str()).map(|decided| decided.map(|_| ())),
+        }
+    }
+
     fn whole(&self, screen: Screen) -> Result<CommandExit, CommandExit> {
+        if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
+            let thread = elsewhere.find(&self.thread)?;
+            return Ok(match elsewhere.decided(self.through(&elsewhere.client, &thread))? {
+                Ok(()) => self.done(screen, &thread),
+                Err(refusal) => not_done(screen, &refusal),
+            });
+        }
         let log = self.place.log(screen)?;
         let thread = thread_name::find(screen, &log, &self.thread)?;
         if let Some(run) = RunFile::of(&log) {
             self.place.set_nothing(screen, &run)?;
-            let (client, id) = (DoorClient::of(&run), thread.as_str());
-            let answered = match self.is_gentle {
-                true => client.end(id).map(|decided| decided.map(|_| ())),
-                false => client.cancel(id).map(|decided| decided.map(|_| ())),
-            };
-            match answered {
+            match self.through(&DoorClient::of(&run), &thread) {
                 Ok(Ok(())) => return Ok(self.done(screen, &thread)),
                 Ok(Err(refusal)) => return Ok(not_done(screen, &refusal)),
                 // The organism in the run file is stopping or gone. If it still has the log, starting

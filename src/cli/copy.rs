@@ -131,6 +131,7 @@ impl Copy {
             LogFault::Apart { .. }
             | LogFault::Newer { .. }
             | LogFault::Lost { .. }
+            | LogFault::Elsewhere { .. }
             | LogFault::NothingLost { .. } => return here::log_fault(screen, ill),
         };
         screen.fail(exit, words);

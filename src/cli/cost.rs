@@ -3,12 +3,11 @@
 use clap::Args;
 
 use super::exit::CommandExit;
-use super::find::{progress, search_fault};
+use super::find;
 use super::looking::{Looking, PastPosition};
 use super::moments::typed_moment;
 use super::place::Place;
 use crate::audit::costs::{self, CostRows};
-use crate::audit::search::LogSearch;
 
 /// Of which thread, or of which period.
 #[derive(Args, Debug)]
@@ -41,7 +40,7 @@ impl Cost {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         let is_period = self.since.is_some() || self.until.is_some() || self.agent.is_some();
         let (id, rows) = if is_period {
@@ -69,12 +68,6 @@ impl Cost {
             text.map(|text| typed_moment(looking.screen, option, text, looking.now)).transpose()
         };
         let times = (moment("--since", &self.since)?, moment("--until", &self.until)?);
-        let mut told = progress(looking.screen);
-        let fault = |fault| search_fault(looking, &fault);
-        let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
-        search.end_at(looking.at);
-        looking.screen.progress("");
-        search.notes.iter().for_each(|note| looking.screen.say(format!("note: {note}")));
-        costs::period(&mut search, self.agent.as_deref(), times, &mut told).map_err(fault)
+        costs::period(self.agent.as_deref(), times, |query, take| find::newest(looking, query, take))
     }
 }

@@ -8,9 +8,10 @@ use serde_json::json;
 use super::compared::{self, ComparedSides};
 use super::exit::CommandExit;
 use super::here;
-use super::looking::{Looking, absent, not_found};
+use super::looking::{Looking, absent};
 use super::place::Place;
 use super::replay::{damaged, tree};
+use super::unfound::not_found;
 use crate::audit::finding;
 use crate::audit::layout::{TextTone, paint};
 use crate::edges::log::sqlite::{self, SqliteReader};
@@ -51,14 +52,17 @@ impl Diff {
         let screen = looking.screen;
         let one = tree(&looking, &looking.find(&self.one)?.root_of())?;
         let against = self.against.as_ref().map(|path| self.second(&looking, path)).transpose()?;
-        let other_reader: &SqliteReader = against.as_ref().unwrap_or(&looking.reader);
+        let other_reader: &dyn LogReader = match &against {
+            Some(against) => against,
+            None => &*looking.reader,
+        };
         let root = finding::find(other_reader, &self.other).map_err(|why| not_found(screen, &why))?.root_of();
         let other = match RecordedTree::read(other_reader, &root) {
             Ok(Some(other)) => other,
             Ok(None) => return Err(screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
             Err(fault) => return Err(damaged(&looking, &fault)),
         };
-        let compared = run((&one, &looking.reader), (&other, other_reader));
+        let compared = run((&one, &*looking.reader), (&other, other_reader));
         let compared = compared.map_err(|fault| damaged(&looking, &fault))?;
         let (first, second) = (&one.root, &other.root);
         if screen.json {
@@ -98,8 +102,8 @@ fn config(tree: &RecordedTree) -> Option<Digest> {
 }
 
 fn run(
-    (one, reader): (&RecordedTree, &SqliteReader),
-    (other, other_reader): (&RecordedTree, &SqliteReader),
+    (one, reader): (&RecordedTree, &dyn LogReader),
+    (other, other_reader): (&RecordedTree, &dyn LogReader),
 ) -> Result<RunComparison, LogFault> {
     let version = |tree: &RecordedTree, reader: &dyn LogReader| {
         let system = SystemEvents::read(reader)?;
@@ -116,7 +120,7 @@ fn run(
     compare(&sides.0, &sides.1, &reached, ComparisonRules { has_keys: false, is_across_versions })
 }
 
-fn side<'a>(tree: &'a RecordedTree, reader: &'a SqliteReader) -> ComparedRun<'a> {
+fn side<'a>(tree: &'a RecordedTree, reader: &'a dyn LogReader) -> ComparedRun<'a> {
     let records = tree.records.iter().map(|(position, record)| (*position, record)).collect();
     ComparedRun { root: &tree.root, records, reader }
 }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 
 use super::exit::CommandExit;
 use super::here;
-use super::looking::{self, not_found, parted};
+use super::looking::{self, parted};
 use super::place::Place;
 use super::screen::Screen;
+use super::unfound::not_found;
 use crate::audit::columns::plain;
 use crate::audit::erasing::{
     self, ErasurePlan, ErasureRefused, ErasureScope, SHORTEST, SHORTEST_TEXT, ThreadNeed,

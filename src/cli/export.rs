@@ -115,7 +115,7 @@ impl Export {
             chosen.push(looking.find(typed)?);
         }
         let extras = self.extras(&looking)?;
-        let scope = ExportScope::of(&looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
+        let scope = ExportScope::of(&*looking.reader, &chosen).map_err(|fault| looking.fault(&fault))?;
         let scope = redacting::redacted(&looking, scope, &chosen, &self.redact)?;
         let ending = if self.html { "html" } else { "zip" };
         let named = || PathBuf::from(format!("{}.{ending}", chosen.first().map_or("", ThreadId::as_str)));
@@ -244,20 +244,20 @@ fn page_alone(looking: &Looking, scope: &ExportScope, file: std::fs::File) -> Re
     let mut out = io::BufWriter::new(file);
     let mut written = Written::default();
     let mut named = NamedDocuments::default();
-    scope.each(&looking.reader, |_, record| {
+    scope.each(&*looking.reader, |_, record| {
         written.records += 1;
         if scope.redaction.is_none() {
             named.take(record);
         }
         Ok(())
     })?;
-    scope.each_hole(&looking.reader, |_| {
+    scope.each_hole(&*looking.reader, |_| {
         written.holes += 1;
         Ok(())
     })?;
     (written.documents, written.missing) =
-        named.write(&looking.reader, &prompt_view::link_before, &mut io::sink())?;
-    page::write(scope, &looking.reader, &named, &mut out)?;
+        named.write(&*looking.reader, &prompt_view::link_before, &mut io::sink())?;
+    page::write(scope, &*looking.reader, &named, &mut out)?;
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(written)
 }
@@ -274,7 +274,7 @@ struct Zipping<'a> {
 impl Zipping<'_> {
     fn write(mut self, extras: &ExportExtras) -> Result<Written, ExportEnd> {
         let Zipping { looking, scope, .. } = self;
-        let reader = &looking.reader;
+        let reader = &*looking.reader;
         let mut written = Written::default();
         let mut named = NamedDocuments::default();
         let mut leaves: Vec<(u64, TreeHash)> = Vec::new();
@@ -348,7 +348,7 @@ impl Zipping<'_> {
     fn starts(&mut self, leaves: &[(u64, TreeHash)], named: &mut NamedDocuments) -> Result<(), ExportEnd> {
         let at = |found: Option<&u64>| Position(found.copied().unwrap_or_default());
         let positions: Vec<u64> = leaves.iter().map(|(position, _)| *position).collect();
-        let events = SystemEvents::read(&self.looking.reader)?;
+        let events = SystemEvents::read(&*self.looking.reader)?;
         let starts = events.exported(at(positions.iter().min()), at(positions.iter().max()));
         for start in &starts {
             if let ExportedStart::Start { config, .. } = start {
@@ -369,7 +369,7 @@ impl Zipping<'_> {
         let Zipping { looking, scope, .. } = *self;
         let mut count = 0;
         self.file("holes.jsonl", |out| {
-            scope.each_hole(&looking.reader, |hole| {
+            scope.each_hole(&*looking.reader, |hole| {
                 count += 1;
                 serde_json::to_writer(&mut *out, &hole).map_err(io::Error::from)?;
                 Ok(out.write_all(b"\n")?)
@@ -393,7 +393,7 @@ impl Zipping<'_> {
                 self.scope.last.0
             )));
         }
-        let (proof, root) = ExportProof::make(&self.looking.reader, leaves, size)?;
+        let (proof, root) = ExportProof::make(&*self.looking.reader, leaves, size)?;
         if root != *checkpoint.root() {
             return Err(contradicted(format!(
                 "the log is not the one that the checkpoint of {origin} at #{size} beside it is about"

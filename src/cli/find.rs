@@ -97,17 +97,10 @@ impl FindMessages {
         let screen = self.place.screen();
         let phrases = self.phrases(screen)?;
         let terms = self.terms(screen)?;
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let query = self.query(&looking, phrases, terms)?;
-        let mut told = progress(screen);
-        let fault = |fault: SearchFault| search_fault(&looking, &fault);
-        let mut search = LogSearch::open(&looking.log, &looking.reader, &mut told).map_err(fault)?;
-        search.end_at(looking.at);
-        screen.progress("");
-        search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
         let mut printed = Printed::new(&looking, self.limit, self.filter(screen)?);
-        let searched = search.newest(&query, &mut told, |hit| printed.take(hit));
-        searched.map_err(fault)?;
+        newest(&looking, &query, &mut |hit| printed.take(hit))?;
         let (shown, more) = printed.end()?;
         if shown == 0 {
             screen.say("no message fits");
@@ -186,6 +179,27 @@ impl FindMessages {
     }
 }
 
+/// Shows the messages that fit, newest first, until `show` has enough: by the search file of the log, or by the
+/// organism elsewhere that has one.
+pub(super) fn newest(
+    looking: &Looking,
+    query: &LogQuery,
+    show: &mut dyn FnMut(SearchHit) -> bool,
+) -> Result<(), CommandExit> {
+    if let Some(elsewhere) = &looking.elsewhere {
+        let searched = elsewhere.log_at(looking.at).newest(query, show);
+        return searched.map(drop).map_err(|fault| looking.fault(&fault));
+    }
+    let screen = looking.screen;
+    let mut told = progress(screen);
+    let fault = |fault: SearchFault| search_fault(looking, &fault);
+    let mut search = LogSearch::open(&looking.log, &*looking.reader, &mut told).map_err(fault)?;
+    search.end_at(looking.at);
+    screen.progress("");
+    search.notes.iter().for_each(|note| screen.say(format!("note: {note}")));
+    search.newest(query, &mut told, show).map(drop).map_err(fault)
+}
+
 /// Prints hits, up to a limit. With an expression they are judged in batches first.
 struct Printed<'a> {
     looking: &'a Looking,
@@ -245,7 +259,7 @@ impl<'a> Printed<'a> {
         let screen = self.looking.screen;
         if screen.json {
             let (position, record) = &hit.placed;
-            screen.value(&self.forms.record(&self.looking.reader, &as_json(*position, record)));
+            screen.value(&self.forms.record(&*self.looking.reader, &as_json(*position, record)));
         } else {
             lines(hit).iter().for_each(|line| screen.drawn(line));
         }
@@ -296,7 +310,7 @@ pub(super) fn xpath_fault(
 }
 
 /// Reports on a terminal how far the search file is, if there is much to add.
-pub(super) fn progress(screen: Screen) -> impl FnMut(Position, Position) {
+fn progress(screen: Screen) -> impl FnMut(Position, Position) {
     let mut next = None;
     move |at, last| {
         let next = next.get_or_insert_with(|| at.0.saturating_add(TOLD));
@@ -309,7 +323,7 @@ pub(super) fn progress(screen: Screen) -> impl FnMut(Position, Position) {
 }
 
 /// Reports why nothing can be searched.
-pub(super) fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
+fn search_fault(looking: &Looking, fault: &SearchFault) -> CommandExit {
     let screen = looking.screen;
     screen.progress("");
     match fault {

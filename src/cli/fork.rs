@@ -72,7 +72,7 @@ impl Fork {
         }
         let tree = tree(&looking, &root)?;
         let seeds = KernelSeeds::new().map_err(|error| hindered::machine(screen, "random bytes", &error))?;
-        let forked = fork(&looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
+        let forked = fork(&*looking.reader, &tree, (self.call, turn), (looking.now, &seeds));
         let forked = forked.map_err(|why| match why {
             CannotFork::Log(fault) => damaged(&looking, &fault),
             CannotFork::NoSuchTurn(_) => screen.fail(CommandExit::Usage, &why),

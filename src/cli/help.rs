@@ -3,7 +3,7 @@
 
 use clap::Command;
 
-use super::GROUPS;
+use super::{GROUPS, elsewhere};
 
 /// The commands that the help page lists.
 pub(super) fn listed(command: &Command) -> impl Iterator<Item = &Command> {
@@ -25,7 +25,21 @@ pub(super) fn paged(command: Command) -> Command {
         "\nOptions:\n{options}\n\nThe options of a command may also come before it: `systole --json ps`.\n\
          `systole COMMAND --help` says more about each.\n",
     );
-    command.help_template(page)
+    let here = |one: Command| match elsewhere::COMMANDS.contains(&one.get_name()) {
+        true => one,
+        false => without_address(one),
+    };
+    command.mut_subcommands(here).help_template(page)
+}
+
+/// A command whose help does not name the options for organisms elsewhere: it refuses them.
+fn without_address(mut command: Command) -> Command {
+    for option in ["url", "token_env"] {
+        if command.get_arguments().any(|arg| arg.get_id() == option) {
+            command = command.mut_arg(option, |arg| arg.hide(true));
+        }
+    }
+    command.mut_subcommands(without_address)
 }
 
 #[cfg(test)]

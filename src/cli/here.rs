@@ -11,6 +11,7 @@ use super::cast::{self, Company};
 use super::exit::CommandExit;
 use super::hindered;
 use super::place::{Place, quoted};
+use super::refused;
 use super::screen::Screen;
 use super::trusted;
 use crate::config::{OrganismFile, ProofSettings};
@@ -258,7 +259,8 @@ pub(super) fn log_fault(screen: Screen, fault: &LogFault) -> CommandExit {
         | LogFault::Lost { .. }
         | LogFault::Damaged { .. } => CommandExit::Log,
         LogFault::NothingLost { .. } => CommandExit::Usage,
-        LogFault::InUse { .. } | LogFault::Io { .. } => CommandExit::Unavailable,
+        LogFault::Elsewhere { code: Some(code), .. } => refused::exit_of(*code),
+        LogFault::InUse { .. } | LogFault::Io { .. } | LogFault::Elsewhere { .. } => CommandExit::Unavailable,
     };
     screen.fail(exit, fault);
     if let Some(fix) = fix_of(fault) {
@@ -293,6 +295,7 @@ pub(super) fn fix_of(fault: &LogFault) -> Option<Cow<'static, str>> {
             return Some(Cow::Owned(fix));
         }
         LogFault::NothingLost { .. } => Some("the same without --accept-loss"),
+        LogFault::Elsewhere { fix, .. } => return Some(Cow::Owned(fix.clone())),
         LogFault::Foreign { .. } => Some("--log PATH with a log, or another log.path in the organism's file"),
         LogFault::Newer { .. } => Some("the version of systole that wrote it, or a newer one"),
         LogFault::Apart { .. } => Some(

@@ -9,18 +9,20 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::elsewhere;
 use super::exit::CommandExit;
+use super::follow::RemoteGrowth;
 use super::forms::Forms;
 use super::hindered;
 use super::looking::{Looking, PastPosition};
 use super::moments::typed_moment;
 use super::place::Place;
-use super::screen::Screen;
 use super::signals::Signals;
 use crate::audit::causes;
 use crate::audit::layout::heading;
 use crate::audit::log_reads::PastLog;
 use crate::audit::narrate::{as_json, narrate};
+use crate::console::client::DoorClientFault;
 use systole_core::types::ids::{Digest, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind, head_zero};
@@ -80,6 +82,8 @@ enum Over {
     Log(LogFault),
     /// The reader of our output has gone.
     Unread,
+    /// The organism elsewhere has gone; the record to go on with.
+    Gone(DoorClientFault, u64),
 }
 
 impl From<LogFault> for Over {
@@ -126,7 +130,7 @@ impl Log {
     }
 
     fn print(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let screen = looking.screen;
         if self.raw && io::stdout().is_terminal() {
             // A body may contain terminal escapes, and raw output must not be changed.
@@ -145,7 +149,10 @@ impl Log {
             (false, false) => Form::Lines,
         };
         let out = io::BufWriter::new(io::stdout().lock());
-        let interrupt = if self.follow { Some(Interrupt::listen(screen)?) } else { None };
+        let interrupt = match self.follow {
+            true => Some(Interrupt::listen(&looking, thread.as_ref())?),
+            false => None,
+        };
         let mut printing = Printing {
             looking: &looking,
             reader: claimed(&looking),
@@ -166,6 +173,11 @@ impl Log {
                 Err(CommandExit::Log)
             }
             Err(Over::Log(fault)) => Err(looking.fault(&fault)),
+            Err(Over::Gone(fault, next)) => {
+                let exit = elsewhere::unheard(screen, &fault);
+                screen.say(format!("  the first record that was not shown: --from {next}"));
+                Err(exit)
+            }
         }
     }
 }
@@ -214,36 +226,62 @@ impl Log {
     }
 }
 
-/// The log as the file has it, up to the selected position.
+/// The log as the file has it, up to the selected position. An organism elsewhere shows only what verifies.
 fn claimed(looking: &Looking) -> Arc<dyn LogReader> {
-    let reader: Arc<dyn LogReader> = Arc::new(looking.reader.as_claimed());
-    match looking.at {
-        Some(at) => Arc::new(PastLog::new(reader, at)),
-        None => reader,
+    match (&looking.file, looking.at) {
+        (Some(file), Some(at)) => Arc::new(PastLog::new(Arc::new(file.as_claimed()), at)),
+        (Some(file), None) => Arc::new(file.as_claimed()),
+        (None, _) => looking.view.clone(),
     }
 }
 
-/// Ctrl-C or TERM, for a command that a signal ends.
+/// Ctrl-C or TERM, for a command that a signal ends, and what says that the log may have grown.
 struct Interrupt {
     runtime: tokio::runtime::Runtime,
     signals: Signals,
+    /// An organism elsewhere says so itself.
+    growth: Option<RemoteGrowth>,
+}
+
+/// What ended a wait.
+enum Woken {
+    Grown,
+    Stopped,
+    /// The organism elsewhere does not come back.
+    Gone(DoorClientFault),
 }
 
 impl Interrupt {
-    fn listen(screen: Screen) -> Result<Interrupt, CommandExit> {
+    fn listen(looking: &Looking, thread: Option<&ThreadId>) -> Result<Interrupt, CommandExit> {
+        let screen = looking.screen;
         let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = built.map_err(|error| hindered::machine(screen, "the wait for records", &error))?;
         let entered = runtime.enter();
         let signals = Signals::listen(screen)?;
         drop(entered);
-        Ok(Interrupt { runtime, signals })
+        let growth =
+            looking.elsewhere.as_ref().map(|organism| RemoteGrowth::follow(screen, organism, thread));
+        Ok(Interrupt { runtime, signals, growth })
     }
 
-    /// Waits that long, unless a signal comes first, and returns whether one came.
-    fn comes_within(&mut self, ms: u64) -> bool {
-        let Interrupt { runtime, signals } = self;
-        let time = Duration::from_millis(ms);
-        runtime.block_on(async { tokio::time::timeout(time, signals.next()).await.is_ok() })
+    /// Waits until the log may have grown, or a signal comes.
+    fn wait(&mut self) -> Woken {
+        let Interrupt { runtime, signals, growth } = self;
+        runtime.block_on(async {
+            let grown = async {
+                match growth {
+                    Some(growth) => growth.next().await,
+                    None => {
+                        tokio::time::sleep(Duration::from_millis(LOOK_MS)).await;
+                        Ok(())
+                    }
+                }
+            };
+            tokio::select! {
+                _ = signals.next() => Woken::Stopped,
+                grown = grown => grown.map_or_else(Woken::Gone, |()| Woken::Grown),
+            }
+        })
     }
 }
 
@@ -287,11 +325,21 @@ impl<W: Write> Printing<'_, W> {
     /// Prints the existing records; with `interrupt`, also new ones until the signal.
     fn run(&mut self, mut interrupt: Option<Interrupt>) -> Result<(), Over> {
         loop {
-            while self.page(PAGE)? {}
+            loop {
+                match self.page(PAGE) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    // The stream says when it is back, or that it does not come back.
+                    Err(Over::Log(LogFault::Elsewhere { code: None, .. })) if interrupt.is_some() => break,
+                    Err(over) => return Err(over),
+                }
+            }
             self.out.flush()?;
             let Some(interrupt) = interrupt.as_mut().filter(|_| !self.ended) else { return Ok(()) };
-            if interrupt.comes_within(LOOK_MS) {
-                return Ok(());
+            match interrupt.wait() {
+                Woken::Grown => self.looking.look_again(),
+                Woken::Stopped => return Ok(()),
+                Woken::Gone(fault) => return Err(Over::Gone(fault, self.next)),
             }
         }
     }

@@ -1,5 +1,5 @@
 //! Shared by the reading commands: the log opened for reading, the process that runs on it, and the selected thread.
-//! It writes nothing and needs no organism.
+//! The log is a file on this machine, or that of an organism elsewhere. It writes nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,23 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
 use super::screen::Screen;
-use crate::audit::finding::{self, NotFound};
+use super::unfound::not_found;
+use crate::audit::finding;
 use crate::audit::log_reads::PastLog;
 use crate::audit::pauses::ThreadPause;
+use crate::audit::persons::{self, WaitingRequest};
 use crate::audit::whole::LogState;
 use crate::config;
 use crate::console::client::{DoorClient, DoorClientFault};
 use crate::edges::clock::WallClock;
 use crate::edges::log::sqlite::{self, LogCondition, SqliteReader};
 use crate::runtime::runfile::RunFile;
+use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
@@ -43,11 +47,16 @@ impl PastPosition {
 /// An open log.
 pub(super) struct Looking {
     pub(super) screen: Screen,
-    pub(super) reader: SqliteReader,
+    pub(super) reader: Arc<dyn LogReader>,
+    /// The reader of the log's file, if it is on this machine.
+    pub(super) file: Option<SqliteReader>,
+    /// The organism that is asked instead, if the log is elsewhere.
+    pub(super) elsewhere: Option<OrganismElsewhere>,
     /// What is read of the log: all of it, or up to a position.
     pub(super) view: Arc<dyn LogReader>,
     /// That position.
     pub(super) at: Option<Position>,
+    /// The file of the log; for messages, the address of an organism elsewhere.
     pub(super) log: PathBuf,
     /// The process that runs an organism on it.
     pub(super) running: Option<u32>,
@@ -58,7 +67,26 @@ pub(super) struct Looking {
 }
 
 impl Looking {
-    /// Opens the log of a place, or reports why it cannot, with the fix.
+    /// The log of the organism that the command line or the environment names: elsewhere, or on this machine.
+    pub(super) fn anywhere(place: &Place) -> Result<Looking, CommandExit> {
+        let Some(elsewhere) = OrganismElsewhere::of(place)? else { return Looking::open(place) };
+        let reader: Arc<dyn LogReader> = elsewhere.log.clone();
+        Ok(Looking {
+            screen: place.screen(),
+            view: reader.clone(),
+            at: None,
+            reader,
+            file: None,
+            log: elsewhere.client.address().into(),
+            running: Some(elsewhere.status.pid),
+            now: WallClock.now(),
+            directory: PathBuf::from("."),
+            start: String::new(),
+            elsewhere: Some(elsewhere),
+        })
+    }
+
+    /// Opens the log of a place on this machine, or reports why it cannot, with the fix.
     pub(super) fn open(place: &Place) -> Result<Looking, CommandExit> {
         let screen = place.screen();
         // A path joined from two may contain `/./`, which is ugly to read.
@@ -77,11 +105,14 @@ impl Looking {
         if let Ok(LogCondition { lost: Some(fault), .. }) = sqlite::condition(&log) {
             screen.say(format!("note: {fault}"));
         }
+        let of_file: Arc<dyn LogReader> = Arc::new(reader.clone());
         Ok(Looking {
             screen,
-            view: Arc::new(reader.clone()),
+            view: of_file.clone(),
             at: None,
-            reader,
+            reader: of_file,
+            file: Some(reader),
+            elsewhere: None,
             log,
             running,
             now: WallClock.now(),
@@ -90,9 +121,14 @@ impl Looking {
         })
     }
 
-    /// The same, as it was at a position. Nothing runs in the past, and the time of its record counts as now.
-    pub(super) fn open_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
-        let mut looking = Looking::open(place)?;
+    /// The log of `anywhere`, as it was at a position. Nothing runs in the past, and the time of its record counts as now.
+    pub(super) fn anywhere_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
+        Looking::anywhere(place)?.as_it_was(past)
+    }
+
+    /// This log as it was at a position.
+    pub(super) fn as_it_was(self, past: PastPosition) -> Result<Looking, CommandExit> {
+        let mut looking = self;
         let Some(at) = past.at else { return Ok(looking) };
         let last = looking.reader.last().map_err(|fault| looking.fault(&fault))?;
         let before = Position(at.saturating_sub(1));
@@ -107,7 +143,10 @@ impl Looking {
         looking.now = record.header.time;
         looking.running = None;
         looking.at = Some(Position(at));
-        looking.view = Arc::new(PastLog::new(looking.view, Position(at)));
+        looking.view = match &looking.elsewhere {
+            Some(elsewhere) => elsewhere.log_at(looking.at),
+            None => Arc::new(PastLog::new(looking.view, Position(at))),
+        };
         Ok(looking)
     }
 
@@ -119,7 +158,12 @@ impl Looking {
     /// The current state of the log.
     pub(super) fn whole(&self) -> Result<LogState, CommandExit> {
         let read = |source: &[u8]| self.configuration(source);
-        LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))
+        let whole = LogState::look(&*self.view, &read, self.running).map_err(|fault| self.fault(&fault))?;
+        if self.elsewhere.as_ref().is_some_and(|organism| organism.log.refused_document().is_some()) {
+            self.screen
+                .say("note: configurations are for clients with the role `read`, so less is known of calls");
+        }
+        Ok(whole)
     }
 
     /// A configuration from its stored source, or why it cannot be read.
@@ -137,15 +181,22 @@ impl Looking {
 
     /// The number of NATS workers for each listener, if a running organism can be asked. It reports a failed request.
     pub(super) fn workers(&self) -> BTreeMap<String, usize> {
-        let run = self.running.and_then(|_| RunFile::of(&self.log));
+        let told = match &self.elsewhere {
+            Some(elsewhere) => self.running.map(|_| elsewhere.client.workers()),
+            None => {
+                self.running.and_then(|_| RunFile::of(&self.log)).map(|run| DoorClient::of(&run).workers())
+            }
+        };
         let unknown = |words: &str| {
             self.screen.say(format!("the number of workers over NATS is not known: {words}"));
             BTreeMap::new()
         };
-        match run.map(|run| DoorClient::of(&run).workers()) {
+        match told {
             // Just after the start there is no door yet to ask.
             None | Some(Err(DoorClientFault::Unreachable { .. })) => BTreeMap::new(),
             Some(Ok(Ok(found))) => found.workers,
+            // A client without the role that reads sees no listeners.
+            Some(Ok(Err(refusal))) if refusal.code == Code::IngressForbidden.as_str() => BTreeMap::new(),
             Some(Ok(Err(refusal))) => unknown(&refusal.message),
             Some(Err(unheard)) => unknown(&unheard.to_string()),
         }
@@ -161,6 +212,27 @@ impl Looking {
         if let Some(pause) = pause {
             let sentence = pause.sentence(&ThreadId::sys(), self.now);
             self.screen.say(format!("everything is {sentence}; end it with: {}", pause.command()));
+        }
+    }
+
+    /// Reads what came since. A file is read anew each time anyway.
+    pub(super) fn look_again(&self) {
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.log.look_again();
+        }
+    }
+
+    /// Why stored documents are not shown, if they were refused to this client of an organism elsewhere.
+    pub(super) fn refused_document(&self) -> Option<CommandExit> {
+        let elsewhere = self.elsewhere.as_ref()?;
+        elsewhere.log.refused_document().map(|refusal| elsewhere.refuse(&refusal))
+    }
+
+    /// The requests that wait for a person.
+    pub(super) fn requests(&self) -> Result<Vec<WaitingRequest>, CommandExit> {
+        match &self.elsewhere {
+            Some(elsewhere) => elsewhere.waiting(self.at),
+            None => persons::waiting(&*self.view).map_err(|fault| self.fault(&fault)),
         }
     }
 
@@ -195,21 +267,6 @@ pub(super) fn log_there(screen: Screen, place: &Place, named: Option<&Path>) -> 
     let exit = screen.fail(CommandExit::Unavailable, absent(&log));
     screen.say("  try: --log with the path of a log, as organism.db");
     Err(exit)
-}
-
-/// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
-/// requested yet.
-pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {
-    let fix = match why {
-        NotFound::Log(fault) => return here::log_fault(screen, fault),
-        NotFound::Unnamed => "@last, or one of systole ps",
-        NotFound::Empty => "systole send, which opens the first one",
-        NotFound::None(_) => "systole ps, which lists them",
-        NotFound::Ambiguous { .. } => "more of its digits",
-    };
-    let exit = screen.fail(CommandExit::Usage, why);
-    screen.say(format!("  try: {fix}"));
-    exit
 }
 
 /// Splits a record's number off the end of the input. `@last` alone has none.

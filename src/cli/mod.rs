@@ -22,6 +22,7 @@ mod demo;
 mod detach;
 mod diff;
 mod doctor;
+mod elsewhere;
 mod end;
 mod erase;
 mod examples;
@@ -29,6 +30,7 @@ mod exit;
 mod explain;
 mod export;
 mod find;
+mod follow;
 mod fork;
 mod forms;
 mod fresh;
@@ -71,6 +73,7 @@ mod todo;
 mod trail;
 mod tree;
 mod trusted;
+mod unfound;
 mod unread;
 mod verified_prompts;
 mod verify;
@@ -250,10 +253,27 @@ pub fn main() -> ExitCode {
     let command = help::paged(Arguments::command());
     let typed = ordered::behind(&command, typed.into_iter());
     let matches = command.try_get_matches_from(typed);
+    if let Ok(matches) = &matches
+        && let Some(name) = matches.subcommand_name().filter(|name| !elsewhere::COMMANDS.contains(name))
+        && has_value(matches, &["url", "token_env"])
+    {
+        return elsewhere::refuse_address(Screen::of_process(false), name).into();
+    }
     let read = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, is_json(&matches))));
     match read {
         Ok((arguments, json)) => screen::ended(arguments.run(json)).into(),
         Err(error) => unread::say(&error).into(),
+    }
+}
+
+/// Whether the selected command was given one of these options with a value.
+fn has_value(matches: &ArgMatches, options: &[&str]) -> bool {
+    match matches.subcommand() {
+        Some((_, below)) => has_value(below, options),
+        None => {
+            let has = |option: &&str| matches.try_get_one::<String>(option).ok().flatten().is_some();
+            options.iter().any(has)
+        }
     }
 }
 

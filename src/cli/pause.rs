@@ -1,8 +1,9 @@
-//! `systole pause` and `systole resume`: pause a thread, or everything, and resume it, through the
-//! organism that runs on the log or through one that is started here only for that and sends nothing.
+//! `systole pause` and `systole resume`: pause a thread, or everything, and resume it, through the organism that runs
+//! on the log or elsewhere, or through one that is started here only for that and sends nothing.
 
 use clap::Args;
 
+use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::here;
 use super::place::Place;
@@ -71,6 +72,14 @@ impl Resume {
 impl Which {
     fn steer(&self, halts: bool, note: Option<&str>) -> Result<CommandExit, CommandExit> {
         let screen = self.place.screen();
+        if let Some(elsewhere) = OrganismElsewhere::of(&self.place)? {
+            let thread = self.thread.as_deref().map(|typed| elsewhere.find(typed)).transpose()?;
+            let answered = elsewhere.client.steer(thread.as_ref().map(ThreadId::as_str), halts, note);
+            return Ok(match elsewhere.decided(answered)? {
+                Ok(steered) => done(screen, &steered),
+                Err(refusal) => not_done(screen, &refusal),
+            });
+        }
         let log = self.place.log(screen)?;
         let thread = match &self.thread {
             Some(typed) => Some(thread_name::find(screen, &log, typed)?),

@@ -12,6 +12,8 @@ use super::screen::Screen;
 use crate::config::{self, FileMistakes, OrganismFile};
 use crate::runtime::runfile::RunFile;
 
+/// The variable with the address of an organism elsewhere.
+const URL: &str = "SYSTOLE_URL";
 /// The default name of an organism file.
 const FILE: &str = "organism.yaml";
 
@@ -32,11 +34,33 @@ pub(super) struct Place {
     /// Print data as JSON
     #[arg(long)]
     json: bool,
+    /// The organism at this address, also on another machine (SYSTOLE_URL)
+    #[arg(long, value_name = "URL", conflicts_with_all = ["organism_file", "log", "settings"])]
+    url: Option<String>,
+    /// The variable with your token there (SYSTOLE_TOKEN)
+    #[arg(long, value_name = "NAME")]
+    token_env: Option<String>,
 }
 
 impl Place {
     pub(super) fn screen(&self) -> Screen {
         Screen::of_process(self.json)
+    }
+
+    /// The address of an organism elsewhere, with what named it. A file or a log on the command line counts for more
+    /// than the variable.
+    pub(super) fn url(&self) -> Option<(&'static str, String)> {
+        if let Some(typed) = &self.url {
+            return Some(("--url", typed.clone()));
+        }
+        let is_here = self.organism_file.is_some() || self.log.is_some() || !self.settings.is_empty();
+        let said = std::env::var(URL).ok().filter(|url| !url.is_empty() && !is_here);
+        said.map(|url| (URL, url))
+    }
+
+    /// The variable that holds the token for that organism, if one was named.
+    pub(super) fn token_variable(&self) -> Option<&str> {
+        self.token_env.as_deref()
     }
 
     /// The checked organism, with the selected log.

@@ -28,10 +28,13 @@ impl Prompted {
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let (looking, id, seq) = self.at.open()?;
         let screen = looking.screen;
-        let read = prompt_view::read(&*looking.view, &id, seq).map_err(|why| match why {
-            PromptFault::Log(fault) => looking.fault(&fault),
-            erased @ PromptFault::Erased(_) => screen.fail(CommandExit::Unavailable, erased),
-            other => screen.fail(CommandExit::Log, other),
+        let read = prompt_view::read(&*looking.view, &id, seq).map_err(|why| {
+            match (why, looking.refused_document()) {
+                (PromptFault::Log(fault), _) => looking.fault(&fault),
+                (_, Some(exit)) => exit,
+                (erased @ PromptFault::Erased(_), None) => screen.fail(CommandExit::Unavailable, erased),
+                (other, None) => screen.fail(CommandExit::Log, other),
+            }
         })?;
         let Some((called, links)) = read else {
             let words = format!("thread {} has no call to a model up to there", id.as_str());

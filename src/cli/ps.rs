@@ -38,7 +38,7 @@ impl Ps {
     }
 
     fn list(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let most = if self.most == 0 { usize::MAX } else { self.most };
         let mut entries = roll::call(&*looking.view, &whole, looking.now, most, self.children)

@@ -2,12 +2,22 @@
 
 use systole_kit::writer::visible;
 
+use super::exit::CommandExit;
 use super::screen::Screen;
 use crate::audit::layout::{self, TextTone};
 use crate::console::api_types::ApiRefusal;
+use systole_core::types::codes::Code;
 
 /// Columns of the field names.
 const NAMES: usize = 11;
+
+/// The exit for a refusal with that code: later the same may be taken, or it may not.
+pub(super) fn exit_of(code: Code) -> CommandExit {
+    match code {
+        Code::IngressUnavailable | Code::IngressThrottled => CommandExit::Unavailable,
+        _ => CommandExit::Payload,
+    }
+}
 
 /// Prints a refusal.
 pub(super) fn say(screen: Screen, refusal: &ApiRefusal) {

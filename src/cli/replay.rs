@@ -150,7 +150,7 @@ impl Replay {
         }
         let looking = Looking::open(&self.place)?;
         let screen = looking.screen;
-        let system = SystemEvents::read(&looking.reader).map_err(|fault| damaged(&looking, &fault))?;
+        let system = SystemEvents::read(&*looking.reader).map_err(|fault| damaged(&looking, &fault))?;
         let mut shelf = self.shelf(screen)?;
         let mut real = self.real(screen)?;
         if self.since.is_some() || self.all {
@@ -158,7 +158,7 @@ impl Replay {
         }
         let root = looking.find(&self.thread)?.root_of();
         let tree = tree(&looking, &root)?;
-        match replay(&looking.reader, &tree, &system, &mut shelf, &mut real) {
+        match replay(&*looking.reader, &tree, &system, &mut shelf, &mut real) {
             Err(CannotReplay::Log(fault)) => Err(damaged(&looking, &fault)),
             replayed => all_told(screen, &real, &[(root.to_string(), replayed)]),
         }
@@ -235,11 +235,11 @@ impl Replay {
         // Nothing is printed before it is clear that what is named takes part.
         let mut held = Vec::new();
         for root in newest.iter().rev().filter(|thread| thread.parent().is_none()) {
-            if began(&looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
+            if began(&*looking.reader, root).map_err(|fault| damaged(looking, &fault))? < earliest {
                 continue;
             }
             let tree = tree(looking, root)?;
-            match replay(&looking.reader, &tree, system, shelf, real) {
+            match replay(&*looking.reader, &tree, system, shelf, real) {
                 Err(CannotReplay::Log(fault)) => return Err(damaged(looking, &fault)),
                 replayed => held.push((root.to_string(), replayed)),
             }
@@ -481,7 +481,7 @@ fn exit_of(is_equal: bool) -> CommandExit {
 
 /// The records of a tree.
 pub(super) fn tree(looking: &Looking, root: &ThreadId) -> Result<RecordedTree, CommandExit> {
-    match RecordedTree::read(&looking.reader, root) {
+    match RecordedTree::read(&*looking.reader, root) {
         Ok(Some(tree)) => Ok(tree),
         Ok(None) => Err(looking.screen.fail(CommandExit::Usage, format!("thread {root} has no records"))),
         Err(fault) => Err(damaged(looking, &fault)),

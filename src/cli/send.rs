@@ -4,13 +4,14 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 
 use super::awaited::{Work, may_halt};
+use super::elsewhere::OrganismElsewhere;
 use super::exit::CommandExit;
 use super::hindered;
 use super::live::Live;
@@ -96,13 +97,18 @@ impl Send {
     }
 
     fn whole(self, screen: Screen) -> Result<CommandExit, CommandExit> {
-        let log = self.place.log(screen)?;
-        let document = match &self.element {
-            Some(element) => {
+        let elsewhere = OrganismElsewhere::of(&self.place)?;
+        let log = if elsewhere.is_some() { None } else { Some(self.place.log(screen)?) };
+        let document = match (&self.element, &elsewhere) {
+            (None, _) => document(screen, self.file.as_deref())?,
+            (Some(element), None) => {
                 let composition = self.place.organism(screen)?.composition;
                 made::message(screen, &composition, element, &self.fields, self.to.as_ref())?
             }
-            None => document(screen, self.file.as_deref())?,
+            (Some(element), Some(organism)) => {
+                let composition = organism.composition()?.map_err(|refusal| no_schema(organism, *refusal))?;
+                made::message(screen, &composition, element, &self.fields, self.to.as_ref())?
+            }
         };
         let key = match self.key {
             Some(key) => key,
@@ -110,25 +116,39 @@ impl Send {
         };
         let thread = match self.thread.as_deref() {
             None | Some("new") => None,
-            Some(text) => Some(thread_name::find(screen, &log, text)?.to_string()),
+            Some(text) => match (&elsewhere, &log) {
+                (Some(organism), _) => Some(organism.find(text)?),
+                (None, log) => log.as_deref().map(|log| thread_name::find(screen, log, text)).transpose()?,
+            },
         };
         let parcel = Parcel {
             to: self.to,
-            thread,
+            thread: thread.map(|thread| thread.to_string()),
             wait: !self.no_wait,
             timeout: self.timeout,
             ..Parcel::of(document, key)
         };
-        if let Some(run) = RunFile::of(&log) {
+        if let Some(organism) = &elsewhere {
+            return Ok(through::afar(screen, organism, &parcel));
+        }
+        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::of(log)?))) {
             self.place.set_nothing(screen, &run)?;
             // The organism in the run file may be stopping or gone. If it still has the log, starting
             // reports that.
-            if let Some(exit) = through::elsewhere(screen, DoorClient::of(&run), &log, &parcel) {
+            let client = Arc::new(DoorClient::of(&run));
+            if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }
         }
         Ok(through::here(screen, &self.place, &parcel))
     }
+}
+
+/// Reports that a payload cannot be made from fields: its schema is not shown to this client.
+fn no_schema(organism: &OrganismElsewhere, mut refusal: ApiRefusal) -> CommandExit {
+    refusal.message = "the schema of the element is for clients with the role `read`".to_owned();
+    refusal.fix = Some("systole send --file FILE, with the payload".to_owned());
+    organism.refuse(&refusal)
 }
 
 impl Parcel {

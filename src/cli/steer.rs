@@ -3,7 +3,10 @@
 //! The text becomes an element that the listener of the open call takes, and is sent as `<steer>`, in the same way as
 //! `systole send`. The pump decides whether the message still arrives in time.
 
+use std::sync::Arc;
+
 use clap::Args;
+use systole_kit::Payload;
 
 use super::exit::CommandExit;
 use super::looking::Looking;
@@ -13,6 +16,7 @@ use super::send::{Parcel, drawn, through};
 use crate::console::client::DoorClient;
 use crate::runtime::runfile::RunFile;
 use crate::runtime::steered;
+use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Name, ThreadId};
 
 /// Says something to the work that goes on in a thread.
@@ -40,37 +44,61 @@ impl Steer {
         if self.text.trim().is_empty() {
             return Err(screen.fail(CommandExit::Usage, "no text: write it after the thread"));
         }
-        let looking = Looking::open(&self.place)?;
+        let looking = Looking::anywhere(&self.place)?;
         let thread = looking.find(&self.thread)?;
         let named = listener(&looking, &thread)?;
-        let file = self.place.organism(screen)?;
-        let Some(listener) = file.composition.listener(&named) else {
-            let words = format!("{named} works on {thread}, but is no longer in the organism's file");
-            return Err(screen.fail(CommandExit::Configuration, words));
+        let (log, steer) = match &looking.elsewhere {
+            // Without the schemas, the words are a question, which most listeners take.
+            Some(organism) => match organism.composition()? {
+                Err(_) => (None, steered::question(&self.text)),
+                Ok(composition) => (None, self.payload(screen, &composition, &named, &thread)?),
+            },
+            None => {
+                let file = self.place.organism(screen)?;
+                (Some(file.log), self.payload(screen, &file.composition, &named, &thread)?)
+            }
         };
-        let steer = steered::steer(&file.composition, listener, &self.text).map_err(|words| {
-            let exit = screen.fail(CommandExit::Usage, words);
-            let fix = "with <steer> around one of them";
-            screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));
-            exit
-        })?;
         let key = drawn().map_err(|words| screen.fail(CommandExit::Unavailable, words))?;
         let mut parcel = Parcel::of(steer.bytes().to_vec(), key);
         (parcel.thread, parcel.wait) = (Some(thread.to_string()), false);
-        if let Some(run) = RunFile::of(&file.log) {
+        if let Some(organism) = &looking.elsewhere {
+            return Ok(through::afar(screen, organism, &parcel));
+        }
+        if let Some((log, run)) = log.as_deref().and_then(|log| Some((log, RunFile::of(log)?))) {
             self.place.set_nothing(screen, &run)?;
-            if let Some(exit) = through::elsewhere(screen, DoorClient::of(&run), &file.log, &parcel) {
+            let client = Arc::new(DoorClient::of(&run));
+            if let Some(exit) = through::elsewhere(screen, client, Some(log), &parcel) {
                 return Ok(exit);
             }
         }
         Ok(through::here(screen, &self.place, &parcel))
+    }
+
+    /// The text as the listener reads it.
+    fn payload(
+        &self,
+        screen: Screen,
+        composition: &Composition,
+        named: &Name,
+        thread: &ThreadId,
+    ) -> Result<Payload, CommandExit> {
+        let Some(listener) = composition.listener(named) else {
+            let words = format!("{named} works on {thread}, but is no longer in the organism's file");
+            return Err(screen.fail(CommandExit::Configuration, words));
+        };
+        steered::steer(composition, listener, &self.text).map_err(|words| {
+            let exit = screen.fail(CommandExit::Usage, words);
+            let fix = "with <steer> around one of them";
+            screen.say(format!("  try: systole send --thread {thread} --file FILE, {fix}"));
+            exit
+        })
     }
 }
 
 /// The listener of the open call in a thread.
 fn listener(looking: &Looking, thread: &ThreadId) -> Result<Name, CommandExit> {
     let whole = looking.whole()?;
-    let found = whole.listener_at_work(&looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
+    let found = whole.listener_at_work(&*looking.reader, thread).map_err(|fault| looking.fault(&fault))?;
     found.ok_or_else(|| {
         let exit =
             looking.screen.fail(CommandExit::Payload, format!("thread.resting: no call is open in {thread}"));

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::exit::CommandExit;
 use super::here;
-use super::looking::{absent, not_found};
+use super::looking::absent;
 use super::screen::Screen;
+use super::unfound::not_found;
 use crate::audit::finding;
 use crate::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;

@@ -38,7 +38,7 @@ impl Trail {
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
         let wanted = self.text.as_ref().map(|text| (text, SearchText::new(text)));
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let start = match &wanted {
             None => named(&looking, &self.message)?,
             Some((text, Some(wanted))) => holding(&looking, text, wanted)?,
@@ -127,7 +127,7 @@ fn follow(looking: &Looking, start: PlacedRecord) -> Result<CommandExit, Command
         if screen.json {
             let mut value = trail::as_json(link);
             if let Some(record) = value.get_mut("record") {
-                *record = forms.record(&looking.reader, &*record);
+                *record = forms.record(&*looking.reader, &*record);
             }
             screen.value(&value);
         } else {

@@ -37,7 +37,7 @@ impl Tree {
     }
 
     fn show(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let (reader, screen, now) = (&*looking.view, looking.screen, looking.now);
         let id = looking.find(&self.thread)?;
         let whole = looking.whole()?;

@@ -37,7 +37,7 @@ impl Why {
     }
 
     fn tell(&self) -> Result<CommandExit, CommandExit> {
-        let looking = Looking::open_at(&self.place, self.past)?;
+        let looking = Looking::anywhere_at(&self.place, self.past)?;
         let whole = looking.whole()?;
         let posts = DueCalls::at(&whole, looking.now);
         let (reader, screen) = (&*looking.view, looking.screen);

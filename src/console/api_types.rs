@@ -321,6 +321,13 @@ impl OrganismStatus {
     }
 }
 
+/// The requests that wait for a person, each as `audit` writes it.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+pub struct ListedApprovals {
+    /// The requests.
+    pub approvals: Vec<serde_json::Value>,
+}
+
 /// The current workers over a broker.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Workers {

@@ -1,19 +1,29 @@
-//! The HTTP client with which a command reaches an organism that runs elsewhere on this machine. It blocks, keeps no
-//! state, follows no proxy, and never shows the credential.
+//! The HTTP client with which a command reaches an organism that runs elsewhere, on this machine or on another one. It
+//! blocks, keeps no state, follows no proxy and no redirect, and never shows the credential.
 
-use std::io::{BufRead as _, BufReader};
+mod stream;
+
 use std::time::Duration;
 
-use ureq::http::{Response, StatusCode};
-use ureq::{Agent, Body, BodyReader};
+use ureq::http::{Response, StatusCode, header};
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Body};
 
 use super::api_types;
-use crate::runtime::runfile::RunFile;
+use crate::runtime::runfile::{Credential, RunFile};
+use stream::Frames;
+pub use stream::{RecordEvents, VoiceEvents};
 
 /// How long the organism may take to begin its answer: it answers after a commit, or with a refusal.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How long a connection to our own machine may take.
+/// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long an answer of another machine may take once it has begun, unless it is a stream.
+const WHOLE_ANSWER: Duration = Duration::from_secs(300);
+/// Largest answer that is not a stream: several times the largest page.
+const MOST_BYTES: u64 = 64 << 20;
+/// Most characters of an address that another server names.
+const ADDRESS: usize = 200;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -42,9 +52,56 @@ pub enum DoorClientFault {
         /// Why.
         words: String,
     },
+    /// Another server is named. Nothing was sent to it.
+    #[error("{address} redirects to {to}; nothing was sent there")]
+    Redirected {
+        /// The address.
+        address: String,
+        /// The other address.
+        to: String,
+    },
+    /// The server does not show that it has the name of the address.
+    #[error("{address} shows no certificate that counts here: {words}")]
+    Uncertified {
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        words: String,
+    },
+    /// The answer is longer than any answer of an organism.
+    #[error("{address} sends more than {} MiB, so it is not an organism", MOST_BYTES >> 20)]
+    TooLong {
+        /// The address.
+        address: String,
+    },
+    /// The organism refuses the stream.
+    #[error("{}: {}", .0.code, .0.message)]
+    Refused(Box<api_types::ApiRefusal>),
     /// The time ran out.
     #[error("nothing more came in time")]
     TooLate,
+}
+
+impl DoorClientFault {
+    /// The fix if something else listens at the address.
+    pub const OTHER_ADDRESS: &str = "--url with the address that systole run prints, or that of its proxy";
+
+    /// The fix.
+    pub fn fix(&self) -> &str {
+        match self {
+            DoorClientFault::Unreachable { .. } => "--url with the address of an organism that runs",
+            DoorClientFault::Strange { .. } | DoorClientFault::TooLong { .. } => {
+                DoorClientFault::OTHER_ADDRESS
+            }
+            DoorClientFault::Uncertified { .. } => {
+                "SSL_CERT_FILE with the PEM file of the authority that signed it, if you trust that"
+            }
+            DoorClientFault::Redirected { .. } => "--url with that address, if the organism is there",
+            DoorClientFault::Broken { .. } => "systole doctor, where the log is",
+            DoorClientFault::Refused(refusal) => refusal.fix.as_deref().unwrap_or("another token"),
+            DoorClientFault::TooLate => "the same again",
+        }
+    }
 }
 
 /// The organism's decision.
@@ -65,7 +122,10 @@ pub struct OutgoingMessage<'a> {
 /// A running organism, for a command.
 pub struct DoorClient {
     agent: Agent,
+    /// The address as people know it.
     address: String,
+    /// The beginning of the address of every route.
+    base: String,
     authorization: String,
 }
 
@@ -86,7 +146,69 @@ impl DoorClient {
     /// The client of the organism in a run file.
     pub fn of(run: &RunFile) -> DoorClient {
         let authorization = format!("Bearer {}", run.token.secret());
-        DoorClient { agent: agent_of_this_machine(), address: run.address.to_string(), authorization }
+        let address = run.address.to_string();
+        DoorClient {
+            agent: agent_of_this_machine(),
+            base: format!("http://{address}"),
+            address,
+            authorization,
+        }
+    }
+
+    /// The client of the organism at an address, as `https://systole.example`. Only these certificates count, if some
+    /// are given; otherwise those of the public authorities do.
+    pub fn at(url: &str, token: &Credential, roots: Vec<Certificate<'static>>) -> DoorClient {
+        let roots = match roots.is_empty() {
+            true => RootCerts::WebPki,
+            false => RootCerts::new_with_certs(&roots),
+        };
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(ANSWER))
+            .timeout_recv_body(Some(WHOLE_ANSWER))
+            .tls_config(TlsConfig::builder().root_certs(roots).build())
+            .build();
+        DoorClient {
+            agent: Agent::new_with_config(config),
+            address: url.to_owned(),
+            base: url.trim_end_matches('/').to_owned(),
+            authorization: format!("Bearer {}", token.secret()),
+        }
+    }
+
+    /// The address as people know it.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// What a reading route answers.
+    pub fn get<T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        fields: &[(&'static str, String)],
+    ) -> DoorResult<T> {
+        let fields = fields.iter().map(|(name, value)| (*name, value.as_str()));
+        let request = self.agent.get(self.url(path)).header("authorization", &self.authorization);
+        self.decided(request.query_pairs(fields).call(), StatusCode::OK)
+    }
+
+    /// The bytes that a reading route answers.
+    pub fn bytes(&self, path: &str) -> DoorResult<Vec<u8>> {
+        let request = self.agent.get(self.url(path)).header("authorization", &self.authorization);
+        let (status, bytes) = self.whole(request.call())?;
+        if status == StatusCode::OK {
+            return Ok(Ok(bytes));
+        }
+        self.refusal(status, &bytes).map(Err)
+    }
+
+    /// The requests that wait for a person and that this client may see, now or at a position.
+    pub fn approvals(&self, at: Option<u64>) -> DoorResult<api_types::ListedApprovals> {
+        let fields: Vec<_> = at.map(|at| ("at", at.to_string())).into_iter().collect();
+        self.get("/v1/approvals", &fields)
     }
 
     /// Sends a message.
@@ -172,12 +294,12 @@ impl DoorClient {
         self.decided(request.call(), StatusCode::OK)
     }
 
-    /// The records of a thread and those below it after a position, as they are written. With `within`, for at most
-    /// that long.
+    /// The records of a thread and those below it, or of the whole log, after a position, as they are written. With
+    /// `within`, for at most that long.
     pub fn events(
         &self,
         after: u64,
-        thread: &str,
+        thread: Option<&str>,
         within: Option<Duration>,
     ) -> Result<RecordEvents, DoorClientFault> {
         Ok(RecordEvents(self.stream(after, thread, false, within)?))
@@ -190,13 +312,13 @@ impl DoorClient {
         thread: &str,
         within: Option<Duration>,
     ) -> Result<VoiceEvents, DoorClientFault> {
-        Ok(VoiceEvents(self.stream(after, thread, true, within)?))
+        Ok(VoiceEvents(self.stream(after, Some(thread), true, within)?))
     }
 
     fn stream(
         &self,
         after: u64,
-        thread: &str,
+        thread: Option<&str>,
         voice: bool,
         within: Option<Duration>,
     ) -> Result<Frames, DoorClientFault> {
@@ -206,18 +328,17 @@ impl DoorClient {
             .get(self.url("/v1/events"))
             .header("authorization", &self.authorization)
             .query("from", after.to_string())
-            .query("thread", thread)
+            .query_pairs(thread.map(|thread| ("thread", thread)))
             .query_pairs(voice)
             .config()
             .timeout_recv_body(within)
             .build();
         let response = request.call().map_err(|error| self.unreachable(&error))?;
-        let status = response.status();
-        if status != StatusCode::OK {
-            return Err(self.strange(status, "it sends no events"));
+        if response.status() == StatusCode::OK {
+            return Ok(Frames::of(response, self.address.clone()));
         }
-        let lines = BufReader::new(response.into_body().into_reader());
-        Ok(Frames { lines, address: self.address.clone() })
+        let (status, bytes) = self.whole(Ok(response))?;
+        Err(DoorClientFault::Refused(self.refusal(status, &bytes)?))
     }
 
     fn decided<T: serde::de::DeserializeOwned>(
@@ -225,21 +346,51 @@ impl DoorClient {
         answered: Result<Response<Body>, ureq::Error>,
         good: StatusCode,
     ) -> DoorResult<T> {
+        let (status, bytes) = self.whole(answered)?;
+        if status == good {
+            let read = serde_json::from_slice(&bytes).map(Ok);
+            return read.map_err(|error| self.strange(status, &error.to_string()));
+        }
+        self.refusal(status, &bytes).map(Err)
+    }
+
+    /// The status of an answer, and all of it.
+    fn whole(
+        &self,
+        answered: Result<Response<Body>, ureq::Error>,
+    ) -> Result<(StatusCode, Vec<u8>), DoorClientFault> {
         let mut response = answered.map_err(|error| self.unreachable(&error))?;
         let status = response.status();
-        let text = response.body_mut().read_to_string().map_err(|error| self.unreachable(&error))?;
-        let strange = |error: serde_json::Error| self.strange(status, &error.to_string());
-        if status == good {
-            return serde_json::from_str(&text).map(Ok).map_err(strange);
+        if status.is_redirection() {
+            let to = response.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+            let to = to.unwrap_or("another address").chars().take(ADDRESS).collect();
+            return Err(DoorClientFault::Redirected { address: self.address.clone(), to });
         }
-        serde_json::from_str(&text).map(|refusal| Err(Box::new(refusal))).map_err(strange)
+        let read = response.body_mut().with_config().limit(MOST_BYTES).read_to_vec();
+        let bytes = read.map_err(|error| match error {
+            ureq::Error::BodyExceedsLimit(_) => DoorClientFault::TooLong { address: self.address.clone() },
+            error => self.unreachable(&error),
+        })?;
+        Ok((status, bytes))
+    }
+
+    fn refusal(
+        &self,
+        status: StatusCode,
+        bytes: &[u8],
+    ) -> Result<Box<api_types::ApiRefusal>, DoorClientFault> {
+        serde_json::from_slice(bytes).map(Box::new).map_err(|error| self.strange(status, &error.to_string()))
     }
 
     fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
+        format!("{}{path}", self.base)
     }
 
     fn unreachable(&self, error: &ureq::Error) -> DoorClientFault {
+        let told = error.to_string();
+        if let Some((_, words)) = told.split_once("invalid peer certificate: ") {
+            return DoorClientFault::Uncertified { address: self.address.clone(), words: words.to_owned() };
+        }
         DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 
@@ -249,87 +400,5 @@ impl DoorClient {
             status: status.as_u16(),
             words: words.to_owned(),
         }
-    }
-}
-
-/// Records as they are written. It ends when the organism stops.
-pub struct RecordEvents(Frames);
-
-impl Iterator for RecordEvents {
-    type Item = Result<api_types::ApiRecord, DoorClientFault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.0.next()? {
-                Ok(api_types::FollowerEvent::Record(record)) => return Some(Ok(*record)),
-                Ok(api_types::FollowerEvent::Spoken(_)) => {}
-                Err(unheard) => return Some(Err(unheard)),
-            }
-        }
-    }
-}
-
-/// Records and listener output as they come. It ends when the organism stops.
-pub struct VoiceEvents(Frames);
-
-impl Iterator for VoiceEvents {
-    type Item = Result<api_types::FollowerEvent, DoorClientFault>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-/// Events of the HTTP stream.
-struct Frames {
-    lines: BufReader<BodyReader<'static>>,
-    address: String,
-}
-
-impl Frames {
-    fn next(&mut self) -> Option<Result<api_types::FollowerEvent, DoorClientFault>> {
-        let (mut line, mut kind) = (String::new(), String::new());
-        loop {
-            line.clear();
-            match self.lines.read_line(&mut line) {
-                Ok(0) => return None,
-                Ok(_) => {}
-                Err(error) => return Some(Err(self.broken(&error))),
-            }
-            if let Some(event) = line.strip_prefix("event:") {
-                event.trim().clone_into(&mut kind);
-            }
-            // The data line has everything else; the id only repeats a part of it.
-            if let Some(json) = line.strip_prefix("data:") {
-                return Some(self.read(json.trim(), &kind));
-            }
-        }
-    }
-
-    fn read(&self, json: &str, kind: &str) -> Result<api_types::FollowerEvent, DoorClientFault> {
-        let strange = |words: String| DoorClientFault::Strange {
-            address: self.address.clone(),
-            status: StatusCode::OK.as_u16(),
-            words,
-        };
-        let read = match kind {
-            api_types::ProgressReport::EVENT => {
-                serde_json::from_str(json).map(api_types::FollowerEvent::Spoken)
-            }
-            api_types::ApiRefusal::EVENT => match serde_json::from_str::<api_types::ApiRefusal>(json) {
-                Ok(refusal) => return Err(DoorClientFault::Broken { words: refusal.message }),
-                Err(error) => Err(error),
-            },
-            _ => serde_json::from_str(json).map(|record| api_types::FollowerEvent::Record(Box::new(record))),
-        };
-        read.map_err(|error| strange(error.to_string()))
-    }
-
-    fn broken(&self, error: &std::io::Error) -> DoorClientFault {
-        let late = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
-        if matches!(late, Some(ureq::Error::Timeout(_))) || error.kind() == std::io::ErrorKind::TimedOut {
-            return DoorClientFault::TooLate;
-        }
-        DoorClientFault::Unreachable { address: self.address.clone(), words: error.to_string() }
     }
 }

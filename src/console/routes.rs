@@ -23,7 +23,7 @@ const fn route(
     ApiRoute { method, path, serves }
 }
 
-const ROUTES: [ApiRoute; 33] = [
+const ROUTES: [ApiRoute; 36] = [
     route("post", "/v1/messages", || post(inbound::messages)),
     route("get", "/v1/events", || get(live_routes::events)),
     route("get", "/v1/status", || get(live_routes::status)),
@@ -54,6 +54,9 @@ const ROUTES: [ApiRoute; 33] = [
     route("get", "/v1/configurations/{hash}", || get(reading::configuration)),
     route("get", "/v1/documents/{hash}", || get(reading::document)),
     route("get", "/v1/graph", || get(reading::graph)),
+    route("get", "/v1/log", || get(reading::log_opening)),
+    route("get", "/v1/log/threads", || get(reading::log_threads)),
+    route("get", "/v1/log/records", || get(reading::log_records)),
     route("get", "/v1/openapi.json", || get(reading::description)),
     route("post", "/v1/session-codes", || post(pages::signing_in::codes)),
     route("post", "/mcp", || post(mcp::post).fallback(mcp::only_post)),

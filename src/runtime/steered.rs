@@ -9,13 +9,25 @@ use systole_kit::{DocumentLimits, Payload, QName, namespaces};
 /// The text as an element that the listener takes: a question of the talk vocabulary, or its only element that
 /// consists of text.
 pub fn steer(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
-    let said = said(composition, listener, text)?;
-    Ok(Payload::write(namespaces::CORE, "steer", |inside| inside.payload(&said)))
+    Ok(around(&said(composition, listener, text)?))
+}
+
+/// The text as a question of the talk vocabulary.
+pub fn question(text: &str) -> Payload {
+    around(&asked(text))
+}
+
+fn around(said: &Payload) -> Payload {
+    Payload::write(namespaces::CORE, "steer", |inside| inside.payload(said))
+}
+
+fn asked(text: &str) -> Payload {
+    Payload::write(namespaces::TALK, "ask", |inside| inside.text(text))
 }
 
 fn said(composition: &Composition, listener: &Listener, text: &str) -> Result<Payload, String> {
     if listener.accepted(&QName::new(namespaces::TALK, "ask")).is_some() {
-        return Ok(Payload::write(namespaces::TALK, "ask", |inside| inside.text(text)));
+        return Ok(asked(text));
     }
     let mut made = listener.accepts.iter().filter_map(|taken| words_alone(composition, taken, text));
     if let (Some(only), None) = (made.next(), made.next()) {

@@ -86,7 +86,7 @@ fn a_full_disk_fails_senders_but_not_readers() {
 
     // Now nothing is stored, but everything that only reads still works.
     assert!(refused.retry_allowed && refused.message.contains("full"), "{refused:?}");
-    let mut events = client.events(0, "sys", Some(PATIENCE)).unwrap();
+    let mut events = client.events(0, Some("sys"), Some(PATIENCE)).unwrap();
     assert_eq!(events.next().unwrap().unwrap().seq, 1);
     let running = check_under(
         &LogSnapshot::read(&trial.house.log()).unwrap(),

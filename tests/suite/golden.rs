@@ -29,7 +29,7 @@ pub(crate) fn golden(file: impl AsRef<Path>, found: impl AsRef<[u8]>) {
 }
 
 /// The first line in which two texts differ.
-fn difference(kept: &str, found: &str) -> String {
+pub(crate) fn difference(kept: &str, found: &str) -> String {
     let lines = |text: &str| text.split_inclusive('\n').map(str::to_owned).collect::<Vec<_>>();
     let (kept, found) = (lines(kept), lines(found));
     let same = kept.iter().zip(&found).take_while(|(kept, found)| kept == found).count();

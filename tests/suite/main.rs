@@ -41,6 +41,7 @@ mod demo_picture;
 mod descriptors;
 mod detached;
 mod disk;
+mod elsewhere;
 mod engine;
 mod equal_logs;
 mod erase;

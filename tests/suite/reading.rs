@@ -11,11 +11,15 @@ use systole_core::types::ports::Clock as _;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Events, Running, ask_as, run_file};
 
-const ALICE: &str = "alice-token-0123456789";
-const BOB: &str = "bob-token-0123456789";
-const TOKENS: [(&str, &str); 2] = [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB)];
+pub(crate) const ALICE: &str = "alice-token-0123456789";
+pub(crate) const BOB: &str = "bob-token-0123456789";
+pub(crate) const CAROL: &str = "carol-token-0123456789";
+pub(crate) const DAN: &str = "dan-token-0123456789";
+pub(crate) const TOKENS: [(&str, &str); 4] =
+    [("ALICE_TOKEN", ALICE), ("BOB_TOKEN", BOB), ("CAROL_TOKEN", CAROL), ("DAN_TOKEN", DAN)];
 
-/// helper is an agent with a thread below it, vault waits for a person, alice has no role, and bob reads.
+/// helper is an agent with a thread below it, vault waits for a person, alice has no role, bob reads, carol decides,
+/// and dan does everything.
 const FILE: &str = "organism: {name: hello}
 models:
   main: {provider: script, model: some-model, price: {in: 3, out: 15, per: 1M, currency: USD}}
@@ -28,6 +32,8 @@ listeners:
 clients:
   alice: {token_env: ALICE_TOKEN}
   bob: {token_env: BOB_TOKEN, roles: [read]}
+  carol: {token_env: CAROL_TOKEN, roles: [approve]}
+  dan: {token_env: DAN_TOKEN, roles: [read, operate, approve]}
 log: {path: ./hello.db}
 console: {listen: \"127.0.0.1:0\"}
 ";
@@ -51,16 +57,16 @@ fn vaulted(text: &str) -> String {
 
 /// An organism with something to read: a thread of the operator with a child, one of alice that waits for a person,
 /// and one of bob that rests.
-struct ReadStage {
-    folder: tempfile::TempDir,
-    organism: Running,
-    asked: String,
-    waits: String,
-    rests: String,
+pub(crate) struct ReadStage {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) organism: Running,
+    pub(crate) asked: String,
+    pub(crate) waits: String,
+    pub(crate) rests: String,
 }
 
 impl ReadStage {
-    fn start() -> ReadStage {
+    pub(crate) fn start() -> ReadStage {
         let vault = ECHO_XSD.replace("ns/echo/v1", "ns/vault/v1");
         let folder = folder(&[
             ("organism.yaml", FILE),
@@ -81,7 +87,7 @@ impl ReadStage {
         stage
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
@@ -100,7 +106,7 @@ impl ReadStage {
     }
 
     /// Sends a message, waits for its outcome, and returns its thread.
-    fn sends(&self, token: &str, document: &str, status: u16) -> String {
+    pub(crate) fn sends(&self, token: &str, document: &str, status: u16) -> String {
         let sent = self.asks(token, "POST", "/v1/messages", &[("Systole-Wait", "240")], document);
         assert_eq!(sent.status, status, "{sent:?}");
         text(&sent.json, "thread").to_owned()
@@ -114,7 +120,7 @@ impl ReadStage {
         }
     }
 
-    fn last(&self) -> u64 {
+    pub(crate) fn last(&self) -> u64 {
         self.gets("/v1/status").json["position"].as_u64().unwrap()
     }
 
@@ -142,6 +148,9 @@ impl ReadStage {
             ("/v1/configurations/{hash}", format!("/v1/configurations/{config}")),
             ("/v1/documents/{hash}", format!("/v1/documents/{config}")),
             ("/v1/graph", "/v1/graph".to_owned()),
+            ("/v1/log", "/v1/log".to_owned()),
+            ("/v1/log/threads", "/v1/log/threads?like=sess-&limit=2".to_owned()),
+            ("/v1/log/records", format!("/v1/log/records?thread={asked}&from=2&limit=3")),
         ]
     }
 }
@@ -265,6 +274,10 @@ fn h5_every_answer_has_the_form_that_the_description_says() {
         ("/v1/threads/{thread}/context", format!("/v1/threads/{}/context", stage.rests), 404),
         ("/v1/documents/{hash}", "/v1/documents/12".to_owned(), 400),
         ("/v1/documents/{hash}", format!("/v1/documents/{}", "0".repeat(64)), 404),
+        ("/v1/log/records", "/v1/log/records?from=2".to_owned(), 400),
+        ("/v1/log/records", format!("/v1/log/records?thread={}&after=2", stage.asked), 400),
+        ("/v1/log/records", "/v1/log/records?thread=nothing".to_owned(), 422),
+        ("/v1/log/threads", "/v1/log/threads?limit=0".to_owned(), 400),
         ("/v1/find", "/v1/find".to_owned(), 400),
         ("/v1/find", "/v1/find?kind=mesage".to_owned(), 400),
         ("/v1/cost", "/v1/cost?since=1h&until=2h".to_owned(), 400),

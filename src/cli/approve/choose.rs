@@ -4,7 +4,7 @@
 use clap::Args;
 
 use super::{Bound, note, reading, request, rule};
-use crate::audit::persons::{self, RequestSubject};
+use crate::audit::persons::RequestSubject;
 use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::cli::place::Place;
@@ -59,8 +59,8 @@ impl Choose {
 
 /// Whether the question has that choice. If not, no one needs to read it before the organism refuses the answer.
 fn fits(place: &Place, id: PersonRequestId, choice: Option<&str>) -> Result<bool, CommandExit> {
-    let looking = Looking::open(place)?;
-    let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+    let looking = Looking::anywhere(place)?;
+    let waiting = looking.requests()?;
     let found = waiting.into_iter().find(|one| one.id == id);
     Ok(found.is_some_and(|one| match (&one.about, choice) {
         (RequestSubject::Approval { .. }, _) => false,

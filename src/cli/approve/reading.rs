@@ -11,7 +11,7 @@ use super::super::place::Place;
 use super::super::screen::Screen;
 use crate::audit::columns::width;
 use crate::audit::layout::COLUMNS;
-use crate::audit::persons::{self, RequestSubject, WaitingRequest};
+use crate::audit::persons::{RequestSubject, WaitingRequest};
 use systole_core::types::ids::Digest;
 use systole_core::types::person::{PersonRequestId, RequestKind};
 
@@ -32,8 +32,8 @@ pub(super) fn read(
     kind: RequestKind,
     ids: &[PersonRequestId],
 ) -> Result<(Vec<(PersonRequestId, Digest)>, CommandExit), CommandExit> {
-    let looking = Looking::open(place)?;
-    let waiting = persons::waiting(&looking.reader).map_err(|fault| looking.fault(&fault))?;
+    let looking = Looking::anywhere(place)?;
+    let waiting = looking.requests()?;
     let screen = looking.screen;
     let (mut read, mut shown, mut exit) = (Vec::new(), Vec::new(), CommandExit::Done);
     for id in ids {

@@ -1,9 +1,10 @@
-//! Carries out a person's decision: through the organism that runs on the log, or through one that is started here
-//! only for that and sends nothing.
+//! Carries out a person's decision: through the organism that runs on the log or elsewhere, or through one that is
+//! started here only for that and sends nothing.
 //!
 //! Orders come in, each about one request. The result of each is printed; the exit is that of the first refused
 //! order.
 
+use crate::cli::elsewhere::OrganismElsewhere;
 use crate::cli::exit::CommandExit;
 use crate::cli::here;
 use crate::cli::place::Place;
@@ -19,8 +20,19 @@ use systole_core::types::person::{PersonDecision, PersonRequestId};
 /// Carries out orders, each separately. The exit is that of the first refused order.
 pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<CommandExit, CommandExit> {
     let screen = place.screen();
-    let log = place.log(screen)?;
     let several = orders.len() > 1;
+    if let Some(elsewhere) = OrganismElsewhere::of(place)? {
+        let mut exits = Vec::new();
+        for order in &orders {
+            let answered = elsewhere.client.rule(&order.request.to_string(), &spoken(order));
+            exits.push(match elsewhere.decided(answered)? {
+                Ok(ruled) => done(screen, &ruled, true),
+                Err(refusal) => not_done(screen, several.then_some(order.request), &refusal),
+            });
+        }
+        return Ok(first_other(exits));
+    }
+    let log = place.log(screen)?;
     let (mut exits, mut left) = (Vec::new(), orders.into_iter().peekable());
     if let Some(run) = RunFile::of(&log) {
         place.set_nothing(screen, &run)?;
@@ -42,7 +54,12 @@ pub(in crate::cli) fn rule(place: &Place, orders: Vec<PersonOrder>) -> Result<Co
             async { Box::pin(in_process(screen, place, left, several)).await.unwrap_or_else(|exit| exit) };
         exits.push(here::with_runtime(screen, work));
     }
-    Ok(exits.into_iter().find(|exit| *exit != CommandExit::Done).unwrap_or(CommandExit::Done))
+    Ok(first_other(exits))
+}
+
+/// The first exit that is not `Done`.
+fn first_other(exits: Vec<CommandExit>) -> CommandExit {
+    exits.into_iter().find(|exit| *exit != CommandExit::Done).unwrap_or(CommandExit::Done)
 }
 
 /// The order in the form of an organism's door.

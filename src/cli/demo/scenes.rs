@@ -100,7 +100,7 @@ pub(super) fn until_a_person_is_asked(
     restarted: u32,
 ) -> Result<ApiRecord, Fault> {
     let (mut again, mut last_call) = (Vec::new(), None);
-    for record in client.events(from, root, Some(stage::PATIENCE))? {
+    for record in client.events(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
         match (record.kind.as_str(), record.code.as_deref()) {
             ("attempt", Some("model.unknown-outcome")) => again.extend(record.to),
@@ -164,7 +164,7 @@ pub(super) fn until_it_is_answered(
     root: &str,
     from: u64,
 ) -> Result<ApiRecord, Fault> {
-    for record in client.events(from, root, Some(stage::PATIENCE))? {
+    for record in client.events(from, Some(root), Some(stage::PATIENCE))? {
         let record = record?;
         let own = record.thread == root && record.call.as_deref() == Some("1");
         match (record.kind.as_str(), record.code.as_deref()) {

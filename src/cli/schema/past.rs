@@ -14,7 +14,7 @@ use crate::cli::exit::CommandExit;
 use crate::cli::looking::Looking;
 use crate::edges::schemas::{CompiledSchemaId, LibxmlJudge, SchemaVerdict};
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogFault, LogReader as _, Position};
+use systole_core::types::ports::{LogFault, Position};
 use systole_core::types::record::{Record, RecordKind};
 
 /// Records per read.

@@ -12,6 +12,7 @@ use super::super::here as process;
 use super::super::signals::Signals;
 use super::way::{Decided, Elsewhere, Next, Way};
 use super::{CommandExit, Parcel, Place, Screen, Waiter, not_taken, taken, too_late};
+use crate::cli::elsewhere::OrganismElsewhere;
 use crate::cli::refused;
 use crate::console::api_types::ApiReceipt;
 use crate::console::client::{DoorClient, DoorClientFault};
@@ -23,11 +24,11 @@ const TICK: Duration = Duration::from_secs(1);
 /// The whole way through an organism that runs elsewhere; `None` if that organism is gone.
 pub(in crate::cli) fn elsewhere(
     screen: Screen,
-    client: DoorClient,
-    log: &Path,
+    client: Arc<DoorClient>,
+    log: Option<&Path>,
     parcel: &Parcel,
 ) -> Option<CommandExit> {
-    let elsewhere = Elsewhere { client: Arc::new(client), log: log.to_owned() };
+    let elsewhere = Elsewhere { client, log: log.map(Path::to_owned) };
     let mut came = None;
     let exit = process::with_runtime(screen, async {
         let mut signals = match Signals::listen(screen) {
@@ -38,6 +39,11 @@ pub(in crate::cli) fn elsewhere(
         came.unwrap_or(CommandExit::Unavailable)
     });
     came.map(|_| exit)
+}
+
+/// The whole way through an organism on another machine.
+pub(in crate::cli) fn afar(screen: Screen, organism: &OrganismElsewhere, parcel: &Parcel) -> CommandExit {
+    elsewhere(screen, organism.client.clone(), None, parcel).unwrap_or_else(|| organism.gone())
 }
 
 /// The whole way through an organism in this process.

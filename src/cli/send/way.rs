@@ -16,6 +16,7 @@ use crate::cli::live;
 use crate::console::api_types::{ApiReceipt, ApiRecord, ApiRefusal, FollowerEvent, ProgressReport};
 use crate::console::client::{DoorClient, DoorClientFault};
 use crate::console::events::{Follower, FollowerBatch, ProgressFollower};
+use crate::console::remote_log::RemoteLog;
 use crate::edges::log::sqlite;
 use crate::runtime::running::{ClientMessage, Organism};
 use crate::runtime::waiting::SenderReply;
@@ -53,7 +54,19 @@ impl<T> From<Result<Result<T, Box<ApiRefusal>>, DoorClientFault>> for Decided<T>
 /// An organism in another process.
 pub(in crate::cli) struct Elsewhere {
     pub(in crate::cli) client: Arc<DoorClient>,
-    pub(in crate::cli) log: PathBuf,
+    /// Its log; `None` if that is on another machine.
+    pub(in crate::cli) log: Option<PathBuf>,
+}
+
+impl Elsewhere {
+    /// Runs a look at the log as it is now. A log that cannot be read shows nothing.
+    fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
+        match &self.log {
+            // Opened for each look: a log that is still open when its organism stops remains in two files.
+            Some(log) => sqlite::open_reading(log).map_or_else(|_| T::default(), |reader| look(&reader)),
+            None => look(&RemoteLog::new(self.client.clone())),
+        }
+    }
 }
 
 /// The organism that a parcel goes to.
@@ -104,9 +117,12 @@ impl Way<'_> {
         self.looks(|reader| waits_for_a_person(reader, thread))
     }
 
-    /// Who works on a thread and below it.
+    /// Who works on a thread and below it. Another machine is not asked each second.
     pub(super) fn at_work(&self, thread: &str) -> Vec<Work> {
-        self.looks(|reader| at_work(reader, thread))
+        match self {
+            Way::Elsewhere(Elsewhere { log: None, .. }) => Vec::new(),
+            _ => self.looks(|reader| at_work(reader, thread)),
+        }
     }
 
     /// A record for programs, with the form of its payload.
@@ -118,10 +134,7 @@ impl Way<'_> {
     fn looks<T: Default>(&self, look: impl Fn(&dyn LogReader) -> T) -> T {
         match self {
             Way::Here(organism) => look(&**organism.front().reader()),
-            // Opened for each look: a log that is still open when its organism stops remains in two files.
-            Way::Elsewhere(elsewhere) => {
-                sqlite::open_reading(&elsewhere.log).map_or_else(|_| T::default(), |r| look(&r))
-            }
+            Way::Elsewhere(elsewhere) => elsewhere.looks(look),
         }
     }
 
@@ -230,7 +243,7 @@ pub(super) struct Outside {
     own: Option<ThreadId>,
     /// The last record that came.
     at: u64,
-    log: PathBuf,
+    log: Option<PathBuf>,
     /// The log's records after that, once the stream has ended.
     rest: Option<VecDeque<ApiRecord>>,
 }
@@ -249,8 +262,8 @@ impl Outside {
                 Some(Err(unheard)) => return Next::Unheard(unheard),
             }
         }
-        let (log, at, own) = (&self.log, self.at, self.own.as_ref());
-        let rest = self.rest.get_or_insert_with(|| beyond(log, at, own));
+        let (log, at, own) = (self.log.as_deref(), self.at, self.own.as_ref());
+        let rest = self.rest.get_or_insert_with(|| log.map(|log| beyond(log, at, own)).unwrap_or_default());
         rest.pop_front().map_or(Next::Ended, |record| Next::Record(Box::new(record)))
     }
 }

@@ -10,6 +10,7 @@ mod query;
 mod records;
 mod refusals;
 mod searching;
+mod stored;
 mod thread_views;
 
 pub(super) use answers::{ReadValue, answer, thread_of};
@@ -21,6 +22,7 @@ pub(super) use records::of_number;
 pub(super) use records::{record, record_bytes, records};
 pub(super) use refusals::{ReadFault, ReadRefusal, ReadResult};
 pub(super) use searching::{asked_for, cost, cost_filter, costs_of, find, found, search_in};
+pub(super) use stored::{log_opening, log_records, log_threads};
 pub(super) use thread_views::{
     thread, thread_cost, thread_prompt, thread_todo, thread_trail, thread_tree, thread_why,
 };

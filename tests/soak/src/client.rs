@@ -261,10 +261,11 @@ impl Client {
         let mut seen = None;
         for _ in 0..LOOKS {
             let Some((life, door)) = self.doorstep.at(seen) else { break };
-            let found = door.events(receipt.position, &receipt.thread, Some(LOOK)).ok().and_then(|events| {
-                let mut records = events.map_while(Result::ok);
-                records.find_map(|record| ending(&receipt, &record).map(|ending| (ending, record)))
-            });
+            let found =
+                door.events(receipt.position, Some(&receipt.thread), Some(LOOK)).ok().and_then(|events| {
+                    let mut records = events.map_while(Result::ok);
+                    records.find_map(|record| ending(&receipt, &record).map(|ending| (ending, record)))
+                });
             if let Some((ending, record)) = found {
                 if let CallResult::Failed(code) = ending {
                     *self.tally.failures.entry(code).or_default() += 1;

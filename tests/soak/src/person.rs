@@ -44,7 +44,7 @@ impl Person {
         while !self.board.wants_nothing() {
             let Some((life, door)) = self.doorstep.at(seen) else { break };
             seen = Some(life);
-            let Ok(events) = door.events(after, "sys", Some(LOOK)) else { continue };
+            let Ok(events) = door.events(after, Some("sys"), Some(LOOK)) else { continue };
             for record in events.map_while(Result::ok) {
                 if let Some(request) = read_request(record.body.as_bytes())
                     && !decide(door, &record, &request, &self.dice, &mut self.orders)
@@ -112,7 +112,7 @@ fn amendment(door: &DoorClient, record: &ApiRecord, request: &ApprovalRequest) -
     let hash = request.hash.to_string();
     let from = record.position.saturating_sub(BEFORE);
     let root = request.thread.root_of();
-    let mut events = door.events(from, root.as_str(), Some(LOOK)).ok()?.map_while(Result::ok);
+    let mut events = door.events(from, Some(root.as_str()), Some(LOOK)).ok()?.map_while(Result::ok);
     let waits = events.find(|waits| hex(waits.body.as_bytes()) == hash)?;
     Some(waits.body.replace("<mark>plain</mark>", "<mark>amended</mark>"))
 }

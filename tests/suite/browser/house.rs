@@ -3,6 +3,8 @@
 //!
 //! A story sends messages to its door itself. It asks this house for what a browser cannot do: commands, kills, starts.
 
+use std::path::Path;
+
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -97,14 +99,7 @@ impl ConsoleHouse {
     /// Does what a story asks for.
     pub(super) fn does(&mut self, asked: &Value) -> Value {
         match asked["what"].as_str() {
-            Some("systole") => {
-                let words = asked["arguments"].as_array().unwrap().iter();
-                let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
-                let mut command = command(self.folder.path(), &words);
-                // On a terminal that is wide enough nothing is cut.
-                let ran = Running::of(command.env("COLUMNS", "1000").spawn().unwrap()).end();
-                json!({"code": ran.code, "stdout": ran.stdout, "stderr": ran.stderr})
-            }
+            Some("systole") => runs(self.folder.path(), asked),
             Some("kill") => {
                 let running = self.running.take().expect("it runs");
                 running.signal(Signal::KILL);
@@ -124,4 +119,14 @@ impl ConsoleHouse {
         self.running.expect("it runs").interrupt();
         judged(self.folder.path());
     }
+}
+
+/// Runs the command that a story asks for in this folder.
+pub(super) fn runs(folder: &Path, asked: &Value) -> Value {
+    let words = asked["arguments"].as_array().unwrap().iter();
+    let words: Vec<&str> = words.map(|word| word.as_str().unwrap()).collect();
+    let mut command = command(folder, &words);
+    // On a terminal that is wide enough nothing is cut.
+    let ran = Running::of(command.env("COLUMNS", "1000").spawn().unwrap()).end();
+    json!({"code": ran.code, "stdout": ran.stdout, "stderr": ran.stderr})
 }

@@ -6,6 +6,7 @@
 mod house;
 mod large_house;
 mod pages;
+mod pictures;
 mod stage_faults;
 
 use std::io::Write as _;

@@ -183,6 +183,18 @@ pub enum LogFault {
         /// The process that has it.
         pid: u32,
     },
+    /// An organism on another machine does not show its log.
+    #[error("{address}: {why}")]
+    Elsewhere {
+        /// Its address.
+        address: String,
+        /// The reason.
+        why: String,
+        /// The code, if the organism refused the request.
+        code: Option<Code>,
+        /// The fix.
+        fix: String,
+    },
     /// The file system or the database returned an error.
     #[error("{path}: {why}")]
     Io {

@@ -1,0 +1,276 @@
+//! An organism that is reached by its address: `--url` or `SYSTOLE_URL`, and the token in a variable. Nothing of it is
+//! on this machine.
+//!
+//! The token is sent to that address alone, and never unprotected over a network. Every fault has its fix.
+
+use std::sync::Arc;
+
+use systole_http::HttpAddress;
+use ureq::tls::{Certificate, PemItem, parse_pem};
+
+use super::exit::CommandExit;
+use super::here;
+use super::hindered;
+use super::place::Place;
+use super::refused;
+use super::screen::Screen;
+use super::unfound::not_found;
+use crate::audit::finding;
+use crate::audit::persons::WaitingRequest;
+use crate::config;
+use crate::console::api_types::{ApiRefusal, OrganismStatus};
+use crate::console::client::{DoorClient, DoorClientFault, DoorResult};
+use crate::console::remote_log::RemoteLog;
+use crate::runtime::runfile::Credential;
+use systole_core::types::codes::Code;
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::{Digest, ThreadId};
+use systole_core::types::ports::{LogReader, Position};
+
+/// The variable with the token.
+const TOKEN: &str = "SYSTOLE_TOKEN";
+/// Allows a token to go over a network without TLS.
+const PLAIN: &str = "SYSTOLE_PLAIN_HTTP";
+/// The file with the certificates that count, as other programs know it.
+const ROOTS: &str = "SSL_CERT_FILE";
+
+/// The commands that take an address.
+pub(super) const COMMANDS: [&str; 21] = [
+    "ask", "send", "ps", "why", "tree", "todo", "log", "context", "find", "trail", "blob", "cost", "approve",
+    "reject", "amend", "choose", "steer", "cancel", "pause", "resume", "end",
+];
+
+/// An organism elsewhere that answered.
+pub(super) struct OrganismElsewhere {
+    screen: Screen,
+    pub(super) client: Arc<DoorClient>,
+    pub(super) status: OrganismStatus,
+    pub(super) log: Arc<RemoteLog>,
+}
+
+/// Reports an address for a command that works only where the organism is.
+pub(super) fn refuse_address(screen: Screen, command: &str) -> CommandExit {
+    let words = format!("systole {command} works only where the organism is, and takes no --url");
+    let exit = screen.fail(CommandExit::Usage, words);
+    screen.say(format!("  try: it there; --url is for {}", COMMANDS.join(", ")));
+    exit
+}
+
+impl OrganismElsewhere {
+    /// The organism that the command line or the environment names by its address, if one does.
+    pub(super) fn of(place: &Place) -> Result<Option<OrganismElsewhere>, CommandExit> {
+        let screen = place.screen();
+        let (url, token) = (place.url(), place.token_variable());
+        let Some((name, url)) = url else {
+            return match token {
+                Some(_) => Err(usage(
+                    screen,
+                    "--token-env: no address is given".to_owned(),
+                    "--url with the address of the organism",
+                )),
+                None => Ok(None),
+            };
+        };
+        let is_tls =
+            address(&url).map_err(|(why, fix)| usage(screen, format!("{name} `{url}`: {why}"), &fix))?;
+        let variable = token.unwrap_or(TOKEN);
+        let token = token_in(variable).map_err(|(words, fix)| usage(screen, words, &fix))?;
+        let roots = if is_tls { roots(screen)? } else { Vec::new() };
+        let client = Arc::new(DoorClient::at(&url, &token, roots));
+        let status = match client.status() {
+            Ok(Ok(status)) => status,
+            Ok(Err(mut refusal)) => {
+                if Code::parse(&refusal.code) == Some(Code::IngressUnauthorized) {
+                    refusal.message = format!("{url} knows no client with the token in {variable}");
+                    refusal.fix = Some(format!(
+                        "{variable} with the token that `clients` of the organism's file reads for you"
+                    ));
+                }
+                refused::say(screen, &refusal);
+                return Err(exit_of(&refusal));
+            }
+            Err(fault) => return Err(unheard(screen, &fault)),
+        };
+        let log = Arc::new(RemoteLog::new(client.clone()));
+        Ok(Some(OrganismElsewhere { screen, client, status, log }))
+    }
+
+    /// Its log, now or as it was at a position.
+    pub(super) fn log_at(&self, at: Option<Position>) -> Arc<RemoteLog> {
+        at.map_or_else(|| self.log.clone(), |at| Arc::new(self.log.at(at)))
+    }
+
+    /// The thread that the user means.
+    pub(super) fn find(&self, typed: &str) -> Result<ThreadId, CommandExit> {
+        finding::find(&*self.log, typed).map_err(|why| not_found(self.screen, &why))
+    }
+
+    /// The composition that runs. Only clients that may read everything get it.
+    pub(super) fn composition(&self) -> Result<Result<Composition, Box<ApiRefusal>>, CommandExit> {
+        let source = Digest::parse(&self.status.config).ok().map(|hash| self.log.document(hash));
+        let source = source.transpose().map_err(|fault| here::log_fault(self.screen, &fault))?;
+        if let Some(refusal) = self.log.refused_document() {
+            return Ok(Err(refusal));
+        }
+        let missing = || {
+            let words = format!("{} does not keep its configuration", self.client.address());
+            self.screen.fail(CommandExit::Unavailable, words)
+        };
+        let source = source.flatten().ok_or_else(missing)?;
+        let read = config::read_source(&source, std::path::Path::new("."));
+        read.map(Ok).map_err(|why| {
+            let words =
+                format!("this version cannot read the configuration of {}: {why}", self.client.address());
+            let exit = self.screen.fail(CommandExit::Configuration, words);
+            self.screen.say(format!("  try: systole {}, which runs there", self.status.version));
+            exit
+        })
+    }
+
+    /// The requests that wait for a person: with the role `approve` also those in threads of others.
+    pub(super) fn waiting(&self, at: Option<Position>) -> Result<Vec<WaitingRequest>, CommandExit> {
+        let found = self.done(self.client.approvals(at.map(|at| at.0)))?;
+        let read = found.approvals.iter().map(WaitingRequest::from_json);
+        read.collect::<Result<_, _>>().map_err(|why| {
+            let words = format!("{} lists an approval that cannot be read: {why}", self.client.address());
+            let exit = self.screen.fail(CommandExit::Unavailable, words);
+            self.screen.say(format!("  try: systole {}, which runs there", self.status.version));
+            exit
+        })
+    }
+
+    /// The decision on an order. Silence is reported.
+    pub(super) fn decided<T>(
+        &self,
+        answered: DoorResult<T>,
+    ) -> Result<Result<T, Box<ApiRefusal>>, CommandExit> {
+        answered.map_err(|fault| unheard(self.screen, &fault))
+    }
+
+    /// What was asked for. A refusal is reported.
+    pub(super) fn done<T>(&self, answered: DoorResult<T>) -> Result<T, CommandExit> {
+        self.decided(answered)?.map_err(|refusal| self.refuse(&refusal))
+    }
+
+    /// Reports that nothing listens there any more.
+    pub(super) fn gone(&self) -> CommandExit {
+        let address = self.client.address().to_owned();
+        let words = "the organism has stopped".to_owned();
+        unheard(self.screen, &DoorClientFault::Unreachable { address, words })
+    }
+
+    /// Reports a refusal.
+    pub(super) fn refuse(&self, refusal: &ApiRefusal) -> CommandExit {
+        refused::say(self.screen, refusal);
+        exit_of(refusal)
+    }
+}
+
+/// Reports that an organism does not answer as it should.
+pub(super) fn unheard(screen: Screen, fault: &DoorClientFault) -> CommandExit {
+    let exit = match fault {
+        DoorClientFault::Broken { .. } => CommandExit::Log,
+        DoorClientFault::Refused(refusal) => exit_of(refusal),
+        _ => CommandExit::Unavailable,
+    };
+    screen.fail(exit, fault);
+    screen.say(format!("  try: {}", fault.fix()));
+    exit
+}
+
+fn exit_of(refusal: &ApiRefusal) -> CommandExit {
+    Code::parse(&refusal.code).map_or(CommandExit::Payload, refused::exit_of)
+}
+
+fn usage(screen: Screen, words: String, fix: &str) -> CommandExit {
+    let exit = screen.fail(CommandExit::Usage, words);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
+
+/// Whether an address is reached over TLS; or why no token is sent there, with the fix.
+fn address(url: &str) -> Result<bool, (String, String)> {
+    let example = || "http://127.0.0.1:7474, or https:// and the name of its proxy".to_owned();
+    let read = HttpAddress::parse(url).map_err(|why| (why.to_owned(), example()))?;
+    if url.contains('?') {
+        return Err(("it has a query".to_owned(), example()));
+    }
+    if read.tls() || is_this_machine(read.host()) || std::env::var(PLAIN).is_ok_and(|said| said == "1") {
+        return Ok(read.tls());
+    }
+    let why = "your token would go over the network without TLS".to_owned();
+    Err((
+        why,
+        format!("https:// and a proxy there, or a tunnel to this machine; {PLAIN}=1 sends it all the same"),
+    ))
+}
+
+fn is_this_machine(host: &str) -> bool {
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The token in a variable, or why there is none, with the fix.
+fn token_in(variable: &str) -> Result<Credential, (String, String)> {
+    let token = std::env::var(variable).unwrap_or_default();
+    if token.is_empty() {
+        let fix = format!("export {variable} with the token of a client; --token-env names another variable");
+        return Err((format!("{variable} holds no token"), fix));
+    }
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let words = format!("{variable} holds a blank or another sign that no token has");
+        return Err((words, format!("{variable} with the token alone, without a line break")));
+    }
+    Ok(Credential::given(token))
+}
+
+/// The certificates that count, if a file names them.
+fn roots(screen: Screen) -> Result<Vec<Certificate<'static>>, CommandExit> {
+    let Some(file) = std::env::var_os(ROOTS).filter(|file| !file.is_empty()) else { return Ok(Vec::new()) };
+    let path = std::path::Path::new(&file);
+    let what = "the certificates";
+    let pem = std::fs::read(path)
+        .map_err(|error| hindered::unread(screen, CommandExit::Usage, path, what, &error))?;
+    let found: Vec<_> = parse_pem(&pem)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(certificate),
+            _ => None,
+        })
+        .collect();
+    if found.is_empty() {
+        let words = format!("{ROOTS}: {} holds no certificate", path.display());
+        return Err(usage(screen, words, "a file with certificates in PEM"));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_goes_only_where_it_is_protected() {
+        for (url, is_tls) in [
+            ("http://127.0.0.1:7474", false),
+            ("http://[::1]:7474/", false),
+            ("http://localhost:1", false),
+            ("https://systole.example", true),
+            ("https://systole.example/acme/", true),
+        ] {
+            assert_eq!(address(url), Ok(is_tls), "{url}");
+        }
+        for (url, why) in [
+            ("http://192.0.2.1:7474", "without TLS"),
+            ("http://127.0.0.1.example", "without TLS"),
+            ("http://localhost.example:7474", "without TLS"),
+            ("127.0.0.1:7474", "no scheme"),
+            ("ftp://127.0.0.1", "neither http nor https"),
+            ("http://bob:secret@127.0.0.1", "a name or a password"),
+            ("http://127.0.0.1:7474/#3f9c", "a fragment"),
+            ("http://127.0.0.1:7474/?a=b", "a query"),
+            ("http://", "address"),
+        ] {
+            let (told, fix) = address(url).unwrap_err();
+            assert!(told.contains(why) && !fix.is_empty(), "{url}: {told}");
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Reports that the thread that a person means was not found, with the fix.
+
+use super::exit::CommandExit;
+use super::here;
+use super::screen::Screen;
+use crate::audit::finding::NotFound;
+
+/// Reports why no thread was found. A name without a thread is a wrong argument for every command: nothing was
+/// requested yet.
+pub(super) fn not_found(screen: Screen, why: &NotFound) -> CommandExit {
+    let fix = match why {
+        NotFound::Log(fault) => return here::log_fault(screen, fault),
+        NotFound::Unnamed => "@last, or one of systole ps",
+        NotFound::Empty => "systole send, which opens the first one",
+        NotFound::None(_) => "systole ps, which lists them",
+        NotFound::Ambiguous { .. } => "more of its digits",
+    };
+    let exit = screen.fail(CommandExit::Usage, why);
+    screen.say(format!("  try: {fix}"));
+    exit
+}
