@@ -21,6 +21,9 @@ const PARTS: u32 = 20;
 /// What may be spent at once after a quiet time, as the time that pays for it.
 const AHEAD: Duration = Duration::from_secs(1);
 
+/// The longest wait: no burst of refreshes makes pages wait for longer.
+const MOST: Duration = Duration::from_secs(15);
+
 /// What was spent, as the moment at which time has paid for all of it; and the last position that pages were told of.
 #[derive(Clone, Copy, Default, Debug)]
 struct Account {
@@ -30,7 +33,8 @@ struct Account {
 
 impl Account {
     fn spend(&mut self, cost: Duration, now: Duration) {
-        self.paid_at = self.paid_at.max(now).saturating_add(cost.saturating_mul(PARTS));
+        let paid_at = self.paid_at.max(now).saturating_add(cost.saturating_mul(PARTS));
+        self.paid_at = paid_at.min(now.saturating_add(AHEAD + MOST));
     }
 
     fn wait(&self, now: Duration) -> Duration {
@@ -132,6 +136,8 @@ mod tests {
         assert_eq!(account.wait(ms(1_000)), ms(12_000));
         assert_eq!(account.wait(ms(9_000)), ms(4_000));
         assert_eq!(account.wait(ms(20_000)), Duration::ZERO);
+        account.spend(ms(60_000), ms(30_000));
+        assert_eq!(account.wait(ms(30_000)), MOST, "a burst has a bound");
         account.spend(ms(1), ms(90_000));
         assert_eq!(account.wait(ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
     }
@@ -141,6 +147,7 @@ mod tests {
         let over = |cost: Duration| {
             let (mut account, mut at) = (Account::default(), Duration::ZERO);
             for _ in 0..100 {
+                // Each is paid before the next, so the bound is never met.
                 account.spend(cost, at);
                 at += account.wait(at);
             }

@@ -10,11 +10,12 @@ use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Running, answer, ask, ask_as, connect, run_file, systole, systole_with};
 
 const ALICE: &str = "alice-token-0123456789";
+const CAROL: &str = "carol-token-0123456789";
 
-/// An organism with a client without roles, and a listener whose messages a person approves.
+/// An organism with a client without roles, one who may approve, and a listener whose messages a person approves.
 fn house() -> tempfile::TempDir {
     let more = "  guarded: {run: [python3, echo.py], schema: guarded.xsd, accepts: [say], returns: [said], entry: true, approval: {when: always}}\n\
-                clients:\n  alice: {token_env: ALICE_TOKEN}\nlog: {";
+                clients:\n  alice: {token_env: ALICE_TOKEN}\n  carol: {token_env: CAROL_TOKEN, roles: [approve]}\nlog: {";
     let guarded = ECHO_XSD.replace("ns/echo/v1", "ns/guarded/v1");
     folder(&[
         ("organism.yaml", &HOUSE.replace("log: {", more)),
@@ -25,7 +26,7 @@ fn house() -> tempfile::TempDir {
 }
 
 fn running(folder: &Path) -> Running {
-    Running::organism_with(folder, &[("ALICE_TOKEN", ALICE)])
+    Running::organism_with(folder, &[("ALICE_TOKEN", ALICE), ("CAROL_TOKEN", CAROL)])
 }
 
 /// A browser: it says where it is, what it reads, and its cookie.
@@ -458,4 +459,68 @@ fn h4_a_page_that_refreshes_shares_its_answer_and_one_that_is_opened_shows_the_n
         "another client sees its own: {other:?}"
     );
     running.interrupt();
+}
+
+/// Waits until that many requests wait for a person.
+fn until_waiting(folder: &Path, count: usize) -> Value {
+    loop {
+        let found = ask(&run_file(folder), "GET", "/v1/approvals", &[], "").json;
+        if found["approvals"].as_array().is_some_and(|all| all.len() == count) {
+            return found["approvals"].clone();
+        }
+    }
+}
+
+#[test]
+fn h4_an_approver_sees_what_waits_and_no_link_that_leads_nowhere() {
+    let folder = house();
+    let organism = running(folder.path());
+    let thread = sent(folder.path(), "guarded", false);
+    until_waiting(folder.path(), 1);
+    let mut carol = Browser::new(folder.path());
+    let secret = carol.sign_in(CAROL);
+    let first = carol.get("/").body;
+    assert!(text_of(&first).contains("Waits for you 1") && first.contains("<title>(1) "), "{first}");
+    for page in [first, carol.get("/approvals").body] {
+        assert!(page.contains(&thread) && !page.contains(&format!("href=\"/t/{thread}")), "{page}");
+    }
+    let decided = carol.post("/approvals/a1", &format!("secret={secret}&outcome=rejected"));
+    assert!(decided.body.contains("href=\"/approvals\""), "the way back is there: {}", decided.body);
+    let led = carol.get("/approvals/a1");
+    assert_eq!((led.status, led.header("location")), (303, Some("/approvals?one=a1")));
+    // Who may not decide is not called upon.
+    let mut alice = Browser::new(folder.path());
+    alice.sign_in(ALICE);
+    let bearer = format!("Bearer {ALICE}");
+    let own = say("mine").replace("ns/echo/v1", "ns/guarded/v1");
+    let headers = [("Authorization", bearer.as_str())];
+    let taken = ask_as(&run_file(folder.path()), "POST", "/v1/messages?to=guarded", &headers, &own);
+    assert_eq!(taken.status, 202, "{taken:?}");
+    until_waiting(folder.path(), 2);
+    let first = alice.get("/").body;
+    assert!(text_of(&first).contains("Waits for a person 1") && !first.contains("<title>("), "{first}");
+    organism.interrupt();
+}
+
+#[test]
+fn g4_a_large_payload_is_amended_and_a_token_of_another_client_decides_nothing() {
+    let folder = house();
+    let organism = running(folder.path());
+    sent(folder.path(), "guarded", false);
+    let request = until_waiting(folder.path(), 1)[0].clone();
+    let hash = request["hash"].as_str().unwrap();
+    let mut browser = Browser::new(folder.path());
+    let secret = browser.sign_in(&code(folder.path()));
+    let other = browser.post("/approvals/a1", &format!("token={CAROL}&outcome=approved&hash={hash}"));
+    assert_eq!(other.status, 403, "{other:?}");
+    let words = text_of(&other.body);
+    assert!(words.contains("of another client") && words.contains("Approve a1"), "{words}");
+    until_waiting(folder.path(), 1);
+    // Each letter has two bytes in the payload and six in the form: 2.4 MB.
+    let payload = say(&"%D1%8F".repeat(400_000)).replace("ns/echo/v1", "ns/guarded/v1");
+    let payload = payload.replace('"', "%22").replace('=', "%3D");
+    let form = format!("secret={secret}&outcome=amended&hash={hash}&payload={payload}");
+    let amended = browser.post("/approvals/a1", &form);
+    assert_eq!(amended.status, 303, "{amended:?}");
+    organism.interrupt();
 }

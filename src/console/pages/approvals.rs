@@ -4,14 +4,18 @@
 //! Requests from the log come in; a page with a form for each goes out. The pump decides what may still be decided, and
 //! by whom.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use axum::extract::Path;
-use axum::response::Response;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
+use super::shorten::encoded;
 use crate::audit::columns::plain;
 use crate::audit::decided::{self, DecidedRequest};
 use crate::audit::full::{self, ShownPayload};
@@ -24,6 +28,7 @@ use crate::console::request_refusals::{going, unfit_request};
 use crate::console::{steering, waiting};
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
+use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
@@ -58,7 +63,7 @@ struct RequestCard {
     caller: String,
     listener: String,
     thread: String,
-    thread_href: String,
+    thread_href: Option<String>,
     asked: String,
     left: String,
     is_question: bool,
@@ -92,30 +97,56 @@ struct DecidedRow {
     outcome: String,
     note: Option<String>,
     at: String,
-    href: String,
+    href: Option<String>,
 }
 
 /// What one reading finds.
 struct Found {
     waiting: Vec<WaitingRequest>,
     decided: Vec<DecidedRequest>,
+    /// The threads among these that the client may open.
+    open: BTreeSet<ThreadId>,
     now: Millis,
 }
 
-fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
-    // Who may decide sees what waits in the threads of others.
-    let (reader, mut waiting) = match sees_all && !moment.sees_all {
-        false => (moment.reader.clone(), persons::waiting_in(&*moment.reader, &*moment.whole()?)?),
-        true => {
-            let all = moment.of_all();
-            let waiting = persons::waiting(&*all)?;
-            (all, waiting)
+impl Found {
+    fn link(&self, frame: &Frame, thread: &ThreadId, seq: Option<u64>) -> Option<String> {
+        let place = seq.map(|seq| format!("/{seq}")).unwrap_or_default();
+        self.open.contains(thread).then(|| frame.to(&format!("/t/{}{place}", encoded(thread.as_str()))))
+    }
+}
+
+/// What waits for a person. A client who may decide also sees what waits in the threads of others.
+pub(super) fn waiting(moment: &LogMoment, may: bool) -> Result<Vec<WaitingRequest>, LogFault> {
+    match may && !moment.sees_all {
+        false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
+        true => persons::waiting(&*moment.of_all()),
+    }
+}
+
+/// Those of some threads that the client may open.
+pub(super) fn open_threads<'t>(
+    moment: &LogMoment,
+    threads: impl Iterator<Item = &'t ThreadId>,
+) -> Result<BTreeSet<ThreadId>, LogFault> {
+    let mut open = BTreeSet::new();
+    for thread in threads {
+        if !open.contains(thread) && !moment.reader.of_thread(thread, 1, 1)?.is_empty() {
+            open.insert(thread.clone());
         }
-    };
+    }
+    Ok(open)
+}
+
+fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
+    let mut waiting = waiting(moment, sees_all)?;
+    let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };
     decided.retain(|request| one.is_none_or(|one| request.id == one));
-    Ok(Found { waiting, decided, now: moment.now })
+    let threads = waiting.iter().map(|one| &one.thread).chain(decided.iter().map(|one| &one.thread));
+    let open = open_threads(moment, threads)?;
+    Ok(Found { waiting, decided, open, now: moment.now })
 }
 
 /// Shows the requests.
@@ -142,16 +173,16 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
         return Ok(asked.json(&json!({"approvals": waiting, "decided": decided})));
     }
     let mut frame = asked.frame(PageTab::Approvals, "Approvals").with_command("systole approve").live();
-    frame.count = found.waiting.len();
+    frame.count = if may { found.waiting.len() } else { 0 };
     let page = layout::whole_lines(|| {
         let decided: Vec<DecidedRow> =
-            found.decided.iter().map(|one| DecidedRow::of(one, &frame, found.now)).collect();
+            found.decided.iter().map(|one| DecidedRow::of(one, &frame, &found)).collect();
         let done = done.and_then(|id| {
             let one = found.decided.iter().find(|one| one.id == id)?;
-            Some(DecidedRow::of(one, &frame, found.now))
+            Some(DecidedRow::of(one, &frame, &found))
         });
         ApprovalsPage {
-            waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, found.now)).collect(),
+            waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, &found)).collect(),
             decided,
             one: one.map(|one| one.to_string()),
             deciders: waiting::deciders(&organism).join(", "),
@@ -168,7 +199,8 @@ fn not_an_id(name: &str, typed: &str) -> Refusal {
 }
 
 impl RequestCard {
-    fn of(one: &WaitingRequest, frame: &Frame, now: Millis) -> RequestCard {
+    fn of(one: &WaitingRequest, frame: &Frame, found: &Found) -> RequestCard {
+        let now = found.now;
         let (shows, choices) = match &one.about {
             RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
             RequestSubject::Question { shows, choices, .. } => {
@@ -196,7 +228,7 @@ impl RequestCard {
             caller: one.caller.to_string(),
             listener: one.listener.to_string(),
             thread: one.thread.to_string(),
-            thread_href: frame.to(&format!("/t/{}", one.thread)),
+            thread_href: found.link(frame, &one.thread, None),
             asked: layout::moment(one.asked, now),
             left,
             is_question: one.payload().is_none(),
@@ -226,17 +258,27 @@ impl ShownMessageCard {
 }
 
 impl DecidedRow {
-    fn of(one: &DecidedRequest, frame: &Frame, now: Millis) -> DecidedRow {
+    fn of(one: &DecidedRequest, frame: &Frame, found: &Found) -> DecidedRow {
         DecidedRow {
             id: one.id.to_string(),
             about: plain(&one.about),
             listener: one.listener.to_string(),
             outcome: one.told(),
             note: one.note.as_deref().map(plain),
-            at: layout::moment(one.at, now),
-            href: frame.to(&format!("/t/{}/{}", one.thread, one.seq)),
+            at: layout::moment(one.at, found.now),
+            href: found.link(frame, &one.thread, Some(one.seq)),
         }
     }
+}
+
+/// The address of a request leads to its page.
+pub(super) async fn request(asked: PageRequest) -> Response {
+    let place = asked.only(&[]).and_then(|()| {
+        let typed = asked.part("id");
+        let id = PersonRequestId::parse(typed).ok_or_else(|| not_an_id("id", typed))?;
+        Ok(asked.frame(PageTab::Approvals, "").to(&format!("/approvals?one={id}")))
+    });
+    asked.answered(place.map(|place| (StatusCode::SEE_OTHER, [(header::LOCATION, place)]).into_response()))
 }
 
 /// Decides a request, as the client that is signed in.

@@ -59,6 +59,19 @@ struct RefusedPage {
     code: &'static str,
     message: String,
     fix: Option<String>,
+    /// The page from which the request came, and its name.
+    back: Option<(String, &'static str)>,
+}
+
+/// The page that leads to an address, and its name.
+fn page_before(path: &str) -> Option<(String, &'static str)> {
+    let mut parts = path.split('/').skip(1);
+    match (parts.next()?, parts.next()?) {
+        ("approvals", _) => Some(("/approvals".to_owned(), "Approvals")),
+        ("send", _) => Some(("/send".to_owned(), "Send")),
+        ("t", id) => parts.next().map(|_| (format!("/t/{id}"), "The thread")),
+        _ => None,
+    }
 }
 
 /// The answer to a request for a page that cannot be served.
@@ -72,12 +85,14 @@ pub(super) fn refused_page(is_html: bool, mut frame: Frame, refusal: &Refusal) -
     if !is_html {
         return response;
     }
-    frame.title = "Refused".to_owned();
+    let back = page_before(frame.address.split('?').next().unwrap_or_default());
+    frame.title = "Not done".to_owned();
     let page = RefusedPage {
         frame,
         code: refusal.code.as_str(),
         message: refusal.message.to_string(),
         fix: refusal.fix.clone(),
+        back,
     };
     (response.status(), rendered(&page)).into_response()
 }
@@ -155,6 +170,11 @@ impl PageRequest {
             }
         }
         Ok(())
+    }
+
+    /// The path of the address.
+    pub(super) fn path(&self) -> &str {
+        self.address.split('?').next().unwrap_or_default()
     }
 
     /// A value of the query.
@@ -253,6 +273,7 @@ impl PageRequest {
             code: Code::NoSuchElement.as_str(),
             message: "There is no page at this address.".to_owned(),
             fix: None,
+            back: None,
         };
         (StatusCode::NOT_FOUND, rendered(&page)).into_response()
     }

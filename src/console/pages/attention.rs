@@ -3,6 +3,7 @@
 //!
 //! It reads the log's fold and its newest records. Bounded lists go out, each with the number of what they leave out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use askama::Template;
@@ -11,8 +12,8 @@ use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
-use super::proof;
 use super::shorten::{encoded, shortened};
+use super::{approvals, proof};
 use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::pauses::ThreadPause;
@@ -26,7 +27,7 @@ use crate::console::log_view::LogMoment;
 use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
-use systole_core::types::ids::{Name, ThreadId};
+use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
@@ -66,7 +67,8 @@ struct WaitingRow {
     since: String,
     left: String,
     thread: String,
-    href: String,
+    /// None if the client may not open the thread.
+    href: Option<String>,
     commands: Vec<String>,
 }
 
@@ -92,6 +94,8 @@ struct WrongRow {
 /// What the page shows.
 struct Attention {
     waiting: Vec<WaitingRequest>,
+    /// Their threads that the client may open.
+    open: BTreeSet<ThreadId>,
     stuck: Vec<ListedWait>,
     troubles: Arc<Troubles>,
     paused: Option<ThreadPause>,
@@ -105,6 +109,8 @@ struct Attention {
 #[template(path = "attention.html")]
 struct AttentionPage {
     frame: Frame,
+    /// Whether this client may decide what waits.
+    decides: bool,
     waiting: BoundedList<WaitingRow>,
     stuck: BoundedList<StuckRow>,
     wrong: BoundedList<WrongRow>,
@@ -124,7 +130,8 @@ pub(super) async fn attention(asked: PageRequest) -> Response {
 
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
-    let seen = asked.read(look).await?;
+    let decides = asked.state.front.composition().has_role(&asked.client, Role::Approve);
+    let seen = asked.read(move |moment| look(moment, decides)).await?;
     if !asked.is_html {
         let waiting: Vec<Value> = seen.waiting.iter().map(WaitingRequest::as_json).collect();
         let stuck: Vec<Value> = seen.stuck.iter().map(stuck_json).collect();
@@ -134,10 +141,10 @@ async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
             "is_cut": seen.troubles.is_cut, "paused": paused,
             "proof": seen.proof.as_ref().map(ProofStanding::as_json), "damage": seen.damage})));
     }
-    Ok(rendered(&page(asked, &seen)))
+    Ok(rendered(&page(asked, &seen, decides)))
 }
 
-fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
+fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     let (reader, now) = (&*moment.reader, moment.now);
     let whole = moment.whole()?;
     let posts = DueCalls::at(&whole, now);
@@ -152,8 +159,11 @@ fn look(moment: &LogMoment) -> Result<Attention, LogFault> {
     stuck.retain(|wait| is_stuck(wait, now));
     let (proof, damage) = proof(moment)?.unzip();
     let hour = Millis(now.0.saturating_sub(HOUR_MS));
+    let waiting = approvals::waiting(moment, decides)?;
+    let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
-        waiting: persons::waiting_in(reader, &whole)?,
+        waiting,
+        open,
         stuck,
         troubles: moment.troubles(hour)?,
         paused: whole.all_paused(reader)?,
@@ -187,12 +197,10 @@ fn stuck_json(wait: &ListedWait) -> Value {
         "what": wait.what, "command": wait.command})
 }
 
-fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
+fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
     let mut frame = asked.frame(PageTab::Attention, "Attention").with_command("systole why").live();
-    let composition = asked.state.front.composition();
-    let decides = asked.client == Name::operator() || composition.has_role(&asked.client, Role::Approve);
     let (now, thread_href) = (seen.now, |id: &ThreadId| format!("/t/{}", encoded(id.as_str())));
-    let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, now)).collect();
+    let waiting = seen.waiting.iter().map(|one| waiting_row(one, &frame, decides, seen)).collect();
     let stuck = seen.stuck.iter().map(|wait| StuckRow {
         thread: wait.thread.to_string(),
         href: frame.to(&thread_href(&wait.thread)),
@@ -210,7 +218,7 @@ fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
     });
     let (stuck, wrong) = (BoundedList::of(stuck.collect()), BoundedList::of(wrong.collect()));
     let waiting: BoundedList<WaitingRow> = BoundedList::of(waiting);
-    frame.count = waiting.count();
+    frame.count = if decides { waiting.count() } else { 0 };
     let paused = seen.paused.as_ref();
     let paused = paused.map(|pause| (pause.sentence(&ThreadId::sys(), now), pause.command()));
     let last = asked.at.map_or_else(|| asked.state.front.tail().borrow().0, |at| at.0);
@@ -218,10 +226,11 @@ fn page(asked: &PageRequest, seen: &Attention) -> AttentionPage {
     proof.extend(seen.damage.iter().map(|words| (ProofTone::Bad, format!("The log is damaged: {words}."))));
     let signs = asked.state.front.policy().is_some();
     let is_cut = seen.troubles.is_cut;
-    AttentionPage { waiting, stuck, wrong, is_cut, last, paused, proof, signs, frame }
+    AttentionPage { decides, waiting, stuck, wrong, is_cut, last, paused, proof, signs, frame }
 }
 
-fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) -> WaitingRow {
+fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attention) -> WaitingRow {
+    let now = seen.now;
     let lines = one.lines(now);
     // The first line names the request, who wants what, and until when.
     let what = lines.first().map(|line| shortened(line.trim(), WORDS)).unwrap_or_default();
@@ -242,7 +251,10 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, now: Millis) 
         since: spoken(now.since(one.asked)),
         left: spoken(one.expires.since(now)),
         thread: one.thread.to_string(),
-        href: frame.to(&format!("/t/{}", encoded(one.thread.as_str()))),
+        href: seen
+            .open
+            .contains(&one.thread)
+            .then(|| frame.to(&format!("/t/{}", encoded(one.thread.as_str())))),
         commands: if decides { one.commands() } else { Vec::new() },
         id,
     }

@@ -11,6 +11,7 @@ use axum::extract::{ConnectInfo, Form, FromRequest, FromRequestParts as _, Reque
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
+use systole_kit::writer::visible;
 
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
@@ -26,13 +27,14 @@ use systole_core::types::ids::Name;
 const SECRET: &str = "systole-secret";
 /// Why a change is not made.
 const NEEDED: &str = "A change needs your token, because the cookie of a session allows only reading.";
+const OTHER: &str = "This token is of another client than the one that is signed in. Nothing was changed: sign in with it first.";
 const UNKNOWN: &str = "This token is not known. Nothing was changed.";
 
 /// A change that its client may ask for. Whether the client may make it is decided by the organism.
 pub(in crate::console) struct ChangeForm {
     /// The request.
     pub(super) asked: PageRequest,
-    /// The client that acts. If a token was typed, it is the token's client.
+    /// The client that acts.
     pub(super) by: Name,
     fields: Vec<(String, String)>,
 }
@@ -43,7 +45,30 @@ pub(in crate::console) struct ChangeForm {
 struct TokenPage {
     frame: Frame,
     words: &'static str,
+    /// What will be done.
+    what: String,
     fields: Vec<(String, String)>,
+}
+
+/// What a form asks for, in words.
+fn wanted(path: &str, fields: &[(String, String)]) -> String {
+    let field = |name: &str| fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    let parts: Vec<&str> = path.split('/').collect();
+    let (place, last) =
+        (parts.get(2).copied().unwrap_or_default(), parts.last().copied().unwrap_or_default());
+    match (parts.get(1).copied().unwrap_or_default(), field("outcome")) {
+        ("approvals", Some("approved")) => format!("Approve {place}, the bytes that you saw"),
+        ("approvals", Some("rejected")) => format!("Reject {place}"),
+        ("approvals", Some("chosen")) => {
+            format!("Answer {place} with {}", field("choice").or(field("note")).unwrap_or_default())
+        }
+        ("approvals", _) => format!("Amend {place}"),
+        ("t", _) => format!("{last}: thread {place}"),
+        ("send", _) => {
+            format!("Send <{}> to {}", field("element").unwrap_or("?"), field("to").unwrap_or("?"))
+        }
+        _ => path.to_owned(),
+    }
 }
 
 impl FromRequest<Arc<HttpState>> for ChangeForm {
@@ -58,6 +83,8 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
         let has_body = headers.contains_key(header::CONTENT_TYPE);
         let mut fields = Vec::new();
         if has_body {
+            // It fails only if the semaphore is closed, and that never happens.
+            let _seat = state.bodies.acquire().await.ok();
             let read = Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, body), state);
             match read.await {
                 Ok(Form(read)) => fields = read,
@@ -82,7 +109,8 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
         let token = token.filter(|token| !token.trim().is_empty());
         let Some(token) = token else { return Err(needed(&asked, fields, NEEDED)) };
         match state.keyring.whose(token.trim()) {
-            Some(by) => Ok(ChangeForm { asked, by: by.clone(), fields }),
+            Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields }),
+            Some(_) => Err(needed(&asked, fields, OTHER)),
             None => {
                 if let Some(source) = source {
                     state.login_failed(source).await;
@@ -109,7 +137,12 @@ fn needed(asked: &PageRequest, fields: Vec<(String, String)>, words: &'static st
     if !asked.is_html {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
     }
-    let page = TokenPage { frame: asked.frame(PageTab::Other, "Your token"), words, fields };
+    let page = TokenPage {
+        frame: asked.frame(PageTab::Other, "Your token"),
+        words,
+        what: visible(&wanted(asked.path(), &fields)).into_owned(),
+        fields,
+    };
     (StatusCode::FORBIDDEN, rendered(&page)).into_response()
 }
 

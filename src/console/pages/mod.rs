@@ -60,12 +60,15 @@ use systole_core::types::ports::Clock as _;
 /// Largest body of a stranger: a code or a token, and the address that she wanted.
 const SIGN_IN_BYTES: usize = 8 * 1024;
 
+/// Largest form: the largest payload of a form, as browsers write it.
+const FORM_BYTES: usize = 12 << 20;
+
 /// The routes of all pages.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
     Router::new()
         .route("/assets/{name}", get(assets::serve))
         .route("/approvals", get(approvals::approvals))
-        .route("/approvals/{id}", post(approvals::decide))
+        .route("/approvals/{id}", get(approvals::request).post(approvals::decide))
         .route("/", get(attention::attention))
         .route("/threads", get(threads::threads))
         .route("/threads/order", get(thread_orders::preview).post(thread_orders::give))
@@ -103,6 +106,7 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
             get(signing_in::session)
                 .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES))),
         )
+        .layer(DefaultBodyLimit::max(FORM_BYTES))
 }
 
 /// Lets a request for a page pass if its address is ours and its client is known. A browser without a session gets

@@ -63,6 +63,11 @@ fn g4_two_tabs_decide_one_request_and_one_decision_counts() {
 }
 
 #[test]
+fn g4_a_card_stays_in_its_place_and_enter_decides_nothing() {
+    plays("steady_approvals");
+}
+
+#[test]
 fn h4_a_story_by_keyboard_alone() {
     plays("keyboard");
 }

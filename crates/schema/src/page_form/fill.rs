@@ -26,9 +26,14 @@ pub(super) fn values(schema: &Schema, payload: &[u8]) -> Result<FormValues, Form
         let expected = "a payload without xsi:type".to_owned();
         return Err(mistake("the payload chooses a type with xsi:type: change it as XML", expected));
     }
-    let mut filling = Filling { schema, values: FormValues::default(), is_large: false };
+    let mut filling = Filling { schema, values: FormValues::default(), is_large: false, has_return: false };
     let record = Record::of_root(schema, declaration.of);
     let done = filling.record(&record, &root, &format!("/{}", declaration.name), 0);
+    if filling.has_return {
+        let expected = "a payload without carriage returns".to_owned();
+        let words = "a value has a carriage return, which a form cannot keep: change it as XML";
+        return Err(mistake(words, expected));
+    }
     if filling.is_large || filling.values.len() > FIELDS {
         return Err(too_large());
     }
@@ -39,6 +44,8 @@ struct Filling<'s> {
     schema: &'s Schema,
     values: FormValues,
     is_large: bool,
+    /// Whether a value has a carriage return, which forms of browsers turn into a line feed.
+    has_return: bool,
 }
 
 impl<'s> Filling<'s> {
@@ -46,6 +53,7 @@ impl<'s> Filling<'s> {
         if value.is_empty() {
             self.values.put(&format!("{name}/+"), "yes");
         }
+        self.has_return |= value.contains('\r');
         self.values.put(name, value);
     }
 

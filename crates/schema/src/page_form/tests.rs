@@ -178,3 +178,10 @@ fn hostile_values_end_in_a_mistake() {
     let mistakes = model().from_form("tree", &xml).unwrap().unwrap_err();
     assert_eq!(mistakes[0].name, "/tree/tree[1]/tree[1]/.xml", "{mistakes:?}");
 }
+
+#[test]
+fn a_value_that_a_browser_would_change_is_changed_as_xml() {
+    let payload = "<tree xmlns=\"urn:t\"><leaf>a&#13;b</leaf></tree>";
+    let mistake = model().form_values(payload.as_bytes()).unwrap_err();
+    assert!(format!("{mistake:?}").contains("carriage return"), "{mistake:?}");
+}

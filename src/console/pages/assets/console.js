@@ -222,6 +222,7 @@ async function replace() {
     const old = document.getElementById(fresh.id);
     const text = fresh.textContent;
     if (!old || (shown.has(old) ? shown.get(old) : old.textContent) === text) continue;
+    if (old.hasAttribute('data-cards')) { shown.set(old, text); cards(old, fresh); continue; }
     const busy = document.activeElement;
     // What a person is in the middle of is not taken from under her hands.
     if (old.contains(busy) && busy !== old) continue;
@@ -233,6 +234,22 @@ async function replace() {
     withTrees(old);
   }
   if (next.title) document.title = next.title;
+}
+// What a person may be about to click stays in its place: what is over is marked, and what is new comes below.
+function cards(old, fresh) {
+  for (const card of all('article', old)) {
+    if (card.hasAttribute('data-over') || one(`#${CSS.escape(card.id)}`, fresh)) continue;
+    card.setAttribute('data-over', '');
+    for (const field of all('button, input, textarea', card)) field.disabled = true;
+    one('h3', card).append(made('span', ' no longer waits', 'held'));
+  }
+  const empty = one('.empty', old);
+  for (const card of all('article', fresh)) {
+    if (document.getElementById(card.id)) continue;
+    if (empty) empty.hidden = true;
+    old.append(document.adoptNode(card));
+    withCopies(card);
+  }
 }
 let unseen = 0;
 const more = made('button', '', 'new');
