@@ -6,11 +6,12 @@ use std::fs;
 use std::path::Path;
 
 use serde_json::json;
+use systole::runtime::runfile::RunFile;
 
 use super::Story;
 use super::house::runs;
 use crate::golden::{difference, is_rewritten};
-use crate::program::{Running, run_file, systole};
+use crate::program::{Running, systole};
 
 const FOLDER: &str = "docs/pictures";
 const TEXT: &str = "pages.txt";
@@ -27,7 +28,7 @@ fn h4_the_pictures_of_the_pages_are_current() {
     let folder = home.path().join("team");
     let running = Running::organism_set(&folder, &OPTIONS, &[]);
 
-    let run = run_file(&folder);
+    let run = RunFile::of(&folder.join("team.db")).expect("it runs");
     let pictures = Path::new(env!("CARGO_MANIFEST_DIR")).join(FOLDER);
     let facts = json!({
         "address": format!("http://{}", run.address),

@@ -37,13 +37,14 @@ await story(async (stage) => {
   const first = await question('What makes a heart beat?', 'a1');
   await systole('approve', 'a1');
   await rests(first);
-  await question('What makes a heart beat at rest?', 'a2');
+  const second = await question('What makes a heart beat at rest?', 'a2');
   await systole('reject', 'a2', '--note', 'Say which note has it.');
+  await rests(second);
   await question('What makes a heart beat, and how often?', 'a3');
   const refused = `/t/${first}/6`;
   const pages = [
     { name: 'attention', path: '/', height: 620, schemes: ['light', 'dark'] },
-    { name: 'thread', path: `/t/${first}?show=key`, height: 860 },
+    { name: 'thread', path: `/t/${first}?show=key`, height: 640 },
     { name: 'approvals', path: '/approvals', height: 500 },
     { name: 'refused', path: refused, height: 620 },
     { name: 'time', path: `/t/${first}/time`, height: 470 },
