@@ -58,6 +58,42 @@ fn state(at: &Path, thread: &str) -> Value {
     json(at, &format!("/t/{thread}"))["state"].clone()
 }
 
+/// Sends an order with the cookie of a session, and without its secret.
+fn with_the_cookie_alone(at: &Path, body: &str) -> Answer {
+    let host = run_file(at).address.to_string();
+    let origin = format!("http://{host}");
+    let signing = format!("code={}", run_file(at).token.secret());
+    let form = ("Content-Type", "application/x-www-form-urlencoded");
+    let own = [("Host", host.as_str()), ("Origin", &origin), ("Accept", "text/html"), form];
+    let signed = ask_as(&run_file(at), "POST", "/session", &own, &signing);
+    let cookie = signed.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
+    let with_cookie = [own.as_slice(), &[("Cookie", &cookie)]].concat();
+    ask_as(&run_file(at), "POST", "/threads/order", &with_cookie, body)
+}
+
+/// Orders that cannot be read, about that thread.
+fn refuses_unfit_orders(at: &Path, one: &str) {
+    let first = format!("working {one}");
+    let many: Vec<(&str, &str)> = std::iter::once(("order", "pause"))
+        .chain(std::iter::repeat_n(("thread", first.as_str()), 101))
+        .collect();
+    for (fields, words) in [
+        (&[("order", "pause")][..], "thread is missing"),
+        (&[("thread", first.as_str())], "order is missing: it is one of pause, resume, cancel, end"),
+        (&[("order", "sing"), ("thread", &first)], "order is missing"),
+        (&[("order", "pause"), ("thread", one)], "it is a state and an id"),
+        (&[("order", "pause"), ("thread", "working ../x")], "thread: "),
+        (&many, "an order goes to 100 threads at most, and these are 101"),
+    ] {
+        let refused = given(at, fields);
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(refused.json["message"].as_str().unwrap().contains(words), "{refused:?}");
+    }
+    for path in ["/threads/order", "/threads/order?order=sing", "/threads/order?order=end&at=1"] {
+        assert_eq!(ask(&run_file(at), "GET", path, &[], "").status, 400, "{path}");
+    }
+}
+
 #[test]
 fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
     let folder = house();
@@ -81,16 +117,8 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
     assert!(html(at, "/threads?state=working").contains("All 2 that are shown:"));
 
     // Nothing is done with the cookie alone, and what was previewed is kept for the token.
-    let host = run_file(at).address.to_string();
-    let origin = format!("http://{host}");
-    let signing = format!("code={}", run_file(at).token.secret());
-    let form = ("Content-Type", "application/x-www-form-urlencoded");
-    let own = [("Host", host.as_str()), ("Origin", &origin), ("Accept", "text/html"), form];
-    let signed = ask_as(&run_file(at), "POST", "/session", &own, &signing);
-    let cookie = signed.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
-    let with_cookie = [own.as_slice(), &[("Cookie", &cookie)]].concat();
     let body = format!("order=cancel&thread=working+{one}&thread=working+{two}");
-    let bare = ask_as(&run_file(at), "POST", "/threads/order", &with_cookie, &body);
+    let bare = with_the_cookie_alone(at, &body);
     assert_eq!(bare.status, 403, "{bare:?}");
     assert!(bare.body.contains(&format!("working {one}")) && bare.body.contains(&format!("working {two}")));
     assert_eq!(state(at, &one), "working");
@@ -130,7 +158,8 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
 
     // Who may not, and what cannot be read.
     let bearer = format!("Bearer {ALICE}");
-    let as_alice = [("Authorization", bearer.as_str()), form];
+    let as_alice =
+        [("Authorization", bearer.as_str()), ("Content-Type", "application/x-www-form-urlencoded")];
     let hers = ask_as(
         &run_file(at),
         "POST",
@@ -140,24 +169,7 @@ fn h4_one_order_goes_to_the_threads_of_its_preview_and_says_which_changed() {
     );
     assert_eq!(hers.json["results"][0]["words"], "there is no such thread", "{hers:?}");
     assert_eq!(state(at, &two), "paused");
-    let many: Vec<(&str, &str)> = std::iter::once(("order", "pause"))
-        .chain(std::iter::repeat_n(("thread", first.as_str()), 101))
-        .collect();
-    for (fields, words) in [
-        (&[("order", "pause")][..], "thread is missing"),
-        (&[("thread", first.as_str())], "order is missing: it is one of pause, resume, cancel, end"),
-        (&[("order", "sing"), ("thread", &first)], "order is missing"),
-        (&[("order", "pause"), ("thread", &one)], "it is a state and an id"),
-        (&[("order", "pause"), ("thread", "working ../x")], "thread: "),
-        (&many, "an order goes to 100 threads at most, and these are 101"),
-    ] {
-        let refused = given(at, fields);
-        assert_eq!(refused.status, 400, "{refused:?}");
-        assert!(refused.json["message"].as_str().unwrap().contains(words), "{refused:?}");
-    }
-    for path in ["/threads/order", "/threads/order?order=sing", "/threads/order?order=end&at=1"] {
-        assert_eq!(ask(&run_file(at), "GET", path, &[], "").status, 400, "{path}");
-    }
+    refuses_unfit_orders(at, &one);
     drop(organism);
 }
 
