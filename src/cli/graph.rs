@@ -89,7 +89,7 @@ impl Graph {
         if !self.past.is_given() {
             return Ok(self.place.organism(screen)?.composition);
         }
-        let looking = Looking::open(&self.place)?.as_it_was(self.past)?;
+        let looking = Looking::open(&self.place)?.shown_at(self.past)?;
         let fault = |fault| looking.fault(&fault);
         let used = configurations::used(&*looking.view).map_err(fault)?;
         let Some(last) = used.first() else {

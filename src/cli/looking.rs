@@ -123,11 +123,11 @@ impl Looking {
 
     /// The log of `anywhere`, as it was at a position. Nothing runs in the past, and the time of its record counts as now.
     pub(super) fn anywhere_at(place: &Place, past: PastPosition) -> Result<Looking, CommandExit> {
-        Looking::anywhere(place)?.as_it_was(past)
+        Looking::anywhere(place)?.shown_at(past)
     }
 
     /// This log as it was at a position.
-    pub(super) fn as_it_was(self, past: PastPosition) -> Result<Looking, CommandExit> {
+    pub(super) fn shown_at(self, past: PastPosition) -> Result<Looking, CommandExit> {
         let mut looking = self;
         let Some(at) = past.at else { return Ok(looking) };
         let last = looking.reader.last().map_err(|fault| looking.fault(&fault))?;

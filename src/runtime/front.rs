@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use systole_proof::policy::TrustPolicy;
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::plan::RunPlan;
 use super::spoken::{LiveObserver, Voice};
 use super::tail::{FollowPosition, LogTail};
 use super::validators::{Raw, TrialPurpose, ValidatorQueue};
@@ -44,12 +45,32 @@ pub(super) struct Ways {
     pub(super) pump: mpsc::Sender<PumpInput>,
 }
 
+/// What the handle knows of the organism's files.
+#[derive(Clone)]
+pub(super) struct OrganismPlaces {
+    /// The folder of the organism's file.
+    directory: Arc<Path>,
+    /// The file on this machine that has the log.
+    log: Option<Arc<Path>>,
+    /// Which checkpoints beside the log count; `None` if none are signed.
+    policy: Option<Arc<TrustPolicy>>,
+}
+
+impl OrganismPlaces {
+    pub(super) fn of(plan: &RunPlan) -> OrganismPlaces {
+        OrganismPlaces {
+            directory: plan.directory.as_path().into(),
+            log: plan.log.file().map(Arc::from),
+            policy: plan.proof.as_ref().map(|proof| proof.policy.clone()),
+        }
+    }
+}
+
 /// The handle for doors and commands. Cheap to clone.
 #[derive(Clone)]
 pub struct OrganismHandle {
     pub(super) composition: Arc<Composition>,
-    /// The folder of the organism's file, and the file on this machine that has the log.
-    pub(super) places: (Arc<Path>, Option<Arc<Path>>),
+    pub(super) places: OrganismPlaces,
     pub(super) reader: Arc<dyn LogReader>,
     pub(super) room: Arc<WaitingRoom>,
     pub(super) began: Position,
@@ -60,8 +81,6 @@ pub struct OrganismHandle {
     pub(super) voice: Voice,
     /// `None` if no listener or client uses a broker. It is dropped with the organism.
     pub(super) broker: Option<Weak<Broker>>,
-    /// `None` if no checkpoints are signed.
-    pub(super) policy: Option<Arc<TrustPolicy>>,
 }
 
 /// A token for readers that follow the log to its end, so that it is not closed before.
@@ -162,17 +181,17 @@ impl OrganismHandle {
 
     /// A configuration from its stored source, or why it cannot be read.
     pub fn configuration(&self, source: &[u8]) -> Result<Composition, String> {
-        config::read_source(source, &self.places.0).map_err(|refused| refused.to_string())
+        config::read_source(source, &self.places.directory).map_err(|refused| refused.to_string())
     }
 
     /// The file on this machine that has the log; `None` for a log in memory.
     pub fn log_file(&self) -> Option<&Path> {
-        self.places.1.as_deref()
+        self.places.log.as_deref()
     }
 
     /// Which checkpoints beside the log count; `None` if none are signed.
     pub fn policy(&self) -> Option<&TrustPolicy> {
-        self.policy.as_deref()
+        self.places.policy.as_deref()
     }
 
     /// The log, for reading.

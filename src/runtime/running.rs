@@ -208,9 +208,6 @@ impl Organism {
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
-        let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
-        let policy = proof.as_ref().map(|(plan, _)| plan.policy.clone());
-        let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
@@ -225,9 +222,12 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
-            policy,
+            policy: proof.as_ref().map(|(plan, _)| plan.policy.clone()),
         };
+        let signs = |proof| ProofKeeper::start(proof, front.reader(), log.lead.clone(), &ways.pump);
         Ok(Organism {
+            proof: proof.map(signs),
+            tasks: vec![pumps, start_sorter(heard, validators.door(), ways.pump.clone())],
             front,
             ways,
             seats,
@@ -238,10 +238,8 @@ impl Organism {
             carriers,
             writer,
             lead: log.lead,
-            proof,
             notes: log.notes,
             validators,
-            tasks,
             own,
             refusals,
             orphans,

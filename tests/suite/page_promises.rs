@@ -183,9 +183,10 @@ fn h4_a_record_has_its_labels_its_place_in_the_bytes_its_context_and_its_proof()
     // The refused place is marked, and the repaired payload is linked.
     let refusal = seq_of("refusal", "txt");
     let shown = html(at, &format!("{path}/{refusal}"));
-    let right = seq_of("message", "right");
+    let right = seq_of("message", ">right<");
     let judged = shown.split("id=\"judged\"").nth(1).unwrap().split("</section>").next().unwrap();
-    assert!(judged.contains("<mark class=\"marked\">"), "{judged}");
+    let marked = "<mark class=\"marked\">&#60;txt&#62;x&#60;/txt&#62;</mark>&#60;/say&#62;";
+    assert!(judged.contains(marked), "{judged}");
     assert!(judged.contains(&format!("Said instead: <a href=\"{path}/{right}\">")), "{judged}");
     assert_eq!(json(at, "/threads")["threads"][0]["refusals"], 1);
     assert!(html(at, "/threads").contains(&format!("/find?kind=refusal&#38;thread={thread}")));

@@ -15,6 +15,7 @@ mod configs;
 mod costs;
 mod export;
 mod find;
+mod fragment;
 mod frame;
 pub(super) mod guard;
 mod inputs;

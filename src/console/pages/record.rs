@@ -11,6 +11,7 @@ use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
 
 use super::asked::{PageRequest, rendered, unknown_thread};
+use super::fragment::{TextPiece, fragment};
 use super::frame::{Frame, PageTab};
 use super::labelled;
 use super::proof;
@@ -40,14 +41,6 @@ const LINKS: usize = 60;
 const LINE: usize = 1_200;
 /// Records after a refusal that are searched for what was said instead.
 const SEARCHED: usize = 256;
-/// Lines of the refused text around the place.
-const AROUND: usize = 2;
-
-/// A piece of the exact text.
-struct TextPiece {
-    text: String,
-    is_marked: bool,
-}
 
 /// A line of the trail.
 struct TrailLine {
@@ -297,11 +290,11 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let hash = attribute(&record.body, "system-error", "hash");
     let hash = hash.and_then(|hash| Digest::parse(&hash).ok());
     let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
-    let line = error.place.as_ref().and_then(|(line, _)| line.parse::<usize>().ok());
-    let column = error.place.as_ref().and_then(|(_, column)| column.parse::<usize>().ok());
-    let place = line.map(|line| (line, column.unwrap_or(0)));
-    let fragment = bytes.zip(place).map(|(bytes, place)| fragment(&String::from_utf8_lossy(&bytes), place));
-    let fragment = fragment.unwrap_or_default();
+    let number = |typed: &str| typed.parse::<usize>().ok();
+    let place = error.place.as_ref().and_then(|(line, column)| Some((number(line)?, number(column)?)));
+    let shown =
+        bytes.map(|bytes| fragment(&String::from_utf8_lossy(&bytes), error.received.as_deref(), place));
+    let fragment = shown.unwrap_or_default();
     let later = reader.of_thread(&h.thread, h.seq + 1, SEARCHED)?;
     let is_instead = |later: &Record| {
         let l = &later.header;
@@ -310,27 +303,6 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let repaired = later.iter().map(|(_, later)| later).find(|later| is_instead(later));
     let place = error.place.as_ref().map(|(line, column)| format!("line {line}, column {column}"));
     Ok(Some(Judgement { place, fragment, repaired: repaired.map(|one| one.header.seq), error }))
-}
-
-/// The lines of a text around one of them, each with its number; in that line the rest from the column on is marked.
-fn fragment(text: &str, (line, column): (usize, usize)) -> Vec<TextPiece> {
-    let first = line.saturating_sub(AROUND).max(1);
-    let lines = text.lines().enumerate().map(|(at, text)| (at + 1, text));
-    let near = lines.skip_while(|(at, _)| *at < first).take_while(|(at, _)| *at <= line + AROUND);
-    let told = |text: &str| escape_unusual(&shortened(text, LINE), &mut MarkedCharacters::new());
-    let mut shown = Vec::new();
-    for (at, text) in near {
-        let is_there = at == line;
-        let start = text.char_indices().nth(column.saturating_sub(1)).map_or(0, |(start, _)| start);
-        let (before, rest) = text.split_at(if is_there { start } else { text.len() });
-        let lead = if shown.is_empty() { "" } else { "\n" };
-        let mark = if is_there { '>' } else { ' ' };
-        shown.push(TextPiece { text: format!("{lead}{mark} {at:>4}  {}", told(before)), is_marked: false });
-        if !rest.is_empty() {
-            shown.push(TextPiece { text: told(rest), is_marked: true });
-        }
-    }
-    shown
 }
 
 /// The header in words.
@@ -387,21 +359,5 @@ mod tests {
             shown.iter().filter(|one| one.is_marked).map(|one| one.text.as_str()).collect();
         assert_eq!(marks, ["\\u{202e}", "\\u{5c}"]);
         assert_eq!(shown.iter().map(|one| one.text.as_str()).collect::<String>(), text);
-    }
-
-    #[test]
-    fn a_fragment_shows_the_line_and_marks_the_place_in_it() {
-        let read = |text, place| -> Vec<(String, bool)> {
-            fragment(text, place).into_iter().map(|piece| (piece.text, piece.is_marked)).collect()
-        };
-        let shown: String = read("a\nb\nc\ndef\ne\nf", (4, 2)).into_iter().map(|(text, _)| text).collect();
-        assert_eq!(shown, "     2  b\n     3  c\n>    4  def\n     5  e\n     6  f");
-        let marked = |text, place| -> Vec<String> {
-            read(text, place).into_iter().filter(|(_, is_marked)| *is_marked).map(|(text, _)| text).collect()
-        };
-        assert_eq!(marked("a\nb\nc\ndef\ne\nf", (4, 2)), ["ef"]);
-        assert_eq!(marked("\u{e9}\u{e9}x", (1, 3)), ["x"], "columns are characters");
-        assert_eq!(marked("abc", (1, 99)), ["abc"], "a column beyond the line marks all of it");
-        assert!(read("a", (9, 1)).is_empty());
     }
 }

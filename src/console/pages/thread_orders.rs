@@ -128,6 +128,8 @@ struct OrderRow {
 struct OrdersPage {
     frame: Frame,
     order: &'static str,
+    /// The word of the button.
+    button: String,
     about: &'static str,
     /// Whether it was given.
     is_given: bool,
@@ -179,6 +181,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         rows.iter().map(|row| format!("systole {} {}", order.as_str(), row.id)).collect();
     Ok(rendered(&OrdersPage {
         order: order.as_str(),
+        button: capital(order.as_str()),
         about: order.about(),
         is_given: false,
         takes_note: order == ThreadOrder::Pause,
@@ -282,6 +285,7 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
     Ok(rendered(&OrdersPage {
         frame: form.asked.frame(PageTab::Threads, &title).with_command("systole ps"),
         order: order.as_str(),
+        button: capital(order.as_str()),
         about: order.about(),
         is_given: true,
         takes_note: false,

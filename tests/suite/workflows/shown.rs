@@ -127,24 +127,27 @@ fn h4_the_map_shows_workflows_as_sentences_and_the_steps_that_run() {
     let running = house.run();
     let still = map_of(&house);
     assert_eq!(still["running"], json!([]), "{still}");
-    let sent = house.systole(&["send", "checked", "Go.", "--no-wait"]);
-    assert_eq!(sent.code, Some(0), "{sent:?}");
+    let asked = house.systole(&["ask", "Go."]);
+    assert_eq!(asked.code, Some(6), "only a person can go on: {asked:?}");
     let end = tokio::time::Instant::now() + PATIENCE;
     let found = loop {
         let found = map_of(&house);
-        if found["running"][0]["step"] == "review" {
+        if found["running"].as_array().unwrap().len() == 2 {
             break found;
         }
         assert!(tokio::time::Instant::now() < end, "{found}");
     };
-    assert_eq!(found["running"][0]["workflow"], "checked", "{found}");
-    let thread = found["running"][0]["threads"][0].as_str().unwrap().to_owned();
+    let step = |at: usize, name: &str| found["running"][at][name].clone();
+    assert_eq!((step(0, "workflow"), step(0, "step")), ("checked".into(), "gate".into()), "{found}");
+    assert_eq!((step(1, "workflow"), step(1, "step")), ("checked".into(), "review".into()), "{found}");
+    let thread = found["running"][1]["threads"][0].as_str().unwrap().to_owned();
     let shown = page(&run_file(house.path()), "GET", "/map", "text/html", &[]).body;
     let workflow = shown.split("aria-label=\"Workflow checked\"").nth(1).unwrap();
     let steps: Vec<&str> = workflow.split("</section>").next().unwrap().split("<li").skip(1).collect();
     let lit: Vec<&&str> = steps.iter().filter(|step| step.contains("<strong>")).collect();
-    assert!(steps.len() == 5 && lit.len() == 1, "{steps:?}");
+    assert!(steps.len() == 5 && lit.len() == 2, "{steps:?}");
     assert!(lit[0].contains("review: for each item of pick/item") && lit[0].contains(&thread), "{lit:?}");
+    assert!(lit[1].contains("gate: if ") && lit[1].contains("runs in 4"), "{lit:?}");
     drop(running);
 }
 

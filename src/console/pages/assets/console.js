@@ -110,7 +110,7 @@ function withCopies(from) {
 function addCopy(code) {
   const button = made('button', 'Copy', 'copy');
   button.type = 'button';
-  button.setAttribute('aria-label', `Copy: ${code.getAttribute('aria-label') || code.textContent}`);
+  button.setAttribute('aria-label', `Copy: ${code.textContent}`);
   button.addEventListener('click', async () => {
     const from = code.dataset.copyFrom;
     const text = from ? await (await fetch(from)).text() : code.dataset.copy || code.textContent;
