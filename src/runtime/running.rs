@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::broker::{self, BrokerAddress, Own};
 pub use super::front::ClientMessage;
-use super::front::{OrganismHandle, ReaderToken, Ways};
+use super::front::{OrganismHandle, OrganismPlaces, ReaderToken, Ways};
 use super::keeping::{self, OpenLog};
 use super::proving::{self, LastCheckpoint, ProofKeeper};
 use super::refusals::BrokerReports;
@@ -175,8 +175,8 @@ impl Organism {
         // Before the log is opened: such a start leaves nothing behind.
         check_sandboxes(&plan.composition, is_still)?;
         let broker = Box::pin(keeping::connected(&plan, is_still)).await?;
+        let places = OrganismPlaces::of(&plan);
         let (how, organism) = ((plan.stands_by, plan.given_up), &plan.composition.organism);
-        let places = (plan.directory.as_path().into(), plan.log.file().map(Arc::from));
         let log = Box::pin(keeping::open(plan.log, broker.as_ref(), organism, how)).await?;
         // Nothing is written to a log that is not the signed one.
         let proof = proving::opened(plan.proof, &*log.reader)?;
@@ -208,6 +208,8 @@ impl Organism {
         let lines = LoopChannels { inputs, written, batches, lookups, tail, stop: stopped, clock };
         let engine = Engine::new(state, ports, last).hold_deliveries(is_still).without(plan.given_up);
         let pumps = start_pump(engine, (lines, rests), end, room.clone()).map_err(unmade)?;
+        let tasks = vec![pumps, start_sorter(heard, validators.door(), pump.clone())];
+        let proof = proof.map(|proof| ProofKeeper::start(proof, log.reader.clone(), log.lead.clone(), &pump));
         // Nothing is ever sent over this channel: it closes when the last reader is done.
         let (ways, (seats, seated)) = (Arc::new(Ways { door: validators.door(), pump }), mpsc::channel(1));
         let front = OrganismHandle {
@@ -222,12 +224,8 @@ impl Organism {
             seats: seats.downgrade(),
             voice,
             broker: reached,
-            policy: proof.as_ref().map(|(plan, _)| plan.policy.clone()),
         };
-        let signs = |proof| ProofKeeper::start(proof, front.reader(), log.lead.clone(), &ways.pump);
         Ok(Organism {
-            proof: proof.map(signs),
-            tasks: vec![pumps, start_sorter(heard, validators.door(), ways.pump.clone())],
             front,
             ways,
             seats,
@@ -238,8 +236,10 @@ impl Organism {
             carriers,
             writer,
             lead: log.lead,
+            proof,
             notes: log.notes,
             validators,
+            tasks,
             own,
             refusals,
             orphans,

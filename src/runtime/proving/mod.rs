@@ -87,11 +87,10 @@ impl ProofKeeper {
     /// Starts it. The log has to continue the last checkpoint of the signer.
     pub(super) fn start(
         (plan, signer): (ProofPlan, LogSigner),
-        reader: &Arc<dyn LogReader>,
+        reader: Arc<dyn LogReader>,
         lead: Option<LogOwnership>,
         pump: &mpsc::Sender<PumpInput>,
     ) -> ProofKeeper {
-        let reader = reader.clone();
         let places =
             CheckpointSender::new(plan.client, plan.witnesses, reader.clone(), plan.to, signer.tree());
         let reports = ProofReports { pump: pump.downgrade(), say: plan.say };
