@@ -16,8 +16,14 @@ use crate::program::{Running, systole};
 const FOLDER: &str = "docs/pictures";
 const TEXT: &str = "pages.txt";
 /// Each pin waits for a person, for longer than any story lasts.
-const OPTIONS: [&str; 4] =
-    ["--set", "listeners.board.approval.when=always", "--set", "listeners.board.approval.expires=8h"];
+const OPTIONS: [&str; 6] = [
+    "--set",
+    "console.listen=127.0.0.1:0",
+    "--set",
+    "listeners.board.approval.when=always",
+    "--set",
+    "listeners.board.approval.expires=8h",
+];
 
 #[test]
 fn h4_the_pictures_of_the_pages_are_current() {
