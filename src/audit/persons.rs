@@ -267,13 +267,18 @@ impl WaitingRequest {
         }
     }
 
+    /// When it expires, in words.
+    pub fn left(&self, now: Millis) -> String {
+        match self.expires.since(now) {
+            0 => "expires now".to_owned(),
+            left => format!("expires in {}", spoken(left)),
+        }
+    }
+
     /// The request in lines: who wants what, until when, the message from outside, everything that a person must see,
     /// in full, and its hash.
     pub fn lines(&self, now: Millis) -> Vec<String> {
-        let left = match self.expires.since(now) {
-            0 => "expires now".to_owned(),
-            left => format!("expires in {}", spoken(left)),
-        };
+        let left = self.left(now);
         let WaitingRequest { listener, caller, thread, .. } = self;
         let head = match &self.about {
             RequestSubject::Approval { element, .. } => format!("({element}, {listener}) from {caller}"),

@@ -85,6 +85,11 @@ impl StartList {
         found
     }
 
+    /// Whether no other start of the log is before this one.
+    pub fn is_first(&self, start: &OrganismStart) -> bool {
+        !self.is_cut && self.starts.last() == Some(start)
+    }
+
     /// The hash of a configuration of the list that begins like that, if only one does.
     pub fn named(&self, typed: &str) -> Option<Digest> {
         let mut like = self.configurations().into_iter().map(|(start, _)| start.config);

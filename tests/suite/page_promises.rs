@@ -221,6 +221,12 @@ fn h4_a_record_has_its_labels_its_place_in_the_bytes_its_context_and_its_proof()
     for more in ["time", "todo", "context", "export"] {
         assert!(shown.contains(&format!("href=\"{path}/{more}\"")), "{more}: {shown}");
     }
+    // What took milliseconds says so.
+    let times = html(at, &format!("{path}/time"));
+    assert!(times.contains(" ms</td>") && times.contains(" ms, call 1"), "{times}");
+    for none in [">0.0 s<", " 0.0 s,"] {
+        assert!(!times.contains(none), "{none}: {times}");
+    }
     let tokens = html(at, &format!("{path}/time?by=tokens"));
     assert!(tokens.contains("where the tokens of") && tokens.contains(", 12 tokens"), "{tokens}");
     assert!(!html(at, &format!("{path}/time")).contains(", 12 tokens"));
@@ -231,6 +237,36 @@ fn h4_a_record_has_its_labels_its_place_in_the_bytes_its_context_and_its_proof()
     assert_eq!((&tables["days"][0]["model"], &tables["days"][0]["element"]), (&"m".into(), &"say".into()));
     assert_eq!(tables["days"][0]["first"]["rate"], "0%", "{tables}");
     assert!(html(at, "/refused").contains("Over time, by day"));
+    drop(organism);
+}
+
+#[test]
+fn h4_the_first_start_of_an_organism_has_none_before_it() {
+    let folder = house();
+    let at = folder.path();
+    running(at).interrupt();
+    let organism = running(at);
+    let shown = html(at, "/config");
+    let starts = shown.split("id=\"starts\"").nth(1).unwrap();
+    let (newest, first) = (starts.find("same as before").unwrap(), starts.find("first").unwrap());
+    assert!(newest < first, "{starts}");
+    assert_eq!(starts.matches("same as before").count(), 1, "{starts}");
+    let past = html(at, "/config?at=1");
+    assert!(past.contains("first") && !past.contains("same as before"), "{past}");
+    drop(organism);
+}
+
+#[test]
+fn h4_a_request_on_the_first_page_says_once_when_it_expires() {
+    let folder = house();
+    let at = folder.path();
+    let organism = running(at);
+    let thread = sent(at, "vault", "hold this", false);
+    let shown = html(at, "/");
+    let request = shown.split("<li class=\"held\"").nth(1).unwrap().split("</li>").next().unwrap();
+    assert_eq!(request.matches("expires in ").count(), 1, "{request}");
+    assert_eq!(request.matches(&format!(">{thread}<")).count(), 1, "{request}");
+    assert!(request.contains("operator wants it delivered to vault"), "{request}");
     drop(organism);
 }
 

@@ -18,12 +18,13 @@ const PAD: usize = 12;
 const LONGEST: usize = 44;
 
 const STYLE: &str = "\
-text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1b1f24}\
-.name{font-weight:bold}.small{fill:#57606a}.held{fill:#bc4c00}.paper{fill:#fff}.box{fill:#f6f8fa;stroke:#8c959f}\
-.entry{stroke:#0969da;stroke-width:2}.outside{fill:#ddf4ff;stroke:#0969da}.apart{stroke-dasharray:4 3}\
-.way{fill:none;stroke:#57606a;stroke-width:1.5}.back{stroke:#bc4c00;stroke-dasharray:5 3}.tip{fill:#57606a}\
-@media(prefers-color-scheme:dark){text{fill:#e6edf3}.small{fill:#9198a1}.held{fill:#db6d28}.paper{fill:#0d1117}\
-.box{fill:#161b22;stroke:#6e7681}.outside{fill:#0c2d4d}.way{stroke:#9198a1}.back{stroke:#db6d28}.tip{fill:#9198a1}}";
+text{font:13px ui-monospace,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#1d1f1e}\
+.name{font-weight:bold}.small{fill:#5b605d}.held{fill:#7a4a00}.paper{fill:#fff}.box{fill:#f4f2ec;stroke:#8a8f8b}\
+.entry{stroke:#17605a;stroke-width:2}.outside{fill:#e4f0ee;stroke:#17605a}.apart{stroke-dasharray:4 3}\
+.way{fill:none;stroke:#5b605d;stroke-width:1.5}.back{stroke:#7a4a00;stroke-dasharray:5 3}.tip{fill:#5b605d}\
+@media(prefers-color-scheme:dark){text{fill:#e6e8e5}.small{fill:#a3aaa6}.held{fill:#eec06a}.paper{fill:#1c201f}\
+.box{fill:#121514;stroke:#7c8682}.box.entry,.box.outside{stroke:#7fc8bf}.outside{fill:#1b3330}.way{stroke:#a3aaa6}\
+.way.back{stroke:#eec06a}.tip{fill:#a3aaa6}}";
 
 /// The content of one box.
 struct Card {

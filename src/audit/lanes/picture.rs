@@ -1,5 +1,5 @@
 //! The lanes as a picture: an SVG element for a page, without styles and scripts. The page's style sheet draws its
-//! classes.
+//! classes. It is as wide as its place: the bars are in parts of the width, the text has the size of the page.
 //!
 //! Every name is written by the kit's writer, only as text and attribute values. Lanes come in, the element goes out;
 //! the same lanes give the same bytes.
@@ -9,16 +9,17 @@ use systole_kit::writer::{XmlWriter, visible};
 
 use super::{LaneMeasure, ThreadTime, TimeLane, TimeSpan};
 use crate::audit::columns::beginning;
-use systole_core::types::time::spoken;
+use systole_core::types::time::measured;
 
 const SVG: &str = "http://www.w3.org/2000/svg";
-/// The width of all, and of the names.
-const WIDE: u64 = 1000;
-const NAMES: u64 = 170;
-/// The height of a row of bars, of the gap between lanes, and of the axis.
+/// The whole width, in hundredths of a percent, and the least of a bar.
+const WIDE: u64 = 10_000;
+const BAR: u64 = 15;
+/// The height of a name, of a row of bars below it, of the gap between lanes, and of the axis.
+const NAME: u64 = 18;
 const ROW: u64 = 16;
 const GAP: u64 = 8;
-const AXIS: u64 = 24;
+const AXIS: u64 = 22;
 /// The most rows of bars of one lane. More calls at once share the last row.
 const ROWS: usize = 8;
 /// The most bars of a picture. The table has all.
@@ -26,7 +27,7 @@ const BARS: usize = 4_000;
 /// Parts of the axis.
 const PARTS: u64 = 4;
 /// Columns of a name.
-const NAME: usize = 20;
+const COLUMNS: usize = 40;
 
 /// The places of all spans along the axis.
 struct BarScale {
@@ -82,28 +83,34 @@ impl BarScale {
     fn told(&self, amount: u64) -> String {
         match (self.measure, self.currency) {
             (LaneMeasure::Money, Some(currency)) => Money { micros: amount, currency }.to_string(),
-            (LaneMeasure::Time, _) => spoken(amount),
+            (LaneMeasure::Time, _) => measured(amount),
             (LaneMeasure::Tokens | LaneMeasure::Money, _) => amount.to_string(),
         }
     }
 
     fn x(&self, at: u64) -> u64 {
         let whole = u128::from(self.whole.max(1));
-        let part = u128::from(at) * u128::from(WIDE - NAMES) / whole;
-        NAMES + u64::try_from(part).unwrap_or(0).min(WIDE - NAMES)
+        let part = u128::from(at) * u128::from(WIDE) / whole;
+        u64::try_from(part).unwrap_or(0).min(WIDE)
     }
+}
+
+/// A part of the width.
+fn percent(part: u64) -> String {
+    format!("{}.{:02}%", part / 100, part % 100)
 }
 
 /// Draws the lanes, with the width of each span by a measure.
 pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
     let scale = BarScale::of(time, measure);
     let rows: Vec<(Vec<usize>, u64)> = scale.places.iter().map(|places| rows(places)).collect();
-    let lanes: u64 = rows.iter().map(|(_, rows)| rows * ROW + GAP).sum();
-    let (wide, high) = (WIDE.to_string(), (AXIS + lanes).to_string());
+    let lanes: u64 = rows.iter().map(|(_, rows)| NAME + rows * ROW + GAP).sum();
     let mut writer = XmlWriter::new();
-    let root =
-        writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("viewBox", &format!("0 0 {wide} {high}"));
-    let root = root.attr("role", "img").attr("aria-labelledby", "lanes-title");
+    let root = writer.open("svg").xmlns(SVG).attr("class", "lanes").attr("width", "100%");
+    let root = root
+        .attr("height", &(AXIS + lanes).to_string())
+        .attr("role", "img")
+        .attr("aria-labelledby", "lanes-title");
     root.content(|svg| {
         let words = format!("where the {} of {} went", measure.as_str(), time.thread);
         svg.open("title").attr("id", "lanes-title").text(&visible(&words));
@@ -112,7 +119,8 @@ pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
             let name = visible(lane.listener.as_str());
             let label = svg.open("text").attr("class", "lane-name").attr("x", "0");
-            label.attr("y", &(y + ROW - 4).to_string()).text(beginning(&name, NAME));
+            label.attr("y", &(y + NAME - 5).to_string()).text(beginning(&name, COLUMNS));
+            y += NAME;
             for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {
                 let Some(place) = place else { continue };
                 bars += 1;
@@ -146,7 +154,7 @@ fn rows(spans: &[Option<(u64, u64)>]) -> (Vec<usize>, u64) {
 fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
     for part in 0..=PARTS {
         let after = scale.whole / PARTS * part + scale.whole % PARTS * part / PARTS;
-        let at = scale.x(after).to_string();
+        let at = percent(scale.x(after));
         let line = svg.open("line").attr("class", "lane-axis").attr("x1", &at).attr("x2", &at);
         line.attr("y1", &(AXIS - 6).to_string()).attr("y2", &high.to_string()).empty();
         let anchor = match part {
@@ -154,7 +162,7 @@ fn axis(svg: &mut XmlWriter, scale: &BarScale, high: u64) {
             PARTS => "end",
             _ => "middle",
         };
-        let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "12");
+        let label = svg.open("text").attr("class", "lane-time").attr("x", &at).attr("y", "11");
         label.attr("text-anchor", anchor).text(&if part == 0 { "0".to_owned() } else { scale.told(after) });
     }
 }
@@ -167,6 +175,7 @@ fn bar(
     y: u64,
 ) {
     let (from, to) = (scale.x(place.0), scale.x(place.1));
+    let wide = (to - from).max(BAR);
     let kind = span.kind.as_str();
     let class =
         if span.is_critical { format!("slice slice-{kind} critical") } else { format!("slice slice-{kind}") };
@@ -181,11 +190,11 @@ fn bar(
         let words = format!(
             "{}: {kind}{model} for {}{amount}, call {}{open}",
             lane.listener,
-            spoken(span.ms()),
+            measured(span.ms()),
             span.call
         );
         group.open("title").text(&visible(&words));
-        let rect = group.open("rect").attr("x", &from.to_string()).attr("y", &(y + 2).to_string());
-        rect.attr("width", &(to - from).max(1).to_string()).attr("height", &(ROW - 4).to_string()).empty();
+        let rect = group.open("rect").attr("x", &percent(from.min(WIDE - wide))).attr("y", &y.to_string());
+        rect.attr("width", &percent(wide)).attr("height", &(ROW - 4).to_string()).empty();
     });
 }

@@ -14,7 +14,7 @@ use crate::edges::delivery;
 use crate::runtime::trying::{ItemKind, ItemVerdict, TrialRemark, TrialResult, TurnEnd};
 use systole_core::types::composition::{ElementSchema, Listener};
 use systole_core::types::refusal;
-use systole_core::types::time::spoken;
+use systole_core::types::time::measured;
 
 /// Most bytes of other output to keep for one line, or for JSON.
 const ASIDE_BYTES: usize = 64 * 1024;
@@ -229,7 +229,7 @@ fn say_program(screen: Screen, tried: &TrialResult, heard: &Heard) {
         let words = " came after the reply, when the delivery was over: reply.stale-lease";
         screen.say(format!("late      {}{documents}{words}", tried.late));
     }
-    screen.say(format!("took      {}", stretch(tried.took_ms)));
+    screen.say(format!("took      {}", measured(tried.took_ms)));
     for (how, forced) in &heard.ends {
         let words = if *forced && matches!(tried.end, TurnEnd::Reply(_) | TurnEnd::Silent(..)) {
             "; it did not end when its stdin did, as a program must"
@@ -238,11 +238,6 @@ fn say_program(screen: Screen, tried: &TrialResult, heard: &Heard) {
         };
         screen.say(format!("program   {how}{words}"));
     }
-}
-
-/// A duration, exact if it is short: a trial may be run to measure a listener's speed.
-fn stretch(ms: u64) -> String {
-    if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
 }
 
 fn as_json(tried: &TrialResult, heard: &Heard, listener: &Listener) -> Value {

@@ -28,6 +28,7 @@ use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
+use systole_core::types::person::RequestKind;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
@@ -231,10 +232,10 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
 
 fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attention) -> WaitingRow {
     let now = seen.now;
-    let lines = one.lines(now);
-    // The first line names the request, who wants what, and until when.
-    let what = lines.first().map(|line| shortened(line.trim(), WORDS)).unwrap_or_default();
-    let id = one.id.to_string();
+    let what = match one.kind() {
+        RequestKind::Approval => format!("{} wants it delivered to {}", one.caller, one.listener),
+        RequestKind::Question => format!("{} asks", one.listener),
+    };
     let words = match one.payload() {
         Some((_, payload)) => {
             let seen = glance(payload.as_bytes());
@@ -246,16 +247,16 @@ fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attent
         },
     };
     WaitingRow {
-        what: what.strip_prefix(&id).unwrap_or(&what).trim().to_owned(),
+        what,
         words: shortened(&words, WORDS),
         since: spoken(now.since(one.asked)),
-        left: spoken(one.expires.since(now)),
+        left: one.left(now),
         thread: one.thread.to_string(),
         href: seen
             .open
             .contains(&one.thread)
             .then(|| frame.to(&format!("/t/{}", encoded(one.thread.as_str())))),
         commands: if decides { one.commands() } else { Vec::new() },
-        id,
+        id: one.id.to_string(),
     }
 }

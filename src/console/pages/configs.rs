@@ -45,6 +45,7 @@ struct StartRow {
     href: String,
     short: String,
     changed: Option<String>,
+    is_first: bool,
     ago: String,
     time: String,
 }
@@ -105,7 +106,12 @@ async fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     let frame = asked.frame(PageTab::Config, "Configurations").with_command("systole find --element boot");
     let page = ConfigsPage {
         configs: list.configurations().iter().map(|(start, count)| row(&frame, start, *count, now)).collect(),
-        starts: list.starts.iter().take(STARTS).map(|start| start_row(&frame, start, now)).collect(),
+        starts: list
+            .starts
+            .iter()
+            .take(STARTS)
+            .map(|start| start_row(&frame, start, list.is_first(start), now))
+            .collect(),
         is_cut: list.is_cut || list.starts.len() > STARTS,
         frame,
     };
@@ -129,7 +135,7 @@ fn row(frame: &Frame, start: &OrganismStart, starts: usize, now: Millis) -> Conf
     }
 }
 
-fn start_row(frame: &Frame, start: &OrganismStart, now: Millis) -> StartRow {
+fn start_row(frame: &Frame, start: &OrganismStart, is_first: bool, now: Millis) -> StartRow {
     let changed = start.before.map(|before| frame.to(&format!("/config/{}?against={before}", start.config)));
     StartRow {
         position: start.position.0,
@@ -137,6 +143,7 @@ fn start_row(frame: &Frame, start: &OrganismStart, now: Millis) -> StartRow {
         href: frame.to(&format!("/config/{}", start.config)),
         short: short(start.config),
         changed,
+        is_first,
         ago: spoken(now.since(start.at)),
         time: start.at.to_string(),
     }

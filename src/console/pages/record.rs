@@ -292,8 +292,9 @@ fn judged(reader: &dyn LogReader, record: &Record) -> Result<Option<Judgement>, 
     let bytes = hash.map_or(Ok(None), |hash| reader.document(hash))?;
     let number = |typed: &str| typed.parse::<usize>().ok();
     let place = error.place.as_ref().and_then(|(line, column)| Some((number(line)?, number(column)?)));
-    let shown =
-        bytes.map(|bytes| fragment(&String::from_utf8_lossy(&bytes), error.received.as_deref(), place));
+    let shown = bytes.map(|bytes| {
+        fragment(&String::from_utf8_lossy(&bytes), (error.path.as_deref(), error.received.as_deref()), place)
+    });
     let fragment = shown.unwrap_or_default();
     let later = reader.of_thread(&h.thread, h.seq + 1, SEARCHED)?;
     let is_instead = |later: &Record| {

@@ -9,6 +9,7 @@ use axum::response::Response;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::audit::layout;
 use crate::audit::refusals::{self, RefusalPeriod, RefusalTables, RefusedItem, WINDOW};
 use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
@@ -65,7 +66,7 @@ struct RefusalsPage {
     records: u64,
     window: u64,
     is_cut: bool,
-    from: Option<String>,
+    from: Option<(String, String)>,
 }
 
 /// Shows the tables.
@@ -126,7 +127,7 @@ fn page(asked: &PageRequest, tables: &RefusalTables, now: Millis) -> RefusalsPag
         records: tables.records,
         window: WINDOW,
         is_cut: tables.is_cut,
-        from: tables.from.map(|from| from.to_string()),
+        from: tables.from.map(|from| (from.to_string(), layout::moment(from, now))),
         models,
         codes,
         frame,

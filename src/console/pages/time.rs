@@ -11,7 +11,7 @@ use super::shorten::encoded;
 use crate::audit::lanes::{self, LaneMeasure, RECORDS, SpanKind, THREADS, ThreadTime, TimeSpan};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::spoken;
+use systole_core::types::time::measured;
 
 /// Spans of the path that are listed.
 const SPANS: usize = 500;
@@ -93,7 +93,7 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
     TimePage {
         name: id.to_string(),
         thread: frame.to(&format!("/t/{}", encoded(id.as_str()))),
-        whole: spoken(time.ms()),
+        whole: measured(time.ms()),
         picture: lanes::picture(time, by),
         measures,
         kinds: SpanKind::ALL,
@@ -107,7 +107,7 @@ fn page(asked: &PageRequest, id: &ThreadId, time: &ThreadTime, by: LaneMeasure) 
 }
 
 fn row(lane: &lanes::TimeLane) -> LaneRow {
-    let told = |ms: u64| if ms > 0 { spoken(ms) } else { String::new() };
+    let told = |ms: u64| if ms > 0 { measured(ms) } else { String::new() };
     LaneRow {
         listener: lane.listener.to_string(),
         times: SpanKind::ALL.iter().map(|kind| (kind.as_str(), told(lane.ms(*kind)))).collect(),
@@ -122,8 +122,8 @@ fn span(frame: &Frame, time: &ThreadTime, listener: &Name, span: &TimeSpan) -> S
     SpanRow {
         listener: listener.to_string(),
         kind: span.kind.as_str(),
-        after: spoken(span.from.since(time.from)),
-        lasts: if span.is_open { format!("{} so far", spoken(span.ms())) } else { spoken(span.ms()) },
+        after: measured(span.from.since(time.from)),
+        lasts: if span.is_open { format!("{} so far", measured(span.ms())) } else { measured(span.ms()) },
         call: format!("{} {}", span.thread, span.call),
         href: frame.to(&format!("/t/{thread}/{}", span.ends.unwrap_or(span.begins))),
         model: span.model.clone().unwrap_or_default(),

@@ -103,6 +103,11 @@ pub fn spoken(ms: u64) -> String {
     }
 }
 
+/// The same for a duration that a person measures by: below a second it is exact, as `12 ms`.
+pub fn measured(ms: u64) -> String {
+    if ms < 1_000 { format!("{ms} ms") } else { spoken(ms) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,6 +154,8 @@ mod tests {
 
     #[test]
     fn stretches_are_spoken() {
+        assert_eq!([0, 12, 999].map(measured), ["0 ms", "12 ms", "999 ms"]);
+        assert_eq!([1_000, 252_000].map(measured), ["1.0 s", "4 m 12 s"]);
         assert_eq!(spoken(240), "0.2 s");
         assert_eq!(spoken(252_000), "4 m 12 s");
         assert_eq!(spoken(3_900_000), "1 h 5 m");

@@ -2,7 +2,7 @@
 // The mouse is never used, and the focus can always be seen.
 
 import { answers, seeds, systole } from './house.mjs';
-import { axe, facts, holds, same, story, text, until } from './stage.mjs';
+import { SCHEMES, facts, holds, judge, same, story, text, until } from './stage.mjs';
 
 /** Presses Tab until the focus is on something with this text or label. */
 async function tabTo(page, name, key = 'Tab') {
@@ -25,6 +25,9 @@ async function tabTo(page, name, key = 'Tab') {
   }
   throw new Error(`Tab does not lead to ${name}: ${passed.join(' | ')}`);
 }
+
+/** Where the records and the selected record are. */
+const places = (page) => page.evaluate(() => ['.rows', '.detail'].map((one) => document.querySelector(one).getBoundingClientRect().toJSON()));
 
 const arrives = (page, pattern) => page.waitForURL(pattern, { waitUntil: 'load' });
 
@@ -105,7 +108,19 @@ await story(async (stage) => {
   await page.keyboard.press('e');
   await page.locator('.detail').getByRole('heading', { name: 'Judged' }).or(page.locator('.detail h2').first()).first().waitFor();
   holds((await text(page, '.detail')).includes('dead letter'), 'the detail is that of the selected record');
-  same(await axe(page), [], 'the detail can be read by everyone');
+  const [rows, detail] = await places(page);
+  holds(rows.right <= detail.left && detail.right <= 1600 && rows.width >= 400, `side by side: ${JSON.stringify({ rows, detail })}`);
+  holds(detail.top < 900 && detail.height > 200, `it is in sight: ${JSON.stringify(detail)}`);
+  for (const colorScheme of SCHEMES) {
+    await page.emulateMedia({ colorScheme });
+    await judge(page, `selected-1600-${colorScheme}`);
+  }
+  // The next row takes its place; below that width the list is alone.
+  await page.keyboard.press('k');
+  const lead = await page.locator('.row.current .lead').getAttribute('href');
+  await until(page, (href) => document.querySelector('.detail pre')?.textContent.includes(` #${href.split('/').pop()} `), 'the detail follows', lead);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  holds(await page.locator('.detail').isHidden(), 'a narrower window shows the list alone');
   await page.keyboard.press('Enter');
   await arrives(page, `**/t/${made.dead.thread}/*`);
   stage.clean();

@@ -45,7 +45,7 @@ await story(async (stage) => {
   const pages = [
     { name: 'attention', path: '/', height: 620, schemes: ['light', 'dark'] },
     { name: 'thread', path: `/t/${first}?show=key`, height: 640 },
-    { name: 'approvals', path: '/approvals', height: 500 },
+    { name: 'approvals', path: '/approvals', height: 560 },
     { name: 'refused', path: refused, height: 620 },
     { name: 'time', path: `/t/${first}/time`, height: 470 },
     { name: 'map', path: '/map', height: 760 },
