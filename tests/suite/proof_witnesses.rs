@@ -439,7 +439,7 @@ async fn h4_the_first_page_says_how_far_the_log_is_signed_and_which_witness_is_a
         }
     }
     // Before the checkpoint there was none.
-    assert!(page("/?at=1").contains("No checkpoint that counts is beside the log."));
+    assert!(page("/?at=1").contains("No valid checkpoint is stored beside the log."));
     // Verifying counts the keys that the organism's file names.
     let verified = page("/proof?verify=now");
     assert!(verified.contains("witnessed by 1 of 2 up to"), "{verified}");

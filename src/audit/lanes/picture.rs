@@ -118,7 +118,7 @@ pub fn picture(time: &ThreadTime, measure: LaneMeasure) -> String {
         let (mut y, mut bars) = (AXIS, 0);
         for ((lane, (rows, count)), places) in time.lanes.iter().zip(&rows).zip(&scale.places) {
             let name = visible(lane.listener.as_str());
-            let label = svg.open("text").attr("class", "lane-name").attr("x", "0");
+            let label = svg.open("text").attr("class", "lane-name").attr("x", "5");
             label.attr("y", &(y + NAME - 5).to_string()).text(beginning(&name, COLUMNS));
             y += NAME;
             for ((span, row), place) in lane.spans.iter().zip(rows).zip(places) {

@@ -117,7 +117,7 @@ impl ProofStanding {
     /// Whether the newest checkpoint covers a record, in a sentence.
     pub fn covers(&self, position: Position) -> (ProofTone, String) {
         match &self.checkpoint {
-            None => (ProofTone::Held, "No checkpoint that counts is beside the log.".to_owned()),
+            None => (ProofTone::Held, "No valid checkpoint is stored beside the log.".to_owned()),
             Some(newest) if newest.size >= position.0 => {
                 let words = format!(
                     "A checkpoint of {} covers it: it ends at position {}.",
@@ -138,7 +138,7 @@ impl ProofStanding {
         let ago = |at: Millis| format!("{} ago", spoken(now.since(at)));
         let mut all = Vec::new();
         match &self.checkpoint {
-            None => all.push((ProofTone::Held, "No checkpoint that counts is beside the log.".to_owned())),
+            None => all.push((ProofTone::Held, "No valid checkpoint is stored beside the log.".to_owned())),
             Some(newest) => {
                 let recorded = newest.recorded.map(|at| format!(", recorded {}", ago(at)));
                 let left = self.end.0.saturating_sub(newest.size);

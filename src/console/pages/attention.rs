@@ -17,7 +17,7 @@ use super::{approvals, proof};
 use crate::audit::columns::plain;
 use crate::audit::glance::glance;
 use crate::audit::pauses::ThreadPause;
-use crate::audit::persons::{self, WaitingRequest};
+use crate::audit::persons::{RequestSubject, WaitingRequest};
 use crate::audit::posts::DueCalls;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::troubles::{TroubleCount, Troubles};
@@ -28,7 +28,6 @@ use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::person::RequestKind;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::{Millis, spoken};
@@ -232,19 +231,12 @@ fn page(asked: &PageRequest, seen: &Attention, decides: bool) -> AttentionPage {
 
 fn waiting_row(one: &WaitingRequest, frame: &Frame, decides: bool, seen: &Attention) -> WaitingRow {
     let now = seen.now;
-    let what = match one.kind() {
-        RequestKind::Approval => format!("{} wants it delivered to {}", one.caller, one.listener),
-        RequestKind::Question => format!("{} asks", one.listener),
-    };
-    let words = match one.payload() {
-        Some((_, payload)) => {
+    let (what, words) = match &one.about {
+        RequestSubject::Approval { payload, .. } => {
             let seen = glance(payload.as_bytes());
-            format!("<{}> {}", seen.element, seen.words)
+            (format!("{} wants <{}> delivered to {}", one.caller, seen.element, one.listener), seen.words)
         }
-        None => match &one.about {
-            persons::RequestSubject::Question { words, .. } => plain(words),
-            persons::RequestSubject::Approval { .. } => String::new(),
-        },
+        RequestSubject::Question { words, .. } => (format!("{} asks", one.listener), plain(words)),
     };
     WaitingRow {
         what,
