@@ -39,6 +39,22 @@ pub struct ListenerLoad {
     pub held: usize,
 }
 
+impl ListenerLoad {
+    /// What the open calls wait for, in words.
+    pub fn words(&self) -> String {
+        let counts = [
+            (self.out, "out at the listener"),
+            (self.queued, "in its queue"),
+            (self.back_off, "in back-off after a failure"),
+            (self.person, "for a person"),
+            (self.joining, "for the calls that they made"),
+            (self.held, "held by a pause or an earlier call"),
+        ];
+        let counted = counts.iter().filter(|(count, _)| *count > 0);
+        counted.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>().join(", ")
+    }
+}
+
 /// The load of each listener with an open call.
 pub fn loads(whole: &LogState, posts: &DueCalls) -> BTreeMap<Name, ListenerLoad> {
     let mut loads: BTreeMap<Name, ListenerLoad> = BTreeMap::new();

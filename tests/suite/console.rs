@@ -421,7 +421,7 @@ fn h4_a_page_that_refreshes_shares_its_answer_and_one_that_is_opened_shows_the_n
     let mut browser = Browser::new(folder.path());
     browser.sign_in(&code(folder.path()));
     sent(folder.path(), "guarded", false);
-    let waits = |page: &Answer| text_of(&page.body).contains("a1 (say, guarded)");
+    let waits = |page: &Answer| text_of(&page.body).contains("wants <say> delivered to guarded");
     let end = |page: &Answer| {
         let (_, rest) = page.body.split_once("data-position=\"").unwrap();
         rest.split_once('"').unwrap().0.parse::<u64>().unwrap()

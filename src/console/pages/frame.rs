@@ -61,6 +61,10 @@ pub(super) struct PastMoment {
     pub(super) now: String,
 }
 
+/// The commands that take `--at`.
+const OF_PAST: [&str; 11] =
+    ["approve", "context", "cost", "find", "graph", "log", "ps", "todo", "trail", "tree", "why"];
+
 /// The frame of one page.
 pub(super) struct Frame {
     /// The page's own title.
@@ -122,9 +126,14 @@ impl Frame {
         frame
     }
 
-    /// The same with the command that shows the same.
+    /// The same with the command that shows the same, also of the past.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
-        self.command = Some(command.into());
+        let mut words = command.into();
+        let is_of_past = words.split(' ').nth(1).is_some_and(|name| OF_PAST.contains(&name));
+        if let Some(past) = self.past.as_ref().filter(|_| is_of_past) {
+            words.push_str(&format!(" --at {}", past.position));
+        }
+        self.command = Some(words);
         self
     }
 
@@ -175,6 +184,10 @@ mod tests {
             Frame::of(&name, Some(&name), shown, Some(Position(7)), "/threads?state=working&at=7&q=a");
         assert_eq!(frame.to("/"), "/?at=7");
         assert_eq!(frame.to("/threads?q=b"), "/threads?q=b&at=7");
+        let frame = frame.with_command("systole ps");
+        assert_eq!(frame.command.as_deref(), Some("systole ps --at 7"));
+        let frame = frame.with_command("systole verify");
+        assert_eq!(frame.command.as_deref(), Some("systole verify"));
         assert_eq!(frame.past.map(|past| past.now).as_deref(), Some("/threads?state=working&q=a"));
         assert_eq!(without_at("/?at=3"), "/");
     }

@@ -55,6 +55,8 @@ struct MapRow {
     outside: Option<(String, String)>,
     peers: Vec<(String, String)>,
     load: ListenerLoad,
+    /// What its open calls wait for.
+    waits: String,
     /// How many workers over a broker there are, if it is reached over one.
     workers: Option<usize>,
 }
@@ -209,6 +211,7 @@ fn row(frame: &Frame, graph: &ListenerGraph, node: &GraphNode, load: Option<List
         held: held.join("; "),
         outside,
         peers,
+        waits: load.map(|load| load.words()).unwrap_or_default(),
         load: load.unwrap_or_default(),
         workers: None,
     }

@@ -131,6 +131,8 @@ struct OrdersPage {
     /// The word of the button.
     button: String,
     about: &'static str,
+    /// Whether it cannot be undone.
+    is_final: bool,
     /// Whether it was given.
     is_given: bool,
     takes_note: bool,
@@ -183,6 +185,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
         order: order.as_str(),
         button: capital(order.as_str()),
         about: order.about(),
+        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
         is_given: false,
         takes_note: order == ThreadOrder::Pause,
         commands: commands.join("\n"),
@@ -287,6 +290,7 @@ async fn given(form: &ChangeForm) -> Result<Response, Refusal> {
         order: order.as_str(),
         button: capital(order.as_str()),
         about: order.about(),
+        is_final: matches!(order, ThreadOrder::Cancel | ThreadOrder::End),
         is_given: true,
         takes_note: false,
         rows,
