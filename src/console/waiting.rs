@@ -33,7 +33,8 @@ pub(super) async fn approvals(
 
 fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Result<Vec<Value>, LogFault> {
     let sees_all = [Role::Read, Role::Approve].iter().any(|role| organism.has_role(client, *role));
-    let may = deciders(organism);
+    // The names of other clients are not for a client without a role.
+    let may = if sees_all { deciders(organism) } else { Vec::new() };
     let mut seen = Vec::new();
     for one in persons::waiting(reader)? {
         if !sees_all && !is_own(client, &one, reader)? {

@@ -24,7 +24,7 @@ use crate::audit::layout;
 use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::{going, unfit_request};
+use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::{steering, waiting};
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
@@ -48,7 +48,7 @@ struct ApprovalsPage {
     decided: Vec<DecidedRow>,
     /// Whether only one request was asked for.
     one: Option<String>,
-    /// Who may decide.
+    /// Who may decide, for a client that may know; otherwise empty.
     deciders: String,
     /// Whether this client may, now.
     may: bool,
@@ -185,7 +185,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
             waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, &found)).collect(),
             decided,
             one: one.map(|one| one.to_string()),
-            deciders: waiting::deciders(&organism).join(", "),
+            deciders: if sees_all { waiting::deciders(&organism).join(", ") } else { String::new() },
             may: may && asked.at.is_none(),
             done,
             frame,
@@ -195,7 +195,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn not_an_id(name: &str, typed: &str) -> Refusal {
-    unfit_request(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
+    unfit_address(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
 }
 
 impl RequestCard {
