@@ -19,6 +19,7 @@ use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::pages::{self, sessions::Sessions};
+use super::percent::is_text;
 use super::request_refusals::{bad_address, bearer, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
@@ -138,7 +139,7 @@ async fn guard(
     if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
-        if request.uri().query().is_some_and(|query| !pages::forms::is_text(query.as_bytes())) {
+        if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
             return bad_address("what follows `?` in the address is not UTF-8");
         }
         return next.run(request).await;

@@ -116,14 +116,6 @@ impl Found {
     }
 }
 
-/// What waits for a person. A client who may decide also sees what waits in the threads of others.
-pub(super) fn waiting(moment: &LogMoment, may: bool) -> Result<Vec<WaitingRequest>, LogFault> {
-    match may && !moment.sees_all {
-        false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
-        true => persons::waiting(&*moment.of_all()),
-    }
-}
-
 /// Those of some threads that the client may open.
 pub(super) fn open_threads<'t>(
     moment: &LogMoment,
@@ -139,7 +131,7 @@ pub(super) fn open_threads<'t>(
 }
 
 fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
-    let mut waiting = waiting(moment, sees_all)?;
+    let mut waiting = waiting::requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };

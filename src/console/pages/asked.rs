@@ -15,9 +15,10 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::frame::{Frame, PageTab};
-use super::{forms, guard};
+use super::guard;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::{LogMoment, MomentAsked};
+use crate::console::percent::is_text;
 use crate::console::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
 use crate::console::request_refusals::{self, unfit_address};
 use systole_core::types::client::Role;
@@ -160,7 +161,7 @@ impl PageRequest {
         }
         let unread = |_| unfit_address("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
         self.query = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unread)?.0;
-        if uri.query().is_some_and(|query| !forms::is_text(query.as_bytes())) {
+        if uri.query().is_some_and(|query| !is_text(query.as_bytes())) {
             return Err(unfit_address("what follows `?` in the address is not UTF-8"));
         }
         // An empty field of a form means that it is not set.

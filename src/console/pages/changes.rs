@@ -13,7 +13,6 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use systole_kit::writer::visible;
 
-use super::approvals;
 use super::asked::{PageRequest, rendered};
 use super::forms::{FormFields, PageForm};
 use super::frame::{Frame, PageTab};
@@ -24,6 +23,7 @@ use crate::audit::full::{self, ShownPayload};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::request_refusals::plain;
 use crate::console::strangers::Visitor;
+use crate::console::waiting;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
@@ -170,7 +170,7 @@ impl DecisionSubject {
         };
         let Some(id) = id else { return Ok(None) };
         let may = asked.state.front.composition().has_role(&asked.client, Role::Approve);
-        let waiting = asked.read(move |moment| approvals::waiting(moment, may)).await?;
+        let waiting = asked.read(move |moment| waiting::requests(moment, may)).await?;
         let request = waiting.into_iter().find(|one| one.id == id);
         let hash = fields.iter().find(|(name, _)| name == "hash").map(|(_, value)| value.as_str());
         Ok(Some(match request {

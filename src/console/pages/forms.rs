@@ -8,10 +8,10 @@ use axum::body::{Body, Bytes};
 use axum::extract::{Form, FromRequest, FromRequestParts as _, Request};
 use axum::http::header;
 use axum::response::Response;
-use percent_encoding::percent_decode;
 
 use super::asked::PageRequest;
 use crate::console::http_state::HttpState;
+use crate::console::percent::is_text;
 use crate::console::request_refusals::unfit_request;
 use systole_core::types::refusal::Refusal;
 
@@ -55,24 +55,4 @@ async fn read(request: Request, state: &Arc<HttpState>) -> Result<FormFields, Re
     let whole = Request::from_parts(parts, Body::from(bytes));
     let form = Form::<FormFields>::from_request(whole, state).await;
     form.map(|Form(fields)| fields).map_err(|rejected| unread(rejected.body_text()))
-}
-
-/// Whether everything that is percent-encoded is UTF-8. Other bytes would be replaced, and mean something else.
-pub(in crate::console) fn is_text(encoded: &[u8]) -> bool {
-    percent_decode(encoded).decode_utf8().is_ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_text;
-
-    #[test]
-    fn what_is_encoded_is_text_in_every_part() {
-        for text in ["", "a=b+c", "q=%EF%BF%BD", "q=%D1%8F&r=%", "q=%zz"] {
-            assert!(is_text(text.as_bytes()), "{text}");
-        }
-        for other in ["q=%ff", "q=%D1&r=%8F", "q=%D1=%8F", "%E9=1", "q=%C0%80", "q=%ED%A0%80"] {
-            assert!(!is_text(other.as_bytes()), "{other}");
-        }
-    }
 }

@@ -15,7 +15,7 @@ mod configs;
 mod costs;
 mod export;
 mod find;
-pub(super) mod forms;
+mod forms;
 mod fragment;
 mod frame;
 pub(super) mod guard;
