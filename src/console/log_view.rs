@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey};
-use super::request_refusals::unfit_request;
+use super::request_refusals::unfit_address;
 use super::watch_budget::WatchBudget;
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
@@ -230,7 +230,7 @@ fn moment(
         let Some((_, record)) = found.filter(|(position, _)| *position == at) else {
             let last = all.last()?;
             let words = format!("at={}: there is no such position; the log ends at {}", at.0, last.0);
-            return Err(MomentFault::Refused(unfit_request(words)));
+            return Err(MomentFault::Refused(unfit_address(words)));
         };
         now = record.header.time;
         reader = Arc::new(PastLog::new(reader, at));

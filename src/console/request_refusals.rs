@@ -22,9 +22,19 @@ pub(super) fn unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
 }
 
+/// An address that cannot be read. Reading records nothing, so only the address is to be fixed.
+pub(super) fn unfit_address(words: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::new(Code::Invalid, words).fixed_by("correct the address")
+}
+
 /// The answer to such a request.
 pub(super) fn bad_request(words: impl Into<Cow<'static, str>>) -> Response {
     (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_request(words)))).into_response()
+}
+
+/// The answer to such an address.
+pub(super) fn bad_address(words: impl Into<Cow<'static, str>>) -> Response {
+    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_address(words)))).into_response()
 }
 
 /// A refusal by the pump.

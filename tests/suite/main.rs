@@ -110,6 +110,7 @@ mod over_nats_unruly;
 mod packages;
 mod page_forms;
 mod page_promises;
+mod page_refusals;
 mod paid;
 mod parts;
 mod payloads;

@@ -15,6 +15,7 @@ mod configs;
 mod costs;
 mod export;
 mod find;
+mod forms;
 mod fragment;
 mod frame;
 pub(super) mod guard;
@@ -51,7 +52,7 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::{bearer, plain, without_token};
+use super::request_refusals::{bad_request, bearer, plain, without_token};
 use super::strangers::Visitor;
 use crate::edges::clock::WallClock;
 use asked::{CookieReader, PageRequest};
@@ -129,7 +130,10 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
     let is_open = guard::is_open(request.method(), path);
     let by_browser = cookie.is_some() || is_html || is_open;
-    let foreign = guard::foreign_host(headers, state.bound).filter(|_| by_browser);
+    if let Some(words) = guard::given_twice(headers) {
+        return bad_request(words);
+    }
+    let foreign = guard::foreign_host(request.uri(), headers, state.bound).filter(|_| by_browser);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
@@ -161,10 +165,17 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
             return without_token();
         }
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
-        return signing_in::page(state, if changes { "/" } else { wanted }, None);
+        return match changes {
+            true => signing_in::page_for_form(state, path),
+            false => signing_in::page(state, wanted, None),
+        };
     };
     visitor.is_known();
     if changes {
+        if !guard::names_origin(headers) {
+            let words = "a form with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
+            return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+        }
         request.extensions_mut().insert(CookieReader(client));
     } else {
         request.extensions_mut().insert(Caller(client));
@@ -193,11 +204,16 @@ async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Respon
 
 /// The answer for an address without a page.
 pub(super) async fn nowhere(asked: Result<PageRequest, Response>) -> Response {
-    let words = "there is no such route";
     match asked {
-        Ok(asked) if asked.is_html => asked.nowhere(),
-        Ok(_) => plain(StatusCode::NOT_FOUND, Code::NoSuchElement, words),
+        Ok(asked) => asked.nowhere(),
         Err(refused) => refused,
     }
-    .into_response()
+}
+
+/// The answer for an address that takes another method.
+pub(super) async fn only_other(method: Method, asked: Result<PageRequest, Response>) -> Response {
+    match asked {
+        Ok(asked) => asked.takes_another(&method),
+        Err(refused) => refused,
+    }
 }

@@ -5,8 +5,6 @@
 //! form holds the idempotency key.
 
 use askama::Template;
-use axum::extract::Form;
-use axum::extract::rejection::FormRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
@@ -15,6 +13,7 @@ use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::command_line;
+use super::forms::PageForm;
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::shorten::encoded;
@@ -242,15 +241,8 @@ fn list_as_json(organism: &Composition, client: &Name) -> Value {
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
-pub(super) async fn show(
-    asked: PageRequest,
-    form: Result<Form<Vec<(String, String)>>, FormRejection>,
-) -> Response {
-    let answer = match form {
-        Ok(Form(fields)) => previewed(&asked, &fields).await,
-        Err(rejected) => Err(unfit_request(format!("the form cannot be read: {}", rejected.body_text()))),
-    };
-    asked.answered(answer)
+pub(super) async fn show(PageForm { asked, fields }: PageForm) -> Response {
+    asked.answered(previewed(&asked, &fields).await)
 }
 
 async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
