@@ -12,6 +12,28 @@ const KNOWN = [
 
 const named = (path) => kindOf(path).replace(/[^A-Za-z0-9]+/g, '-').replace(/^-|-$/g, '') || 'first';
 
+/** The size of the smallest text of a picture, in pixels of the page. */
+const smallest = (page) => page.evaluate(() => {
+  const size = (text) => Number.parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a;
+  return Math.min(99, ...Array.from(document.querySelectorAll('svg text'), size));
+});
+
+/** Words of tables that are broken over two lines, apart from sentences, payloads and hashes. */
+const broken = (page) => page.evaluate(() => {
+  const found = [];
+  for (const cell of document.querySelectorAll('td:not(.words, .entry)')) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      const word = texts.currentNode.data.trim();
+      const range = document.createRange();
+      range.selectNodeContents(texts.currentNode);
+      const lines = new Set(Array.from(range.getClientRects(), (box) => Math.round(box.top)));
+      if (word.length <= 40 && !/[\s-]/.test(word) && lines.size > 1) found.push(word);
+    }
+  }
+  return found;
+});
+
 await story(async (stage) => {
   const made = await seeds();
   const context = await stage.context();
@@ -39,6 +61,8 @@ await story(async (stage) => {
         await page.emulateMedia({ colorScheme });
         const wide = await overflow(page);
         if (wide) note(path, width, wide);
+        if ((await smallest(page)) < 12) note(path, width, 'a picture has too small a text');
+        if (width === 1280) for (const word of await broken(page)) note(path, width, `${word} is broken`);
         await picture(page, `${named(path)}-${width}-${colorScheme}`);
         // The narrowest has the layout of a phone, and the colours are those of any width.
         if (width === 390) continue;
