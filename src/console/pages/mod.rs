@@ -27,6 +27,7 @@ mod orders;
 mod prompt;
 mod proof;
 mod record;
+mod refusal_page;
 mod refusals;
 mod rows;
 mod send;
