@@ -182,7 +182,7 @@ impl LogViews {
                 moment(front, &client, own.reader, asked, shared.clone())
                     .and_then(|moment| layout::whole_lines(|| work(&moment)).map_err(MomentFault::Log))
             };
-            let found = if asked.told.is_some() { shared.budget.counts_here(read) } else { read() };
+            let found = if asked.told.is_some() { shared.budget.counts_here(&client, read) } else { read() };
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) => {

@@ -37,9 +37,9 @@ pub(super) fn bad_address(words: impl Into<Cow<'static, str>>) -> Response {
     (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_address(words)))).into_response()
 }
 
-/// A refusal by the pump.
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    let status = match refusal.code {
+/// The status that says what a code means to a client.
+pub(super) fn status(code: Code) -> StatusCode {
+    match code {
         Code::IngressForbidden => StatusCode::FORBIDDEN,
         Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
             StatusCode::CONFLICT
@@ -49,7 +49,12 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
+    }
+}
+
+/// A refusal by the pump.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let status = status(refusal.code);
     let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.

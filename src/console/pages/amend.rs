@@ -88,7 +88,7 @@ impl Amendable {
         let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
         let Some(request) = found.into_iter().find(|one| one.id == id) else {
             let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
-            return Err(refusal.fixed_by("/approvals lists what waits"));
+            return Err(refusal.fixed_by("/approvals, which lists what waits"));
         };
         let (element, payload) = match &request.about {
             RequestSubject::Approval { element, payload, unknown: None } => {

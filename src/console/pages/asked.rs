@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use super::frame::{Frame, PageTab};
 use super::guard;
+use super::refusal_page::{self, RefusalPage};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::{LogMoment, MomentAsked};
 use crate::console::percent::is_text;
@@ -45,59 +46,14 @@ pub(in crate::console) struct PageRequest {
     told: Option<Position>,
     /// Whether a browser reads the answer.
     pub(super) is_html: bool,
+    /// Whether it is the form of a change.
+    is_change: bool,
     /// The address with its query.
     pub(super) address: String,
     /// The end of the log when the request came.
     pub(super) end: Position,
     query: Vec<(String, String)>,
     parts: Vec<(String, String)>,
-}
-
-/// A page that says what is wrong with a request.
-#[derive(Template)]
-#[template(path = "refused.html")]
-struct RefusedPage {
-    frame: Frame,
-    code: &'static str,
-    message: String,
-    fix: Option<String>,
-    /// The page from which the request came, and its name.
-    back: Option<(String, &'static str)>,
-}
-
-/// The page that leads to an address, and its name.
-pub(super) fn page_before(path: &str) -> Option<(String, &'static str)> {
-    let mut parts = path.split('/').skip(1);
-    match (parts.next()?, parts.next()) {
-        ("approvals", _) => Some(("/approvals".to_owned(), "Approvals")),
-        ("send", _) => Some(("/send".to_owned(), "Send")),
-        ("threads", _) => Some(("/threads".to_owned(), "Threads")),
-        ("t", Some(id)) => parts.next().map(|_| (format!("/t/{id}"), "The thread")),
-        _ => None,
-    }
-}
-
-/// The answer to a request for a page that cannot be served.
-pub(super) fn refused_page(is_html: bool, mut frame: Frame, refusal: &Refusal) -> Response {
-    let mut response = request_refusals::refused(refusal);
-    match refusal.code {
-        Code::UnknownThread | Code::NoSuchElement => *response.status_mut() = StatusCode::NOT_FOUND,
-        Code::Invalid => *response.status_mut() = StatusCode::BAD_REQUEST,
-        _ => {}
-    }
-    if !is_html {
-        return response;
-    }
-    let back = page_before(frame.address.split('?').next().unwrap_or_default());
-    frame.title = "Not done".to_owned();
-    let page = RefusedPage {
-        frame,
-        code: refusal.code.as_str(),
-        message: refusal.message.to_string(),
-        fix: refusal.fix.clone(),
-        back,
-    };
-    (response.status(), rendered(&page)).into_response()
 }
 
 /// A page as an answer.
@@ -129,6 +85,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             at: None,
             told: guard::told(&parts.headers),
             is_html,
+            is_change: parts.method == Method::POST,
             address,
             end: *state.front.tail().borrow(),
             query: Vec::new(),
@@ -219,7 +176,8 @@ impl PageRequest {
     /// The thread in the path.
     pub(super) fn thread(&self) -> Result<ThreadId, Refusal> {
         ThreadId::parse(self.part("id")).map_err(|malformed| {
-            Refusal::new(Code::UnknownThread, malformed.to_string()).fixed_by("/threads lists the threads")
+            Refusal::new(Code::UnknownThread, malformed.to_string())
+                .fixed_by("/threads, which lists the threads")
         })
     }
 
@@ -265,7 +223,14 @@ impl PageRequest {
 
     /// An answer that says what is wrong.
     pub(super) fn refused(&self, refusal: &Refusal) -> Response {
-        refused_page(self.is_html, self.frame(PageTab::Other, ""), refusal)
+        let status = refusal_page::status(refusal);
+        if !self.is_html {
+            let mut response = request_refusals::refused(refusal);
+            *response.status_mut() = status;
+            return response;
+        }
+        let frame = self.frame(PageTab::Other, refusal_page::title(status, self.is_change));
+        (status, rendered(&RefusalPage::of(frame, refusal))).into_response()
     }
 
     /// The answer for an address that leads nowhere.
@@ -273,7 +238,11 @@ impl PageRequest {
         let words = if self.is_html { "there is no page at this address" } else { "there is no such route" };
         let refusal = Refusal::new(Code::NoSuchElement, words);
         let routes = "GET /v1/openapi.json, which lists the routes";
-        self.refused(&if self.is_html { refusal.fixed_by("a link below") } else { refusal.fixed_by(routes) })
+        self.refused(&if self.is_html {
+            refusal.fixed_by("one of the pages above")
+        } else {
+            refusal.fixed_by(routes)
+        })
     }
 
     /// The answer for an address that takes another method.
@@ -293,5 +262,5 @@ impl PageRequest {
 
 /// The refusal for a thread that is not there, or that belongs to another client.
 pub(super) fn unknown_thread() -> Refusal {
-    Refusal::new(Code::UnknownThread, "there is no such thread").fixed_by("/threads lists the threads")
+    Refusal::new(Code::UnknownThread, "there is no such thread").fixed_by("/threads, which lists the threads")
 }

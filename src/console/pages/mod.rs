@@ -27,6 +27,7 @@ mod orders;
 mod prompt;
 mod proof;
 mod record;
+mod refusal_page;
 mod refusals;
 mod rows;
 mod send;
@@ -189,16 +190,19 @@ async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Respon
     let Some(told) = guard::told(request.headers()).filter(|_| *request.method() == Method::GET) else {
         return next.run(request).await;
     };
+    let Some(Caller(client)) = request.extensions().get::<Caller>().cloned() else {
+        return next.run(request).await;
+    };
     let is_shared = guard::wants_html(request.headers()) && !request.uri().path().starts_with("/t/");
-    let caller = request.extensions().get::<Caller>().filter(|_| is_shared).cloned();
-    let address = request.uri().path_and_query().map(ToString::to_string);
+    let address = request.uri().path_and_query().filter(|_| is_shared).map(ToString::to_string);
     let budget = state.views.budget();
-    match caller.zip(address) {
-        Some((Caller(client), address)) => {
-            let answer = state.views.answers().at_least((client, address), told, next.run(request));
-            budget.counts(answer).await
+    match address {
+        Some(address) => {
+            let key = (client.clone(), address);
+            let answer = state.views.answers().at_least(key, told, next.run(request));
+            budget.counts(&client, answer).await
         }
-        None => budget.counts(next.run(request)).await,
+        None => budget.counts(&client, next.run(request)).await,
     }
 }
 

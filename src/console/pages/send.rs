@@ -113,7 +113,7 @@ fn chosen<'o>(
     let known = || open.iter().map(|(_, taken)| &*taken.name.local);
     let near = nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
-    Err(unfit_request(words).fixed_by("/send lists what you may send"))
+    Err(unfit_request(words).fixed_by("/send, which lists what you may send"))
 }
 
 impl<'o> SendRequest<'o> {

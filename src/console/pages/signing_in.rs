@@ -14,9 +14,10 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::asked::{PageRequest, page_before, rendered};
+use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::guard;
+use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::console::api_types;
 use crate::console::http_state::{Caller, HttpState};
