@@ -43,11 +43,11 @@ await story(async (stage) => {
   await question('What makes a heart beat, and how often?', 'a3');
   const refused = `/t/${first}/6`;
   const pages = [
-    { name: 'attention', path: '/', height: 620, schemes: ['light', 'dark'] },
+    { name: 'attention', path: '/', height: 660, schemes: ['light', 'dark'] },
     { name: 'thread', path: `/t/${first}?show=key`, height: 640 },
-    { name: 'approvals', path: '/approvals', height: 560 },
+    { name: 'approvals', path: '/approvals', height: 625 },
     { name: 'refused', path: refused, height: 620 },
-    { name: 'time', path: `/t/${first}/time`, height: 470 },
+    { name: 'time', path: `/t/${first}/time`, height: 450 },
     { name: 'map', path: '/map', height: 760 },
   ];
 
