@@ -61,8 +61,9 @@ impl<T> KeptViews<T> {
     }
 }
 
-/// A value is replaced as a whole, so it is valid even if the lock is poisoned.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The value behind a lock. It is replaced as a whole, or counts each record once, so it is valid even if the lock is
+/// poisoned.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -10,9 +10,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
-use super::kept_views::{KeptViews, LogViewKey};
+use super::kept_views::{KeptViews, LogViewKey, locked};
 use super::request_refusals::unfit_request;
 use super::watch_budget::WatchBudget;
+use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
 use crate::audit::troubles::{self, Troubles};
@@ -22,7 +23,7 @@ use crate::runtime::front::OrganismHandle;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::Name;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -31,6 +32,9 @@ use systole_core::types::time::Millis;
 const READINGS: usize = 4;
 /// Readings of one client at once.
 const OF_A_CLIENT: usize = 2;
+
+/// Records that one page reads to count costs.
+const COUNTED: usize = 20_000;
 
 /// The places of those who read, and what readings share.
 pub(super) struct LogViews {
@@ -51,6 +55,7 @@ struct ReadingClient {
 struct SharedReadings {
     states: KeptViews<LogState>,
     troubles: KeptViews<Troubles>,
+    costs: KeptViews<Mutex<CountedTrees>>,
     answers: KeptAnswers,
     budget: WatchBudget,
 }
@@ -117,6 +122,19 @@ impl LogMoment {
         let last = self.reader.last()?;
         let read = |_| read().map(|found| (last, found));
         self.shared.troubles.at_least(self.view.clone(), told.min(last), read)
+    }
+
+    /// What roots cost with everything below them, at least as new as the state. `None` for those that are counted
+    /// further the next time: a page reads few records for this.
+    pub(super) fn tree_costs(&self, roots: &[ThreadId]) -> Result<Vec<Option<CostRow>>, LogFault> {
+        let last = self.reader.last()?;
+        let wanted = self.told.map_or(last, |told| told.min(last));
+        let trees = self.shared.costs.at_least(self.view.clone(), wanted, |before| {
+            let trees = before.unwrap_or_default();
+            let end = locked(&trees).go_on(&*self.reader)?;
+            Ok((end, trees))
+        })?;
+        locked(&trees).sums(&*self.reader, roots, COUNTED)
     }
 
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.
