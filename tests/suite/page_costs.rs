@@ -1,0 +1,149 @@
+//! What a thread costs, with everything below it: the list of threads, its JSON and `systole cost` say the same, while it
+//! works, at rest and at every position.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use systole::audit::costs::{self, CountedTrees};
+use systole::audit::log_reads::PastLog;
+use systole::edges::log::sqlite;
+use systole_core::types::ids::ThreadId;
+use systole_core::types::ports::{LogReader, Position};
+
+use crate::organism::folder;
+use crate::program::{Running, ask, page, run_file, systole};
+
+/// boss asks helper in a thread below its own. Both use a model with a price.
+const FILE: &str = "organism: {name: hello}
+models:
+  main: {provider: script, file: replies.yaml, price: {in: 3, out: 15, per: 1M, currency: USD}}
+agents:
+  boss: {model: main, dialect: native, actions: many, peers: [helper], prompt: {identity: You lead.}}
+  helper: {model: main, dialect: native, peers: [], prompt: {identity: You help.}}
+log: {path: ./hello.db}
+console: {listen: \"127.0.0.1:0\"}
+";
+const REPLIES: &str = "boss:
+  - call: {spawn_thread: {label: first, tool: ask, arguments: {.: below}}}
+    usage: {in: 1234567, out: 89012}
+  - call: {await_threads: {mode: all}}
+    usage: {in: 1000, out: 100}
+  - say: It is done.
+    usage: {in: 1, out: 1}
+  - say: It is done again.
+    usage: {in: 2000000, out: 300000}
+helper:
+  - say: Below it is done.
+    usage: {in: 345678, out: 90123}
+";
+
+fn sends(at: &Path, thread: Option<&str>, wait: bool) -> String {
+    let to = thread.map(|thread| format!("&thread={thread}")).unwrap_or_default();
+    let headers: &[(&str, &str)] = if wait { &[("Systole-Wait", "240")] } else { &[] };
+    let body = "<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">What is smaller?</ask>";
+    let sent = ask(&run_file(at), "POST", &format!("/v1/messages?to=boss{to}"), headers, body);
+    assert!(matches!(sent.status, 200 | 202), "{sent:?}");
+    sent.json["thread"].as_str().unwrap().to_owned()
+}
+
+fn json(at: &Path, path: &str) -> Value {
+    let shown = ask(&run_file(at), "GET", path, &[], "");
+    assert_eq!(shown.status, 200, "{path}: {shown:?}");
+    shown.json
+}
+
+/// What `systole cost` says of all requests of a thread.
+fn said(at: &Path, thread: &str, position: Option<u64>) -> Value {
+    let position = position.map(|position| position.to_string());
+    let past = position.iter().flat_map(|position| ["--at", position]);
+    let ran = systole(at, &["cost", thread, "--json"].into_iter().chain(past).collect::<Vec<_>>());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.json_lines()[0]["all"].clone()
+}
+
+/// What the list says of a thread, for a program.
+fn listed(at: &Path, thread: &str, query: &str) -> Value {
+    let list = json(at, &format!("/threads{query}"));
+    let found = list["threads"].as_array().unwrap().iter().find(|one| one["thread"] == thread).cloned();
+    found.unwrap_or_else(|| panic!("{thread} is not in {list}"))["cost"].clone()
+}
+
+/// The cells of tokens and money in the row of a thread.
+fn cells(at: &Path, thread: &str, query: &str) -> (String, String) {
+    let shown = page(&run_file(at), "GET", &format!("/threads{query}"), "text/html", &[]);
+    let row = shown.body.split("<tr").find(|row| row.contains(&format!(">{thread}<"))).unwrap().to_owned();
+    let cell = |label: &str| {
+        let (_, after) = row.split_once(&format!("data-label=\"{label}\">")).unwrap();
+        after.split_once("</td>").unwrap().0.to_owned()
+    };
+    (cell("tokens"), cell("money"))
+}
+
+fn told(tokens: &str, money: &str) -> (String, String) {
+    (tokens.to_owned(), money.to_owned())
+}
+
+#[test]
+fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
+    let folder = folder(&[("organism.yaml", FILE), ("replies.yaml", REPLIES)]);
+    let at = folder.path();
+    let organism = Running::organism(at);
+    let thread = sends(at, None, true);
+
+    // It rests, and the thread below it is counted too.
+    let all = said(at, &thread, None);
+    assert_eq!((&all["requests"], &all["money"]), (&json!(4), &json!(["7.432278 USD"])), "{all}");
+    assert_eq!(json(at, &format!("/v1/threads/{thread}/cost"))["all"], all);
+    assert_eq!(listed(at, &thread, ""), all);
+    assert_eq!(cells(at, &thread, ""), told("1760482", "7.432278 USD"));
+
+    // It grows with the thread, and a new one begins with its own.
+    sends(at, Some(&thread), true);
+    let grown = said(at, &thread, None);
+    assert_eq!(grown["money"], json!(["17.932278 USD"]), "{grown}");
+    assert_eq!(listed(at, &thread, ""), grown);
+    assert_eq!(cells(at, &thread, ""), told("4060482", "17.932278 USD"));
+
+    // At every position, before the first request too.
+    let end = json(at, "/v1/status")["position"].as_u64().unwrap();
+    let first = json(at, &format!("/t/{thread}"))["records"][0]["position"].as_u64().unwrap();
+    for position in first..=end {
+        let query = format!("?at={position}");
+        let then = said(at, &thread, Some(position));
+        assert_eq!(listed(at, &thread, &query), then, "at {position}");
+    }
+    assert_eq!(cells(at, &thread, &format!("?at={first}")), told("", ""));
+    let unknown: Vec<u64> =
+        (first..=end).filter(|position| said(at, &thread, Some(*position))["unknown"] == 1).collect();
+    let open = unknown.first().unwrap_or_else(|| panic!("no request was ever open up to {end}"));
+    assert_eq!(cells(at, &thread, &format!("?at={open}")), told("0+", ""), "what is not known is said");
+    organism.interrupt();
+    parts_are_counted_once(at, &ThreadId::parse(&thread).unwrap());
+}
+
+/// A tree that is counted a few records at a time while the log grows has the sum of the whole tree.
+fn parts_are_counted_once(at: &Path, thread: &ThreadId) {
+    let log: Arc<dyn LogReader> = Arc::new(sqlite::open_reading(&at.join("hello.db")).unwrap());
+    let end = log.last().unwrap();
+    let roots = [thread.clone()];
+    for most in [1, 3, 1_000] {
+        let (mut trees, mut late) = (CountedTrees::default(), 0);
+        for position in 1..=end.0 {
+            let past = PastLog::new(log.clone(), Position(position));
+            trees.go_on(&past).unwrap();
+            let all = costs::sum(&costs::read(&past, thread).unwrap());
+            match &trees.sums(&past, &roots, most).unwrap()[..] {
+                [Some(sum)] => assert_eq!(*sum, all, "at {position}, {most} at once"),
+                [None] => late += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(late > 0, most == 1, "{late} sums were late with {most} records at once");
+    }
+    let mut trees = CountedTrees::default();
+    trees.go_on(&*log).unwrap();
+    let sums: Vec<_> = (0..end.0).map(|_| trees.sums(&*log, &roots, 1).unwrap().remove(0)).collect();
+    assert_eq!(sums.first(), Some(&None), "a long tree is not counted at once");
+    assert_eq!(sums.last(), Some(&Some(costs::sum(&costs::read(&*log, thread).unwrap()))));
+}
