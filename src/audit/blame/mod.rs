@@ -100,9 +100,11 @@ pub fn text_at(
             Some(before) => text = before,
             None => {
                 let why = match edit {
+                    _ if edit.after != Some(Digest::of(text.as_bytes())) => {
+                        "its lines are not known; something outside changed the file after"
+                    }
                     FileEdit { before: None, .. } => "there was no file; it was made by",
-                    FileEdit { pieces: None, .. } => "its lines are not known; later they were changed by a command of",
-                    _ => "its lines are not known; something outside changed the file after",
+                    _ => "its lines are not known; later they were changed by a command of",
                 };
                 let (change, thread, seq) = (plain(&set.change), &set.thread, set.seq);
                 return Ok(Err(format!("{why} change {change}, record {thread}@{seq}")));
