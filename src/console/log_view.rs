@@ -16,6 +16,7 @@ use super::watch_budget::WatchBudget;
 use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
+use crate::audit::tree::{self, ThreadTree};
 use crate::audit::troubles::{self, Troubles};
 use crate::audit::whole::LogState;
 use crate::edges::clock::WallClock;
@@ -56,6 +57,7 @@ struct SharedReadings {
     states: KeptViews<LogState>,
     troubles: KeptViews<Troubles>,
     costs: KeptViews<Mutex<CountedTrees>>,
+    trees: KeptViews<Option<ThreadTree>, (LogViewKey, ThreadId)>,
     answers: KeptAnswers,
     budget: WatchBudget,
 }
@@ -122,6 +124,20 @@ impl LogMoment {
         let last = self.reader.last()?;
         let read = |_| read().map(|found| (last, found));
         self.shared.troubles.at_least(self.view.clone(), told.min(last), read)
+    }
+
+    /// What a thread caused, at least as new as the state. A page that is open reads only what came since.
+    pub(super) fn tree(&self, id: &ThreadId) -> Result<Arc<Option<ThreadTree>>, LogFault> {
+        let last = self.reader.last()?;
+        let wanted = self.told.map_or(last, |told| told.min(last));
+        self.shared.trees.at_least((self.view.clone(), id.clone()), wanted, |before| {
+            let mut tree = before.unwrap_or_default();
+            match Arc::make_mut(&mut tree) {
+                Some(known) => known.read_on(&*self.reader)?,
+                unknown => *unknown = tree::read(&*self.reader, id)?,
+            }
+            Ok((last, tree))
+        })
     }
 
     /// What roots cost with everything below them, at least as new as the state. `None` for those that are counted
