@@ -17,12 +17,12 @@ use systole_kit::money::{Currency, Money};
 
 use super::columns::{counted, cut, plain, wrapped};
 use super::search::SearchHit;
-use tree::TreeCost;
 use crate::edges::log::search::{LogQuery, SearchField, SearchTerm};
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
+use tree::TreeCost;
 
 /// The requests of one listener to one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -70,9 +70,8 @@ impl BlameLine {
         if let Some(at) = looking.at {
             let logs = (&*looking.reader, &*looking.view);
             let then = text_at(logs, (&workspace, &path), &text).map_err(|fault| looking.fault(&fault))?;
-            text = then.map_err(|why| {
-                usage(format!("{file} at position {}: {why}", at.0), "a later position")
-            })?;
+            text =
+                then.map_err(|why| usage(format!("{file} at position {}: {why}", at.0), "a later position"))?;
             hash = Digest::of(text.as_bytes());
         }
         let Some(words) = text.lines().nth(line - 1) else {

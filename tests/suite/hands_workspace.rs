@@ -281,7 +281,8 @@ fn c14_blame_at_a_position_knows_the_file_as_it_was() {
         let ran = blame(line, at);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         let value = &ran.json_lines()[0];
-        let word = |name: &str| value[name].as_str().unwrap_or_else(|| panic!("{name} in {value}")).to_owned();
+        let word =
+            |name: &str| value[name].as_str().unwrap_or_else(|| panic!("{name} in {value}")).to_owned();
         (word("text"), word("origin"), value["change"]["record"].clone())
     };
     let now = systole(folder.path(), &["blame", "work/a.txt:3", "--json"]).json_lines()[0].clone();
@@ -298,7 +299,11 @@ fn c14_blame_at_a_position_knows_the_file_as_it_was() {
         let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains(says), "{says}: {ran:?}");
     };
-    refused("work/a.txt:4", &changed, &format!("work/a.txt has 3 lines at position {changed}, and no line 4"));
+    refused(
+        "work/a.txt:4",
+        &changed,
+        &format!("work/a.txt has 3 lines at position {changed}, and no line 4"),
+    );
     refused("work/b.txt:1", &moved, "there was no file; it was made by change");
     assert_eq!(said("work/b.txt:1", &made).0, "first");
     refused("work/a.txt:1", &99_999.into(), "--at 99999: there is no such position");

@@ -6,11 +6,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use systole::audit::costs::{self, CountedTrees};
+use systole::audit::lanes::{self, TimeLane};
 use systole::audit::log_reads::PastLog;
+use systole::audit::tree::{self, ThreadTree};
+use systole::edges::log::memory::MemoryLog;
 use systole::edges::log::sqlite;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::{LogReader, Position};
+use systole_core::types::ports::{Commit, LogReader, LogWriter as _, Position};
+use systole_core::types::record::Header;
+use systole_core::types::time::Millis;
 
+use crate::log_records::{Author, batch, read_all};
 use crate::organism::folder;
 use crate::program::{Running, ask, page, run_file, systole};
 
@@ -96,6 +102,8 @@ fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
     assert_eq!(listed(at, &thread, ""), all);
     assert_eq!(cells(at, &thread, ""), told("1760482", "7.432278 USD"));
 
+    let before = json(at, &format!("/t/{thread}"))["tree"].clone();
+
     // It grows with the thread, and a new one begins with its own.
     sends(at, Some(&thread), true);
     let grown = said(at, &thread, None);
@@ -103,8 +111,13 @@ fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
     assert_eq!(listed(at, &thread, ""), grown);
     assert_eq!(cells(at, &thread, ""), told("3520964", "14.864556 USD"));
 
-    // At every position, before the first request too.
+    // The page of the thread was shown before it grew. It has the tree of a page that is shown for the first time.
+    let tree = json(at, &format!("/t/{thread}"))["tree"].clone();
     let end = json(at, "/v1/status")["position"].as_u64().unwrap();
+    assert_eq!(tree, json(at, &format!("/t/{thread}?at={end}"))["tree"]);
+    assert_ne!(tree, before);
+
+    // At every position, before the first request too.
     let first = json(at, &format!("/t/{thread}"))["records"][0]["position"].as_u64().unwrap();
     for position in first..=end {
         let query = format!("?at={position}");
@@ -117,7 +130,10 @@ fn h4_the_list_of_threads_says_what_the_command_says_a_thread_cost() {
     let open = unknown.first().unwrap_or_else(|| panic!("no request was ever open up to {end}"));
     assert_eq!(cells(at, &thread, &format!("?at={open}")), told("0+", ""), "what is not known is said");
     organism.interrupt();
-    parts_are_counted_once(at, &ThreadId::parse(&thread).unwrap());
+    let thread = ThreadId::parse(&thread).unwrap();
+    parts_are_counted_once(at, &thread);
+    a_tree_grows_to_what_is_read_at_once(at, &thread);
+    a_model_that_answers_at_once_keeps_its_cost(at, &thread);
 }
 
 /// A tree that is counted a few records at a time while the log grows has the sum of the whole tree.
@@ -144,4 +160,34 @@ fn parts_are_counted_once(at: &Path, thread: &ThreadId) {
     let sums: Vec<_> = (0..end.0).map(|_| trees.sums(&*log, &roots, 1).unwrap().remove(0)).collect();
     assert_eq!(sums.first(), Some(&None), "a long tree is not counted at once");
     assert_eq!(sums.last(), Some(&Some(costs::sum(&costs::read(&*log, thread).unwrap()))));
+}
+
+/// A tree that is read on whenever a record comes is the tree that is read at once.
+fn a_tree_grows_to_what_is_read_at_once(at: &Path, thread: &ThreadId) {
+    let log: Arc<dyn LogReader> = Arc::new(sqlite::open_reading(&at.join("hello.db")).unwrap());
+    let mut grown: Option<ThreadTree> = None;
+    for position in 1..=log.last().unwrap().0 {
+        let past = PastLog::new(log.clone(), Position(position));
+        match &mut grown {
+            Some(tree) => tree.read_on(&past).unwrap(),
+            None => grown = tree::read(&past, thread).unwrap(),
+        }
+        assert_eq!(grown, tree::read(&past, thread).unwrap(), "at {position}");
+    }
+    assert_eq!(grown.map(|tree| tree.children.len()), Some(2));
+}
+
+/// The page of a thread's time has the cost of a request that took less than a millisecond.
+fn a_model_that_answers_at_once_keeps_its_cost(at: &Path, thread: &ThreadId) {
+    let (mut memory, mut author) = (MemoryLog::new(), Author::default());
+    let sealed = read_all(&at.join("hello.db")).into_iter().map(|record| {
+        let header = Header { time: Millis(1_795_158_000_000), ..record.header.clone() };
+        author.record(&record.header.thread, &record.body, |made| *made = header)
+    });
+    assert!(matches!(memory.commit(&batch(sealed.collect::<Vec<_>>())), Commit::Committed(_)));
+    let cost = costs::sum(&costs::read(&memory, thread).unwrap());
+    let time = lanes::read(&memory, thread, &|_, _| 1, Millis(1_795_158_000_001)).unwrap().unwrap();
+    assert_eq!(time.lanes.iter().map(TimeLane::tokens).sum::<u64>(), cost.tokens_in + cost.tokens_out);
+    let money: Vec<String> = time.lanes.iter().flat_map(TimeLane::money).collect();
+    assert_eq!(money.len(), 2, "boss and helper: {money:?}");
 }

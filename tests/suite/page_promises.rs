@@ -257,8 +257,13 @@ fn h4_a_count_of_refusals_says_whether_there_may_be_more() {
         assert_eq!(cell(thread), shown, "{list}");
         for path in ["/threads", "/v1/threads"] {
             let threads = json(at, path)["threads"].clone();
-            let row = threads.as_array().unwrap().iter().find(|row| row["thread"] == thread.as_str()).unwrap();
-            assert_eq!((&row["refusals"], &row["more_refusals"]), (&count.into(), &more.into()), "{path}: {row}");
+            let row =
+                threads.as_array().unwrap().iter().find(|row| row["thread"] == thread.as_str()).unwrap();
+            assert_eq!(
+                (&row["refusals"], &row["more_refusals"]),
+                (&count.into(), &more.into()),
+                "{path}: {row}"
+            );
         }
     }
     let all = json(at, &format!("/find?kind=refusal&thread={many}"));

@@ -92,7 +92,8 @@ pub fn text_at(
     now: &str,
 ) -> Result<Result<String, String>, LogFault> {
     let (all, then) = (changes(reader, workspace)?, changes(past, workspace)?);
-    let was_there = |set: &ChangeSet| then.iter().any(|one| one.change == set.change && one.is_open == set.is_open);
+    let was_there =
+        |set: &ChangeSet| then.iter().any(|one| one.change == set.change && one.is_open == set.is_open);
     let later = counted(&all, path, Digest::of(now.as_bytes()));
     let mut text = now.to_owned();
     for (set, edit) in later.into_iter().rev().filter(|(set, _)| !was_there(set)) {

@@ -118,8 +118,12 @@ async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
     let roots: Vec<ThreadId> = part.threads.iter().map(|listed| listed.entry.thread.clone()).collect();
     let costs = asked.read(move |moment| moment.tree_costs(&roots)).await?;
     if !asked.is_html {
-        let threads: Vec<Value> =
-            part.threads.iter().zip(&costs).map(|(listed, cost)| listed_json(listed, cost.as_ref())).collect();
+        let threads: Vec<Value> = part
+            .threads
+            .iter()
+            .zip(&costs)
+            .map(|(listed, cost)| listed_json(listed, cost.as_ref()))
+            .collect();
         let next = part.next.as_ref().map(ThreadId::as_str);
         return Ok(asked.json(&json!({"threads": threads, "next": next})));
     }
