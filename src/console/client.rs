@@ -5,8 +5,10 @@ mod stream;
 
 use std::time::Duration;
 
+use ureq::config::ConfigBuilder;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::typestate::AgentScope;
 use ureq::{Agent, Body};
 
 use super::api_types;
@@ -129,17 +131,15 @@ pub struct DoorClient {
     authorization: String,
 }
 
+/// How every request is sent. It goes there directly, regardless of proxy variables.
+fn sending() -> ConfigBuilder<AgentScope> {
+    let config = Agent::config_builder().http_status_as_error(false).max_redirects(0).proxy(None);
+    config.timeout_connect(Some(CONNECT)).timeout_recv_response(Some(ANSWER))
+}
+
 /// What sends requests to an organism on this machine.
 pub(super) fn agent_of_this_machine() -> Agent {
-    let config = Agent::config_builder()
-        .http_status_as_error(false)
-        .max_redirects(0)
-        // Requests to this machine go there directly, regardless of proxy variables.
-        .proxy(None)
-        .timeout_connect(Some(CONNECT))
-        .timeout_recv_response(Some(ANSWER))
-        .build();
-    Agent::new_with_config(config)
+    Agent::new_with_config(sending().build())
 }
 
 impl DoorClient {
@@ -162,12 +162,7 @@ impl DoorClient {
             true => RootCerts::WebPki,
             false => RootCerts::new_with_certs(&roots),
         };
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .timeout_connect(Some(CONNECT))
-            .timeout_recv_response(Some(ANSWER))
+        let config = sending()
             .timeout_recv_body(Some(WHOLE_ANSWER))
             .tls_config(TlsConfig::builder().root_certs(roots).build())
             .build();

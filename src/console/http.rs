@@ -19,7 +19,8 @@ use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::pages::{self, sessions::Sessions};
-use super::request_refusals::{bearer, without_token};
+use super::percent::is_text;
+use super::request_refusals::{bad_address, bearer, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
@@ -95,6 +96,7 @@ impl HttpDoor {
         let router = routes::router()
             .merge(pages::routes())
             .fallback(pages::nowhere)
+            .method_not_allowed_fallback(pages::only_other)
             .layer(middleware::from_fn_with_state(state.clone(), guard))
             .with_state(state.clone());
         let service = router.into_make_service_with_connect_info::<Visitor>();
@@ -137,6 +139,9 @@ async fn guard(
     if let Some(client) = bearer(request.headers()).and_then(|token| state.keyring.whose(token)) {
         request.extensions_mut().insert(Caller(client.clone()));
         visitor.is_known();
+        if request.uri().query().is_some_and(|query| !is_text(query.as_bytes())) {
+            return bad_address("what follows `?` in the address is not UTF-8");
+        }
         return next.run(request).await;
     }
     state.login_failed(visitor.address.ip()).await;

@@ -11,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
 use super::kept_views::{KeptViews, LogViewKey, locked};
-use super::request_refusals::unfit_request;
+use super::request_refusals::unfit_address;
 use super::watch_budget::WatchBudget;
 use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
@@ -216,7 +216,7 @@ impl LogViews {
                 moment(front, &client, own.reader, asked, shared.clone())
                     .and_then(|moment| layout::whole_lines(|| work(&moment)).map_err(MomentFault::Log))
             };
-            let found = if asked.told.is_some() { shared.budget.counts_here(read) } else { read() };
+            let found = if asked.told.is_some() { shared.budget.counts_here(&client, read) } else { read() };
             found.map_err(|fault| match fault {
                 MomentFault::Refused(refusal) => refusal,
                 MomentFault::Log(fault) => {
@@ -264,7 +264,7 @@ fn moment(
         let Some((_, record)) = found.filter(|(position, _)| *position == at) else {
             let last = all.last()?;
             let words = format!("at={}: there is no such position; the log ends at {}", at.0, last.0);
-            return Err(MomentFault::Refused(unfit_request(words)));
+            return Err(MomentFault::Refused(unfit_address(words)));
         };
         now = record.header.time;
         reader = Arc::new(PastLog::new(reader, at));

@@ -21,6 +21,7 @@ mod mcp;
 pub mod mcp_client;
 mod outcome;
 mod pages;
+mod percent;
 mod reading;
 pub mod remote_log;
 mod request_refusals;

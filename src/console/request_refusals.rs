@@ -22,14 +22,24 @@ pub(super) fn unfit_request(words: impl Into<Cow<'static, str>>) -> Refusal {
     Refusal::new(Code::Invalid, words).fixed_by("correct it and send the request again; nothing was recorded")
 }
 
+/// An address that cannot be read. Reading records nothing, so only the address is to be fixed.
+pub(super) fn unfit_address(words: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal::new(Code::Invalid, words).fixed_by("correct the address")
+}
+
 /// The answer to such a request.
 pub(super) fn bad_request(words: impl Into<Cow<'static, str>>) -> Response {
     (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_request(words)))).into_response()
 }
 
-/// A refusal by the pump.
-pub(super) fn refused(refusal: &Refusal) -> Response {
-    let status = match refusal.code {
+/// The answer to such an address.
+pub(super) fn bad_address(words: impl Into<Cow<'static, str>>) -> Response {
+    (StatusCode::BAD_REQUEST, Json(api_types::ApiRefusal::from(&unfit_address(words)))).into_response()
+}
+
+/// The status that says what a code means to a client.
+pub(super) fn status(code: Code) -> StatusCode {
+    match code {
         Code::IngressForbidden => StatusCode::FORBIDDEN,
         Code::IdConflict | Code::DecidedApproval | Code::MismatchedApproval | Code::WrongRequestKind => {
             StatusCode::CONFLICT
@@ -39,7 +49,12 @@ pub(super) fn refused(refusal: &Refusal) -> Response {
         Code::IngressThrottled => StatusCode::TOO_MANY_REQUESTS,
         Code::IngressUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
+    }
+}
+
+/// A refusal by the pump.
+pub(super) fn refused(refusal: &Refusal) -> Response {
+    let status = status(refusal.code);
     let response = (status, Json(api_types::ApiRefusal::from(refusal))).into_response();
     if status == StatusCode::TOO_MANY_REQUESTS {
         // An empty bucket has room again within a second.

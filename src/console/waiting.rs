@@ -1,4 +1,4 @@
-//! Requests that wait for a person, over HTTP: every payload in full, for clients that may read or decide.
+//! Requests that wait for a person: every payload in full, for clients that may read or decide.
 //!
 //! It reads the log and decides nothing. A client without a role sees only the requests in its own threads.
 
@@ -10,12 +10,13 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::http_state::{Caller, HttpState};
+use super::log_view::LogMoment;
 use super::reading::{RawFields, ReadValue, answer};
 use crate::audit::persons::{self, WaitingRequest};
 use systole_core::types::client::Role;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Name;
-use systole_core::types::ports::{LogFault, LogReader};
+use systole_core::types::ports::LogFault;
 
 /// Lists the waiting requests.
 pub(super) async fn approvals(
@@ -25,33 +26,29 @@ pub(super) async fn approvals(
 ) -> Response {
     let by = client.clone();
     answer(&state, &client, query, &[], move |moment, _| {
-        // Who decides sees what waits in all threads, even without the role that reads them.
-        Ok(ReadValue(json!({"approvals": seen_by(&by, moment.composition(), &*moment.of_all())?})))
+        let decides = moment.composition().has_role(&by, Role::Approve);
+        // The names of other clients are not for a client without a role.
+        let is_told = decides || moment.sees_all;
+        let may = if is_told { deciders(moment.composition()) } else { Vec::new() };
+        let with_may = |one: WaitingRequest| {
+            let mut value = one.as_json();
+            if let Some(fields) = value.as_object_mut() {
+                fields.insert("may".to_owned(), json!(may));
+            }
+            value
+        };
+        let seen: Vec<Value> = requests(moment, decides)?.into_iter().map(with_may).collect();
+        Ok(ReadValue(json!({"approvals": seen})))
     })
     .await
 }
 
-fn seen_by(client: &Name, organism: &Composition, reader: &dyn LogReader) -> Result<Vec<Value>, LogFault> {
-    let sees_all = [Role::Read, Role::Approve].iter().any(|role| organism.has_role(client, *role));
-    let may = deciders(organism);
-    let mut seen = Vec::new();
-    for one in persons::waiting(reader)? {
-        if !sees_all && !is_own(client, &one, reader)? {
-            continue;
-        }
-        let mut value = one.as_json();
-        if let Some(fields) = value.as_object_mut() {
-            fields.insert("may".to_owned(), json!(may));
-        }
-        seen.push(value);
+/// What waits for a person. A client that decides also sees what waits in the threads of others.
+pub(super) fn requests(moment: &LogMoment, decides: bool) -> Result<Vec<WaitingRequest>, LogFault> {
+    match decides && !moment.sees_all {
+        false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
+        true => persons::waiting(&*moment.of_all()),
     }
-    Ok(seen)
-}
-
-/// Whether a client opened the tree of an approval.
-fn is_own(client: &Name, one: &WaitingRequest, reader: &dyn LogReader) -> Result<bool, LogFault> {
-    let first = reader.of_thread(&one.thread.root_of(), 1, 1)?;
-    Ok(first.first().is_some_and(|(_, record)| record.header.from == *client))
 }
 
 /// Who may decide: the operator, and the clients with the role.

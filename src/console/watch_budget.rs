@@ -1,8 +1,10 @@
 //! What the pages that follow the log may cost. The processor time of their refreshes is counted, and the next event
-//! waits until it is paid for by the time that passes, so that watching never takes much from a busy organism.
+//! waits until it is paid for by the time that passes, so that watching never takes much from a busy organism. A client
+//! whose refreshes cost much waits for them alone.
 //!
 //! Costs and moments come in; how long an event waits goes out. A quiet organism has no debt, so its pages are instant.
 
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
@@ -11,6 +13,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::edges::clock::{WallClock, thread_worked};
+use systole_core::types::ids::Name;
 use systole_core::types::ports::{Clock as _, Position};
 use systole_core::types::time::Millis;
 
@@ -24,21 +27,28 @@ const AHEAD: Duration = Duration::from_secs(1);
 /// The longest wait: no burst of refreshes makes pages wait for longer.
 const MOST: Duration = Duration::from_secs(15);
 
-/// What was spent, as the moment at which time has paid for all of it; and the last position that pages were told of.
-#[derive(Clone, Copy, Default, Debug)]
-struct Account {
-    paid_at: Duration,
+/// What each client spent, as the moment at which time has paid for all of it; and the last position that pages were
+/// told of. Clients share the time that pays, and none waits for what another one spent.
+#[derive(Clone, Default, Debug)]
+struct Accounts {
+    paid_at: BTreeMap<Name, Duration>,
     round: Option<(Duration, Position)>,
 }
 
-impl Account {
-    fn spend(&mut self, cost: Duration, now: Duration) {
-        let paid_at = self.paid_at.max(now).saturating_add(cost.saturating_mul(PARTS));
-        self.paid_at = paid_at.min(now.saturating_add(AHEAD + MOST));
+impl Accounts {
+    fn spend(&mut self, client: &Name, cost: Duration, now: Duration) {
+        self.paid_at.retain(|_, paid_at| *paid_at > now);
+        let own = self.paid_at.entry(client.clone()).or_insert(now);
+        let own = *own;
+        let sharers = u32::try_from(self.paid_at.len()).unwrap_or(u32::MAX);
+        let price = cost.saturating_mul(PARTS.saturating_mul(sharers));
+        let paid_at = own.saturating_add(price).min(now.saturating_add(AHEAD + MOST));
+        self.paid_at.insert(client.clone(), paid_at);
     }
 
-    fn wait(&self, now: Duration) -> Duration {
-        self.paid_at.saturating_sub(now.saturating_add(AHEAD))
+    fn wait(&self, client: &Name, now: Duration) -> Duration {
+        let paid_at = self.paid_at.get(client).copied().unwrap_or_default();
+        paid_at.saturating_sub(now.saturating_add(AHEAD))
     }
 
     /// The position of an event at a moment. Pages that are told within one pace are told of the same position, so that
@@ -55,13 +65,13 @@ impl Account {
     }
 }
 
-/// The account of all pages.
+/// The accounts of all pages.
 #[derive(Default)]
-pub(super) struct WatchBudget(Mutex<Account>);
+pub(super) struct WatchBudget(Mutex<Accounts>);
 
 impl WatchBudget {
-    /// Runs a refresh and counts its processor time on the threads that run it.
-    pub(super) async fn counts<T>(&self, work: impl Future<Output = T>) -> T {
+    /// Runs a refresh of a client and counts its processor time on the threads that run it.
+    pub(super) async fn counts<T>(&self, client: &Name, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         let mut cost = Duration::ZERO;
         let made = poll_fn(|context| {
@@ -70,37 +80,37 @@ impl WatchBudget {
             polled
         })
         .await;
-        self.spend(cost);
+        self.spend(client, cost);
         made
     }
 
     /// The same for work that blocks its thread.
-    pub(super) fn counts_here<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub(super) fn counts_here<T>(&self, client: &Name, work: impl FnOnce() -> T) -> T {
         let (spent, made) = worked(work);
-        self.spend(spent);
+        self.spend(client, spent);
         made
     }
 
-    /// Waits until a page may be told again.
-    pub(super) async fn turn(&self) {
+    /// Waits until a page of a client may be told again.
+    pub(super) async fn turn(&self, client: &Name) {
         let mut wait = PACE;
         while !wait.is_zero() {
             sleep(wait).await;
-            wait = self.account(|account| account.wait(now()));
+            wait = self.accounts(|accounts| accounts.wait(client, now()));
         }
     }
 
     /// The position to tell a page, which knows another one or none.
     pub(super) fn position(&self, told: Option<Position>, end: Position) -> Position {
-        self.account(|account| account.position(told, end, now()))
+        self.accounts(|accounts| accounts.position(told, end, now()))
     }
 
-    fn spend(&self, cost: Duration) {
-        self.account(|account| account.spend(cost, now()));
+    fn spend(&self, client: &Name, cost: Duration) {
+        self.accounts(|accounts| accounts.spend(client, cost, now()));
     }
 
-    fn account<T>(&self, work: impl FnOnce(&mut Account) -> T) -> T {
-        // Every change is one step, so the account is valid even if the lock is poisoned.
+    fn accounts<T>(&self, work: impl FnOnce(&mut Accounts) -> T) -> T {
+        // The accounts are valid after every step, so they are even if the lock is poisoned.
         work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -124,32 +134,49 @@ mod tests {
         Duration::from_millis(ms)
     }
 
+    fn alice() -> Name {
+        Name::parse("alice").unwrap()
+    }
+
     #[test]
     fn h4_the_wait_grows_with_what_refreshes_cost_and_ends_when_time_has_paid() {
-        let mut account = Account::default();
-        account.spend(ms(10), ms(1_000));
-        assert_eq!(account.wait(ms(1_000)), Duration::ZERO, "a small cost is paid ahead");
+        let (mut accounts, alice) = (Accounts::default(), alice());
+        accounts.spend(&alice, ms(10), ms(1_000));
+        assert_eq!(accounts.wait(&alice, ms(1_000)), Duration::ZERO, "a small cost is paid ahead");
         for _ in 0..64 {
-            account.spend(ms(10), ms(1_000));
+            accounts.spend(&alice, ms(10), ms(1_000));
         }
         // 65 refreshes of 10 ms at a twentieth of a processor are 13 seconds, of which one is ahead.
-        assert_eq!(account.wait(ms(1_000)), ms(12_000));
-        assert_eq!(account.wait(ms(9_000)), ms(4_000));
-        assert_eq!(account.wait(ms(20_000)), Duration::ZERO);
-        account.spend(ms(60_000), ms(30_000));
-        assert_eq!(account.wait(ms(30_000)), MOST, "a burst has a bound");
-        account.spend(ms(1), ms(90_000));
-        assert_eq!(account.wait(ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
+        assert_eq!(accounts.wait(&alice, ms(1_000)), ms(12_000));
+        assert_eq!(accounts.wait(&alice, ms(9_000)), ms(4_000));
+        assert_eq!(accounts.wait(&alice, ms(20_000)), Duration::ZERO);
+        accounts.spend(&alice, ms(60_000), ms(30_000));
+        assert_eq!(accounts.wait(&alice, ms(30_000)), MOST, "a burst has a bound");
+        accounts.spend(&alice, ms(1), ms(90_000));
+        assert_eq!(accounts.wait(&alice, ms(90_000)), Duration::ZERO, "a quiet time leaves no debt");
+    }
+
+    #[test]
+    fn h4_a_client_that_spends_much_makes_only_its_own_pages_wait() {
+        let (mut accounts, alice, bob) = (Accounts::default(), alice(), Name::parse("bob").unwrap());
+        accounts.spend(&bob, ms(60_000), ms(1_000));
+        assert_eq!(accounts.wait(&bob, ms(1_000)), MOST);
+        assert_eq!(accounts.wait(&alice, ms(1_000)), Duration::ZERO);
+        // While both spend, each has half of the time: together they take no more than one client alone.
+        accounts.spend(&alice, ms(100), ms(1_000));
+        assert_eq!(accounts.wait(&alice, ms(1_000)), ms(3_000));
+        accounts.spend(&alice, ms(100), ms(60_000));
+        assert_eq!(accounts.wait(&alice, ms(60_000)), ms(1_000), "who has paid shares nothing");
     }
 
     #[test]
     fn h4_twice_the_cost_is_twice_the_time_over_many_rounds() {
         let over = |cost: Duration| {
-            let (mut account, mut at) = (Account::default(), Duration::ZERO);
+            let (mut accounts, mut at, alice) = (Accounts::default(), Duration::ZERO, alice());
             for _ in 0..100 {
                 // Each is paid before the next, so the bound is never met.
-                account.spend(cost, at);
-                at += account.wait(at);
+                accounts.spend(&alice, cost, at);
+                at += accounts.wait(&alice, at);
             }
             at
         };
@@ -158,25 +185,25 @@ mod tests {
 
     #[test]
     fn h4_pages_that_are_told_together_are_told_the_same_and_none_misses_the_end() {
-        let mut account = Account::default();
-        let at = |account: &mut Account, told: Option<u64>, end, moment| {
-            account.position(told.map(Position), Position(end), ms(moment)).0
+        let mut accounts = Accounts::default();
+        let at = |accounts: &mut Accounts, told: Option<u64>, end, moment| {
+            accounts.position(told.map(Position), Position(end), ms(moment)).0
         };
-        assert_eq!(at(&mut account, None, 7, 1_000), 7);
-        assert_eq!(at(&mut account, Some(5), 9, 1_020), 7, "within one pace all hear the same");
-        assert_eq!(at(&mut account, Some(7), 9, 1_040), 9, "a page that knows it hears of the end");
-        assert_eq!(at(&mut account, Some(7), 12, 1_300), 12, "later pages hear of the end");
+        assert_eq!(at(&mut accounts, None, 7, 1_000), 7);
+        assert_eq!(at(&mut accounts, Some(5), 9, 1_020), 7, "within one pace all hear the same");
+        assert_eq!(at(&mut accounts, Some(7), 9, 1_040), 9, "a page that knows it hears of the end");
+        assert_eq!(at(&mut accounts, Some(7), 12, 1_300), 12, "later pages hear of the end");
     }
 
     #[tokio::test]
     async fn h4_the_processor_time_of_a_refresh_is_counted_on_each_of_its_threads() {
-        let budget = WatchBudget::default();
+        let (budget, alice) = (WatchBudget::default(), alice());
         let busy = || (0..200_000_u64).fold(0, |sum, n| std::hint::black_box(sum ^ n));
-        let before = now();
-        budget.counts(async { busy() }).await;
-        let first = budget.account(|account| account.paid_at);
-        assert!(first > before, "the poll is counted");
-        budget.counts_here(busy);
-        assert!(budget.account(|account| account.paid_at) > first, "the blocking part is counted");
+        let paid_at = || budget.accounts(|accounts| accounts.paid_at.get(&alice).copied());
+        budget.counts(&alice, async { busy() }).await;
+        let first = paid_at();
+        assert!(first.is_some(), "the poll is counted");
+        budget.counts_here(&alice, busy);
+        assert!(paid_at() > first, "the blocking part is counted");
     }
 }

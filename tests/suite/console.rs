@@ -9,28 +9,31 @@ use crate::http::HOUSE;
 use crate::organism::{ECHO_PY, ECHO_XSD, folder, say};
 use crate::program::{Answer, Running, answer, ask, ask_as, connect, run_file, systole, systole_with};
 
-const ALICE: &str = "alice-token-0123456789";
-const CAROL: &str = "carol-token-0123456789";
+pub(crate) const ALICE: &str = "alice-token-0123456789";
+pub(crate) const CAROL: &str = "carol-token-0123456789";
 
-/// An organism with a client without roles, one who may approve, and a listener whose messages a person approves.
-fn house() -> tempfile::TempDir {
-    let more = "  guarded: {run: [python3, echo.py], schema: guarded.xsd, accepts: [say], returns: [said], entry: true, approval: {when: always}}\n\
+/// An organism with a client without roles, one who may approve, a listener whose messages a person approves,
+/// and one that takes no message from outside.
+pub(crate) fn house() -> tempfile::TempDir {
+    let more = "  guarded: {run: [python3, echo.py], schema: guarded.xsd, accepts: [say], returns: [said], entry: true, approval: {when: always}}\n  cellar: {run: [python3, echo.py], schema: cellar.xsd, accepts: [say], returns: [said]}\n\
                 clients:\n  alice: {token_env: ALICE_TOKEN}\n  carol: {token_env: CAROL_TOKEN, roles: [approve]}\nlog: {";
     let guarded = ECHO_XSD.replace("ns/echo/v1", "ns/guarded/v1");
+    let cellar = ECHO_XSD.replace("ns/echo/v1", "ns/cellar/v1");
     folder(&[
         ("organism.yaml", &HOUSE.replace("log: {", more)),
         ("echo.xsd", ECHO_XSD),
         ("guarded.xsd", &guarded),
+        ("cellar.xsd", &cellar),
         ("echo.py", ECHO_PY),
     ])
 }
 
-fn running(folder: &Path) -> Running {
+pub(crate) fn running(folder: &Path) -> Running {
     Running::organism_with(folder, &[("ALICE_TOKEN", ALICE), ("CAROL_TOKEN", CAROL)])
 }
 
 /// A browser: it says where it is, what it reads, and its cookie.
-struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     folder: &'a Path,
     cookie: String,
 }
@@ -38,15 +41,15 @@ struct Browser<'a> {
 const HTML: &str = "text/html,application/xhtml+xml";
 
 impl Browser<'_> {
-    fn new(folder: &Path) -> Browser<'_> {
+    pub(crate) fn new(folder: &Path) -> Browser<'_> {
         Browser { folder, cookie: String::new() }
     }
 
-    fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         run_file(self.folder).address.to_string()
     }
 
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         use std::io::Write as _;
         let mut stream = connect(&run_file(self.folder));
         let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
@@ -65,24 +68,24 @@ impl Browser<'_> {
         answer(stream)
     }
 
-    fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.request("GET", path, &[], "")
     }
 
     /// A form of one of our own pages.
-    fn post(&self, path: &str, body: &str) -> Answer {
+    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
         let origin = format!("http://{}", self.host());
         self.post_from(path, &[("Origin", &origin), ("Sec-Fetch-Site", "same-origin")], body)
     }
 
-    fn post_from(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+    pub(crate) fn post_from(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut all = vec![("Content-Type", "application/x-www-form-urlencoded")];
         all.extend_from_slice(headers);
         self.request("POST", path, &all, body)
     }
 
     /// Signs in as a script does, keeps the cookie, and returns the secret.
-    fn sign_in(&mut self, shown: &str) -> String {
+    pub(crate) fn sign_in(&mut self, shown: &str) -> String {
         let origin = format!("http://{}", self.host());
         let headers = [("Origin", origin.as_str()), ("Accept", "application/json")];
         let signed = self.post_from("/session", &headers, &format!("code={shown}"));
@@ -108,7 +111,7 @@ fn code(folder: &Path) -> String {
 }
 
 /// Sends a message and waits for its end. Returns its thread.
-fn sent(folder: &Path, listener: &str, wait: bool) -> String {
+pub(crate) fn sent(folder: &Path, listener: &str, wait: bool) -> String {
     let document = say("hello <b>&amp; \u{202e}you</b>").replace("<b>", "&lt;b>").replace("</b>", "&lt;/b>");
     let document = document.replace("ns/echo/v1", &format!("ns/{listener}/v1"));
     let headers: &[(&str, &str)] = if wait { &[("Systole-Wait", "240")] } else { &[] };
@@ -117,12 +120,12 @@ fn sent(folder: &Path, listener: &str, wait: bool) -> String {
     taken.json["thread"].as_str().unwrap().to_owned()
 }
 
-fn state_of(folder: &Path, thread: &str) -> Value {
+pub(crate) fn state_of(folder: &Path, thread: &str) -> Value {
     ask(&run_file(folder), "GET", &format!("/t/{thread}"), &[], "").json["state"].clone()
 }
 
 /// The text of a page, as a person reads it.
-fn text_of(page: &str) -> String {
+pub(crate) fn text_of(page: &str) -> String {
     let mut text = String::new();
     let mut inside = false;
     for c in page.chars() {
@@ -462,7 +465,7 @@ fn h4_a_page_that_refreshes_shares_its_answer_and_one_that_is_opened_shows_the_n
 }
 
 /// Waits until that many requests wait for a person.
-fn until_waiting(folder: &Path, count: usize) -> Value {
+pub(crate) fn until_waiting(folder: &Path, count: usize) -> Value {
     loop {
         let found = ask(&run_file(folder), "GET", "/v1/approvals", &[], "").json;
         if found["approvals"].as_array().is_some_and(|all| all.len() == count) {

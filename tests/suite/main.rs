@@ -111,6 +111,7 @@ mod packages;
 mod page_costs;
 mod page_forms;
 mod page_promises;
+mod page_refusals;
 mod pages_over_nats;
 mod paid;
 mod parts;

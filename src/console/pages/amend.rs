@@ -5,8 +5,6 @@
 //! the request may still be decided, and by whom.
 
 use askama::Template;
-use axum::extract::Form;
-use axum::extract::rejection::FormRejection;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
@@ -14,6 +12,7 @@ use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
 
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
+use super::forms::PageForm;
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
@@ -89,7 +88,7 @@ impl Amendable {
         let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
         let Some(request) = found.into_iter().find(|one| one.id == id) else {
             let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
-            return Err(refusal.fixed_by("/approvals lists what waits"));
+            return Err(refusal.fixed_by("/approvals, which lists what waits"));
         };
         let (element, payload) = match &request.about {
             RequestSubject::Approval { element, payload, unknown: None } => {
@@ -194,15 +193,8 @@ async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
-pub(super) async fn show(
-    asked: PageRequest,
-    form: Result<Form<Vec<(String, String)>>, FormRejection>,
-) -> Response {
-    let answer = match form {
-        Ok(Form(fields)) => previewed(&asked, &fields).await,
-        Err(rejected) => Err(unfit_request(format!("the form cannot be read: {}", rejected.body_text()))),
-    };
-    asked.answered(answer)
+pub(super) async fn show(PageForm { asked, fields }: PageForm) -> Response {
+    asked.answered(previewed(&asked, &fields).await)
 }
 
 async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {

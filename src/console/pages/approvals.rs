@@ -24,7 +24,7 @@ use crate::audit::layout;
 use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::{going, unfit_request};
+use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::{steering, waiting};
 use crate::runtime::waiting::SenderReply;
 use systole_core::types::client::Role;
@@ -48,7 +48,7 @@ struct ApprovalsPage {
     decided: Vec<DecidedRow>,
     /// Whether only one request was asked for.
     one: Option<String>,
-    /// Who may decide.
+    /// Who may decide, for a client that may know; otherwise empty.
     deciders: String,
     /// Whether this client may, now.
     may: bool,
@@ -116,14 +116,6 @@ impl Found {
     }
 }
 
-/// What waits for a person. A client who may decide also sees what waits in the threads of others.
-pub(super) fn waiting(moment: &LogMoment, may: bool) -> Result<Vec<WaitingRequest>, LogFault> {
-    match may && !moment.sees_all {
-        false => persons::waiting_in(&*moment.reader, &*moment.whole()?),
-        true => persons::waiting(&*moment.of_all()),
-    }
-}
-
 /// Those of some threads that the client may open.
 pub(super) fn open_threads<'t>(
     moment: &LogMoment,
@@ -139,7 +131,7 @@ pub(super) fn open_threads<'t>(
 }
 
 fn look(moment: &LogMoment, sees_all: bool, one: Option<PersonRequestId>) -> Result<Found, LogFault> {
-    let mut waiting = waiting(moment, sees_all)?;
+    let mut waiting = waiting::requests(moment, sees_all)?;
     let reader = if sees_all { moment.of_all() } else { moment.reader.clone() };
     waiting.retain(|request| one.is_none_or(|one| request.id == one));
     let mut decided = if sees_all { decided::newest(&*reader, DECIDED)? } else { Vec::new() };
@@ -185,7 +177,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
             waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, &found)).collect(),
             decided,
             one: one.map(|one| one.to_string()),
-            deciders: waiting::deciders(&organism).join(", "),
+            deciders: if sees_all { waiting::deciders(&organism).join(", ") } else { String::new() },
             may: may && asked.at.is_none(),
             done,
             frame,
@@ -195,7 +187,7 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 fn not_an_id(name: &str, typed: &str) -> Refusal {
-    unfit_request(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
+    unfit_address(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
 }
 
 impl RequestCard {

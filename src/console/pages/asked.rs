@@ -10,16 +10,19 @@ use askama::Template;
 use axum::Json;
 use axum::extract::{FromRequestParts, Query, RawPathParams};
 use axum::http::request::Parts;
-use axum::http::{StatusCode, Uri, header};
+use axum::http::{Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 use super::frame::{Frame, PageTab};
 use super::guard;
+use super::refusal_page::{self, RefusalPage};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::{LogMoment, MomentAsked};
+use crate::console::percent::is_text;
 use crate::console::reading::{QueryFields, ReadFault, ReadRefusal, ReadResult};
-use crate::console::request_refusals::{self, unfit_request};
+use crate::console::request_refusals::{self, unfit_address};
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, Position};
@@ -43,58 +46,14 @@ pub(in crate::console) struct PageRequest {
     told: Option<Position>,
     /// Whether a browser reads the answer.
     pub(super) is_html: bool,
+    /// Whether it is the form of a change.
+    is_change: bool,
     /// The address with its query.
     pub(super) address: String,
     /// The end of the log when the request came.
     pub(super) end: Position,
     query: Vec<(String, String)>,
     parts: Vec<(String, String)>,
-}
-
-/// A page that says what is wrong with a request.
-#[derive(Template)]
-#[template(path = "refused.html")]
-struct RefusedPage {
-    frame: Frame,
-    code: &'static str,
-    message: String,
-    fix: Option<String>,
-    /// The page from which the request came, and its name.
-    back: Option<(String, &'static str)>,
-}
-
-/// The page that leads to an address, and its name.
-fn page_before(path: &str) -> Option<(String, &'static str)> {
-    let mut parts = path.split('/').skip(1);
-    match (parts.next()?, parts.next()?) {
-        ("approvals", _) => Some(("/approvals".to_owned(), "Approvals")),
-        ("send", _) => Some(("/send".to_owned(), "Send")),
-        ("t", id) => parts.next().map(|_| (format!("/t/{id}"), "The thread")),
-        _ => None,
-    }
-}
-
-/// The answer to a request for a page that cannot be served.
-pub(super) fn refused_page(is_html: bool, mut frame: Frame, refusal: &Refusal) -> Response {
-    let mut response = request_refusals::refused(refusal);
-    match refusal.code {
-        Code::UnknownThread => *response.status_mut() = StatusCode::NOT_FOUND,
-        Code::Invalid => *response.status_mut() = StatusCode::BAD_REQUEST,
-        _ => {}
-    }
-    if !is_html {
-        return response;
-    }
-    let back = page_before(frame.address.split('?').next().unwrap_or_default());
-    frame.title = "Not done".to_owned();
-    let page = RefusedPage {
-        frame,
-        code: refusal.code.as_str(),
-        message: refusal.message.to_string(),
-        fix: refusal.fix.clone(),
-        back,
-    };
-    (response.status(), rendered(&page)).into_response()
 }
 
 /// A page as an answer.
@@ -126,6 +85,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
             at: None,
             told: guard::told(&parts.headers),
             is_html,
+            is_change: parts.method == Method::POST,
             address,
             end: *state.front.tail().borrow(),
             query: Vec::new(),
@@ -141,7 +101,7 @@ impl FromRequestParts<Arc<HttpState>> for PageRequest {
                 asked.parts = found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 Ok(())
             }
-            Err(_) => Err(unfit_request("the address is not UTF-8")),
+            Err(_) => Err(unfit_address("the address is not UTF-8")),
         });
         match read {
             Ok(()) => Ok(asked),
@@ -154,19 +114,18 @@ impl PageRequest {
     fn read_address(&mut self, uri: &Uri) -> Result<(), Refusal> {
         if self.address.len() > ADDRESS {
             self.address = "/".to_owned();
-            return Err(unfit_request(format!("the address is longer than {ADDRESS} bytes")));
+            return Err(unfit_address(format!("the address is longer than {ADDRESS} bytes")));
         }
-        let unread = |_| unfit_request("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
+        let unread = |_| unfit_address("what follows `?` in the address cannot be read: it is NAME=VALUE&…");
         self.query = Query::<Vec<(String, String)>>::try_from_uri(uri).map_err(unread)?.0;
-        // Bytes that are no text would be replaced, and a filter would mean something else.
-        if self.query.iter().any(|(_, value)| value.contains(char::REPLACEMENT_CHARACTER)) {
-            return Err(unfit_request("what follows `?` in the address is not UTF-8"));
+        if uri.query().is_some_and(|query| !is_text(query.as_bytes())) {
+            return Err(unfit_address("what follows `?` in the address is not UTF-8"));
         }
         // An empty field of a form means that it is not set.
         self.query.retain(|(_, value)| !value.is_empty());
         for (at, (name, _)) in self.query.iter().enumerate() {
             if self.query.iter().skip(at + 1).any(|(other, _)| other == name) {
-                return Err(unfit_request(format!("{name}= is given twice")));
+                return Err(unfit_address(format!("{name}= is given twice")));
             }
         }
         Ok(())
@@ -188,7 +147,7 @@ impl PageRequest {
         let Some((name, _)) = unknown else { return Ok(()) };
         let known = names.iter().chain(&["at"]).map(|name| format!("{name}=")).collect::<Vec<_>>();
         let words = format!("this page does not know {name}=; it knows {}", known.join(", "));
-        Err(unfit_request(words))
+        Err(unfit_address(words))
     }
 
     /// A whole number from 1 in the query.
@@ -196,7 +155,7 @@ impl PageRequest {
         let Some(typed) = self.value(name) else { return Ok(None) };
         match typed.parse() {
             Ok(number) if number > 0 => Ok(Some(number)),
-            _ => Err(unfit_request(format!("{name}={typed}: it is a whole number from 1"))),
+            _ => Err(unfit_address(format!("{name}={typed}: it is a whole number from 1"))),
         }
     }
 
@@ -205,7 +164,7 @@ impl PageRequest {
         let Some(typed) = self.value(name) else { return Ok(None) };
         match words.iter().find(|word| **word == typed) {
             Some(word) => Ok(Some(word)),
-            None => Err(unfit_request(format!("{name}={typed}: it is one of {}", words.join(", ")))),
+            None => Err(unfit_address(format!("{name}={typed}: it is one of {}", words.join(", ")))),
         }
     }
 
@@ -217,7 +176,8 @@ impl PageRequest {
     /// The thread in the path.
     pub(super) fn thread(&self) -> Result<ThreadId, Refusal> {
         ThreadId::parse(self.part("id")).map_err(|malformed| {
-            Refusal::new(Code::UnknownThread, malformed.to_string()).fixed_by("/threads lists the threads")
+            Refusal::new(Code::UnknownThread, malformed.to_string())
+                .fixed_by("/threads, which lists the threads")
         })
     }
 
@@ -249,9 +209,11 @@ impl PageRequest {
 
     /// The frame of the page.
     pub(super) fn frame(&self, tab: PageTab, title: &str) -> Frame {
-        let organism = &self.state.front.composition().organism;
-        let frame = Frame::of(organism, Some(&self.client), (tab, title), self.at, &self.address);
-        Frame { position: self.end.0, ..frame }
+        let composition = self.state.front.composition();
+        let client = Some(&self.client);
+        let frame = Frame::of(&composition.organism, client, (tab, title), self.at, &self.address);
+        let sees_all = composition.has_role(&self.client, Role::Read);
+        Frame { position: self.end.0, ..frame.for_reader(sees_all) }
     }
 
     /// An answer for a program.
@@ -261,21 +223,35 @@ impl PageRequest {
 
     /// An answer that says what is wrong.
     pub(super) fn refused(&self, refusal: &Refusal) -> Response {
-        refused_page(self.is_html, self.frame(PageTab::Other, ""), refusal)
+        let status = refusal_page::status(refusal);
+        if !self.is_html {
+            let mut response = request_refusals::refused(refusal);
+            *response.status_mut() = status;
+            return response;
+        }
+        let frame = self.frame(PageTab::Other, refusal_page::title(status, self.is_change));
+        (status, rendered(&RefusalPage::of(frame, refusal))).into_response()
     }
 
-    /// The page for an address that leads nowhere.
+    /// The answer for an address that leads nowhere.
     pub(super) fn nowhere(&self) -> Response {
-        let mut frame = self.frame(PageTab::Other, "");
-        frame.title = "No such page".to_owned();
-        let page = RefusedPage {
-            frame,
-            code: Code::NoSuchElement.as_str(),
-            message: "There is no page at this address.".to_owned(),
-            fix: None,
-            back: None,
-        };
-        (StatusCode::NOT_FOUND, rendered(&page)).into_response()
+        let words = if self.is_html { "there is no page at this address" } else { "there is no such route" };
+        let refusal = Refusal::new(Code::NoSuchElement, words);
+        let routes = "GET /v1/openapi.json, which lists the routes";
+        self.refused(&if self.is_html {
+            refusal.fixed_by("one of the pages above")
+        } else {
+            refusal.fixed_by(routes)
+        })
+    }
+
+    /// The answer for an address that takes another method.
+    pub(super) fn takes_another(&self, method: &Method) -> Response {
+        let fix = if self.is_html { "the page that leads to it" } else { "a method of the header Allow" };
+        let refusal = unfit_address(format!("this address does not take {method}"));
+        let mut response = self.refused(&refusal.fixed_by(fix));
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        response
     }
 
     /// The answer, or what is wrong.
@@ -286,5 +262,5 @@ impl PageRequest {
 
 /// The refusal for a thread that is not there, or that belongs to another client.
 pub(super) fn unknown_thread() -> Refusal {
-    Refusal::new(Code::UnknownThread, "there is no such thread").fixed_by("/threads lists the threads")
+    Refusal::new(Code::UnknownThread, "there is no such thread").fixed_by("/threads, which lists the threads")
 }

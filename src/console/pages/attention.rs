@@ -24,6 +24,7 @@ use crate::audit::troubles::{TroubleCount, Troubles};
 use crate::audit::verdict::{ProofStanding, ProofTone};
 use crate::audit::why::{self, ListedWait, ThreadWaits};
 use crate::console::log_view::LogMoment;
+use crate::console::waiting;
 use crate::edges::log::sqlite::condition;
 use crate::runtime::workflow_steps;
 use systole_core::types::client::Role;
@@ -159,7 +160,7 @@ fn look(moment: &LogMoment, decides: bool) -> Result<Attention, LogFault> {
     stuck.retain(|wait| is_stuck(wait, now));
     let (proof, damage) = proof(moment)?.unzip();
     let hour = Millis(now.0.saturating_sub(HOUR_MS));
-    let waiting = approvals::waiting(moment, decides)?;
+    let waiting = waiting::requests(moment, decides)?;
     let open = approvals::open_threads(moment, waiting.iter().map(|one| &one.thread))?;
     Ok(Attention {
         waiting,

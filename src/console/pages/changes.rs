@@ -7,24 +7,29 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{ConnectInfo, Form, FromRequest, FromRequestParts as _, Request};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::extract::{ConnectInfo, FromRequest, Request};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 use systole_kit::writer::visible;
 
 use super::asked::{PageRequest, rendered};
+use super::forms::{FormFields, PageForm};
 use super::frame::{Frame, PageTab};
-use super::guard;
+use super::guard::SECRET;
 use super::signing_in::local;
+use crate::audit::columns::plain as plain_text;
+use crate::audit::full::{self, ShownPayload};
 use crate::console::http_state::{Caller, HttpState};
-use crate::console::request_refusals::{plain, unfit_request};
+use crate::console::request_refusals::plain;
 use crate::console::strangers::Visitor;
+use crate::console::waiting;
+use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::ids::Name;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::refusal::Refusal;
 
-/// The header with the secret of a tab.
-const SECRET: &str = "systole-secret";
 /// Why a change is not made.
 const NEEDED: &str = "A change needs your token, because the cookie of a session allows only reading.";
 const OTHER: &str = "This token is of another client than the one that is signed in. Nothing was changed: sign in with it first.";
@@ -36,7 +41,7 @@ pub(in crate::console) struct ChangeForm {
     pub(super) asked: PageRequest,
     /// The client that acts.
     pub(super) by: Name,
-    fields: Vec<(String, String)>,
+    fields: FormFields,
 }
 
 /// The page that asks for the token, with everything that was filled in.
@@ -47,7 +52,20 @@ struct TokenPage {
     words: &'static str,
     /// What will be done.
     what: String,
-    fields: Vec<(String, String)>,
+    subject: Option<DecisionSubject>,
+    typed: Vec<TypedField>,
+    fields: FormFields,
+}
+
+/// The name of a field, and its value as a person may trust it.
+type TypedField = (String, ShownPayload);
+
+/// What a decision is about.
+enum DecisionSubject {
+    /// What waits, in full.
+    Waits(ShownPayload),
+    /// What was shown does not wait any more.
+    Gone,
 }
 
 /// What a form asks for, in words.
@@ -57,7 +75,7 @@ fn wanted(path: &str, fields: &[(String, String)]) -> String {
     let (place, last) =
         (parts.get(2).copied().unwrap_or_default(), parts.last().copied().unwrap_or_default());
     match (parts.get(1).copied().unwrap_or_default(), field("outcome")) {
-        ("approvals", Some("approved")) => format!("Approve {place}, the bytes that you saw"),
+        ("approvals", Some("approved")) => format!("Approve {place}: exactly these bytes"),
         ("approvals", Some("rejected")) => format!("Reject {place}"),
         ("approvals", Some("chosen")) => {
             format!("Answer {place} with {}", field("choice").or(field("note")).unwrap_or_default())
@@ -75,75 +93,93 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<ChangeForm, Response> {
-        let (mut parts, body) = request.into_parts();
-        let asked = PageRequest::from_request_parts(&mut parts, state).await?;
-        let caller = parts.extensions.get::<Caller>().map(|caller| caller.0.clone());
-        let source = parts.extensions.get::<ConnectInfo<Visitor>>().map(|one| one.0.address.ip());
-        let headers = parts.headers.clone();
-        let has_body = headers.contains_key(header::CONTENT_TYPE);
-        let mut fields = Vec::new();
-        if has_body {
-            // It fails only if the semaphore is closed, and that never happens.
-            let _seat = state.bodies.acquire().await.ok();
-            let read = Form::<Vec<(String, String)>>::from_request(Request::from_parts(parts, body), state);
-            match read.await {
-                Ok(Form(read)) => fields = read,
-                Err(rejected) => {
-                    let words = format!("the form cannot be read: {}", rejected.body_text());
-                    return Err(asked.refused(&unfit_request(words)));
-                }
-            }
-        }
+        let caller = request.extensions().get::<Caller>().map(|caller| caller.0.clone());
+        let source = request.extensions().get::<ConnectInfo<Visitor>>().map(|one| one.0.address.ip());
+        let of_header = request.headers().get(SECRET).and_then(|value| value.to_str().ok());
+        let of_header = of_header.map(str::to_owned);
+        let PageForm { asked, mut fields } = PageForm::from_request(request, state).await?;
         if let Some(by) = caller {
             return Ok(ChangeForm { asked, by, fields });
         }
-        if !guard::names_origin(&headers) {
-            let words = "a change with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
-            return Err(plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words));
-        }
         let (token, secret) = (taken(&mut fields, "token"), taken(&mut fields, "secret"));
-        if may_change(state, &asked.client, &headers, secret.as_deref()) {
+        let mut shown = of_header.into_iter().chain(secret);
+        if shown.any(|secret| state.sessions.may_change(&asked.client, &secret)) {
             let by = asked.client.clone();
             return Ok(ChangeForm { asked, by, fields });
         }
         let token = token.filter(|token| !token.trim().is_empty());
-        let Some(token) = token else { return Err(needed(&asked, fields, NEEDED)) };
+        let Some(token) = token else { return Err(needed(&asked, fields, NEEDED).await) };
         match state.keyring.whose(token.trim()) {
             Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields }),
-            Some(_) => Err(needed(&asked, fields, OTHER)),
+            Some(_) => Err(needed(&asked, fields, OTHER).await),
             None => {
                 if let Some(source) = source {
                     state.login_failed(source).await;
                 }
-                Err(needed(&asked, fields, UNKNOWN))
+                Err(needed(&asked, fields, UNKNOWN).await)
             }
         }
     }
 }
 
 /// Takes a field out of a form.
-fn taken(fields: &mut Vec<(String, String)>, name: &str) -> Option<String> {
+fn taken(fields: &mut FormFields, name: &str) -> Option<String> {
     let place = fields.iter().position(|(known, _)| known == name)?;
     Some(fields.remove(place).1)
 }
 
-fn may_change(state: &HttpState, client: &Name, headers: &HeaderMap, secret: Option<&str>) -> bool {
-    let of_header = headers.get(SECRET).and_then(|value| value.to_str().ok());
-    let mut shown = of_header.into_iter().chain(secret);
-    shown.any(|secret| state.sessions.may_change(client, secret))
-}
-
-fn needed(asked: &PageRequest, fields: Vec<(String, String)>, words: &'static str) -> Response {
+async fn needed(asked: &PageRequest, fields: FormFields, words: &'static str) -> Response {
     if !asked.is_html {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
     }
+    let subject = match DecisionSubject::of(asked, &fields).await {
+        Ok(subject) => subject,
+        Err(refusal) => return asked.refused(&refusal),
+    };
     let page = TokenPage {
         frame: asked.frame(PageTab::Other, "Your token"),
         words,
         what: visible(&wanted(asked.path(), &fields)).into_owned(),
+        subject,
+        typed: typed(&fields),
         fields,
     };
     (StatusCode::FORBIDDEN, rendered(&page)).into_response()
+}
+
+/// What a person filled in, each with its name.
+fn typed(fields: &FormFields) -> Vec<TypedField> {
+    let label = |name: &str| match name {
+        "note" => Some("Note".to_owned()),
+        "text" => Some("Text".to_owned()),
+        "payload" => Some("Payload".to_owned()),
+        "thread" => Some("Thread".to_owned()),
+        name => name.strip_prefix('/').map(plain_text),
+    };
+    let filled = fields.iter().filter(|(_, value)| !value.trim().is_empty());
+    filled.filter_map(|(name, value)| Some((label(name)?, full::shown_text(value)))).collect()
+}
+
+impl DecisionSubject {
+    /// What waits, if the form decides it and the client may.
+    async fn of(asked: &PageRequest, fields: &FormFields) -> Result<Option<DecisionSubject>, Refusal> {
+        let mut parts = asked.path().split('/').skip(1);
+        let id = match (parts.next(), parts.next()) {
+            (Some("approvals"), Some(id)) => PersonRequestId::parse(id),
+            _ => None,
+        };
+        let Some(id) = id else { return Ok(None) };
+        let may = asked.state.front.composition().has_role(&asked.client, Role::Approve);
+        let waiting = asked.read(move |moment| waiting::requests(moment, may)).await?;
+        let request = waiting.into_iter().find(|one| one.id == id);
+        let hash = fields.iter().find(|(name, _)| name == "hash").map(|(_, value)| value.as_str());
+        Ok(Some(match request {
+            Some(request) if hash.is_none_or(|hash| request.hash.to_string() == hash) => {
+                DecisionSubject::Waits(request.shown())
+            }
+            _ => DecisionSubject::Gone,
+        }))
+    }
 }
 
 impl ChangeForm {

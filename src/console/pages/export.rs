@@ -12,7 +12,7 @@ use super::shorten::encoded;
 use crate::audit::export::documents::NamedDocuments;
 use crate::audit::export::{ExportFault, ExportScope, page};
 use crate::console::reading::{ReadRefusal, thread_of};
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use crate::runtime::prompt_view;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::LogReader;
@@ -55,7 +55,7 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
                 Err(ExportFault::Log(fault)) => Err(fault.into()),
                 Err(ExportFault::Write(_) | ExportFault::Key { .. }) => {
                     let words = format!("the export of {id} has more than {} MiB", MOST >> 20);
-                    let refusal = unfit_request(words).fixed_by(format!("systole export {id} --html"));
+                    let refusal = unfit_address(words).fixed_by(format!("systole export {id} --html"));
                     Err(ReadRefusal::from(refusal).into())
                 }
             }

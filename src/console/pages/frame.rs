@@ -32,6 +32,9 @@ pub(super) enum PageTab {
     Other,
 }
 
+/// The pages about all threads, for clients that may read all.
+const OF_ALL: [PageTab; 4] = [PageTab::Cost, PageTab::Map, PageTab::Config, PageTab::Proof];
+
 /// The pages in the order of the list, each with its address and its label.
 const TABS: [(PageTab, &str, &str); 10] = [
     (PageTab::Attention, "/", "Attention"),
@@ -48,6 +51,7 @@ const TABS: [(PageTab, &str, &str); 10] = [
 
 /// A link to a page.
 pub(super) struct TabLink {
+    tab: PageTab,
     pub(super) href: String,
     pub(super) label: &'static str,
     pub(super) is_current: bool,
@@ -71,6 +75,8 @@ pub(super) struct Frame {
     /// The client that is signed in; none on the sign-in page.
     pub(super) client: Option<String>,
     pub(super) tabs: Vec<TabLink>,
+    /// Whether the client may see the threads of others.
+    pub(super) sees_all: bool,
     pub(super) past: Option<PastMoment>,
     /// The command that shows the same.
     pub(super) command: Option<String>,
@@ -101,6 +107,7 @@ impl Frame {
             organism: organism.to_string(),
             client: client.map(ToString::to_string),
             tabs: Vec::new(),
+            sees_all: true,
             past,
             command: None,
             address: address.to_owned(),
@@ -112,6 +119,7 @@ impl Frame {
         };
         if frame.client.is_some() {
             let link = |(of, path, label): &(PageTab, &str, &'static str)| TabLink {
+                tab: *of,
                 // A message is sent now.
                 href: if *path == "/send" { (*path).to_owned() } else { frame.to(path) },
                 label,
@@ -125,6 +133,13 @@ impl Frame {
     /// The same with the command that shows the same.
     pub(super) fn with_command(mut self, command: impl Into<String>) -> Frame {
         self.command = Some(command.into());
+        self
+    }
+
+    /// The same without the pages that a client may not see.
+    pub(super) fn for_reader(mut self, sees_all: bool) -> Frame {
+        self.sees_all = sees_all;
+        self.tabs.retain(|link| sees_all || !OF_ALL.contains(&link.tab));
         self
     }
 

@@ -5,11 +5,14 @@
 
 use std::net::SocketAddr;
 
-use axum::http::{HeaderMap, HeaderValue, Method, header};
+use axum::http::{HeaderMap, HeaderValue, Method, Uri, header};
 use axum::response::Response;
 
 use super::assets;
 use systole_core::types::ports::Position;
+
+/// The header with the secret of a tab.
+pub(super) const SECRET: &str = "systole-secret";
 
 /// What a page may load and do: only what this door serves. Scripts cannot write markup from text.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -48,7 +51,19 @@ pub(in crate::console) fn is_page(path: &str) -> bool {
 
 /// Whether everyone may ask for it: what the sign-in page needs.
 pub(in crate::console) fn is_open(method: &Method, path: &str) -> bool {
-    path.starts_with(assets::FOLDER) || (path == "/session" && *method == Method::POST)
+    let is_asset = path
+        .strip_prefix(assets::FOLDER)
+        .is_some_and(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/'));
+    is_asset || (path == "/session" && *method == Method::POST)
+}
+
+/// The headers that say who asks, where, and from where.
+const DECIDING: [&str; 5] = ["host", "origin", "sec-fetch-site", "authorization", SECRET];
+
+/// A header that decides and is given twice: another reader of the request could take the other value.
+pub(in crate::console) fn given_twice(headers: &HeaderMap) -> Option<String> {
+    let twice = DECIDING.into_iter().find(|name| headers.get_all(*name).iter().nth(1).is_some())?;
+    Some(format!("the header {twice} is given twice"))
 }
 
 /// The name of the cookie. Cookies ignore ports, so the port is part of the name.
@@ -71,13 +86,17 @@ pub(in crate::console) fn told(headers: &HeaderMap) -> Option<Position> {
     headers.get("systole-position")?.to_str().ok()?.parse().ok().map(Position)
 }
 
-/// Why the address in `Host` is refused. A foreign name that leads to this machine would let its pages read ours. If
-/// the operator chose an address for other machines, these may have any name for it.
-pub(in crate::console) fn foreign_host(headers: &HeaderMap, bound: SocketAddr) -> Option<String> {
+/// Why the name of the server in a request is refused. A foreign name that leads to this machine would let its pages
+/// read ours. If the operator chose an address for other machines, these may have any name for it.
+pub(in crate::console) fn foreign_host(uri: &Uri, headers: &HeaderMap, bound: SocketAddr) -> Option<String> {
+    let host = host(headers);
+    // A whole address in place of a path counts more than `Host`.
+    if let Some(named) = uri.authority().filter(|named| !named.as_str().eq_ignore_ascii_case(host)) {
+        return Some(format!("the address names {:?}, and the header Host is {host:?}", named.as_str()));
+    }
     if !bound.ip().is_loopback() {
         return None;
     }
-    let host = host(headers);
     let port = bound.port();
     let ours = [
         bound.to_string(),
@@ -112,8 +131,15 @@ fn host(headers: &HeaderMap) -> &str {
 
 /// Whether the answer is for a person: her browser names html among what it reads.
 pub(in crate::console) fn wants_html(headers: &HeaderMap) -> bool {
-    let mut lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
-    lines.any(|line| line.to_ascii_lowercase().contains("text/html"))
+    let lines = headers.get_all(header::ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let is_html = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"));
+        // A weight of nothing means: not this one.
+        let weights = parts.filter_map(|part| part.split_once('='));
+        let mut weights = weights.filter(|(name, _)| name.eq_ignore_ascii_case("q"));
+        is_html && weights.all(|(_, weight)| weight.parse::<f32>().is_ok_and(|weight| weight > 0.0))
+    })
 }
 
 #[cfg(test)]
@@ -127,15 +153,20 @@ mod tests {
     #[test]
     fn only_names_of_this_machine_with_our_port_are_hosts() {
         let bound = ([127, 0, 0, 1], 7474).into();
+        let path = Uri::from_static("/threads");
         for host in ["127.0.0.1:7474", "localhost:7474", "LocalHost:7474", "[::1]:7474"] {
-            assert_eq!(foreign_host(&headers(&[("host", host)]), bound), None, "{host}");
+            assert_eq!(foreign_host(&path, &headers(&[("host", host)]), bound), None, "{host}");
         }
         for host in ["evil.example:7474", "127.0.0.1", "127.0.0.1:80", "localhost", "127.0.0.1:7474.x", ""] {
-            assert!(foreign_host(&headers(&[("host", host)]), bound).is_some(), "{host}");
+            assert!(foreign_host(&path, &headers(&[("host", host)]), bound).is_some(), "{host}");
         }
-        assert!(foreign_host(&HeaderMap::new(), bound).is_some());
+        assert!(foreign_host(&path, &HeaderMap::new(), bound).is_some());
         let everywhere = ([0, 0, 0, 0], 7474).into();
-        assert_eq!(foreign_host(&headers(&[("host", "team.example")]), everywhere), None);
+        let team = headers(&[("host", "team.example")]);
+        assert_eq!(foreign_host(&path, &team, everywhere), None);
+        let whole = Uri::from_static("http://team.example/threads");
+        assert_eq!(foreign_host(&whole, &team, everywhere), None);
+        assert!(foreign_host(&whole, &headers(&[("host", "localhost:7474")]), bound).is_some());
     }
 
     #[test]

@@ -17,12 +17,14 @@ use super::asked::PageRequest;
 use crate::console::http_state::HttpState;
 use crate::console::request_refusals::plain;
 use systole_core::types::codes::Code;
+use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 
 struct Following {
     tail: watch::Receiver<Position>,
     told: Option<Position>,
     state: Arc<HttpState>,
+    client: Name,
     _place: OwnedSemaphorePermit,
 }
 
@@ -33,7 +35,7 @@ pub(super) async fn live(asked: PageRequest) -> Response {
         return plain(StatusCode::SERVICE_UNAVAILABLE, Code::IngressUnavailable, words);
     };
     let tail = asked.state.front.tail();
-    let following = Following { tail, told: None, state: asked.state, _place: place };
+    let following = Following { tail, told: None, state: asked.state, client: asked.client, _place: place };
     let events = stream::unfold(following, next);
     Sse::new(events).keep_alive(KeepAlive::new().interval(Duration::from_secs(15))).into_response()
 }
@@ -43,7 +45,7 @@ async fn next(mut following: Following) -> Option<(Result<Event, Infallible>, Fo
         let position = *following.tail.borrow_and_update();
         if following.told.is_none_or(|told| told < position) {
             if following.told.is_some() {
-                following.state.views.budget().turn().await;
+                following.state.views.budget().turn(&following.client).await;
             }
             let end = *following.tail.borrow_and_update();
             let position = following.state.views.budget().position(following.told, end);

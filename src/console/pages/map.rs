@@ -24,7 +24,7 @@ use crate::audit::runs::WorkflowRuns;
 use crate::audit::whole::LogState;
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{composition_of, whole_log_only};
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use crate::runtime::workflow_steps;
 use systole_core::types::composition::{Composition, ListenerSection};
 use systole_core::types::ids::{Name, ThreadId};
@@ -118,11 +118,11 @@ pub(super) async fn picture(asked: PageRequest) -> Response {
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let name = |field: &str| {
         let read = asked.value(field).map(Name::parse).transpose();
-        read.map_err(|malformed| unfit_request(format!("{field}=: {malformed}")))
+        read.map_err(|malformed| unfit_address(format!("{field}=: {malformed}")))
     };
     let (from, to) = (name("from")?, name("to")?);
     if from.is_some() && to.is_none() {
-        return Err(unfit_request("from= without to=: an edge has two ends"));
+        return Err(unfit_address("from= without to=: an edge has two ends"));
     }
     let edge = to.map(|to| (from, to));
     let wanted = edge.clone();

@@ -15,6 +15,7 @@ mod configs;
 mod costs;
 mod export;
 mod find;
+mod forms;
 mod fragment;
 mod frame;
 pub(super) mod guard;
@@ -26,6 +27,7 @@ mod orders;
 mod prompt;
 mod proof;
 mod record;
+mod refusal_page;
 mod refusals;
 mod rows;
 mod send;
@@ -51,7 +53,7 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::{bearer, plain, without_token};
+use super::request_refusals::{bad_request, bearer, plain, without_token};
 use super::strangers::Visitor;
 use crate::edges::clock::WallClock;
 use asked::{CookieReader, PageRequest};
@@ -129,7 +131,10 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
     let is_open = guard::is_open(request.method(), path);
     let by_browser = cookie.is_some() || is_html || is_open;
-    let foreign = guard::foreign_host(headers, state.bound).filter(|_| by_browser);
+    if let Some(words) = guard::given_twice(headers) {
+        return bad_request(words);
+    }
+    let foreign = guard::foreign_host(request.uri(), headers, state.bound).filter(|_| by_browser);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
         return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
@@ -161,10 +166,17 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
             return without_token();
         }
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
-        return signing_in::page(state, if changes { "/" } else { wanted }, None);
+        return match changes {
+            true => signing_in::page_for_form(state, path),
+            false => signing_in::page(state, wanted, None),
+        };
     };
     visitor.is_known();
     if changes {
+        if !guard::names_origin(headers) {
+            let words = "a form with a cookie says where it comes from, in Origin or Sec-Fetch-Site";
+            return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, words);
+        }
         request.extensions_mut().insert(CookieReader(client));
     } else {
         request.extensions_mut().insert(Caller(client));
@@ -178,26 +190,34 @@ async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Respon
     let Some(told) = guard::told(request.headers()).filter(|_| *request.method() == Method::GET) else {
         return next.run(request).await;
     };
+    let Some(Caller(client)) = request.extensions().get::<Caller>().cloned() else {
+        return next.run(request).await;
+    };
     let is_shared = guard::wants_html(request.headers()) && !request.uri().path().starts_with("/t/");
-    let caller = request.extensions().get::<Caller>().filter(|_| is_shared).cloned();
-    let address = request.uri().path_and_query().map(ToString::to_string);
+    let address = request.uri().path_and_query().filter(|_| is_shared).map(ToString::to_string);
     let budget = state.views.budget();
-    match caller.zip(address) {
-        Some((Caller(client), address)) => {
-            let answer = state.views.answers().at_least((client, address), told, next.run(request));
-            budget.counts(answer).await
+    match address {
+        Some(address) => {
+            let key = (client.clone(), address);
+            let answer = state.views.answers().at_least(key, told, next.run(request));
+            budget.counts(&client, answer).await
         }
-        None => budget.counts(next.run(request)).await,
+        None => budget.counts(&client, next.run(request)).await,
     }
 }
 
 /// The answer for an address without a page.
 pub(super) async fn nowhere(asked: Result<PageRequest, Response>) -> Response {
-    let words = "there is no such route";
     match asked {
-        Ok(asked) if asked.is_html => asked.nowhere(),
-        Ok(_) => plain(StatusCode::NOT_FOUND, Code::NoSuchElement, words),
+        Ok(asked) => asked.nowhere(),
         Err(refused) => refused,
     }
-    .into_response()
+}
+
+/// The answer for an address that takes another method.
+pub(super) async fn only_other(method: Method, asked: Result<PageRequest, Response>) -> Response {
+    match asked {
+        Ok(asked) => asked.takes_another(&method),
+        Err(refused) => refused,
+    }
 }

@@ -18,7 +18,7 @@ use crate::audit::verdict::{
 };
 use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, ReadResult, whole_log_only};
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use crate::edges::log::notes;
 use crate::runtime::proving::notes_of;
 use systole_core::types::codes::Code;
@@ -77,7 +77,7 @@ pub(super) async fn proof(asked: PageRequest) -> Response {
 async fn shown(asked: &PageRequest) -> Result<Response, Refusal> {
     let verifies = asked.one_of("verify", &["now"])?.is_some();
     if verifies && asked.at.is_some() {
-        return Err(unfit_request("verify= and at=: a log is verified as it is, to its end"));
+        return Err(unfit_address("verify= and at=: a log is verified as it is, to its end"));
     }
     let view = asked
         .look(&["verify"], move |moment, _| {
@@ -144,7 +144,7 @@ fn read(moment: &LogMoment, log: &Path, verifies: bool) -> ReadResult<ProofView>
     let verified = match verifies {
         true if last > RECORDS => {
             let words = format!("the log has {last} records, and a page verifies {RECORDS} at most");
-            return Err(ReadRefusal::from(unfit_request(words).fixed_by("systole verify")).into());
+            return Err(ReadRefusal::from(unfit_address(words).fixed_by("systole verify")).into());
         }
         true => Some(verify(log, &sources, policy)?),
         false => None,

@@ -25,7 +25,7 @@ use crate::audit::prompts::{self, JournaledCall};
 use crate::audit::trail::{self, LastShown, Trail};
 use crate::audit::verdict::ProofTone;
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::{Digest, ThreadId};
@@ -123,7 +123,7 @@ fn number(asked: &PageRequest) -> Result<u64, Refusal> {
     let typed = asked.part("seq");
     let seq = typed.parse().ok().filter(|seq| *seq > 0);
     seq.ok_or_else(|| {
-        unfit_request(format!("{typed:?} is no number of a record: it is a whole number from 1"))
+        unfit_address(format!("{typed:?} is no number of a record: it is a whole number from 1"))
     })
 }
 

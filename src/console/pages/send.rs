@@ -5,8 +5,6 @@
 //! form holds the idempotency key.
 
 use askama::Template;
-use axum::extract::Form;
-use axum::extract::rejection::FormRejection;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
@@ -15,6 +13,7 @@ use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::command_line;
+use super::forms::PageForm;
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::shorten::encoded;
@@ -114,7 +113,7 @@ fn chosen<'o>(
     let known = || open.iter().map(|(_, taken)| &*taken.name.local);
     let near = nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
     let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
-    Err(unfit_request(words).fixed_by("/send lists what you may send"))
+    Err(unfit_request(words).fixed_by("/send, which lists what you may send"))
 }
 
 impl<'o> SendRequest<'o> {
@@ -242,15 +241,8 @@ fn list_as_json(organism: &Composition, client: &Name) -> Value {
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
-pub(super) async fn show(
-    asked: PageRequest,
-    form: Result<Form<Vec<(String, String)>>, FormRejection>,
-) -> Response {
-    let answer = match form {
-        Ok(Form(fields)) => previewed(&asked, &fields).await,
-        Err(rejected) => Err(unfit_request(format!("the form cannot be read: {}", rejected.body_text()))),
-    };
-    asked.answered(answer)
+pub(super) async fn show(PageForm { asked, fields }: PageForm) -> Response {
+    asked.answered(previewed(&asked, &fields).await)
 }
 
 async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {

@@ -11,7 +11,7 @@ use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
 use crate::audit::side_by_side::{self, RECORDS, SideBySide, SideRecord};
 use crate::console::reading::thread_of;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::refusal::Refusal;
 
@@ -60,7 +60,7 @@ pub(super) async fn compare(asked: PageRequest) -> Response {
         asked.only(&["with"])?;
         let id = asked.thread()?;
         let with = asked.value("with").unwrap_or_default().trim();
-        let with = ThreadId::parse(with).map_err(|malformed| unfit_request(format!("with=: {malformed}")))?;
+        let with = ThreadId::parse(with).map_err(|malformed| unfit_address(format!("with=: {malformed}")))?;
         let frame = asked.frame(PageTab::Threads, "");
         Ok(frame.to(&format!("/diff/{}/{}", encoded(id.as_str()), encoded(with.as_str()))))
     };

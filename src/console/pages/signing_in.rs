@@ -17,6 +17,7 @@ use serde_json::json;
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::guard;
+use super::refusal_page::page_before;
 use super::sessions::OpenedSession;
 use crate::console::api_types;
 use crate::console::http_state::{Caller, HttpState};
@@ -32,6 +33,7 @@ use systole_core::types::refusal::Refusal;
 
 /// Why a sign-in failed, for the person who tries again.
 const UNKNOWN: &str = "This code or token is not known. A code counts once, and for a minute.";
+const ENDED: &str = "Your session has ended. Nothing was changed.";
 const UNREADABLE: &str = "What was sent is not the form of this page.";
 
 /// The page to sign in.
@@ -42,6 +44,8 @@ struct SignInPage {
     /// The page that was asked for.
     to: String,
     mistake: Option<&'static str>,
+    /// Whether the browser holds a form that it can send again.
+    has_form: bool,
 }
 
 /// The page that says who is signed in.
@@ -54,9 +58,19 @@ struct SessionPage {
 
 /// The page to sign in, for a browser without a session. `to` is the page that it asked for.
 pub(super) fn page(state: &HttpState, to: &str, mistake: Option<&'static str>) -> Response {
+    sign_in_page(state, to, (mistake, false))
+}
+
+/// The page for a form of a session that has ended. The form of a stranger is not read, but the browser still has it.
+pub(super) fn page_for_form(state: &HttpState, path: &str) -> Response {
+    let to = page_before(path).map_or_else(|| "/".to_owned(), |(to, _)| to);
+    sign_in_page(state, &to, (Some(ENDED), true))
+}
+
+fn sign_in_page(state: &HttpState, to: &str, (mistake, has_form): (Option<&'static str>, bool)) -> Response {
     let organism = &state.front.composition().organism;
     let frame = Frame::of(organism, None, (PageTab::Other, "Sign in"), None, "/session");
-    let page = SignInPage { frame, to: local(to).to_owned(), mistake };
+    let page = SignInPage { frame, to: local(to).to_owned(), mistake, has_form };
     (StatusCode::UNAUTHORIZED, rendered(&page)).into_response()
 }
 

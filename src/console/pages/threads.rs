@@ -2,6 +2,8 @@
 //!
 //! A checked filter comes in; a part of the list goes out, with the address of the next part.
 
+use std::collections::BTreeSet;
+
 use askama::Template;
 use axum::response::Response;
 use serde_json::{Value, json};
@@ -13,7 +15,8 @@ use crate::audit::costs::CostRow;
 use crate::audit::roll::ThreadEntry;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
-use crate::console::request_refusals::unfit_request;
+use crate::console::mcp::tools;
+use crate::console::request_refusals::unfit_address;
 use crate::runtime::workflow_steps;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::refusal::Refusal;
@@ -86,12 +89,12 @@ pub(super) async fn threads(asked: PageRequest) -> Response {
 pub(super) fn filter_of(asked: &PageRequest, more: &[&str]) -> Result<ThreadFilter, Refusal> {
     asked.only(&[&["state", "listener", "q", "after"], more].concat())?;
     let listener = asked.value("listener").map(Name::parse).transpose();
-    let listener = listener.map_err(|malformed| unfit_request(format!("listener=: {malformed}")))?;
+    let listener = listener.map_err(|malformed| unfit_address(format!("listener=: {malformed}")))?;
     let after = asked.value("after").map(ThreadId::parse).transpose();
-    let after = after.map_err(|malformed| unfit_request(format!("after=: {malformed}")))?;
+    let after = after.map_err(|malformed| unfit_address(format!("after=: {malformed}")))?;
     let text = asked.value("q").map(str::to_owned);
     if text.as_ref().is_some_and(|text| text.chars().count() > TEXT) {
-        return Err(unfit_request(format!("q=: it has {TEXT} characters at most")));
+        return Err(unfit_address(format!("q=: it has {TEXT} characters at most")));
     }
     Ok(ThreadFilter { state: asked.one_of("state", &STATES)?, listener, text, after })
 }
@@ -149,8 +152,9 @@ fn page(
     let frame = asked.frame(PageTab::Threads, "Threads").with_command("systole ps").live();
     let with_costs = part.threads.iter().zip(costs);
     let rows = with_costs.map(|(listed, cost)| row(&frame, listed, cost.as_ref(), now)).collect();
-    let names = asked.state.front.composition().listeners.keys();
-    let listeners = names.map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
+    let names = listeners_for(asked, frame.sees_all, part);
+    let listeners =
+        names.iter().map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
     let states = STATES.iter().map(|word| Choice { word, is_chosen: filter.state == Some(word) }).collect();
     let next = part.next.as_ref().map(|id| frame.to(&list_address(filter, Some(id))));
     let is_filtered = filter.state.is_some() || filter.listener.is_some() || filter.text.is_some();
@@ -173,6 +177,16 @@ fn page(
         may_order,
         is_counting,
     }
+}
+
+/// The listeners to filter by: all of them, or those that the client may address or finds in its own threads.
+fn listeners_for(asked: &PageRequest, sees_all: bool, part: &ThreadPart) -> BTreeSet<Name> {
+    let organism = asked.state.front.composition();
+    if sees_all {
+        return organism.listeners.keys().cloned().collect();
+    }
+    let open = tools::open_to(organism, &asked.client).into_iter().map(|tool| tool.listener.name.clone());
+    open.chain(part.threads.iter().filter_map(|listed| listed.to.clone())).collect()
 }
 
 /// The address of the list, or of its part after a thread.

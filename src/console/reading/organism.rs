@@ -15,7 +15,7 @@ use crate::audit::configurations::{self, UsedConfiguration};
 use crate::audit::graph::ListenerGraph;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use systole_core::types::composition::Composition;
 use systole_core::types::ids::Digest;
 use systole_core::types::refusal::Refusal;
@@ -114,7 +114,7 @@ pub(in crate::console) fn whole_log_only(moment: &LogMoment, what: &str) -> Resu
 
 fn stored(moment: &LogMoment, typed: &str) -> ReadResult<(Digest, Vec<u8>)> {
     let hash = Digest::parse(typed).map_err(|_| {
-        let refusal: Refusal = unfit_request("the hash of a document is a SHA-256 in hex");
+        let refusal: Refusal = unfit_address("the hash of a document is a SHA-256 in hex");
         ReadRefusal::unfit(refusal.fixed_by("64 hex digits, all of them"))
     })?;
     match moment.reader.document(hash)? {

@@ -8,7 +8,7 @@ use axum::extract::Query;
 use super::refusals::ReadRefusal;
 use crate::audit::layout;
 use crate::console::http_state::ParsedQuery;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::Name;
 use systole_core::types::ports::Position;
 use systole_core::types::time::Millis;
@@ -23,7 +23,7 @@ pub(in crate::console) type RawFields = ParsedQuery<Vec<(String, String)>>;
 pub(in crate::console) struct QueryFields(BTreeMap<String, String>);
 
 fn wrong(words: String) -> ReadRefusal {
-    ReadRefusal::unfit(unfit_request(words))
+    ReadRefusal::unfit(unfit_address(words))
 }
 
 impl QueryFields {
@@ -36,7 +36,7 @@ impl QueryFields {
         for (name, value) in pairs {
             if !known.contains(&name.as_str()) {
                 let name: String = name.chars().take(40).collect();
-                let refusal = unfit_request(format!("{name}: this route has no such query field"));
+                let refusal = unfit_address(format!("{name}: this route has no such query field"));
                 let fix = match known {
                     [] => "the address without a query".to_owned(),
                     known => format!("one of: {}", known.join(", ")),

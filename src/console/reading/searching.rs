@@ -17,7 +17,7 @@ use crate::audit::narrate::as_json;
 use crate::audit::search::{LogSearch, SearchFields, SearchHit, phrases};
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use crate::edges::log::search::{LogQuery, SearchFault, SearchField, SearchTerm};
 use systole_core::types::codes::Code;
 use systole_core::types::ids::{Name, ThreadId};
@@ -62,7 +62,7 @@ pub(in crate::console) fn asked_for(
 ) -> ReadResult<LogQuery> {
     let phrases = phrases(fields.text("q").unwrap_or_default());
     if phrases.is_empty() && fields.text("q").is_some() {
-        let refusal = unfit_request("q: it has no letter and no digit");
+        let refusal = unfit_address("q: it has no letter and no digit");
         return Err(ReadRefusal::unfit(refusal.fixed_by("a word of the message")).into());
     }
     let named = SearchFields {
@@ -75,7 +75,7 @@ pub(in crate::console) fn asked_for(
         person: fields.text("person"),
     };
     let mut terms = named.terms().map_err(|mistake| {
-        let refusal = unfit_request(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
+        let refusal = unfit_address(format!("{} `{}`: {}", mistake.field, mistake.value, mistake.words));
         ReadRefusal::unfit(refusal.fixed_by(mistake.fix))
     })?;
     if let Some(thread) = fields.text("thread") {
@@ -84,7 +84,7 @@ pub(in crate::console) fn asked_for(
     }
     let (since, until) = fields.period(moment.now)?;
     if phrases.is_empty() && terms.is_empty() && since.is_none() && until.is_none() {
-        let refusal = unfit_request("nothing says which messages are wanted");
+        let refusal = unfit_address("nothing says which messages are wanted");
         return Err(ReadRefusal::unfit(refusal.fixed_by("q=WORD, or a filter as from=NAME")).into());
     }
     if !moment.sees_all {

@@ -18,7 +18,7 @@ use crate::audit::log_reads::working_threads;
 use crate::console::http_state::{Caller, HttpState};
 use crate::console::log_types::{ApiLogOpening, ApiStoredRecords, ApiThreadIds, ApiThreadRow};
 use crate::console::log_view::LogMoment;
-use crate::console::request_refusals::unfit_request;
+use crate::console::request_refusals::unfit_address;
 use systole_core::types::ids::ThreadId;
 use systole_core::types::ports::{FoldRow, LogFault, LogOpening, Position};
 
@@ -93,7 +93,7 @@ pub(in crate::console) async fn log_records(
 fn thread_asked(fields: &QueryFields) -> ReadResult<Option<(ThreadId, u64)>> {
     let (from, after) = (fields.number("from")?, fields.number("after")?);
     let wrong = |words: &'static str, fix: &'static str| {
-        let refusal = unfit_request(words);
+        let refusal = unfit_address(words);
         Err(ReadRefusal::unfit(refusal.fixed_by(fix)).into())
     };
     match fields.text("thread") {

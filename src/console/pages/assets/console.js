@@ -55,14 +55,15 @@ if (signInForm) {
     const form = new FormData(signInForm);
     try {
       await signIn(String(form.get('code')).trim());
-      location.assign(String(form.get('to') || '/'));
+      // The browser still holds the form of an ended session, and sends it again.
+      if (signInForm.dataset.signIn === 'again') location.reload(); else location.assign(String(form.get('to') || '/'));
     } catch (error) { failed(error.message); }
   });
   // A page that another site leads to comes without the cookie at first.
   if (!CODE.test(location.hash)) {
     fetch('/session', { headers: { accept: 'application/json' } }).then((answer) => answer.json()).then((who) => {
       const to = String(new FormData(signInForm).get('to'));
-      if (who.client && sessionStorage.getItem('again') !== to) { sessionStorage.setItem('again', to); location.assign(to); }
+      if (who.client && !signInForm.dataset.signIn && sessionStorage.getItem('again') !== to) { sessionStorage.setItem('again', to); location.assign(to); }
     }).catch(() => {});
   }
 } else { sessionStorage.removeItem('again'); }

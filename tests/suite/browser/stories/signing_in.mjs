@@ -101,6 +101,39 @@ await story(async (stage) => {
   same(await stateOf(held.thread), 'paused', 'with the token it is changed');
   await plain.close();
 
+  // A form of a session that ended meanwhile is not lost: the browser sends it again after signing in.
+  for (const scripts of [true, false]) {
+    const away = await stage.context({ scripts });
+    const form = await signedIn(away);
+    await visit(form, '/send?element=say&to=echo');
+    await form.getByLabel('text').fill(`typed for long, scripts ${scripts}`);
+    const other = await away.newPage();
+    await visit(other, '/session');
+    await other.getByRole('button', { name: 'Sign out' }).click();
+    await other.getByLabel('Code or token').waitFor();
+    stage.expects(/status of 40[13]/);
+    await form.getByRole('button', { name: 'Send', exact: true }).click();
+    await form.getByText('Your session has ended. Nothing was changed.').waitFor();
+    await judge(form, 'a form of an ended session');
+    await form.getByLabel('Code or token').fill(facts.token);
+    if (scripts) {
+      await form.getByRole('button', { name: 'Sign in' }).click();
+    } else {
+      const opened = away.waitForEvent('page');
+      await form.getByRole('button', { name: 'Sign in' }).click();
+      await (await opened).locator('.who').waitFor();
+      await form.reload();
+    }
+    await form.getByText('Send <say> to echo').waitFor();
+    holds((await text(form, 'main')).includes(`typed for long, scripts ${scripts}`), await text(form, 'main'));
+    await judge(form, 'what is sent again');
+    if (!scripts) await form.getByLabel('Your token').fill(facts.token);
+    await form.getByRole('button', { name: 'Go on' }).click();
+    await form.waitForURL(/\/t\//);
+    holds((await text(form, 'main')).includes(`typed for long, scripts ${scripts}`), await text(form, 'main'));
+    await away.close();
+  }
+
   // A client signs in with its own token and sees its own threads.
   const mine = await sends('echo', 'mine', { token: facts.tokens.alice });
   const clients = await stage.context();

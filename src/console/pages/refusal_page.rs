@@ -1,0 +1,109 @@
+//! The page that says what is wrong with a request, what to try, and where the request came from.
+//!
+//! A refusal comes in; its status, its title and its page go out.
+
+use askama::Template;
+use axum::http::StatusCode;
+
+use super::frame::Frame;
+use crate::console::request_refusals;
+use systole_core::types::codes::Code;
+use systole_core::types::refusal::Refusal;
+
+/// A page that says what is wrong with a request.
+#[derive(Template)]
+#[template(path = "refused.html")]
+pub(super) struct RefusalPage {
+    frame: Frame,
+    code: &'static str,
+    message: Vec<TextPart>,
+    fix: Option<Vec<TextPart>>,
+    /// The page from which the request came, and its name.
+    back: Option<(String, &'static str)>,
+}
+
+/// A part of a sentence, and whether it is code.
+type TextPart = (bool, String);
+
+/// A message as a sentence: it begins with a capital letter, and what stands between backticks is code.
+fn sentence(text: &str) -> Vec<TextPart> {
+    let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
+    let mut parts: Vec<TextPart> = parts.map(|(at, part)| (at % 2 == 1, part.to_owned())).collect();
+    if let Some((false, first)) = parts.first_mut()
+        && let Some(letter) = first.get_mut(..1)
+    {
+        letter.make_ascii_uppercase();
+    }
+    parts
+}
+
+/// The title of a refusal. An order was not done; a page has another reason.
+pub(super) fn title(status: StatusCode, is_change: bool) -> &'static str {
+    match status {
+        _ if is_change => "Not done",
+        StatusCode::NOT_FOUND => "Not found",
+        StatusCode::FORBIDDEN => "Not allowed",
+        StatusCode::SERVICE_UNAVAILABLE => "Not now",
+        _ => "Not a page",
+    }
+}
+
+/// The page that leads to an address, and its name.
+pub(super) fn page_before(path: &str) -> Option<(String, &'static str)> {
+    let mut parts = path.split('/').skip(1);
+    match (parts.next()?, parts.next()) {
+        ("approvals", _) => Some(("/approvals".to_owned(), "Approvals")),
+        ("send", _) => Some(("/send".to_owned(), "Send")),
+        ("threads", _) => Some(("/threads".to_owned(), "Threads")),
+        ("t", Some(id)) => parts.next().map(|_| (format!("/t/{id}"), "The thread")),
+        _ => None,
+    }
+}
+
+/// The status of a refusal, for a request without a payload.
+pub(super) fn status(refusal: &Refusal) -> StatusCode {
+    match refusal.code {
+        Code::UnknownThread | Code::NoSuchElement => StatusCode::NOT_FOUND,
+        Code::Invalid => StatusCode::BAD_REQUEST,
+        _ => request_refusals::status(refusal.code),
+    }
+}
+
+impl RefusalPage {
+    /// The page of a refusal. Its frame has the address that was asked for.
+    pub(super) fn of(frame: Frame, refusal: &Refusal) -> RefusalPage {
+        let back = page_before(frame.address.split('?').next().unwrap_or_default());
+        RefusalPage {
+            frame,
+            code: refusal.code.as_str(),
+            message: sentence(&refusal.message),
+            fix: refusal.fix.as_deref().map(sentence),
+            back,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_becomes_a_sentence_and_keeps_its_code_apart() {
+        let text = |part: &str| (false, part.to_owned());
+        let code = |part: &str| (true, part.to_owned());
+        assert_eq!(sentence("costs need `read`"), [text("Costs need "), code("read")]);
+        assert_eq!(sentence("`at=` is wrong"), [code("at="), text(" is wrong")]);
+        assert_eq!(sentence("écrit"), [text("écrit")]);
+        assert_eq!(sentence(""), []);
+    }
+
+    #[test]
+    fn each_page_below_another_leads_back_to_it() {
+        let to = |path: &str| page_before(path).map(|(to, _)| to);
+        assert_eq!(to("/t/sess-1/pause").as_deref(), Some("/t/sess-1"));
+        assert_eq!(to("/approvals/a1/amend/show").as_deref(), Some("/approvals"));
+        assert_eq!(to("/send").as_deref(), Some("/send"));
+        assert_eq!(to("/t/sess-1"), None);
+        assert_eq!(to("/nowhere"), None);
+    }
+}
