@@ -187,7 +187,6 @@ impl ToldHouse {
     fn closes(self) {
         self.organism.interrupt();
         judged(self.folder.path());
-        drop(self.server);
     }
 }
 
