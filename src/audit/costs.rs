@@ -4,8 +4,10 @@
 //! never as zero. A thread comes in; rows and their sum, as lines or JSON, go out.
 
 mod groups;
+mod tree;
 
 pub use groups::{CostFilter, CostGroup, grouped, grouped_json};
+pub use tree::CountedTrees;
 
 use std::collections::BTreeMap;
 
@@ -16,15 +18,11 @@ use systole_kit::money::{Currency, Money};
 use super::columns::{counted, cut, plain, wrapped};
 use super::search::SearchHit;
 use crate::edges::log::search::{LogQuery, SearchField, SearchTerm};
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::{Record, RecordKind};
+use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
-
-/// Records per read.
-const PAGE: usize = 64;
-/// Most threads of one tree to read.
-const THREADS: usize = 100_000;
+use tree::TreeCost;
 
 /// The requests of one listener to one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,28 +46,12 @@ pub struct CostRow {
 /// The rows by listener and model.
 pub type CostRows = BTreeMap<(Name, String), CostRow>;
 
-/// A start that waits for its result: call, turn, attempt and entry.
-type Start = (Option<CallPath>, Option<u32>, u32, u64);
-
 /// Reads the model requests of a thread and everything below it.
 pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<CostRows, LogFault> {
-    let mut rows = CostRows::new();
-    let below = format!("{}.", thread.as_str());
-    let children = reader.threads_like(&below, THREADS)?;
-    for thread in std::iter::once(thread).chain(&children) {
-        let mut open = BTreeMap::new();
-        let mut from = 1;
-        loop {
-            let page = reader.of_thread(thread, from, PAGE)?;
-            let Some((_, last)) = page.last() else { break };
-            from = last.header.seq + 1;
-            page.iter().for_each(|(_, record)| take(&mut rows, &mut open, record));
-        }
-        for key in open.into_values() {
-            rows.entry(key).or_default().unknown += 1;
-        }
-    }
-    Ok(rows)
+    let mut tree = TreeCost::of(reader, thread)?;
+    let mut left = usize::MAX;
+    tree.read(reader, &mut left)?;
+    Ok(tree.rows())
 }
 
 /// Reads the model requests that began in a period, of all threads, or of one listener.
@@ -104,25 +86,6 @@ pub fn period<F>(
         true
     })?;
     Ok(rows)
-}
-
-fn take(rows: &mut CostRows, open: &mut BTreeMap<Start, (Name, String)>, record: &Record) {
-    let h = &record.header;
-    if h.kind != RecordKind::Journal {
-        return;
-    }
-    let Ok(EarlierEntry { attempt, id, entry }) = EarlierEntry::read(&record.body) else { return };
-    match entry {
-        JournalEntry::Started(started) => {
-            let key = (h.from.clone(), started.model);
-            rows.entry(key.clone()).or_default().requests += 1;
-            open.insert((h.call.clone(), h.turn, attempt, id), key);
-        }
-        JournalEntry::Result(outcome) => {
-            let Some(key) = open.remove(&(h.call.clone(), h.turn, attempt, outcome.of)) else { return };
-            rows.entry(key).or_default().add(&outcome);
-        }
-    }
 }
 
 impl CostRow {
@@ -166,6 +129,22 @@ impl CostRow {
             .collect()
     }
 
+    /// Its tokens, with a plus if some are not known; empty without a request.
+    pub fn tokens(&self) -> String {
+        let more = if self.uncounted + self.unknown > 0 { "+" } else { "" };
+        match self.requests {
+            0 => String::new(),
+            _ => format!("{}{more}", self.tokens_in + self.tokens_out),
+        }
+    }
+
+    /// Its money, with a plus if some is not known; empty without an amount.
+    pub fn money_known(&self) -> String {
+        let amounts = self.amounts().join(", ");
+        let more = if amounts.is_empty() || self.unpriced + self.unknown == 0 { "" } else { "+" };
+        format!("{amounts}{more}")
+    }
+
     fn words(&self) -> String {
         let is_counted = self.uncounted < self.requests.saturating_sub(self.unknown);
         let mut words = counted(self.requests, "request");
@@ -188,7 +167,8 @@ impl CostRow {
         words
     }
 
-    fn as_json(&self) -> Value {
+    /// The row for programs.
+    pub fn as_json(&self) -> Value {
         json!({
             "requests": self.requests,
             "unknown": self.unknown,

@@ -24,8 +24,8 @@ use systole_core::types::time::{Millis, spoken};
 const LOOKED_AT: usize = 10_000;
 /// Most threads that one page looks at.
 const SEEN: usize = 10_000;
-/// Newest records of a thread to search for its last outcome.
-const LAST_RECORDS: usize = 64;
+/// Newest records of a thread to search for its last outcome, and among which refusals are counted.
+const NEWEST: usize = 128;
 /// Columns of an id, a state and a duration.
 const ROOT_COLUMNS: usize = 17;
 const CHILD_COLUMNS: usize = 28;
@@ -51,6 +51,10 @@ pub struct ThreadEntry {
     pub is_unfinished: bool,
     /// The budget use of its messages in progress, including everything below.
     pub used: UsedAmounts,
+    /// How many of its newest records are refusals.
+    pub refusals: usize,
+    /// Whether it has older records, among which there may be more of them.
+    pub has_older_records: bool,
     /// Its goal in a workflow.
     pub goal: Option<RunStep>,
     /// The current steps of a workflow in it.
@@ -137,6 +141,8 @@ pub fn entry(
     now: Millis,
 ) -> Result<ThreadEntry, LogFault> {
     let life = thread.life();
+    let oldest = thread.seq.saturating_sub(NEWEST as u64);
+    let newest = reader.of_thread(&thread.id, oldest + 1, NEWEST)?;
     let (since, words) = if life == ThreadState::Working {
         let standing = ThreadWaits::of(reader, whole, posts, thread)?;
         let leaves = standing.leaves();
@@ -153,7 +159,7 @@ pub fn entry(
             }
         }
     } else {
-        let mut words = last_outcome(reader, thread)?;
+        let mut words = newest.iter().rev().find_map(|(_, record)| outcome(record)).unwrap_or_default();
         if let Some((id, timer)) = thread.timers.iter().min_by_key(|(_, timer)| timer.due) {
             let due = layout::moment(timer.due, now);
             words =
@@ -170,6 +176,7 @@ pub fn entry(
         .fold(UsedAmounts::default(), |sum, budget_use| sum.and(used_under(&at_work, thread, *budget_use)));
     let paused = whole.paused(reader, &thread.id)?;
     let is_unfinished = life == ThreadState::Working || !thread.timers.is_empty();
+    let refusals = newest.iter().filter(|(_, one)| one.header.kind == RecordKind::Refusal).count();
     let (goal, steps) = (None, Vec::new());
     Ok(ThreadEntry {
         thread: thread.id.clone(),
@@ -179,6 +186,8 @@ pub fn entry(
         words,
         is_unfinished,
         used,
+        refusals,
+        has_older_records: oldest > 0,
         goal,
         steps,
     })
@@ -200,13 +209,7 @@ pub fn name_goals(
     Ok(())
 }
 
-/// How the thread's last top call ended; empty if that is not among its newest records.
-fn last_outcome(reader: &dyn LogReader, thread: &Thread) -> Result<String, LogFault> {
-    let from = thread.seq.saturating_sub(LAST_RECORDS as u64) + 1;
-    let records = reader.of_thread(&thread.id, from, LAST_RECORDS)?;
-    Ok(records.iter().rev().find_map(|(_, record)| outcome(record)).unwrap_or_default())
-}
-
+/// How a top call ended, if this record ended one.
 fn outcome(record: &Record) -> Option<String> {
     let h = &record.header;
     let is_top = h.call.as_ref().is_some_and(|call| call.depth() == 0);
@@ -294,6 +297,8 @@ impl ThreadEntry {
             "words": self.words,
             "goal": self.goal.as_ref().map(RunStep::as_json),
             "steps": self.steps.iter().map(StepProgress::as_json).collect::<Vec<_>>(),
+            "refusals": self.refusals,
+            "more_refusals": self.has_older_records,
             "used": {
                 "messages": self.used.messages,
                 "children": self.used.children,
@@ -319,6 +324,8 @@ mod tests {
             words: "日本語のとても長いテキスト".repeat(20),
             is_unfinished: true,
             used: UsedAmounts::default(),
+            refusals: 0,
+            has_older_records: false,
             goal: None,
             steps: Vec::new(),
         };

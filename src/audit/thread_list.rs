@@ -13,15 +13,12 @@ use super::runs::WorkflowRuns;
 use super::whole::LogState;
 use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
-use systole_core::types::record::RecordKind;
 use systole_core::types::time::Millis;
 
 /// Ids that are read to find a part: a list of ids is cheap.
 const IDS: usize = 100_000;
 /// Threads that are looked at for one part. Each is folded.
 pub const LOOKED_AT: usize = 2_000;
-/// The newest records of a thread among which refusals are counted.
-pub const NEWEST: usize = 128;
 /// Children that are named below a root.
 const CHILDREN: usize = 64;
 
@@ -56,8 +53,6 @@ pub struct ListedThread {
     pub request: PayloadGlance,
     /// Its records.
     pub records: u64,
-    /// How many of its newest records, `NEWEST` of them, are refusals; `None` if none is.
-    pub refusals: Option<usize>,
     /// The threads below it, as far as they are named.
     pub children: Vec<ThreadId>,
     /// Whether there are more of them.
@@ -117,9 +112,6 @@ pub fn list(
         children.truncate(CHILDREN);
         let (opened, by, to) = (first.header.time, first.header.from, first.header.to);
         let records = thread.seq;
-        let newest = reader.of_thread(id, records.saturating_sub(NEWEST as u64) + 1, NEWEST)?;
-        let refusals = newest.iter().filter(|(_, one)| one.header.kind == RecordKind::Refusal).count();
-        let refusals = (refusals > 0).then_some(refusals);
         part.threads.push(ListedThread {
             entry,
             opened,
@@ -127,7 +119,6 @@ pub fn list(
             to,
             request,
             records,
-            refusals,
             children,
             has_more_children,
         });
@@ -152,7 +143,6 @@ impl ListedThread {
             fields.insert("to".to_owned(), json!(self.to.as_ref().map(Name::as_str)));
             fields.insert("element".to_owned(), json!(self.request.element));
             fields.insert("records".to_owned(), json!(self.records));
-            fields.insert("refusals".to_owned(), json!(self.refusals.unwrap_or_default()));
             fields.insert("children".to_owned(), json!(children));
         }
         value

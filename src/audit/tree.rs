@@ -18,7 +18,7 @@ use systole_core::pump::primitives::{self, ShownItem};
 use systole_core::rules::{approval_payload, budget_payload, core_payload};
 use systole_core::types::budget::Measure;
 use systole_core::types::codes::Code;
-use systole_core::types::ids::{CallPath, Name, ThreadId};
+use systole_core::types::ids::{CallPath, Digest, Name, ThreadId};
 use systole_core::types::ports::{LogFault, LogReader};
 use systole_core::types::record::{
     ApprovalEffect, Header, MessageRole, Record, RecordCode, RecordKind, TimerEffect, head_zero,
@@ -37,8 +37,9 @@ pub struct ThreadTree {
     pub thread: ThreadId,
     /// When it was opened.
     pub opened: Millis,
-    /// Its last record that was read.
+    /// Its last record that was read, and the head of that.
     pub seq: u64,
+    head: Digest,
     /// Its calls.
     pub calls: BTreeMap<CallPath, CallNode>,
     /// The threads it spawned.
@@ -143,70 +144,80 @@ pub enum ItemOutcome {
     },
 }
 
-/// Reads the tree of a thread.
+/// Reads the tree of a thread; `None` if it has no record.
 pub fn read(reader: &dyn LogReader, thread: &ThreadId) -> Result<Option<ThreadTree>, LogFault> {
-    let mut left = MOST_RECORDS;
-    read_within(reader, thread, &mut left)
-}
-
-fn read_within(
-    reader: &dyn LogReader,
-    id: &ThreadId,
-    left: &mut u64,
-) -> Result<Option<ThreadTree>, LogFault> {
-    let mut tree = ThreadTree {
-        thread: id.clone(),
-        opened: Millis(0),
-        seq: 0,
-        calls: BTreeMap::new(),
-        children: BTreeMap::new(),
-        ended_by: None,
-        rested: false,
-        cut: false,
-    };
-    let mut head = head_zero(id);
-    loop {
-        let page = reader.of_thread(id, tree.seq + 1, PAGE)?;
-        for (position, record) in &page {
-            if *left == 0 {
-                tree.cut = true;
-                break;
-            }
-            *left -= 1;
-            // A tree of altered records would be a lie.
-            if record.header.seq != tree.seq + 1 || !record.verifies(head) {
-                let seq = record.header.seq;
-                let why = format!("record {seq} of thread {id} does not follow the one before it");
-                let path = "the log".to_owned();
-                return Err(LogFault::Damaged { path, position: *position, why });
-            }
-            head = record.head;
-            tree.take(record);
-        }
-        if page.len() < PAGE || tree.cut {
-            break;
-        }
-    }
-    if tree.seq == 0 {
-        return Ok(None);
-    }
-    let spawned = tree.calls.values().flat_map(|branch| branch.items.values());
-    let children: Vec<ThreadId> = spawned
-        .filter_map(|leaf| match leaf {
-            ItemOutcome::Primitive { told, .. } => told.child.clone(),
-            _ => None,
-        })
-        .collect();
-    for child in children {
-        if let Some(read) = read_within(reader, &child, left)? {
-            tree.cut |= read.cut;
-            tree.children.insert(child, read);
-        }
-    }
-    Ok(Some(tree))
+    let mut tree = ThreadTree::blank(thread);
+    tree.read_on(reader)?;
+    Ok((tree.seq > 0).then_some(tree))
 }
 
 impl ThreadTree {
+    fn blank(id: &ThreadId) -> ThreadTree {
+        ThreadTree {
+            thread: id.clone(),
+            opened: Millis(0),
+            seq: 0,
+            head: head_zero(id),
+            calls: BTreeMap::new(),
+            children: BTreeMap::new(),
+            ended_by: None,
+            rested: false,
+            cut: false,
+        }
+    }
+
+    /// Reads what came since it was read.
+    pub fn read_on(&mut self, reader: &dyn LogReader) -> Result<(), LogFault> {
+        let mut left = MOST_RECORDS.saturating_sub(self.records());
+        self.read_within(reader, &mut left)
+    }
+
+    /// The records that were read of it and of everything below it.
+    fn records(&self) -> u64 {
+        self.seq + self.children.values().map(ThreadTree::records).sum::<u64>()
+    }
+
+    fn read_within(&mut self, reader: &dyn LogReader, left: &mut u64) -> Result<(), LogFault> {
+        let id = self.thread.clone();
+        loop {
+            let page = reader.of_thread(&id, self.seq + 1, PAGE)?;
+            for (position, record) in &page {
+                if *left == 0 {
+                    self.cut = true;
+                    break;
+                }
+                *left -= 1;
+                // A tree of altered records would be a lie.
+                if record.header.seq != self.seq + 1 || !record.verifies(self.head) {
+                    let seq = record.header.seq;
+                    let why = format!("record {seq} of thread {id} does not follow the one before it");
+                    let path = "the log".to_owned();
+                    return Err(LogFault::Damaged { path, position: *position, why });
+                }
+                self.head = record.head;
+                self.take(record);
+            }
+            if page.len() < PAGE || self.cut {
+                break;
+            }
+        }
+        let spawned = self.calls.values().flat_map(|branch| branch.items.values());
+        let children: Vec<ThreadId> = spawned
+            .filter_map(|leaf| match leaf {
+                ItemOutcome::Primitive { told, .. } => told.child.clone(),
+                _ => None,
+            })
+            .collect();
+        for id in children {
+            let mut child = self.children.remove(&id).unwrap_or_else(|| ThreadTree::blank(&id));
+            child.read_within(reader, left)?;
+            self.cut |= child.cut;
+            if child.seq > 0 {
+                self.children.insert(id, child);
+            }
+        }
+        Ok(())
+    }
     /// Its top calls, in order of arrival.
     pub fn tops(&self) -> Vec<(&CallPath, &CallNode)> {
         let mut tops: Vec<_> = self.calls.iter().filter(|(path, _)| path.depth() == 0).collect();

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::exit::CommandExit;
-use super::looking::Looking;
+use super::looking::{Looking, PastPosition};
 use super::place::Place;
-use crate::audit::blame::{BlameRequest, blame};
+use crate::audit::blame::{BlameRequest, blame, text_at};
 use crate::edges::system::told;
 use systole_core::types::composition::{Listener, Reach};
 use systole_core::types::ids::{Digest, Name};
@@ -15,10 +15,13 @@ use systole_core::types::ids::{Digest, Name};
 /// Which line.
 #[derive(Args, Debug)]
 #[command(after_help = r#"Examples:
-  systole blame project/sums.py:3"#)]
+  systole blame project/sums.py:3
+  systole blame project/sums.py:3 --at 120"#)]
 pub(super) struct BlameLine {
     #[command(flatten)]
     place: Place,
+    #[command(flatten)]
+    past: PastPosition,
     /// FILE:LINE, a path from here, and a line from 1
     #[arg(value_name = "FILE:LINE")]
     spot: String,
@@ -48,14 +51,6 @@ impl BlameLine {
         let bytes = std::fs::read(file).map_err(|error| {
             usage(format!("{file} cannot be read: {}", told(&error)), "a file of a workspace, and a line")
         })?;
-        let text = String::from_utf8_lossy(&bytes);
-        let Some(words) = text.lines().nth(line - 1) else {
-            let count = text.lines().count();
-            return Err(usage(
-                format!("{file} has {count} lines, and no line {line}"),
-                &format!("{file}:{count}"),
-            ));
-        };
         let composition = self.place.organism(screen)?.composition;
         let roots: Vec<(Name, PathBuf)> = composition.listeners.values().filter_map(root).collect();
         let Some((workspace, path)) = inside(&roots, Path::new(file)) else {
@@ -70,10 +65,23 @@ impl BlameLine {
                 }
             });
         };
-        let looking = Looking::open(&self.place)?;
-        let hash = Digest::of(&bytes);
+        let looking = Looking::open(&self.place)?.shown_at(self.past)?;
+        let (mut text, mut hash) = (String::from_utf8_lossy(&bytes).into_owned(), Digest::of(&bytes));
+        if let Some(at) = looking.at {
+            let logs = (&*looking.reader, &*looking.view);
+            let then = text_at(logs, (&workspace, &path), &text).map_err(|fault| looking.fault(&fault))?;
+            text =
+                then.map_err(|why| usage(format!("{file} at position {}: {why}", at.0), "a later position"))?;
+            hash = Digest::of(text.as_bytes());
+        }
+        let Some(words) = text.lines().nth(line - 1) else {
+            let count = text.lines().count();
+            let then = looking.at.map(|at| format!(" at position {}", at.0)).unwrap_or_default();
+            let words = format!("{file} has {count} lines{then}, and no line {line}");
+            return Err(usage(words, &format!("{file}:{}", count.max(1))));
+        };
         let asked = BlameRequest { workspace: &workspace, path: &path, line, text: words, hash };
-        let found = blame(&*looking.reader, &asked).map_err(|fault| looking.fault(&fault))?;
+        let found = blame(&*looking.view, &asked).map_err(|fault| looking.fault(&fault))?;
         if screen.json {
             screen.value(&found.as_json());
         } else {

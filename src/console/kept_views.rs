@@ -21,23 +21,23 @@ type KeptValue<T> = Option<(Position, Arc<T>)>;
 /// The place of a view. Readings that need the same value wait for each other here.
 type ViewSlot<T> = Arc<Mutex<KeptValue<T>>>;
 
-/// The newest value of each view.
-pub(super) struct KeptViews<T> {
-    slots: Mutex<VecDeque<(LogViewKey, ViewSlot<T>)>>,
+/// The newest value of each view, or of each part of a view that the key names.
+pub(super) struct KeptViews<T, K = LogViewKey> {
+    slots: Mutex<VecDeque<(K, ViewSlot<T>)>>,
 }
 
-impl<T> Default for KeptViews<T> {
-    fn default() -> KeptViews<T> {
+impl<T, K> Default for KeptViews<T, K> {
+    fn default() -> KeptViews<T, K> {
         KeptViews { slots: Mutex::default() }
     }
 }
 
-impl<T> KeptViews<T> {
+impl<T, K: PartialEq> KeptViews<T, K> {
     /// The value of a view, at least as new as `wanted`. The first reading that needs a newer one makes it from the one
     /// before, and the others wait for it.
     pub(super) fn at_least(
         &self,
-        view: LogViewKey,
+        view: K,
         wanted: Position,
         make: impl FnOnce(Option<Arc<T>>) -> Result<(Position, Arc<T>), LogFault>,
     ) -> Result<Arc<T>, LogFault> {
@@ -51,7 +51,7 @@ impl<T> KeptViews<T> {
         Ok(value)
     }
 
-    fn slot(&self, view: LogViewKey) -> ViewSlot<T> {
+    fn slot(&self, view: K) -> ViewSlot<T> {
         let mut slots = locked(&self.slots);
         let found = slots.iter().position(|(known, _)| *known == view).and_then(|at| slots.remove(at));
         let (view, slot) = found.unwrap_or_else(|| (view, Arc::default()));
@@ -61,8 +61,9 @@ impl<T> KeptViews<T> {
     }
 }
 
-/// A value is replaced as a whole, so it is valid even if the lock is poisoned.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// The value behind a lock. It is replaced as a whole, or counts each record once, so it is valid even if the lock is
+/// poisoned.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

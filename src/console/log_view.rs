@@ -10,11 +10,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Semaphore;
 
 use super::kept_answers::KeptAnswers;
-use super::kept_views::{KeptViews, LogViewKey};
+use super::kept_views::{KeptViews, LogViewKey, locked};
 use super::request_refusals::unfit_address;
 use super::watch_budget::WatchBudget;
+use crate::audit::costs::{CostRow, CountedTrees};
 use crate::audit::layout;
 use crate::audit::log_reads::{PastLog, VisibleLog};
+use crate::audit::tree::{self, ThreadTree};
 use crate::audit::troubles::{self, Troubles};
 use crate::audit::whole::LogState;
 use crate::edges::clock::WallClock;
@@ -22,7 +24,7 @@ use crate::runtime::front::OrganismHandle;
 use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::composition::Composition;
-use systole_core::types::ids::Name;
+use systole_core::types::ids::{Name, ThreadId};
 use systole_core::types::ports::{Clock as _, LogFault, LogReader, Position};
 use systole_core::types::refusal::Refusal;
 use systole_core::types::time::Millis;
@@ -31,6 +33,9 @@ use systole_core::types::time::Millis;
 const READINGS: usize = 4;
 /// Readings of one client at once.
 const OF_A_CLIENT: usize = 2;
+
+/// Records that one page reads to count costs.
+const COUNTED: usize = 20_000;
 
 /// The places of those who read, and what readings share.
 pub(super) struct LogViews {
@@ -51,6 +56,8 @@ struct ReadingClient {
 struct SharedReadings {
     states: KeptViews<LogState>,
     troubles: KeptViews<Troubles>,
+    costs: KeptViews<Mutex<CountedTrees>>,
+    trees: KeptViews<Option<ThreadTree>, (LogViewKey, ThreadId)>,
     answers: KeptAnswers,
     budget: WatchBudget,
 }
@@ -117,6 +124,33 @@ impl LogMoment {
         let last = self.reader.last()?;
         let read = |_| read().map(|found| (last, found));
         self.shared.troubles.at_least(self.view.clone(), told.min(last), read)
+    }
+
+    /// What a thread caused, at least as new as the state. A page that is open reads only what came since.
+    pub(super) fn tree(&self, id: &ThreadId) -> Result<Arc<Option<ThreadTree>>, LogFault> {
+        let last = self.reader.last()?;
+        let wanted = self.told.map_or(last, |told| told.min(last));
+        self.shared.trees.at_least((self.view.clone(), id.clone()), wanted, |before| {
+            let mut tree = before.unwrap_or_default();
+            match Arc::make_mut(&mut tree) {
+                Some(known) => known.read_on(&*self.reader)?,
+                unknown => *unknown = tree::read(&*self.reader, id)?,
+            }
+            Ok((last, tree))
+        })
+    }
+
+    /// What roots cost with everything below them, at least as new as the state. `None` for those that are counted
+    /// further the next time: a page reads few records for this.
+    pub(super) fn tree_costs(&self, roots: &[ThreadId]) -> Result<Vec<Option<CostRow>>, LogFault> {
+        let last = self.reader.last()?;
+        let wanted = self.told.map_or(last, |told| told.min(last));
+        let trees = self.shared.costs.at_least(self.view.clone(), wanted, |before| {
+            let trees = before.unwrap_or_default();
+            let end = locked(&trees).go_on(&*self.reader)?;
+            Ok((end, trees))
+        })?;
+        locked(&trees).sums(&*self.reader, roots, COUNTED)
     }
 
     /// The log of all clients at the same moment, for what is not bound to the role that reads it.

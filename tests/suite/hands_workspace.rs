@@ -262,6 +262,63 @@ fn g8_blame_names_the_change_the_sender_and_the_gap() {
 }
 
 #[test]
+fn c14_blame_at_a_position_knows_the_file_as_it_was() {
+    let folder = organism(", shell: [\"bash grow.sh\"]");
+    fs::write(folder.path().join("work/grow.sh"), "echo grown >> a.txt\n").unwrap();
+    let end = || systole(folder.path(), &["log", "--json"]).json_lines().last().unwrap()["position"].clone();
+    let done = |arguments: &[&str]| {
+        let ran = send(&folder, arguments);
+        assert!(ran.stdout.contains("outcome=\"done\""), "{ran:?}");
+        end()
+    };
+    let changed = done(&EDIT);
+    let moved = done(&["str_replace", "path=a.txt", "old_str=one", "new_str=zero\none"]);
+    let made = done(&["create_file", "path=b.txt", ".=first\n"]);
+    let blame = |line: &str, at: &serde_json::Value| {
+        systole(folder.path(), &["blame", line, "--at", &at.to_string(), "--json"])
+    };
+    let said = |line: &str, at: &serde_json::Value| {
+        let ran = blame(line, at);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let value = &ran.json_lines()[0];
+        let word =
+            |name: &str| value[name].as_str().unwrap_or_else(|| panic!("{name} in {value}")).to_owned();
+        (word("text"), word("origin"), value["change"]["record"].clone())
+    };
+    let now = systole(folder.path(), &["blame", "work/a.txt:3", "--json"]).json_lines()[0].clone();
+    let (text, origin, record) = said("work/a.txt:2", &changed);
+    assert_eq!((text.as_str(), origin.as_str()), ("2", "change"));
+    assert_eq!(record, now["change"]["record"], "the line is one further down today");
+    assert_eq!(said("work/a.txt:3", &moved), (text, origin, record));
+    let before = |text: &str| (text.to_owned(), "before".to_owned(), serde_json::Value::Null);
+    assert_eq!(said("work/a.txt:1", &changed), before("one"));
+    assert_eq!(said("work/a.txt:2", &1.into()), before("two"));
+    let refused = |line: &str, at: &serde_json::Value, says: &str| {
+        let ran = blame(line, at);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        let words = ran.stderr.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(says), "{says}: {ran:?}");
+    };
+    refused(
+        "work/a.txt:4",
+        &changed,
+        &format!("work/a.txt has 3 lines at position {changed}, and no line 4"),
+    );
+    refused("work/b.txt:1", &moved, "there was no file; it was made by change");
+    assert_eq!(said("work/b.txt:1", &made).0, "first");
+    refused("work/a.txt:1", &99_999.into(), "--at 99999: there is no such position");
+    refused("work/a.txt:1", &0.into(), "--at 0: there is no such position");
+
+    // What a command wrote, and what happened outside, cannot be taken back.
+    let grown = done(&["shell", ".=bash grow.sh"]);
+    refused("work/a.txt:2", &moved, "later they were changed by a command of change");
+    assert_eq!(said("work/a.txt:5", &grown).0, "grown");
+    fs::write(folder.path().join("work/a.txt"), "other\n").unwrap();
+    refused("work/a.txt:1", &made, "something outside changed the file after change");
+    assert_eq!(said("work/a.txt:1", &grown).1, "outside");
+}
+
+#[test]
 fn g2_keys_of_a_workspace_that_make_no_sense_are_refused() {
     for (keys, says) in [
         (", shell: [\"a; b\"]", "listeners.hands.shell: `a; b` cannot be used"),

@@ -274,6 +274,43 @@ fn h4_a_request_on_the_first_page_says_once_when_it_expires() {
 }
 
 #[test]
+fn h4_a_count_of_refusals_says_whether_there_may_be_more() {
+    let folder = house();
+    let at = folder.path();
+    let organism = running(at);
+    let refused = "[say('echo', 'x').replace('text>', 'txt>')]";
+    let long = "[[note('n')] * 5] * 40";
+    let short = sent(at, "boss", &format!("[{refused}, [said('over')]]"), true);
+    let many = sent(at, "boss", &format!("[{refused}] + {long} + [{refused}, [said('over')]]"), true);
+    let none = sent(at, "boss", &format!("{long} + [[said('over')]]"), true);
+    let list = html(at, "/threads");
+    let cell = |thread: &str| {
+        let row = list.split("<tr").find(|row| row.contains(&format!(">{thread}<"))).unwrap();
+        let (_, after) = row.split_once("data-label=\"refusals\">").unwrap();
+        let text = after.split_once("</td>").unwrap().0;
+        text.split('>').nth(1).map(|rest| rest.split('<').next().unwrap().to_owned()).unwrap_or_default()
+    };
+    for (thread, shown, count, more) in
+        [(&short, "1", 1, false), (&many, "1+", 1, true), (&none, "0+", 0, true)]
+    {
+        assert_eq!(cell(thread), shown, "{list}");
+        for path in ["/threads", "/v1/threads"] {
+            let threads = json(at, path)["threads"].clone();
+            let row =
+                threads.as_array().unwrap().iter().find(|row| row["thread"] == thread.as_str()).unwrap();
+            assert_eq!(
+                (&row["refusals"], &row["more_refusals"]),
+                (&count.into(), &more.into()),
+                "{path}: {row}"
+            );
+        }
+    }
+    let all = json(at, &format!("/find?kind=refusal&thread={many}"));
+    assert_eq!(all["hits"].as_array().map(Vec::len), Some(2), "the link shows all of them: {all}");
+    drop(organism);
+}
+
+#[test]
 fn h4_a_thread_is_a_page_in_a_file() {
     let folder = house();
     let at = folder.path();

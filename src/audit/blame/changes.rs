@@ -11,7 +11,7 @@ use systole_core::types::ports::{LogFault, LogReader, Position};
 use systole_core::types::record::{Record, RecordKind};
 use systole_core::types::time::Millis;
 
-use super::lines::{FileEdit, LinePiece};
+use super::lines::{FileEdit, LinePiece, lines_of};
 use crate::audit::change_payload::ChangeElement;
 
 /// Records per read.
@@ -162,11 +162,12 @@ fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
     let edits = root.children.iter().filter(|child| child.local == "edit");
     let files = edits.filter_map(|child| {
         let pieces = child.children.iter().filter(|piece| piece.local == "piece").map(|piece| {
-            let lines = |name: &str| {
-                piece.children.iter().find(|one| one.local == name).map_or(0, |one| lines_of(&one.text))
+            let text = |name: &str| {
+                let found = piece.children.iter().find(|one| one.local == name);
+                found.map_or("", |one| &one.text)
             };
-            LinePiece { line: piece.attribute("line")?.parse().ok()?, was: lines("was"), now: lines("now") }
-                .into()
+            let line = piece.attribute("line")?.parse().ok()?;
+            Some(LinePiece { line, was: text("was").to_owned(), now: lines_of(text("now")) })
         });
         let pieces: Option<Vec<LinePiece>> = pieces.collect();
         let edit = FileEdit { before: child.hash("before"), after: child.hash("after"), pieces };
@@ -185,9 +186,4 @@ fn proposed(record: &Record, root: &ChangeElement) -> Option<ChangeSet> {
         approval: None,
         is_open: false,
     })
-}
-
-/// The number of lines of a text of whole lines. The last one may have no end.
-fn lines_of(text: &str) -> usize {
-    text.split_inclusive('\n').count()
 }

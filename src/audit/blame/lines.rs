@@ -9,9 +9,22 @@ use systole_core::types::ids::Digest;
 pub(crate) struct LinePiece {
     /// The first of them in the file as it was, from 1.
     pub(crate) line: usize,
-    /// How many there were, and how many there are now.
-    pub(crate) was: usize,
+    /// What they were.
+    pub(crate) was: String,
+    /// How many there are now.
     pub(crate) now: usize,
+}
+
+impl LinePiece {
+    /// How many there were.
+    fn were(&self) -> usize {
+        lines_of(&self.was)
+    }
+}
+
+/// The number of lines of a text of whole lines. The last one may have no end.
+pub(crate) fn lines_of(text: &str) -> usize {
+    text.split_inclusive('\n').count()
 }
 
 /// A change of one file.
@@ -51,7 +64,7 @@ impl Lines {
 
     fn replace(&mut self, piece: &LinePiece, by: LineOrigin) {
         let start = piece.line.saturating_sub(1);
-        let end = start.saturating_add(piece.was);
+        let end = start.saturating_add(piece.were());
         if self.known.len() < end {
             self.known.resize(end, self.rest);
         }
@@ -93,8 +106,28 @@ pub(crate) fn origin(edits: &[FileEdit], now: Option<Digest>, line: usize) -> Li
     }
 }
 
+/// The text of a file before an edit, from its text afterwards; `None` if these are not the bytes that the edit wrote, or
+/// if the lines of the edit are not known.
+pub(crate) fn undone(edit: &FileEdit, text: &str) -> Option<String> {
+    let mut pieces: Vec<&LinePiece> = edit.pieces.iter().flatten().collect();
+    pieces.sort_by_key(|piece| piece.line);
+    let mut after = text.split_inclusive('\n');
+    let (mut before, mut line) = (String::new(), 1);
+    for piece in pieces {
+        for kept in after.by_ref().take(piece.line.saturating_sub(line)) {
+            before.push_str(kept);
+        }
+        after.by_ref().take(piece.now).for_each(drop);
+        before.push_str(&piece.was);
+        line = piece.line.saturating_add(piece.were());
+    }
+    after.for_each(|kept| before.push_str(kept));
+    let is = |text: &str, hash: Option<Digest>| hash == Some(Digest::of(text.as_bytes()));
+    (is(text, edit.after) && is(&before, edit.before)).then_some(before)
+}
+
 fn is_possible(piece: &LinePiece) -> bool {
-    [piece.line, piece.was, piece.now].into_iter().all(|number| number <= LINES)
+    [piece.line, piece.were(), piece.now].into_iter().all(|number| number <= LINES)
 }
 
 #[cfg(test)]
@@ -103,7 +136,10 @@ mod tests {
 
     fn edit(before: &str, after: &str, pieces: &[(usize, usize, usize)]) -> FileEdit {
         let hash = |text: &str| (!text.is_empty()).then(|| Digest::of(text.as_bytes()));
-        let pieces = pieces.iter().map(|(line, was, now)| LinePiece { line: *line, was: *was, now: *now });
+        let pieces = pieces.iter().map(|(line, was, now)| {
+            let was = "old\n".repeat(*was);
+            LinePiece { line: *line, was, now: *now }
+        });
         FileEdit { before: hash(before), after: hash(after), pieces: Some(pieces.collect()) }
     }
 
@@ -134,5 +170,38 @@ mod tests {
         assert_eq!(origins(&edits, "other", 2), [OutsideAfter, OutsideAfter]);
         let command = FileEdit { pieces: None, ..edit("c", "d", &[]) };
         assert_eq!(origins(&[edits[1].clone(), command], "d", 1), [Edit(1)]);
+    }
+
+    #[test]
+    fn c14_an_edit_is_undone_if_its_bytes_are_there() {
+        let pieces = |all: &[(usize, &str, usize)]| {
+            all.iter()
+                .map(|(line, was, now)| LinePiece { line: *line, was: (*was).to_owned(), now: *now })
+                .collect()
+        };
+        let hash = |text: &str| Some(Digest::of(text.as_bytes()));
+        let of = |before, after, all| FileEdit {
+            before: hash(before),
+            after: hash(after),
+            pieces: Some(pieces(all)),
+        };
+        for (before, after, all) in [
+            ("a\nb\nc\nd\n", "a\nx\ny\nc\n", &[(4, "d\n", 0), (2, "b\n", 2)][..]),
+            ("a\nb", "new\na\nb!", &[(1, "", 1), (2, "b", 1)]),
+            ("a\r\nb\n", "b\n", &[(1, "a\r\n", 0)]),
+            ("", "a\n", &[(1, "", 1)]),
+        ] {
+            let edit = of(before, after, all);
+            assert_eq!(undone(&edit, after).as_deref(), Some(before));
+            assert_eq!(undone(&edit, &format!("{after}more\n")), None, "other bytes are there");
+        }
+        let edit = of("a\n", "b\n", &[(1, "other\n", 1)]);
+        assert_eq!(undone(&edit, "b\n"), None, "the lines are not those of the hash");
+        let unknown = FileEdit { pieces: None, ..of("a\n", "b\n", &[]) };
+        assert_eq!(undone(&unknown, "b\n"), None);
+        let made = FileEdit { before: None, ..of("", "b\n", &[(1, "", 1)]) };
+        assert_eq!(undone(&made, "b\n"), None, "there was no file");
+        let far = of("a\n", "b\n", &[(usize::MAX, "a\n", usize::MAX)]);
+        assert_eq!(undone(&far, "b\n"), None);
     }
 }

@@ -15,7 +15,7 @@ use super::columns::plain;
 use super::layout;
 use super::prompts::{self, JournaledCall};
 use changes::{ChangeSet, changes};
-use lines::{FileEdit, LineOrigin, origin};
+use lines::{FileEdit, LineOrigin, origin, undone};
 
 /// Records per read.
 const PAGE: usize = 256;
@@ -28,9 +28,9 @@ pub struct BlameRequest<'r> {
     pub path: &'r str,
     /// The line, from 1.
     pub line: usize,
-    /// Its text now.
+    /// Its text.
     pub text: &'r str,
-    /// The hash of the file now.
+    /// The hash of the file.
     pub hash: Digest,
 }
 
@@ -68,21 +68,59 @@ struct AskedBy {
     model: Option<JournaledCall>,
 }
 
-/// Finds out who wrote a line.
-pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, LogFault> {
-    let all = changes(reader, asked.workspace)?;
-    let of_file = all.iter().flat_map(|set| {
-        set.files.iter().filter(|(path, _)| path == asked.path).map(move |(_, edit)| (set, edit))
-    });
-    let of_file: Vec<(&ChangeSet, &FileEdit)> = of_file.collect();
+/// The change sets that edited a file which has this hash now, oldest first, each with its edit.
+fn counted<'c>(all: &'c [ChangeSet], path: &str, hash: Digest) -> Vec<(&'c ChangeSet, &'c FileEdit)> {
+    let of_set = |set: &'c ChangeSet| {
+        let of_file = set.files.iter().filter(|(known, _)| known == path);
+        of_file.map(move |(_, edit)| (set, edit)).collect::<Vec<_>>()
+    };
+    let of_file: Vec<(&ChangeSet, &FileEdit)> = all.iter().flat_map(of_set).collect();
     // A change set without a result counts if the file has what it wrote, now or before a later edit.
     let stands = |at: usize, edit: &FileEdit| {
         let later = of_file.iter().skip(at + 1).map(|(_, later)| later.before);
-        later.chain([Some(asked.hash)]).any(|hash| hash == edit.after)
+        later.chain([Some(hash)]).any(|hash| hash == edit.after)
     };
     let counted = of_file.iter().enumerate().filter(|(at, (set, edit))| !set.is_open || stands(*at, edit));
+    counted.map(|(_, found)| *found).collect()
+}
+
+/// The text of a file as it was when the log ended as `past` ends: today's, without what later change sets did. Fails
+/// with the change that cannot be taken back.
+pub fn text_at(
+    (reader, past): (&dyn LogReader, &dyn LogReader),
+    (workspace, path): (&Name, &str),
+    now: &str,
+) -> Result<Result<String, String>, LogFault> {
+    let (all, then) = (changes(reader, workspace)?, changes(past, workspace)?);
+    let was_there =
+        |set: &ChangeSet| then.iter().any(|one| one.change == set.change && one.is_open == set.is_open);
+    let later = counted(&all, path, Digest::of(now.as_bytes()));
+    let mut text = now.to_owned();
+    for (set, edit) in later.into_iter().rev().filter(|(set, _)| !was_there(set)) {
+        match undone(edit, &text) {
+            Some(before) => text = before,
+            None => {
+                let why = match edit {
+                    _ if edit.after != Some(Digest::of(text.as_bytes())) => {
+                        "its lines are not known; something outside changed the file after"
+                    }
+                    FileEdit { before: None, .. } => "there was no file; it was made by",
+                    _ => "its lines are not known; later they were changed by a command of",
+                };
+                let (change, thread, seq) = (plain(&set.change), &set.thread, set.seq);
+                return Ok(Err(format!("{why} change {change}, record {thread}@{seq}")));
+            }
+        }
+    }
+    Ok(Ok(text))
+}
+
+/// Finds out who wrote a line.
+pub fn blame(reader: &dyn LogReader, asked: &BlameRequest<'_>) -> Result<Blame, LogFault> {
+    let all = changes(reader, asked.workspace)?;
+    let counted = counted(&all, asked.path, asked.hash);
     let (sets, edits): (Vec<&ChangeSet>, Vec<FileEdit>) =
-        counted.map(|(_, (set, edit))| (*set, (*edit).clone())).unzip();
+        counted.into_iter().map(|(set, edit)| (set, edit.clone())).unzip();
     let written = |number: usize| -> Result<Option<Box<WrittenBy>>, LogFault> {
         let (Some(set), Some(edit)) = (sets.get(number), edits.get(number)) else { return Ok(None) };
         let asked = asked_by(reader, set)?;

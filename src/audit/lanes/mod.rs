@@ -124,6 +124,11 @@ impl TimeSpan {
     pub fn ms(&self) -> u64 {
         self.to.since(self.from)
     }
+
+    /// Whether it cost tokens or money: it counts even if it took less than a millisecond.
+    fn has_cost(&self) -> bool {
+        self.tokens.is_some() || self.money.is_some()
+    }
 }
 
 /// The spans of a listener, in order.
@@ -192,7 +197,7 @@ pub fn read(
         .spans
         .into_iter()
         .map(|span| (span.listener, span.span))
-        .filter(|(_, span)| span.ms() > 0 || span.is_open)
+        .filter(|(_, span)| span.ms() > 0 || span.is_open || span.has_cost())
         .collect();
     spans.sort_by_key(|(_, span)| (span.from, span.to));
     path::mark(&mut spans);

@@ -111,9 +111,8 @@ fn view(
     let (reader, now) = (&*moment.reader, moment.now);
     let whole = moment.whole()?;
     let posts = DueCalls::at(&whole, now);
-    let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, tree::read(reader, id)?) else {
-        return Ok(None);
-    };
+    let tree = moment.tree(id)?;
+    let (Some(thread), Some(tree)) = (whole.thread(reader, id)?, &*tree) else { return Ok(None) };
     let mut standing = ThreadWaits::of(reader, &whole, &posts, &thread)?;
     standing.name_goals(&WorkflowRuns::new(reader, &whole, &workflow_steps::said))?;
     let reasons = |thread: &ThreadId, call: &CallPath| standing.find(thread, call);
@@ -132,7 +131,7 @@ fn view(
         let records: Vec<Value> =
             records.iter().map(|(position, record)| cut(as_json(*position, record))).collect();
         let paused = standing.paused.as_ref().map(ThreadPause::as_json);
-        let tree = tree::to_json(&tree, &reasons, now);
+        let tree = tree::to_json(tree, &reasons, now);
         json = json!({"thread": id.as_str(), "state": standing.state(), "paused": paused, "why": why,
             "seq": thread.seq, "from": from, "tree": tree, "records": records});
     }
@@ -142,7 +141,7 @@ fn view(
         is_root: id.parent().is_none(),
         is_own,
         why,
-        entries: tree::entries(&tree, standing.state(), &reasons, now),
+        entries: tree::entries(tree, standing.state(), &reasons, now),
         part,
         from,
         seq: thread.seq,

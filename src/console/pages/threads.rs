@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::frame::{Frame, PageTab};
 use super::shorten::{encoded, shortened};
+use crate::audit::costs::CostRow;
+use crate::audit::roll::ThreadEntry;
 use crate::audit::runs::WorkflowRuns;
 use crate::audit::thread_list::{self, LOOKED_AT, ListedThread, STATES, ThreadFilter, ThreadPart};
 use crate::console::mcp::tools;
@@ -27,6 +29,9 @@ const WORDS: usize = 240;
 /// Characters of a text to search for.
 const TEXT: usize = 200;
 
+/// What is shown for a cost that is not counted yet.
+const UNCOUNTED: &str = "…";
+
 /// A row of the list.
 struct ThreadRow {
     id: String,
@@ -40,8 +45,9 @@ struct ThreadRow {
     age: String,
     opened: String,
     records: u64,
-    /// How many of its newest records are refusals; empty if none.
+    /// How many of its newest records are refusals, with a plus if there may be more; empty if there are none.
     refusals: String,
+    is_refused: bool,
     refused_href: String,
     tokens: String,
     money: String,
@@ -68,6 +74,8 @@ struct ThreadsPage {
     /// The fields of the filter, for an order to all that are shown.
     hidden: Vec<(&'static str, String)>,
     may_order: bool,
+    /// Whether the cost of a thread is not counted yet.
+    is_counting: bool,
     /// How many threads were looked at, if these are not all and few of them fit.
     looked_at: Option<usize>,
 }
@@ -110,18 +118,41 @@ pub(super) async fn read_part(
 async fn list(asked: &PageRequest) -> Result<Response, Refusal> {
     let filter = filter_of(asked, &[])?;
     let (part, now) = read_part(asked, &filter).await?;
+    let roots: Vec<ThreadId> = part.threads.iter().map(|listed| listed.entry.thread.clone()).collect();
+    let costs = asked.read(move |moment| moment.tree_costs(&roots)).await?;
     if !asked.is_html {
-        let threads: Vec<Value> = part.threads.iter().map(ListedThread::as_json).collect();
+        let threads: Vec<Value> = part
+            .threads
+            .iter()
+            .zip(&costs)
+            .map(|(listed, cost)| listed_json(listed, cost.as_ref()))
+            .collect();
         let next = part.next.as_ref().map(ThreadId::as_str);
         return Ok(asked.json(&json!({"threads": threads, "next": next})));
     }
-    Ok(rendered(&page(asked, &filter, part, now)))
+    Ok(rendered(&page(asked, &filter, &part, &costs, now)))
 }
 
-fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Millis) -> ThreadsPage {
+/// An entry for programs, with what it cost.
+fn listed_json(listed: &ListedThread, cost: Option<&CostRow>) -> Value {
+    let mut value = listed.as_json();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("cost".to_owned(), json!(cost.map(CostRow::as_json)));
+    }
+    value
+}
+
+fn page(
+    asked: &PageRequest,
+    filter: &ThreadFilter,
+    part: &ThreadPart,
+    costs: &[Option<CostRow>],
+    now: Millis,
+) -> ThreadsPage {
     let frame = asked.frame(PageTab::Threads, "Threads").with_command("systole ps").live();
-    let rows = part.threads.iter().map(|listed| row(&frame, listed, now)).collect();
-    let names = listeners_for(asked, frame.sees_all, &part);
+    let with_costs = part.threads.iter().zip(costs);
+    let rows = with_costs.map(|(listed, cost)| row(&frame, listed, cost.as_ref(), now)).collect();
+    let names = listeners_for(asked, frame.sees_all, part);
     let listeners =
         names.iter().map(|name| (name.to_string(), filter.listener.as_ref() == Some(name))).collect();
     let states = STATES.iter().map(|word| Choice { word, is_chosen: filter.state == Some(word) }).collect();
@@ -132,7 +163,20 @@ fn page(asked: &PageRequest, filter: &ThreadFilter, part: ThreadPart, now: Milli
     let hidden = fields.into_iter().filter_map(|name| Some((name, asked.value(name)?.to_owned()))).collect();
     let may_order = asked.at.is_none();
     let looked_at = (next.is_some() && part.threads.len() < PART).then_some(LOOKED_AT);
-    ThreadsPage { frame, rows, states, listeners, text, is_filtered, next, looked_at, hidden, may_order }
+    let is_counting = costs.iter().any(Option::is_none);
+    ThreadsPage {
+        frame,
+        rows,
+        states,
+        listeners,
+        text,
+        is_filtered,
+        next,
+        looked_at,
+        hidden,
+        may_order,
+        is_counting,
+    }
 }
 
 /// The listeners to filter by: all of them, or those that the client may address or finds in its own threads.
@@ -158,7 +202,7 @@ pub(super) fn list_address(filter: &ThreadFilter, after: Option<&ThreadId>) -> S
     }
 }
 
-fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
+fn row(frame: &Frame, listed: &ListedThread, cost: Option<&CostRow>, now: Millis) -> ThreadRow {
     let entry = &listed.entry;
     let since = entry.paused.as_ref().map_or(entry.since, |pause| pause.since);
     let words = [entry.run(), entry.told()];
@@ -177,11 +221,21 @@ fn row(frame: &Frame, listed: &ListedThread, now: Millis) -> ThreadRow {
         age: spoken(now.since(listed.opened)),
         opened: listed.opened.to_string(),
         records: listed.records,
-        refusals: listed.refusals.map(|count| count.to_string()).unwrap_or_default(),
+        refusals: refusals(entry),
+        is_refused: entry.refusals > 0,
         refused_href: frame.to(&format!("/find?kind=refusal&thread={}", encoded(entry.thread.as_str()))),
-        tokens: if entry.used.tokens > 0 { entry.used.tokens.to_string() } else { String::new() },
-        money: entry.used.spent.money().map(|money| money.to_string()).unwrap_or_default(),
+        tokens: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::tokens),
+        money: cost.map_or_else(|| UNCOUNTED.to_owned(), CostRow::money_known),
         children,
         has_more_children: listed.has_more_children,
+    }
+}
+
+/// The count of refusals.
+fn refusals(entry: &ThreadEntry) -> String {
+    match (entry.refusals, entry.has_older_records) {
+        (0, false) => String::new(),
+        (count, false) => count.to_string(),
+        (count, true) => format!("{count}+"),
     }
 }

@@ -32,7 +32,7 @@ const CLIENTS: &str = "clients:
   carol: {token_env: CAROL_TOKEN, roles: [read, approve]}
 ";
 
-const AGENTS: &str = "models: {main: {provider: script, file: replies.yaml}}
+const AGENTS: &str = "models: {main: {provider: script, file: replies.yaml, price: {in: 3000, out: 15000, per: 1M, currency: USD}}}
 agents:
   sage: {model: main, peers: [echo], turns: 6, prompt: {identity: You answer.}}
 ";

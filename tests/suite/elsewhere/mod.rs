@@ -1,6 +1,7 @@
 //! Commands of the real program about an organism that they reach by its address: from a folder with nothing in it,
 //! with the token of a client.
 
+mod choices;
 mod follow;
 mod hostile;
 mod look;
