@@ -14,13 +14,13 @@ use axum::response::Response;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, oneshot};
 
-use super::http_state::{Caller, HttpState, WaitingPlaces};
+use super::http_state::{BodySeats, Caller, ClientPlaces, HttpState};
 use super::live_routes::FOLLOWERS;
 use super::log_view::LogViews;
 use super::mcp::open_calls::OpenCalls;
 use super::pages::{self, sessions::Sessions};
 use super::percent::is_text;
-use super::request_refusals::{bad_address, bearer, without_token};
+use super::request_refusals::{bad_address, bad_request, bearer, without_token};
 use super::routes;
 use super::strangers::{Doorway, Visitor};
 use crate::edges::tasks::{self, RunningTask, TaskKind};
@@ -29,6 +29,11 @@ use crate::runtime::keyring::Keyring;
 
 /// Bodies that may be read at once: at a mebibyte each, they take little memory compared with the pump.
 const BODIES: usize = 64;
+/// Those of one client.
+const OWN_BODIES: usize = 16;
+/// Forms that may be read at once, and those of one client. Each may have 12 MiB.
+const FORMS: usize = 16;
+const OWN_FORMS: usize = 4;
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -83,15 +88,16 @@ impl HttpDoor {
         let state = Arc::new(HttpState {
             front,
             keyring,
-            bodies: Semaphore::new(BODIES),
-            waiting: WaitingPlaces::default(),
+            bodies: BodySeats::new(OWN_BODIES, BODIES),
+            forms: BodySeats::new(OWN_FORMS, FORMS),
+            waiting: ClientPlaces::new(ClientPlaces::WAITING),
             followers: Arc::new(Semaphore::new(FOLLOWERS)),
             failed_logins: Mutex::default(),
             open_calls: OpenCalls::default(),
             views: LogViews::default(),
             bound,
             sessions: Sessions::default(),
-            live: WaitingPlaces::default(),
+            live: ClientPlaces::new(ClientPlaces::WAITING),
         });
         let router = routes::router()
             .merge(pages::routes())
@@ -133,6 +139,9 @@ async fn guard(
     mut request: Request,
     next: Next,
 ) -> Response {
+    if let Some(words) = pages::guard::given_twice(request.headers()) {
+        return bad_request(words);
+    }
     if pages::guard::is_page(request.uri().path()) {
         return pages::enter(&state, &visitor, request, next).await;
     }

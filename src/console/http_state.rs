@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::failed_logins::FailedLogins;
 use super::log_view::LogViews;
@@ -21,8 +21,10 @@ use systole_core::types::ports::Clock as _;
 /// The state that serves every request.
 pub(super) struct HttpState {
     pub(super) front: OrganismHandle,
-    pub(super) bodies: Semaphore,
-    pub(super) waiting: WaitingPlaces,
+    /// Seats for messages and orders, and for forms, which are larger.
+    pub(super) bodies: BodySeats,
+    pub(super) forms: BodySeats,
+    pub(super) waiting: ClientPlaces,
     pub(super) keyring: Keyring,
     pub(super) followers: Arc<Semaphore>,
     pub(super) failed_logins: Mutex<FailedLogins>,
@@ -32,7 +34,7 @@ pub(super) struct HttpState {
     pub(super) bound: SocketAddr,
     pub(super) sessions: Sessions,
     /// The pages that follow the log.
-    pub(super) live: WaitingPlaces,
+    pub(super) live: ClientPlaces,
 }
 
 impl HttpState {
@@ -48,19 +50,47 @@ impl HttpState {
     }
 }
 
-/// The places of senders that wait for their outcomes, for each client.
-#[derive(Default)]
-pub(super) struct WaitingPlaces(Mutex<BTreeMap<Name, Arc<Semaphore>>>);
+/// Places for each client: no client takes those of the others.
+pub(super) struct ClientPlaces {
+    each: usize,
+    clients: Mutex<BTreeMap<Name, Arc<Semaphore>>>,
+}
 
-impl WaitingPlaces {
-    /// Senders of one client that may wait at once: each costs its connection and an inbox.
-    pub(super) const MOST: usize = 64;
+impl ClientPlaces {
+    /// Senders of one client that may wait for outcomes at once, and pages of one client that may follow the log: each
+    /// costs its connection.
+    pub(super) const WAITING: usize = 64;
 
-    /// A place to wait; `None` if this client has none left.
+    pub(super) fn new(each: usize) -> ClientPlaces {
+        ClientPlaces { each, clients: Mutex::default() }
+    }
+
+    /// A place; `None` if this client has none left.
     pub(super) fn place(&self, client: &Name) -> Option<OwnedSemaphorePermit> {
-        let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let places = clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(Self::MOST)));
-        places.clone().try_acquire_owned().ok()
+        self.of(client).try_acquire_owned().ok()
+    }
+
+    fn of(&self, client: &Name) -> Arc<Semaphore> {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        clients.entry(client.clone()).or_insert_with(|| Arc::new(Semaphore::new(self.each))).clone()
+    }
+}
+
+/// Seats for bodies that are read: few for each client, and few in all, because each takes memory.
+pub(super) struct BodySeats {
+    own: ClientPlaces,
+    all: Semaphore,
+}
+
+impl BodySeats {
+    pub(super) fn new(each: usize, all: usize) -> BodySeats {
+        BodySeats { own: ClientPlaces::new(each), all: Semaphore::new(all) }
+    }
+
+    /// A seat, as soon as there is one. It is only `None` if a semaphore is closed, and that never happens.
+    pub(super) async fn seat(&self, client: &Name) -> Option<(OwnedSemaphorePermit, SemaphorePermit<'_>)> {
+        let own = self.own.of(client).acquire_owned().await.ok()?;
+        Some((own, self.all.acquire().await.ok()?))
     }
 }
 

@@ -16,7 +16,7 @@ use futures_core::Stream as _;
 use serde::Deserialize;
 
 use super::api_types;
-use super::http_state::{Caller, HttpState, ParsedQuery, WaitingPlaces};
+use super::http_state::{Caller, ClientPlaces, HttpState, ParsedQuery};
 use super::outcome::{outcome_within, waited};
 use super::request_refusals::{bad_request, plain, refused, stopping};
 use crate::runtime::front::{ClientMessage, OrganismHandle};
@@ -58,14 +58,15 @@ pub(super) async fn messages(
         Ok(wait) => wait,
         Err(refusal) => return bad_request(refusal.message),
     };
-    let document = match read(&state, &headers, body).await {
+    let document = match read(&state, &client, &headers, body).await {
         Ok(document) => document,
         Err(unread) => return unread_response(&state.front, client, key, unread).await,
     };
     // Before the message is taken: a sender that finds no place to wait has sent nothing.
     let place = wait.map(|_| state.waiting.place(&client));
     if matches!(place, Some(None)) {
-        let words = format!("{} senders of this client wait for their outcomes already", WaitingPlaces::MOST);
+        let words =
+            format!("{} senders of this client wait for their outcomes already", ClientPlaces::WAITING);
         let refusal = Refusal::new(Code::IngressUnavailable, words);
         return refused(&refusal.fixed_by("send it again later, or without Systole-Wait"));
     }
@@ -136,16 +137,24 @@ pub(super) async fn unread_response(
     }
 }
 
-/// Reads the body up to the limit.
-pub(super) async fn read(state: &HttpState, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
-    let limit = state.front.composition().message_bytes;
+/// Reads the body of a client's message, up to the limit of the organism.
+pub(super) async fn read(
+    state: &HttpState,
+    client: &Name,
+    headers: &HeaderMap,
+    body: Body,
+) -> Result<Vec<u8>, Unread> {
+    let _seat = state.bodies.seat(client).await;
+    read_up_to(state.front.composition().message_bytes, headers, body).await
+}
+
+/// Reads a body of that many bytes, or fewer, within the time that it may take.
+pub(super) async fn read_up_to(limit: usize, headers: &HeaderMap, body: Body) -> Result<Vec<u8>, Unread> {
     let announced =
         headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if let Some(length) = announced.filter(|length| *length > limit as u64) {
         return Err(Unread::TooLarge(Box::new(larger(limit, Some(length), &[]))));
     }
-    // The semaphore is never closed; even without a seat the body would still be read.
-    let _seat = state.bodies.acquire().await.ok();
     let mut parts = pin!(body.into_data_stream());
     let reading = async {
         let mut document = Vec::new();

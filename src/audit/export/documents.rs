@@ -87,6 +87,8 @@ pub struct NamedDocuments {
     known: HashSet<Digest>,
     /// Each with its first use.
     pub all: Vec<(Digest, DocumentUse)>,
+    /// Whether configurations are left out, because they say more than their records.
+    pub lacks_configurations: bool,
 }
 
 impl NamedDocuments {
@@ -97,10 +99,17 @@ impl NamedDocuments {
         }
     }
 
+    /// The same without configurations: they name every listener and client.
+    pub fn without_configurations() -> NamedDocuments {
+        NamedDocuments { lacks_configurations: true, ..NamedDocuments::default() }
+    }
+
     /// Takes what a record names.
     pub fn take(&mut self, record: &Record) {
         let h = &record.header;
-        self.add(h.config, DocumentUse::Configuration);
+        if !self.lacks_configurations {
+            self.add(h.config, DocumentUse::Configuration);
+        }
         if h.kind == RecordKind::Refusal {
             let refused = attribute(&record.body, "system-error", "hash");
             let refused = refused.and_then(|hash| Digest::parse(&hash).ok());

@@ -89,10 +89,15 @@ fn one(record: &Record, out: &mut dyn Write) -> Result<(), ExportFault> {
 }
 
 fn documents(reader: &dyn LogReader, named: &NamedDocuments, out: &mut dyn Write) -> Result<(), ExportFault> {
-    if named.all.is_empty() {
+    if named.all.is_empty() && !named.lacks_configurations {
         return Ok(());
     }
     out.write_all(b"<h1>Documents</h1>\n")?;
+    if named.lacks_configurations {
+        out.write_all(
+            b"<p class=\"note\">Configurations are left out. They are for clients with the role read.</p>\n",
+        )?;
+    }
     for (hash, what) in named.all.iter().take(DOCUMENTS) {
         let text = match reader.document(*hash)? {
             Some(bytes) => beginning(&String::from_utf8_lossy(&bytes)),

@@ -63,7 +63,7 @@ pub(super) async fn post(
         Ok(streams) => streams,
         Err((status, words)) => return RpcFault::request(words).with_status(status).response(None),
     };
-    let bytes = match inbound::read(&state, &headers, body).await {
+    let bytes = match inbound::read(&state, &client, &headers, body).await {
         Ok(bytes) => bytes,
         Err(unread) => return unread_response(&state, client, unread).await,
     };

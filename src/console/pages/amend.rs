@@ -20,7 +20,7 @@ use crate::audit::full::{self, ShownPayload};
 use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::mcp::tools;
-use crate::console::request_refusals::{going, unfit_request};
+use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering;
 use crate::runtime::validators::TrialPurpose;
 use crate::runtime::waiting::SenderReply;
@@ -176,7 +176,7 @@ pub(super) async fn amend(asked: PageRequest) -> Response {
 async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     if asked.at.is_some() {
-        return Err(unfit_request("the past cannot be decided: leave at= out"));
+        return Err(unfit_address("the past cannot be decided: leave at= out"));
     }
     let found = Amendable::of(asked).await?;
     let values = found.model.form_values(found.payload.as_bytes()).map_err(|mistake| {
@@ -206,7 +206,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         let to = found.request.listener.clone();
         let purpose = TrialPurpose::Amendment { to, config: found.request.config };
         let text = full::shown_text(&String::from_utf8_lossy(&payload));
-        let _seat = asked.state.bodies.acquire().await.ok();
+        let _seat = asked.state.bodies.seat(&asked.client).await;
         let verdict = match asked.state.front.try_document(purpose, payload).await {
             Some(Ok(())) => VerdictView::valid(),
             Some(Err(refusal)) => VerdictView::refused(&refusal),

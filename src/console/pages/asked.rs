@@ -150,6 +150,14 @@ impl PageRequest {
         Err(unfit_address(words))
     }
 
+    /// Refuses what follows `?`: a change is made now, and its form has all that it needs.
+    pub(super) fn only_a_path(&self) -> Result<(), Refusal> {
+        match self.query.is_empty() {
+            true => Ok(()),
+            false => Err(unfit_address("a form takes nothing that follows `?` in the address")),
+        }
+    }
+
     /// A whole number from 1 in the query.
     pub(super) fn number(&self, name: &str) -> Result<Option<u64>, Refusal> {
         let Some(typed) = self.value(name) else { return Ok(None) };
@@ -247,7 +255,11 @@ impl PageRequest {
 
     /// The answer for an address that takes another method.
     pub(super) fn takes_another(&self, method: &Method) -> Response {
-        let fix = if self.is_html { "the page that leads to it" } else { "a method of the header Allow" };
+        let fix = if self.is_html {
+            "the form on the page that leads here"
+        } else {
+            "a method of the header Allow"
+        };
         let refusal = unfit_address(format!("this address does not take {method}"));
         let mut response = self.refused(&refusal.fixed_by(fix));
         *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;

@@ -11,11 +11,11 @@ use super::asked::PageRequest;
 use super::shorten::encoded;
 use crate::audit::export::documents::NamedDocuments;
 use crate::audit::export::{ExportFault, ExportScope, page};
+use crate::console::log_view::LogMoment;
 use crate::console::reading::{ReadRefusal, thread_of};
 use crate::console::request_refusals::unfit_address;
 use crate::runtime::prompt_view;
 use systole_core::types::ids::ThreadId;
-use systole_core::types::ports::LogReader;
 use systole_core::types::refusal::Refusal;
 
 /// Largest file.
@@ -50,7 +50,7 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
     let (id, file) = asked
         .look(&[], move |moment, _| {
             let id = thread_of(moment, &typed)?;
-            match written(&*moment.reader, &id) {
+            match written(moment, &id) {
                 Ok(file) => Ok((id, file)),
                 Err(ExportFault::Log(fault)) => Err(fault.into()),
                 Err(ExportFault::Write(_) | ExportFault::Key { .. }) => {
@@ -68,9 +68,13 @@ async fn sent(asked: &PageRequest) -> Result<Response, Refusal> {
     Ok((headers, file).into_response())
 }
 
-fn written(reader: &dyn LogReader, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
+fn written(moment: &LogMoment, id: &ThreadId) -> Result<Vec<u8>, ExportFault> {
+    let reader = &*moment.reader;
     let scope = ExportScope::of(reader, std::slice::from_ref(id))?;
     let (mut named, mut file) = (NamedDocuments::default(), BoundedFile::default());
+    if !moment.sees_all {
+        named = NamedDocuments::without_configurations();
+    }
     scope.each(reader, |_, record| {
         named.take(record);
         Ok(())

@@ -1,22 +1,28 @@
-//! The fields of a form, as every page reads them: bounded, and only if they are text.
+//! The fields of a form, as every page reads them: bounded in size and time, and only if they are text.
 //!
 //! A request with a form comes in; the request and its fields go out. A form changes nothing by itself.
 
 use std::sync::Arc;
 
-use axum::body::{Body, Bytes};
-use axum::extract::{Form, FromRequest, FromRequestParts as _, Request};
-use axum::http::header;
+use axum::extract::{FromRequest, FromRequestParts as _, Request};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::asked::PageRequest;
 use crate::console::http_state::HttpState;
+use crate::console::inbound::{self, Unread};
 use crate::console::percent::is_text;
 use crate::console::request_refusals::unfit_request;
+use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
 
 /// The fields of a form, in its order.
 pub(super) type FormFields = Vec<(String, String)>;
+
+/// The kind of a form.
+const KIND: &str = "application/x-www-form-urlencoded";
+/// Largest form: the largest payload of a form, as browsers write it.
+const MOST: usize = 12 << 20;
 
 /// A form that was sent.
 pub(super) struct PageForm {
@@ -32,27 +38,42 @@ impl FromRequest<Arc<HttpState>> for PageForm {
     async fn from_request(request: Request, state: &Arc<HttpState>) -> Result<PageForm, Response> {
         let (mut parts, body) = request.into_parts();
         let asked = PageRequest::from_request_parts(&mut parts, state).await?;
-        if !parts.headers.contains_key(header::CONTENT_TYPE) {
-            return Ok(PageForm { asked, fields: Vec::new() });
-        }
-        // It fails only if the semaphore is closed, and that never happens.
-        let _seat = state.bodies.acquire().await.ok();
-        match read(Request::from_parts(parts, body), state).await {
-            Ok(fields) => Ok(PageForm { asked, fields }),
-            Err(refusal) => Err(asked.refused(&refusal)),
+        let refused = |refusal: &Refusal| asked.refused(refusal);
+        asked.only_a_path().map_err(|refusal| refused(&refusal))?;
+        let read = async {
+            let _seat = state.forms.seat(&asked.client).await;
+            inbound::read_up_to(MOST, &parts.headers, body).await
+        };
+        match read.await {
+            Ok(bytes) => match fields_of(&parts.headers, &bytes) {
+                Ok(fields) => Ok(PageForm { asked, fields }),
+                Err(refusal) => Err(refused(&refusal)),
+            },
+            Err(Unread::TooLarge(_)) => Err(refused(&too_large())),
+            Err(Unread::Broken(words)) => Err(refused(&unfit_request(words))),
+            Err(Unread::TooSlow) => {
+                let words = "the form did not come in time";
+                let mut response = refused(&Refusal::new(Code::IngressUnavailable, words));
+                *response.status_mut() = StatusCode::REQUEST_TIMEOUT;
+                Err(response)
+            }
         }
     }
 }
 
-async fn read(request: Request, state: &Arc<HttpState>) -> Result<FormFields, Refusal> {
-    let unread = |words: String| unfit_request(format!("the form cannot be read: {words}"));
-    let (parts, body) = request.into_parts();
-    let whole = Request::from_parts(parts.clone(), body);
-    let bytes = Bytes::from_request(whole, state).await.map_err(|rejected| unread(rejected.body_text()))?;
-    if !is_text(&bytes) {
-        return Err(unread("it is not UTF-8".to_owned()));
+fn fields_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FormFields, Refusal> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    if !bytes.is_empty() && !kind.eq_ignore_ascii_case(KIND) {
+        return Err(unfit_request(format!("the form has no Content-Type: {KIND}")));
     }
-    let whole = Request::from_parts(parts, Body::from(bytes));
-    let form = Form::<FormFields>::from_request(whole, state).await;
-    form.map(|Form(fields)| fields).map_err(|rejected| unread(rejected.body_text()))
+    if !is_text(bytes) {
+        return Err(unfit_request("the form cannot be read: it is not UTF-8"));
+    }
+    Ok(form_urlencoded::parse(bytes).into_owned().collect())
+}
+
+fn too_large() -> Refusal {
+    let words = format!("the form is larger than {} MiB", MOST >> 20);
+    Refusal::new(Code::TooLarge, words).fixed_by("send less, or send the payload to POST /v1/messages")
 }

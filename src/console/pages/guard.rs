@@ -54,11 +54,16 @@ pub(in crate::console) fn is_open(method: &Method, path: &str) -> bool {
     let is_asset = path
         .strip_prefix(assets::FOLDER)
         .is_some_and(|name| !name.is_empty() && !name.starts_with('.') && !name.contains('/'));
-    is_asset || (path == "/session" && *method == Method::POST)
+    match *method {
+        Method::GET | Method::HEAD => is_asset,
+        // Signing out needs no session: one that has ended is over too.
+        Method::POST => matches!(path, "/session" | "/session/end"),
+        _ => false,
+    }
 }
 
 /// The headers that say who asks, where, and from where.
-const DECIDING: [&str; 5] = ["host", "origin", "sec-fetch-site", "authorization", SECRET];
+const DECIDING: [&str; 6] = ["host", "origin", "sec-fetch-site", "authorization", "cookie", SECRET];
 
 /// A header that decides and is given twice: another reader of the request could take the other value.
 pub(in crate::console) fn given_twice(headers: &HeaderMap) -> Option<String> {

@@ -53,7 +53,7 @@ use axum::{Json, Router};
 use serde_json::json;
 
 use super::http_state::{Caller, HttpState};
-use super::request_refusals::{bad_request, bearer, plain, without_token};
+use super::request_refusals::{bearer, plain, without_token};
 use super::strangers::Visitor;
 use crate::edges::clock::WallClock;
 use asked::{CookieReader, PageRequest};
@@ -62,9 +62,6 @@ use systole_core::types::ports::Clock as _;
 
 /// Largest body of a stranger: a code or a token, and the address that she wanted.
 const SIGN_IN_BYTES: usize = 8 * 1024;
-
-/// Largest form: the largest payload of a form, as browsers write it.
-const FORM_BYTES: usize = 12 << 20;
 
 /// The routes of all pages.
 pub(super) fn routes() -> Router<Arc<HttpState>> {
@@ -109,7 +106,6 @@ pub(super) fn routes() -> Router<Arc<HttpState>> {
             get(signing_in::session)
                 .merge(post(signing_in::sign_in).layer(DefaultBodyLimit::max(SIGN_IN_BYTES))),
         )
-        .layer(DefaultBodyLimit::max(FORM_BYTES))
 }
 
 /// Lets a request for a page pass if its address is ours and its client is known. A browser without a session gets
@@ -131,9 +127,6 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
     let (cookie, is_html) = (guard::cookie(headers, state.bound), guard::wants_html(headers));
     let is_open = guard::is_open(request.method(), path);
     let by_browser = cookie.is_some() || is_html || is_open;
-    if let Some(words) = guard::given_twice(headers) {
-        return bad_request(words);
-    }
     let foreign = guard::foreign_host(request.uri(), headers, state.bound).filter(|_| by_browser);
     let foreign = foreign.or_else(|| guard::foreign_origin(headers).filter(|_| changes));
     if let Some(words) = foreign {
@@ -167,7 +160,8 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         }
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
         return match changes {
-            true => signing_in::page_for_form(state, path),
+            true if cookie.is_some() => signing_in::page_for_form(state, path),
+            true => signing_in::page(state, "/", None),
             false => signing_in::page(state, wanted, None),
         };
     };
@@ -190,6 +184,8 @@ async fn counted(state: &Arc<HttpState>, request: Request, next: Next) -> Respon
     let Some(told) = guard::told(request.headers()).filter(|_| *request.method() == Method::GET) else {
         return next.run(request).await;
     };
+    // No page was told of a position that the log does not have.
+    let told = told.min(*state.front.tail().borrow());
     let Some(Caller(client)) = request.extensions().get::<Caller>().cloned() else {
         return next.run(request).await;
     };

@@ -97,13 +97,20 @@ async fn said(form: &ChangeForm) -> Result<Response, Refusal> {
     let id = form.asked.thread()?;
     let text = form.field("text").ok_or_else(|| unfit_request("text is missing: what do you say?"))?;
     let wanted = id.clone();
-    let found =
-        form.asked.read(move |moment| moment.whole()?.listener_at_work(&*moment.reader, &wanted)).await?;
+    let found = form
+        .asked
+        .read(move |moment| {
+            if moment.reader.of_thread(&wanted, 1, 1)?.is_empty() {
+                return Ok(None);
+            }
+            moment.whole()?.listener_at_work(&*moment.reader, &wanted).map(Some)
+        })
+        .await?;
     let resting = || {
         let words = format!("no call is open in {id}, so no one would read it");
         Refusal::new(Code::RestingThread, words).fixed_by("send a message that goes on with the thread")
     };
-    let listener = found.ok_or_else(resting)?;
+    let listener = found.ok_or_else(unknown_thread)?.ok_or_else(resting)?;
     let front = &form.asked.state.front;
     let composition = front.composition().clone();
     let listener = composition.listener(&listener).ok_or_else(|| {

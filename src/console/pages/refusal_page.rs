@@ -6,6 +6,7 @@ use askama::Template;
 use axum::http::StatusCode;
 
 use super::frame::Frame;
+use crate::audit::columns::plain;
 use crate::console::request_refusals;
 use systole_core::types::codes::Code;
 use systole_core::types::refusal::Refusal;
@@ -25,16 +26,11 @@ pub(super) struct RefusalPage {
 /// A part of a sentence, and whether it is code.
 type TextPart = (bool, String);
 
-/// A message as a sentence: it begins with a capital letter, and what stands between backticks is code.
-fn sentence(text: &str) -> Vec<TextPart> {
+/// The parts of a message: what stands between backticks is code. Characters that cannot be seen are named.
+fn parts_of(text: &str) -> Vec<TextPart> {
+    let text = plain(text);
     let parts = text.split('`').enumerate().filter(|(_, part)| !part.is_empty());
-    let mut parts: Vec<TextPart> = parts.map(|(at, part)| (at % 2 == 1, part.to_owned())).collect();
-    if let Some((false, first)) = parts.first_mut()
-        && let Some(letter) = first.get_mut(..1)
-    {
-        letter.make_ascii_uppercase();
-    }
-    parts
+    parts.map(|(at, part)| (at % 2 == 1, part.to_owned())).collect()
 }
 
 /// The title of a refusal. An order was not done; a page has another reason.
@@ -76,8 +72,8 @@ impl RefusalPage {
         RefusalPage {
             frame,
             code: refusal.code.as_str(),
-            message: sentence(&refusal.message),
-            fix: refusal.fix.as_deref().map(sentence),
+            message: parts_of(&refusal.message),
+            fix: refusal.fix.as_deref().map(parts_of),
             back,
         }
     }
@@ -88,13 +84,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_becomes_a_sentence_and_keeps_its_code_apart() {
+    fn a_message_keeps_its_code_apart_and_shows_what_is_invisible() {
         let text = |part: &str| (false, part.to_owned());
         let code = |part: &str| (true, part.to_owned());
-        assert_eq!(sentence("costs need `read`"), [text("Costs need "), code("read")]);
-        assert_eq!(sentence("`at=` is wrong"), [code("at="), text(" is wrong")]);
-        assert_eq!(sentence("écrit"), [text("écrit")]);
-        assert_eq!(sentence(""), []);
+        assert_eq!(parts_of("costs need `read`"), [text("costs need "), code("read")]);
+        assert_eq!(parts_of("`at=` is wrong"), [code("at="), text(" is wrong")]);
+        assert_eq!(parts_of("at=\u{202e}\0: no"), [text("at=\\u{202e}\\u{0}: no")]);
+        assert_eq!(parts_of(""), []);
     }
 
     #[test]

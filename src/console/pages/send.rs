@@ -23,7 +23,7 @@ use crate::audit::full::{self, ShownPayload};
 use crate::console::api_types::ApiReceipt;
 use crate::console::inbound::{earlier, key_of};
 use crate::console::mcp::tools;
-use crate::console::request_refusals::{going, unfit_request};
+use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::runtime::front::ClientMessage;
 use crate::runtime::validators::TrialPurpose;
 use crate::runtime::waiting::SenderReply;
@@ -162,7 +162,7 @@ impl<'o> SendRequest<'o> {
     async fn made(&self, asked: &PageRequest, by: &Name, payload: &[u8]) -> Result<VerdictView, Refusal> {
         let purpose = TrialPurpose::Message { client: by.clone(), to: self.listener.name.clone() };
         // A trial takes a validator's time, like a body takes memory.
-        let _seat = asked.state.bodies.acquire().await.ok();
+        let _seat = asked.state.bodies.seat(&asked.client).await;
         match asked.state.front.try_document(purpose, payload.to_vec()).await {
             Some(Ok(())) => Ok(VerdictView::valid()),
             Some(Err(refusal)) => Ok(VerdictView::refused(&refusal)),
@@ -210,7 +210,7 @@ pub(super) async fn send(asked: PageRequest) -> Response {
 fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&["to", "element", "ns", "thread"])?;
     if asked.at.is_some() {
-        return Err(unfit_request("nothing can be sent to the past: leave at= out"));
+        return Err(unfit_address("nothing can be sent to the past: leave at= out"));
     }
     let organism = asked.state.front.composition().clone();
     let names = ["to", "element", "ns", "thread"].into_iter();

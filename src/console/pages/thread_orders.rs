@@ -15,7 +15,7 @@ use super::shorten::{encoded, shortened};
 use super::threads::{filter_of, list_address, read_part};
 use crate::audit::roll::{self, ThreadEntry};
 use crate::audit::thread_list::{ListedThread, STATES};
-use crate::console::request_refusals::{going, unfit_request};
+use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering::noted;
 use crate::runtime::front::OrganismHandle;
 use crate::runtime::waiting::SenderReply;
@@ -154,7 +154,7 @@ async fn previewed(asked: &PageRequest) -> Result<Response, Refusal> {
     let word = asked.one_of("order", &ThreadOrder::WORDS)?;
     let order = word.and_then(ThreadOrder::parse).ok_or_else(no_order)?;
     if asked.at.is_some() {
-        return Err(unfit_request("order= and at=: the past cannot be changed"));
+        return Err(unfit_address("order= and at=: the past cannot be changed"));
     }
     let (part, _) = read_part(asked, &filter).await?;
     let unfit = |listed: &ListedThread| order.unfit(&listed.entry);

@@ -274,7 +274,7 @@ fn g4_a_person_decides_on_the_page_about_exactly_what_it_shows() {
     let unbound = page(&run, "POST", "/approvals/a1", json, &[("outcome", "approved")]);
     assert!(unbound.status == 400 && unbound.body.contains("hash is missing"), "{unbound:?}");
     let wordless = decide("rejected", hash, " ", "text/html");
-    assert!(wordless.status == 400 && wordless.body.contains("A rejection needs a note"), "{wordless:?}");
+    assert!(wordless.status == 400 && wordless.body.contains("a rejection needs a note"), "{wordless:?}");
     assert!(page(&run, "GET", "/approvals", json, &[]).json["decided"].as_array().unwrap().is_empty());
 
     let position = page(&run, "GET", "/v1/status", json, &[]).json["position"].as_u64().unwrap();
