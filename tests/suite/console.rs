@@ -35,7 +35,7 @@ pub(crate) fn running(folder: &Path) -> Running {
 /// A browser: it says where it is, what it reads, and its cookie.
 pub(crate) struct Browser<'a> {
     folder: &'a Path,
-    cookie: String,
+    pub(crate) cookie: String,
 }
 
 const HTML: &str = "text/html,application/xhtml+xml";

@@ -111,12 +111,19 @@ fn h4_an_address_says_what_is_wrong_with_it() {
         ("/v1/threads?limit=x", 400, "correct the address"),
         ("/v1/find?q=%ff", 400, "not UTF-8"),
         ("/nowhere", 404, "/v1/openapi.json"),
+        ("/send?at=3", 400, "correct the address"),
     ] {
         let program = ask(&run_file(folder.path()), "GET", path, &[], "");
         assert_eq!(program.status, status, "{path}: {program:?}");
         assert!(program.body.contains(words), "{path}: {program:?}");
         assert!(!program.body.contains("nothing was recorded"), "{path}: {program:?}");
         assert!(!program.body.contains("schema"), "{path}: {program:?}");
+    }
+    for path in ["/?at=%E2%80%AE%1B%00x", "/threads?%E2%80%AE=1", "/t/%E2%80%AE"] {
+        let page = browser.get(path);
+        assert!(matches!(page.status, 400 | 404), "{path}: {page:?}");
+        let raw = page.body.contains(['\u{202e}', '\u{1b}', '\0']);
+        assert!(!raw && page.body.contains("\\u{202e}"), "{path}: {}", page.body);
     }
     organism.interrupt();
 }
@@ -132,7 +139,8 @@ fn h4_headers_that_decide_count_only_once_and_as_they_are_meant() {
     let origin = format!("http://{host}");
 
     // Given twice, no part of the way may read the other one.
-    let twice: [&[(&str, &str)]; 4] = [
+    let twice: [&[(&str, &str)]; 5] = [
+        &[("Origin", &origin), ("Cookie", &browser.cookie), ("Cookie", "x=y")],
         &[("Host", &host), ("Host", "evil.example"), ("Origin", &origin)],
         &[("Origin", &origin), ("Origin", "http://evil.example")],
         &[("Origin", &origin), ("Sec-Fetch-Site", "same-origin"), ("Sec-Fetch-Site", "cross-site")],
@@ -170,6 +178,7 @@ fn h4_headers_that_decide_count_only_once_and_as_they_are_meant() {
         assert_eq!(stranger.get(path).status, 401, "{path}");
     }
     assert_eq!(stranger.get("/assets/none.css").status, 404);
+    assert_eq!(stranger.request("PUT", "/assets/none.css", &[], "").status, 401);
 
     // A preview reads a large body, so another site may not ask for it either.
     for path in ["/send/show", "/approvals/a1/amend/show"] {
@@ -202,11 +211,88 @@ fn h4_a_form_is_text_and_its_bytes_are_never_replaced() {
         assert!(text_of(&refused.body).contains("is not UTF-8"), "{path}: {}", refused.body);
     }
     assert_eq!(state_of(folder.path(), &thread), "working");
+    // What is no form, what is too large and what stands in the address are refused too, not left out.
+    let pause = format!("/t/{thread}/pause");
+    let body = format!("secret={secret}&note=x");
+    let origin = format!("http://{}", browser.host());
+    let kindless = browser.request("POST", &pause, &[("Origin", &origin)], &body);
+    assert_eq!(kindless.status, 400, "{kindless:?}");
+    assert!(kindless.body.contains("Content-Type"), "{}", kindless.body);
+    // It is refused before it is read.
+    let mut large = crate::program::connect(&run_file(folder.path()));
+    let head = format!(
+        "POST {pause} HTTP/1.1\r\nHost: {}\r\nOrigin: {origin}\r\nCookie: {}\r\nAccept: text/html\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n",
+        browser.host(),
+        browser.cookie,
+        13 << 20
+    );
+    std::io::Write::write_all(&mut large, head.as_bytes()).unwrap();
+    let large = crate::program::answer(large);
+    assert_eq!(large.status, 413, "{large:?}");
+    assert!(large.body.contains("larger than 12 MiB"), "{}", large.body);
+    let queried = browser.post(&format!("{pause}?at=2"), &body);
+    assert_eq!(queried.status, 400, "{queried:?}");
+    assert_eq!(state_of(folder.path(), &thread), "working");
+    let kind = ("Content-Type", "Application/X-WWW-Form-Urlencoded; charset=utf-8");
+    let shown = browser.request("POST", "/send/show", &[("Origin", &origin), kind], "element=say&to=echo");
+    assert_eq!(shown.status, 200, "{shown:?}");
+    let steered = browser.post("/t/sess-000000000000/steer", &format!("secret={secret}&text=x"));
+    assert_eq!(steered.status, 404, "{steered:?}");
+
     // The character that stands for what cannot be read is a character like any other.
     let paused = browser.post(&format!("/t/{thread}/pause"), &format!("secret={secret}&note=%EF%BF%BD"));
     assert_eq!(paused.status, 303, "{paused:?}");
     assert_eq!(browser.get("/threads?q=%EF%BF%BD").status, 200);
     assert_eq!(browser.get("/threads?q=%E9").status, 400);
+    organism.interrupt();
+}
+
+#[test]
+fn h4_a_client_that_sends_slowly_keeps_no_other_client_from_sending() {
+    use std::io::Write as _;
+    let folder = house();
+    let organism = running(folder.path());
+    let thread = sent(folder.path(), "guarded", false);
+    let mut alice = Browser::new(folder.path());
+    alice.sign_in(ALICE);
+    let mut operator = Browser::new(folder.path());
+    let secret = operator.sign_in(run_file(folder.path()).token.secret());
+    let (host, bearer) = (alice.host(), format!("Authorization: Bearer {ALICE}"));
+    let cookie = format!("Cookie: {}\r\nOrigin: http://{host}", alice.cookie);
+    let kind = "Content-Type: application/x-www-form-urlencoded";
+    // More than there are seats, and none of them is ever complete.
+    let slow = |path: &str, credential: &str| {
+        let mut stream = crate::program::connect(&run_file(folder.path()));
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\n{credential}\r\n{kind}\r\n");
+        stream.write_all(format!("{head}Content-Length: 100\r\n\r\nabc").as_bytes()).unwrap();
+        stream
+    };
+    let forms: Vec<_> = (0..40).map(|_| slow("/send/show", &cookie)).collect();
+    let messages: Vec<_> = (0..80).map(|_| slow("/v1/messages?to=echo", &bearer)).collect();
+    let paused = operator.post(&format!("/t/{thread}/pause"), &format!("secret={secret}"));
+    assert_eq!(paused.status, 303, "{paused:?}");
+    sent(folder.path(), "echo", true);
+    drop((forms, messages));
+    organism.interrupt();
+}
+
+#[test]
+fn h4_an_export_for_a_client_without_read_has_no_configuration() {
+    let folder = house();
+    let organism = running(folder.path());
+    let bearer = format!("Bearer {ALICE}");
+    let headers = [("Authorization", bearer.as_str()), ("Systole-Wait", "240")];
+    let own = crate::organism::say("mine");
+    let taken = ask_as(&run_file(folder.path()), "POST", "/v1/messages?to=echo", &headers, &own);
+    let path = format!("/t/{}/export", taken.json["thread"].as_str().unwrap());
+    let hers = ask_as(&run_file(folder.path()), "GET", &path, &headers[..1], "");
+    assert!(hers.status == 200 && hers.body.contains("mine"), "{hers:?}");
+    for name in ["cellar", "carol", "CAROL_TOKEN", "organism.yaml"] {
+        assert!(!hers.body.contains(name), "{name}: {}", hers.body);
+    }
+    assert!(hers.body.contains("Configurations are left out"), "{}", hers.body);
+    let all = ask(&run_file(folder.path()), "GET", &path, &[], "");
+    assert!(all.body.contains("cellar") && !all.body.contains("are left out"), "{}", all.body);
     organism.interrupt();
 }
 
@@ -227,10 +313,18 @@ fn h4_a_form_of_an_ended_session_says_how_it_is_sent_again() {
         let page = browser.post(&path, "note=lunch");
         assert_eq!(page.status, 401, "{page:?}");
         let words = text_of(&page.body);
-        assert!(words.contains("Nothing was changed") && words.contains("reload this page"), "{words}");
+        assert!(words.contains("Nothing was changed") && words.contains("sends the form again"), "{words}");
         assert!(page.body.contains(&format!("name=\"to\" value=\"{to}\"")), "{path}: {}", page.body);
         assert!(page.body.contains("target=\"_blank\""), "{path}: {}", page.body);
+        assert!(!page.body.contains("Already signed in"), "{path}: {}", page.body);
     }
+    // Signing out of a session that has ended is done already, and no form to be sent again.
+    let out = browser.post("/session/end", "");
+    assert_eq!((out.status, out.header("location")), (303, Some("/session")), "{out:?}");
+    // A stranger had no session.
+    let stranger = Browser::new(folder.path());
+    let page = stranger.post("/send", "note=lunch");
+    assert!(page.status == 401 && !page.body.contains("has ended"), "{page:?}");
     let program = browser.post_from("/send", &[JSON], "note=lunch");
     assert_eq!(program.status, 401, "{program:?}");
     organism.interrupt();
@@ -263,9 +357,30 @@ fn g4_the_page_that_asks_for_the_token_shows_what_is_decided() {
     let shown = asked("/approvals/a1", amended);
     assert!(shown.contains("<say>other\\u{202e}"), "{shown}");
     let shown = asked("/send", "element=say&to=echo&%2Fsay%2Ftext=what+I+typed");
-    assert!(shown.contains("Send <say> to echo") && shown.contains("what I typed"), "{shown}");
-    let shown = asked(&format!("/t/{thread}/cancel"), "note=enough");
-    assert!(shown.contains("cancel") && shown.contains(&thread) && shown.contains("enough"), "{shown}");
+    assert!(shown.contains("Send <say> to echo"), "{shown}");
+    assert!(shown.contains("<text>what I typed</text>") && shown.contains("You act as carol"), "{shown}");
+    let shown = asked(&format!("/t/{thread}/cancel"), "note=first%0D%0Asecond");
+    assert!(shown.contains(&format!("cannot be undone: cancel thread {thread}")), "{shown}");
+    assert!(shown.contains("first\nsecond") && !shown.contains("look closely"), "{shown}");
+    let shown =
+        asked("/threads/order", &format!("order=cancel&thread=working+{thread}&thread=working+{thread}"));
+    assert!(shown.contains("cannot be undone: cancel 2 threads"), "{shown}");
+    let shown = asked("/threads/order", &format!("order=pause&thread=working+{thread}"));
+    assert!(shown.contains("Pause 1 thread"), "{shown}");
+
+    // By its fields: what goes out stands beside what waits, even if a field was emptied.
+    let fields = format!("hash={hash}&%2Fsay%2Ftext=");
+    let shown = asked("/approvals/a1/amend", &fields);
+    let (waits, instead) = shown.split_once("What goes out in its place").unwrap();
+    assert!(waits.contains(first), "{shown}");
+    assert!(instead.contains("<text></text>") || instead.contains("<text/>"), "{shown}");
+
+    // A secret that no longer counts: the script is told, so that the token can be typed.
+    let secret = "0".repeat(32);
+    let stale =
+        browser.post_from("/approvals/a1", &own, &format!("secret={secret}&outcome=approved&hash={hash}"));
+    assert!(stale.status == 403 && stale.body.contains("data-stale"), "{stale:?}");
+    assert!(!stale.body.contains(&secret), "{}", stale.body);
     // A rejection needs a note, and the browser says so before anything is sent.
     let form = browser.get("/approvals").body;
     assert!(form.contains("name=\"note\" maxlength=\"1000\" autocomplete=\"off\" required"), "{form}");

@@ -8,29 +8,21 @@ use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
-use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
 
+use super::amendable::{AmendState, Amendable, field};
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
-use super::forms::PageForm;
+use super::forms::{Fields, PageForm};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
 use crate::audit::full::{self, ShownPayload};
-use crate::audit::persons::{self, RequestSubject, WaitingRequest};
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
-use crate::console::mcp::tools;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::console::steering;
 use crate::runtime::validators::TrialPurpose;
 use crate::runtime::waiting::SenderReply;
-use systole_core::types::client::Role;
-use systole_core::types::codes::Code;
-use systole_core::types::composition::Composition;
-use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
-use systole_kit::DocumentLimits;
-use systole_kit::Payload;
 
 /// The page.
 #[derive(Template)]
@@ -49,122 +41,27 @@ struct AmendPage {
     made: Option<(ShownPayload, VerdictView)>,
 }
 
-/// A waiting payload with the model of its schema.
-struct Amendable {
-    request: WaitingRequest,
-    element: String,
-    payload: String,
-    model: SchemaModel,
-}
-
-/// A state of the form.
-struct AmendState {
-    hash: String,
-    note: String,
-    values: FormValues,
-    mistakes: Vec<FormMistake>,
-    made: Option<(ShownPayload, VerdictView)>,
-}
-
-type Fields<'f> = &'f [(String, String)];
-
-fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    let found = fields.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
-}
-
-impl Amendable {
-    /// The waiting request of the address, for a client that may decide.
-    async fn of(asked: &PageRequest) -> Result<Amendable, Refusal> {
-        let organism = asked.state.front.composition().clone();
-        if !organism.has_role(&asked.client, Role::Approve) {
-            let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
-            return Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"));
-        }
-        let typed = asked.part("id");
-        let Some(id) = PersonRequestId::parse(typed) else {
-            return Err(unfit_request("the id of a request is a and a number, as in a1"));
-        };
-        let found = asked.read(|moment| persons::waiting(&**moment.front.reader())).await?;
-        let Some(request) = found.into_iter().find(|one| one.id == id) else {
-            let refusal = Refusal::new(Code::DecidedApproval, format!("{id} does not wait"));
-            return Err(refusal.fixed_by("/approvals, which lists what waits"));
-        };
-        let (element, payload) = match &request.about {
-            RequestSubject::Approval { element, payload, unknown: None } => {
-                (element.clone(), payload.clone())
-            }
-            _ => return Err(unfit_request(format!("{id} is not a payload that can be amended"))),
-        };
-        if request.config != organism.hash {
-            let words = format!("{id} waits under an earlier configuration: amend it as XML");
-            return Err(unfit_request(words).fixed_by("/approvals has the field for it"));
-        }
-        let model = model_of(&organism, &request, &payload);
-        let model = model.ok_or_else(|| unfit_request(format!("the schema of {element} cannot be read")))?;
-        Ok(Amendable { request, element, payload, model })
-    }
-
-    fn page(&self, asked: &PageRequest, status: StatusCode, state: AmendState) -> Response {
-        let shows = format!("/approvals/{}/amend/show", self.request.id);
-        let drawn = self.model.form(&self.element, &state.values);
-        let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
-        let id = self.request.id.to_string();
-        let page = AmendPage {
-            frame: asked
-                .frame(PageTab::Approvals, &format!("Amend {id}"))
-                .with_command(format!("systole amend {id} --file FILE")),
-            id,
-            element: self.element.clone(),
-            listener: self.request.listener.to_string(),
-            caller: self.request.caller.to_string(),
-            hash: state.hash,
-            note: state.note,
-            before: full::shown(self.payload.as_bytes()),
-            inputs: inputs.unwrap_or_else(FormInputs::none),
-            mistakes: state.mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
-            made: state.made,
-        };
-        (status, rendered(&page)).into_response()
-    }
-
-    /// The form as it was posted.
-    fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
-        let Some(hash) = field(fields, "hash") else {
-            return Err(unfit_request("hash is missing: it says what you saw"));
-        };
-        let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
-        let (mut values, mistakes) = match FormValues::posted(pairs) {
-            Ok(values) => (values, Vec::new()),
-            Err(mistake) => (FormValues::default(), vec![mistake]),
-        };
-        if let Some(more) = field(fields, "more") {
-            values = values.with_more(more);
-        }
-        let note = field(fields, "note").unwrap_or_default().to_owned();
-        Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
-    }
-
-    /// The payload that the values make; without one the state has the mistakes.
-    fn made(&self, state: &mut AmendState) -> Option<Vec<u8>> {
-        if !state.mistakes.is_empty() {
-            return None;
-        }
-        match self.model.from_form(&self.element, &state.values)? {
-            Ok(payload) => Some(payload),
-            Err(mistakes) => {
-                state.mistakes = mistakes;
-                None
-            }
-        }
-    }
-}
-
-/// The model of the schema by which the listener takes the payload.
-fn model_of(organism: &Composition, request: &WaitingRequest, payload: &str) -> Option<SchemaModel> {
-    let read = Payload::read(payload.as_bytes(), &DocumentLimits::default()).ok()?;
-    let schema = organism.listener(&request.listener)?.accepted(read.name())?;
-    tools::model(organism, schema)
+fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: AmendState) -> Response {
+    let shows = format!("/approvals/{}/amend/show", found.request.id);
+    let drawn = found.model.form(&found.element, &state.values);
+    let inputs = drawn.as_ref().map(|form| FormInputs::of(form, &state.mistakes, &shows));
+    let id = found.request.id.to_string();
+    let page = AmendPage {
+        frame: asked
+            .frame(PageTab::Approvals, &format!("Amend {id}"))
+            .with_command(format!("systole amend {id} --file FILE")),
+        id,
+        element: found.element.clone(),
+        listener: found.request.listener.to_string(),
+        caller: found.request.caller.to_string(),
+        hash: state.hash,
+        note: state.note,
+        before: full::shown(found.payload.as_bytes()),
+        inputs: inputs.unwrap_or_else(FormInputs::none),
+        mistakes: state.mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+        made: state.made,
+    };
+    (status, rendered(&page)).into_response()
 }
 
 /// Shows the form, filled from the waiting payload.
@@ -189,7 +86,7 @@ async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
     }
     let hash = found.request.hash.to_string();
     let state = AmendState { hash, note: String::new(), values, mistakes: Vec::new(), made: None };
-    Ok(found.page(asked, StatusCode::OK, state))
+    Ok(page(&found, asked, StatusCode::OK, state))
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
@@ -220,7 +117,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         let verdict = state.made.as_ref().map(|(_, verdict)| verdict.as_json());
         return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
     }
-    Ok(found.page(asked, StatusCode::OK, state))
+    Ok(page(&found, asked, StatusCode::OK, state))
 }
 
 /// Decides the request with the changed payload.
@@ -235,7 +132,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
     let mut state = found.posted(form.fields())?;
     let Some(payload) = found.made(&mut state) else {
         if asked.is_html {
-            return Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state));
+            return Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state));
         }
         let all: Vec<String> = state.mistakes.iter().map(inputs::said).collect();
         return Err(unfit_request(all.join("; ")));
@@ -259,7 +156,7 @@ async fn decided(form: &ChangeForm) -> Result<Response, Refusal> {
             let path = refusal.path.as_deref().unwrap_or_default();
             let name = found.model.form_place(&found.element, &state.values, path).unwrap_or_default();
             state.mistakes = vec![inputs::mistake_of(name, &refusal)];
-            Ok(found.page(asked, StatusCode::UNPROCESSABLE_ENTITY, state))
+            Ok(page(&found, asked, StatusCode::UNPROCESSABLE_ENTITY, state))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         None => Err(going()),

@@ -15,13 +15,12 @@ use serde_json::{Value, json};
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::frame::{Frame, PageTab};
+use super::request_card::RequestCard;
 use super::shorten::encoded;
 use crate::audit::columns::plain;
 use crate::audit::decided::{self, DecidedRequest};
-use crate::audit::full::{self, ShownPayload};
-use crate::audit::glance::glance;
 use crate::audit::layout;
-use crate::audit::persons::{self, RequestSubject, WaitingRequest};
+use crate::audit::persons::WaitingRequest;
 use crate::console::api_types::{ApiRuling, DecisionAccepted, DecisionOutcome};
 use crate::console::log_view::LogMoment;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
@@ -32,13 +31,10 @@ use systole_core::types::ids::ThreadId;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::ports::LogFault;
 use systole_core::types::refusal::Refusal;
-use systole_core::types::time::{Millis, spoken};
+use systole_core::types::time::Millis;
 
 /// Decided requests on the page.
 const DECIDED: usize = 50;
-/// Columns of the message from outside.
-const REQUEST: usize = 280;
-
 /// The page.
 #[derive(Template)]
 #[template(path = "approvals.html")]
@@ -54,39 +50,6 @@ struct ApprovalsPage {
     may: bool,
     /// The request that was just decided.
     done: Option<DecidedRow>,
-}
-
-/// A request with its form.
-struct RequestCard {
-    id: String,
-    heading: String,
-    caller: String,
-    listener: String,
-    thread: String,
-    thread_href: Option<String>,
-    asked: String,
-    left: String,
-    is_question: bool,
-    outside: Option<String>,
-    unknown: Option<String>,
-    /// What will happen if it is approved, or the question.
-    subject: ShownPayload,
-    shows: Vec<ShownMessageCard>,
-    choices: Vec<String>,
-    bytes: usize,
-    hash: String,
-    /// The payload itself, to be amended.
-    payload: String,
-    may_amend: bool,
-    commands: Vec<String>,
-}
-
-/// A message that a question shows.
-struct ShownMessageCard {
-    label: String,
-    from: String,
-    hash: String,
-    payload: ShownPayload,
 }
 
 /// A request that has its outcome.
@@ -174,7 +137,11 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
             Some(DecidedRow::of(one, &frame, &found))
         });
         ApprovalsPage {
-            waiting: found.waiting.iter().map(|one| RequestCard::of(one, &frame, &found)).collect(),
+            waiting: found
+                .waiting
+                .iter()
+                .map(|one| RequestCard::of(one, found.now, found.link(&frame, &one.thread, None)))
+                .collect(),
             decided,
             one: one.map(|one| one.to_string()),
             deciders: if sees_all { waiting::deciders(&organism).join(", ") } else { String::new() },
@@ -188,65 +155,6 @@ async fn answered(asked: &PageRequest) -> Result<Response, Refusal> {
 
 fn not_an_id(name: &str, typed: &str) -> Refusal {
     unfit_address(format!("{name}={}: the id of a request is a and a number, as in a1", plain(typed)))
-}
-
-impl RequestCard {
-    fn of(one: &WaitingRequest, frame: &Frame, found: &Found) -> RequestCard {
-        let now = found.now;
-        let (shows, choices) = match &one.about {
-            RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
-            RequestSubject::Question { shows, choices, .. } => {
-                (shows.iter().map(ShownMessageCard::of).collect(), choices.clone())
-            }
-        };
-        let (heading, unknown) = match &one.about {
-            RequestSubject::Approval { element, unknown, .. } => (format!("<{element}>"), unknown.clone()),
-            RequestSubject::Question { .. } => ("A question".to_owned(), None),
-        };
-        let payload = one.payload().map(|(_, payload)| payload.to_owned()).unwrap_or_default();
-        let left = match one.expires.since(now) {
-            0 => "expires now".to_owned(),
-            left => format!("expires in {}", spoken(left)),
-        };
-        let outside = one.request.as_ref().map(|asked| {
-            let seen = glance(asked.payload.as_bytes());
-            let at = layout::moment(asked.at, now);
-            let words = crate::audit::columns::cut_counted(&seen.words, REQUEST);
-            format!("{} at {at}: <{}> {words}", asked.by, seen.element)
-        });
-        RequestCard {
-            id: one.id.to_string(),
-            heading,
-            caller: one.caller.to_string(),
-            listener: one.listener.to_string(),
-            thread: one.thread.to_string(),
-            thread_href: found.link(frame, &one.thread, None),
-            asked: layout::moment(one.asked, now),
-            left,
-            is_question: one.payload().is_none(),
-            outside,
-            may_amend: unknown.is_none() && one.payload().is_some(),
-            unknown,
-            subject: one.shown(),
-            shows,
-            choices,
-            bytes: payload.len(),
-            hash: one.hash.to_string(),
-            payload,
-            commands: one.commands(),
-        }
-    }
-}
-
-impl ShownMessageCard {
-    fn of(shown: &persons::QuestionMessage) -> ShownMessageCard {
-        ShownMessageCard {
-            label: plain(&shown.label),
-            from: shown.from.to_string(),
-            hash: shown.hash.to_string(),
-            payload: full::shown(shown.payload.as_bytes()),
-        }
-    }
 }
 
 impl DecidedRow {

@@ -19,6 +19,9 @@ use systole_core::types::refusal::Refusal;
 /// The fields of a form, in its order.
 pub(super) type FormFields = Vec<(String, String)>;
 
+/// The same, to be read.
+pub(super) type Fields<'f> = &'f [(String, String)];
+
 /// The kind of a form.
 const KIND: &str = "application/x-www-form-urlencoded";
 /// Largest form: the largest payload of a form, as browsers write it.

@@ -5,6 +5,7 @@
 //! log, and a change needs more than the cookie of a session.
 
 mod amend;
+mod amendable;
 mod approvals;
 mod asked;
 mod assets;
@@ -12,6 +13,7 @@ mod attention;
 mod changes;
 mod command_line;
 mod configs;
+mod confirming;
 mod costs;
 mod export;
 mod find;
@@ -29,8 +31,10 @@ mod proof;
 mod record;
 mod refusal_page;
 mod refusals;
+mod request_card;
 mod rows;
 mod send;
+mod send_request;
 pub(super) mod sessions;
 mod shorten;
 mod side_by_side;

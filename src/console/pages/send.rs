@@ -8,27 +8,27 @@ use askama::Template;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use serde_json::{Value, json};
-use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
+use systole_kit::schema::FormMistake;
 
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
 use super::command_line;
-use super::forms::PageForm;
+use super::forms::{Fields, PageForm};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
+use super::send_request::{SendRequest, field};
 use super::shorten::encoded;
 use super::verdict::VerdictView;
 use crate::audit::columns::plain;
 use crate::audit::full::{self, ShownPayload};
 use crate::console::api_types::ApiReceipt;
-use crate::console::inbound::{earlier, key_of};
+use crate::console::inbound::earlier;
 use crate::console::mcp::tools;
 use crate::console::request_refusals::{going, unfit_address, unfit_request};
 use crate::runtime::front::ClientMessage;
-use crate::runtime::validators::TrialPurpose;
 use crate::runtime::waiting::SenderReply;
-use systole_core::types::composition::{Composition, ElementSchema, Listener};
-use systole_core::types::ids::{Key, Name};
+use systole_core::types::composition::Composition;
+use systole_core::types::ids::Name;
 use systole_core::types::refusal::Refusal;
 
 /// The address that shows a form again.
@@ -73,119 +73,21 @@ struct MadePayload {
     command: Option<String>,
 }
 
-/// What a request means to send.
-struct SendRequest<'o> {
-    listener: &'o Listener,
-    taken: &'o ElementSchema,
-    model: SchemaModel,
-    key: Key,
-    thread: Option<String>,
-    values: FormValues,
-    /// The place that gets one more.
-    mistakes: Vec<FormMistake>,
-}
-
-type Fields<'f> = &'f [(String, String)];
-
-fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    let found = fields.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
-}
-
-/// What a client may send: a listener with an element.
-fn chosen<'o>(
-    organism: &'o Composition,
-    client: &Name,
-    fields: Fields<'_>,
-) -> Result<Option<(&'o Listener, &'o ElementSchema)>, Refusal> {
-    let Some(element) = field(fields, "element") else { return Ok(None) };
-    let (to, namespace) = (field(fields, "to"), field(fields, "ns"));
-    let open: Vec<_> =
-        tools::open_to(organism, client).into_iter().map(|tool| (tool.listener, tool.taken)).collect();
-    let found = open.iter().find(|(listener, taken)| {
-        *taken.name.local == *element
-            && to.is_none_or(|to| listener.name.as_str() == to)
-            && namespace.is_none_or(|namespace| *taken.name.ns == *namespace)
-    });
-    if let Some(found) = found {
-        return Ok(Some(*found));
-    }
-    let known = || open.iter().map(|(_, taken)| &*taken.name.local);
-    let near = nearest(element, known()).map(|near| format!("; did you mean {near}?")).unwrap_or_default();
-    let words = format!("you may not send {}, or no listener takes it from outside{near}", plain(element));
-    Err(unfit_request(words).fixed_by("/send, which lists what you may send"))
-}
-
-impl<'o> SendRequest<'o> {
-    fn of(organism: &'o Composition, client: &Name, fields: Fields<'_>) -> Result<Option<Self>, Refusal> {
-        let Some((listener, taken)) = chosen(organism, client, fields)? else { return Ok(None) };
-        let Some(model) = tools::model(organism, taken.schema) else {
-            let words = format!("the schema of {} cannot be read", taken.name.local);
-            return Err(Refusal::new(systole_core::types::codes::Code::IngressUnavailable, words));
-        };
-        let key = key_of(field(fields, "key").map(str::to_owned)).map_err(unfit_request)?;
-        let thread = field(fields, "thread").map(str::to_owned);
-        let pairs = || fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
-        let (mut values, mut mistakes) = (FormValues::default(), Vec::new());
-        if pairs().next().is_some() {
-            match FormValues::posted(pairs()) {
-                Ok(posted) => values = posted,
-                Err(mistake) => mistakes.push(mistake),
-            }
-        }
-        if let Some(more) = field(fields, "more") {
-            values = values.with_more(more);
-        }
-        Ok(Some(SendRequest { listener, taken, model, key, thread, values, mistakes }))
-    }
-
-    fn element(&self) -> &str {
-        &self.taken.name.local
-    }
-
-    /// The payload, or every mistake.
-    fn payload(&self) -> Result<Vec<u8>, Vec<FormMistake>> {
-        if !self.mistakes.is_empty() {
-            return Err(self.mistakes.clone());
-        }
-        self.model.from_form(self.element(), &self.values).unwrap_or_else(|| Err(Vec::new()))
-    }
-
-    /// A refusal as a mistake of its field.
-    fn placed(&self, refusal: &Refusal) -> FormMistake {
-        let path = refusal.path.as_deref().unwrap_or_default();
-        let name = self.model.form_place(self.element(), &self.values, path).unwrap_or_default();
-        inputs::mistake_of(name, refusal)
-    }
-
-    /// What the payload is and whether it may be sent.
-    async fn made(&self, asked: &PageRequest, by: &Name, payload: &[u8]) -> Result<VerdictView, Refusal> {
-        let purpose = TrialPurpose::Message { client: by.clone(), to: self.listener.name.clone() };
-        // A trial takes a validator's time, like a body takes memory.
-        let _seat = asked.state.bodies.seat(&asked.client).await;
-        match asked.state.front.try_document(purpose, payload.to_vec()).await {
-            Some(Ok(())) => Ok(VerdictView::valid()),
-            Some(Err(refusal)) => Ok(VerdictView::refused(&refusal)),
-            None => Err(going()),
-        }
-    }
-
-    fn shown(&self, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
-        let element = self.element();
-        let drawn = self.model.form(element, &self.values);
-        let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
-        SendForm {
-            element: element.to_owned(),
-            to: self.listener.name.to_string(),
-            namespace: self.taken.name.ns.to_string(),
-            about: self.model.documentation(element).map(plain).unwrap_or_default(),
-            key: self.key.as_str().to_owned(),
-            thread: self.thread.clone().unwrap_or_default(),
-            waits: self.listener.approval.always || self.model.is_dangerous(element),
-            inputs: inputs.unwrap_or_else(FormInputs::none),
-            mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
-            made,
-        }
+fn shown(request: &SendRequest<'_>, mistakes: &[FormMistake], made: Option<MadePayload>) -> SendForm {
+    let element = request.element();
+    let drawn = request.model.form(element, &request.values);
+    let inputs = drawn.as_ref().map(|form| FormInputs::of(form, mistakes, SHOWS));
+    SendForm {
+        element: element.to_owned(),
+        to: request.listener.name.to_string(),
+        namespace: request.taken.name.ns.to_string(),
+        about: request.model.documentation(element).map(plain).unwrap_or_default(),
+        key: request.key.as_str().to_owned(),
+        thread: request.thread.clone().unwrap_or_default(),
+        waits: request.listener.approval.always || request.model.is_dangerous(element),
+        inputs: inputs.unwrap_or_else(FormInputs::none),
+        mistakes: mistakes.iter().map(|one| (one.name.clone(), inputs::said(one))).collect(),
+        made,
     }
 }
 
@@ -226,7 +128,7 @@ fn listed(asked: &PageRequest) -> Result<Response, Refusal> {
         }));
     }
     let rows = if request.is_some() { Vec::new() } else { rows(&organism, &asked.client, &frame) };
-    let form = request.map(|request| request.shown(&[], None));
+    let form = request.map(|request| shown(&request, &[], None));
     Ok(rendered(&SendPage { frame, rows, form }))
 }
 
@@ -271,7 +173,7 @@ async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, 
         let verdict = made.as_ref().map(|made| made.verdict.as_json());
         return Ok(asked.json(&json!({"mistakes": mistakes, "xml": xml, "verdict": verdict})));
     }
-    Ok(page(asked, StatusCode::OK, request.shown(&mistakes, made)))
+    Ok(page(asked, StatusCode::OK, shown(&request, &mistakes, made)))
 }
 
 fn page(asked: &PageRequest, status: StatusCode, form: SendForm) -> Response {
@@ -295,7 +197,7 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
     let document = match request.payload() {
         Ok(document) => document,
         Err(mistakes) if asked.is_html => {
-            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, request.shown(&mistakes, None)));
+            return Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &mistakes, None)));
         }
         Err(mistakes) => {
             let all: Vec<String> = mistakes.iter().map(inputs::said).collect();
@@ -324,7 +226,7 @@ async fn sent(form: &ChangeForm) -> Result<Response, Refusal> {
         }
         Some(SenderReply::Refused(refusal)) if asked.is_html => {
             let mistake = request.placed(&refusal);
-            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, request.shown(&[mistake], None)))
+            Ok(page(asked, StatusCode::UNPROCESSABLE_ENTITY, shown(&request, &[mistake], None)))
         }
         Some(SenderReply::Refused(refusal)) => Err(*refusal),
         Some(SenderReply::Done) | None => Err(going()),

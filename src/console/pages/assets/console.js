@@ -70,7 +70,8 @@ if (signInForm) {
 const signOut = one('[data-sign-out]');
 if (signOut) signOut.addEventListener('submit', () => sessionStorage.removeItem('secret'));
 
-// The secret for changes: forms carry it, and then no token is typed.
+// The secret for changes: forms carry it, and then no token is typed. One that was refused counts no more.
+if (one('[data-stale]') && secretOf() === sessionStorage.getItem('sent')) sessionStorage.removeItem('secret');
 function ready() {
   const secret = secretOf();
   root.classList.toggle('has-secret', Boolean(secret));
@@ -83,6 +84,7 @@ document.addEventListener('submit', (event) => {
   if (!secret || one('input[name=secret]', form)) return;
   const field = made('input');
   field.type = 'hidden'; field.name = 'secret'; field.value = secret;
+  sessionStorage.setItem('sent', secret);
   form.append(field);
 });
 if (channel) {

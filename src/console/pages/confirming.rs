@@ -1,0 +1,177 @@
+//! The page that asks for the token of a change: it shows what will be done, in full, and keeps what was filled in.
+//!
+//! A form without a valid secret comes in; a page goes out. What it shows is what its button then sends.
+
+use askama::Template;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse as _, Response};
+use systole_kit::writer::visible;
+
+use super::amendable::Amendable;
+use super::asked::{PageRequest, rendered};
+use super::forms::{Fields, FormFields};
+use super::frame::{Frame, PageTab};
+use super::request_card::RequestCard;
+use super::send_request::SendRequest;
+use crate::audit::columns::plain as plain_text;
+use crate::audit::full::{self, ShownPayload};
+use crate::console::request_refusals::plain;
+use crate::console::waiting;
+use systole_core::types::client::Role;
+use systole_core::types::codes::Code;
+use systole_core::types::person::PersonRequestId;
+use systole_core::types::refusal::Refusal;
+
+/// Why a change is not made yet.
+#[derive(Clone, Copy)]
+pub(super) struct Unconfirmed {
+    /// The reason.
+    pub(super) words: &'static str,
+    /// Whether a secret was shown that does not count any more.
+    pub(super) is_stale: bool,
+}
+
+/// The page.
+#[derive(Template)]
+#[template(path = "token.html")]
+struct TokenPage {
+    frame: Frame,
+    why: Unconfirmed,
+    /// What will be done.
+    what: String,
+    /// What waits, if a request is decided.
+    card: Option<RequestCard>,
+    /// Whether what was decided about does not wait any more.
+    is_gone: bool,
+    /// The payload that goes out.
+    payload: Option<ShownPayload>,
+    typed: Vec<(String, ShownPayload)>,
+    fields: FormFields,
+}
+
+/// Asks for the token.
+pub(super) async fn needed(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Response {
+    if !asked.is_html {
+        return plain(StatusCode::FORBIDDEN, Code::IngressForbidden, why.words);
+    }
+    match page(asked, fields, why).await {
+        Ok(page) => (StatusCode::FORBIDDEN, rendered(&page)).into_response(),
+        Err(refusal) => asked.refused(&refusal),
+    }
+}
+
+async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Result<TokenPage, Refusal> {
+    let parts: Vec<&str> = asked.path().split('/').skip(1).collect();
+    let (card, is_gone) = match parts.as_slice() {
+        ["approvals", id, ..] => waiting_card(asked, id, &fields).await?,
+        _ => (None, false),
+    };
+    let payload = match parts.as_slice() {
+        ["approvals", _, "amend"] => amended(asked, &fields).await,
+        ["approvals", _] => field(&fields, "payload").map(|payload| full::shown(payload.as_bytes())),
+        ["send"] => sent(asked, &fields),
+        _ => None,
+    };
+    let typed = typed(&fields, payload.is_some());
+    Ok(TokenPage {
+        frame: asked.frame(PageTab::Other, "Confirm"),
+        what: visible(&wanted(&parts, &fields)).into_owned(),
+        why,
+        card,
+        is_gone,
+        payload,
+        typed,
+        fields,
+    })
+}
+
+fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+    fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+}
+
+/// What a form asks for, in words.
+fn wanted(parts: &[&str], fields: Fields<'_>) -> String {
+    let value = |name: &str| field(fields, name).unwrap_or_default();
+    match *parts {
+        ["approvals", id, "amend"] => format!("Approve {id} with another payload"),
+        ["approvals", id] => match value("outcome") {
+            "approved" => format!("Approve {id}: exactly these bytes"),
+            "rejected" => format!("Reject {id}"),
+            "chosen" if value("choice").is_empty() => format!("Answer {id} with the note"),
+            "chosen" => format!("Answer {id} with {}", value("choice")),
+            _ => format!("Approve {id} with another payload"),
+        },
+        ["threads", "order"] => {
+            let count = fields.iter().filter(|(name, _)| name == "thread").count();
+            format!("{} {count} {}", order(value("order")), if count == 1 { "thread" } else { "threads" })
+        }
+        ["t", id, "steer"] => format!("Say this to thread {id}"),
+        ["t", id, name] => format!("{} thread {id}", order(name)),
+        ["send"] => format!("Send <{}> to {}", value("element"), value("to")),
+        _ => parts.join("/"),
+    }
+}
+
+/// The word of an order to threads, and what is to be known of it.
+fn order(name: &str) -> &'static str {
+    match name {
+        "pause" => "Pause",
+        "resume" => "Resume",
+        "cancel" => "This cannot be undone: cancel",
+        "end" => "This cannot be undone: end",
+        _ => "Change",
+    }
+}
+
+/// What waits, if the client may decide it; and whether something else waits than the form was about, or nothing.
+async fn waiting_card(
+    asked: &PageRequest,
+    typed: &str,
+    fields: Fields<'_>,
+) -> Result<(Option<RequestCard>, bool), Refusal> {
+    let Some(id) = PersonRequestId::parse(typed) else { return Ok((None, true)) };
+    let may = asked.state.front.composition().has_role(&asked.client, Role::Approve);
+    let found = asked.read(move |moment| {
+        let waiting = waiting::requests(moment, may)?;
+        Ok(waiting
+            .into_iter()
+            .find(|one| one.id == id)
+            .map(|one| (RequestCard::of(&one, moment.now, None), one.hash)))
+    });
+    let hash = field(fields, "hash");
+    Ok(match found.await? {
+        Some((card, waits)) if hash.is_none_or(|hash| waits.to_string() == hash) => (Some(card), false),
+        _ => (None, true),
+    })
+}
+
+/// The payload that the fields of an amendment make.
+async fn amended(asked: &PageRequest, fields: Fields<'_>) -> Option<ShownPayload> {
+    let found = Amendable::of(asked).await.ok()?;
+    let mut state = found.posted(fields).ok()?;
+    Some(full::shown(&found.made(&mut state)?))
+}
+
+/// The payload that the fields of a message make.
+fn sent(asked: &PageRequest, fields: Fields<'_>) -> Option<ShownPayload> {
+    let organism = asked.state.front.composition().clone();
+    let request = SendRequest::of(&organism, &asked.client, fields).ok()??;
+    Some(full::shown(&request.payload().ok()?))
+}
+
+/// What a person filled in, each with its name. The values of a payload are left out if it is shown as a whole.
+fn typed(fields: Fields<'_>, has_payload: bool) -> Vec<(String, ShownPayload)> {
+    let label = |name: &str| match name {
+        "note" => Some("Note".to_owned()),
+        "text" => Some("Text".to_owned()),
+        "thread" => Some("Thread".to_owned()),
+        name => name.strip_prefix('/').filter(|_| !has_payload).map(plain_text),
+    };
+    let shown = |value: &str| match value {
+        "" => full::shown_text("(empty)"),
+        // Browsers end the lines of a field so.
+        value => full::shown_text(&value.replace("\r\n", "\n")),
+    };
+    let wanted = fields.iter().filter(|(name, value)| !value.is_empty() || name.starts_with('/'));
+    wanted.filter_map(|(name, value)| Some((label(name)?, shown(value)))).collect()
+}

@@ -1,0 +1,105 @@
+//! A request that waits for a person, with everything that a decision about it is about, in full.
+//!
+//! A request of the log comes in; the texts of its card go out.
+
+use crate::audit::columns::{cut_counted, plain};
+use crate::audit::full::{self, ShownPayload};
+use crate::audit::glance::glance;
+use crate::audit::layout;
+use crate::audit::persons::{QuestionMessage, RequestSubject, WaitingRequest};
+use systole_core::types::time::{Millis, spoken};
+
+/// Columns of the message from outside.
+const REQUEST: usize = 280;
+
+/// A request with its form.
+pub(super) struct RequestCard {
+    pub(super) id: String,
+    pub(super) heading: String,
+    pub(super) caller: String,
+    pub(super) listener: String,
+    pub(super) thread: String,
+    pub(super) thread_href: Option<String>,
+    pub(super) asked: String,
+    pub(super) left: String,
+    pub(super) is_question: bool,
+    pub(super) outside: Option<String>,
+    pub(super) unknown: Option<String>,
+    /// What will happen if it is approved, or the question.
+    pub(super) subject: ShownPayload,
+    pub(super) shows: Vec<ShownMessageCard>,
+    pub(super) choices: Vec<String>,
+    pub(super) bytes: usize,
+    pub(super) hash: String,
+    /// The payload itself, to be amended.
+    pub(super) payload: String,
+    pub(super) may_amend: bool,
+    pub(super) commands: Vec<String>,
+}
+
+/// A message that a question shows.
+pub(super) struct ShownMessageCard {
+    pub(super) label: String,
+    pub(super) from: String,
+    pub(super) hash: String,
+    pub(super) payload: ShownPayload,
+}
+
+impl RequestCard {
+    /// A request as it is now. The address of its thread is for a client that may open it.
+    pub(super) fn of(one: &WaitingRequest, now: Millis, thread_href: Option<String>) -> RequestCard {
+        let (shows, choices) = match &one.about {
+            RequestSubject::Approval { .. } => (Vec::new(), Vec::new()),
+            RequestSubject::Question { shows, choices, .. } => {
+                (shows.iter().map(ShownMessageCard::of).collect(), choices.clone())
+            }
+        };
+        let (heading, unknown) = match &one.about {
+            RequestSubject::Approval { element, unknown, .. } => (format!("<{element}>"), unknown.clone()),
+            RequestSubject::Question { .. } => ("A question".to_owned(), None),
+        };
+        let payload = one.payload().map(|(_, payload)| payload.to_owned()).unwrap_or_default();
+        let left = match one.expires.since(now) {
+            0 => "expires now".to_owned(),
+            left => format!("expires in {}", spoken(left)),
+        };
+        let outside = one.request.as_ref().map(|asked| {
+            let seen = glance(asked.payload.as_bytes());
+            let at = layout::moment(asked.at, now);
+            let words = cut_counted(&seen.words, REQUEST);
+            format!("{} at {at}: <{}> {words}", asked.by, seen.element)
+        });
+        RequestCard {
+            id: one.id.to_string(),
+            heading,
+            caller: one.caller.to_string(),
+            listener: one.listener.to_string(),
+            thread: one.thread.to_string(),
+            thread_href,
+            asked: layout::moment(one.asked, now),
+            left,
+            is_question: one.payload().is_none(),
+            outside,
+            may_amend: unknown.is_none() && one.payload().is_some(),
+            unknown,
+            subject: one.shown(),
+            shows,
+            choices,
+            bytes: payload.len(),
+            hash: one.hash.to_string(),
+            payload,
+            commands: one.commands(),
+        }
+    }
+}
+
+impl ShownMessageCard {
+    fn of(shown: &QuestionMessage) -> ShownMessageCard {
+        ShownMessageCard {
+            label: plain(&shown.label),
+            from: shown.from.to_string(),
+            hash: shown.hash.to_string(),
+            payload: full::shown(shown.payload.as_bytes()),
+        }
+    }
+}
