@@ -323,7 +323,7 @@ fn h4_a_form_of_an_ended_session_says_how_it_is_sent_again() {
     assert_eq!((out.status, out.header("location")), (303, Some("/session")), "{out:?}");
     // A stranger had no session.
     let stranger = Browser::new(folder.path());
-    let page = stranger.post("/send", "note=lunch");
+    let page = stranger.post_from("/send", &[], "note=lunch");
     assert!(page.status == 401 && !page.body.contains("has ended"), "{page:?}");
     let program = browser.post_from("/send", &[JSON], "note=lunch");
     assert_eq!(program.status, 401, "{program:?}");

@@ -164,7 +164,8 @@ async fn admitted(state: &Arc<HttpState>, visitor: &Visitor, mut request: Reques
         }
         let wanted = request.uri().path_and_query().map_or("/", |whole| whole.as_str());
         return match changes {
-            true if cookie.is_some() => signing_in::page_for_form(state, path),
+            // Signing out takes the cookie away, so only its origin shows that a form is of our page.
+            true if guard::names_origin(headers) => signing_in::page_for_form(state, path),
             true => signing_in::page(state, "/", None),
             false => signing_in::page(state, wanted, None),
         };

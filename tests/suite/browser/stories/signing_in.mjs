@@ -134,6 +134,26 @@ await story(async (stage) => {
     await away.close();
   }
 
+  // A tab whose secret counts no more asks for the token, and then works again.
+  const twice = await stage.context();
+  const away = await signedIn(twice);
+  await away.goto('about:blank');
+  const between = await twice.newPage();
+  await visit(between, '/session');
+  await between.getByRole('button', { name: 'Sign out' }).click();
+  await between.getByLabel('Code or token').fill(facts.token);
+  await between.getByRole('button', { name: 'Sign in' }).click();
+  await between.locator('.who').waitFor();
+  await between.close();
+  await visit(away, `/t/${held.thread}`);
+  await away.getByRole('button', { name: 'Resume' }).click();
+  await away.getByText('The session of this form has ended').waitFor();
+  await judge(away, 'a secret that counts no more');
+  await away.getByLabel('Your token').fill(facts.token);
+  await away.getByRole('button', { name: 'Go on' }).click();
+  await away.getByRole('button', { name: 'Pause' }).waitFor();
+  await twice.close();
+
   // A client signs in with its own token and sees its own threads.
   const mine = await sends('echo', 'mine', { token: facts.tokens.alice });
   const clients = await stage.context();
