@@ -26,7 +26,7 @@ const NEEDED: Unconfirmed = Unconfirmed {
     is_stale: false,
 };
 const STALE: Unconfirmed = Unconfirmed {
-    words: "The session of this form has ended. Look at it once more, and confirm it.",
+    words: "The session of this form has ended. Look at it once more, and confirm it with your token.",
     is_stale: true,
 };
 const OTHER: Unconfirmed = Unconfirmed {
