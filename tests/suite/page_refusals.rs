@@ -272,7 +272,12 @@ fn h4_a_client_that_sends_slowly_keeps_no_other_client_from_sending() {
     let paused = operator.post(&format!("/t/{thread}/pause"), &format!("secret={secret}"));
     assert_eq!(paused.status, 303, "{paused:?}");
     sent(folder.path(), "echo", true);
-    drop((forms, messages));
+    // None of hers was answered, so none was ended to make room.
+    for mut open in forms.into_iter().chain(messages) {
+        open.set_nonblocking(true).unwrap();
+        let read = std::io::Read::read(&mut open, &mut [0; 1]);
+        assert_eq!(read.map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
+    }
     organism.interrupt();
 }
 
