@@ -69,10 +69,15 @@ impl BlameLine {
         let (mut text, mut hash) = (String::from_utf8_lossy(&bytes).into_owned(), Digest::of(&bytes));
         if let Some(at) = looking.at {
             let logs = (&*looking.reader, &*looking.view);
-            let then = text_at(logs, (&workspace, &path), &text).map_err(|fault| looking.fault(&fault))?;
-            text =
+            let then =
+                text_at(logs, (&workspace, &path), (&text, hash)).map_err(|fault| looking.fault(&fault))?;
+            let then =
                 then.map_err(|why| usage(format!("{file} at position {}: {why}", at.0), "a later position"))?;
-            hash = Digest::of(text.as_bytes());
+            // Bytes that are no text stay as they are if nothing was taken back.
+            if then != text {
+                hash = Digest::of(then.as_bytes());
+                text = then;
+            }
         }
         let Some(words) = text.lines().nth(line - 1) else {
             let count = text.lines().count();

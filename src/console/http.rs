@@ -31,9 +31,10 @@ use crate::runtime::keyring::Keyring;
 const BODIES: usize = 64;
 /// Those of one client.
 const OWN_BODIES: usize = 16;
-/// Forms that may be read at once, and those of one client. Each may have 12 MiB.
-const FORMS: usize = 16;
-const OWN_FORMS: usize = 4;
+/// Forms that may be read at once, and those of one client. Each may have 12 MiB, and its answer
+/// more.
+const FORMS: usize = 8;
+const OWN_FORMS: usize = 2;
 
 /// Why the door cannot be opened.
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::Query;
 use axum::extract::rejection::QueryRejection;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::failed_logins::FailedLogins;
 use super::log_view::LogViews;
@@ -79,18 +79,24 @@ impl ClientPlaces {
 /// Seats for bodies that are read: few for each client, and few in all, because each takes memory.
 pub(super) struct BodySeats {
     own: ClientPlaces,
-    all: Semaphore,
+    all: Arc<Semaphore>,
+}
+
+/// A seat that is taken.
+pub(super) struct BodySeat {
+    _own: OwnedSemaphorePermit,
+    _all: OwnedSemaphorePermit,
 }
 
 impl BodySeats {
     pub(super) fn new(each: usize, all: usize) -> BodySeats {
-        BodySeats { own: ClientPlaces::new(each), all: Semaphore::new(all) }
+        BodySeats { own: ClientPlaces::new(each), all: Arc::new(Semaphore::new(all)) }
     }
 
     /// A seat, as soon as there is one. It is only `None` if a semaphore is closed, and that never happens.
-    pub(super) async fn seat(&self, client: &Name) -> Option<(OwnedSemaphorePermit, SemaphorePermit<'_>)> {
+    pub(super) async fn seat(&self, client: &Name) -> Option<BodySeat> {
         let own = self.own.of(client).acquire_owned().await.ok()?;
-        Some((own, self.all.acquire().await.ok()?))
+        Some(BodySeat { _own: own, _all: self.all.clone().acquire_owned().await.ok()? })
     }
 }
 

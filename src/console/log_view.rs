@@ -128,6 +128,10 @@ impl LogMoment {
 
     /// What a thread caused, at least as new as the state. A page that is open reads only what came since.
     pub(super) fn tree(&self, id: &ThreadId) -> Result<Arc<Option<ThreadTree>>, LogFault> {
+        if self.reader.of_thread(id, 1, 1)?.is_empty() {
+            // Nothing is kept of it, so that no tree of another page has to go.
+            return Ok(Arc::default());
+        }
         let last = self.reader.last()?;
         let wanted = self.told.map_or(last, |told| told.min(last));
         self.shared.trees.at_least((self.view.clone(), id.clone()), wanted, |before| {

@@ -319,6 +319,28 @@ fn c14_blame_at_a_position_knows_the_file_as_it_was() {
 }
 
 #[test]
+fn c14_what_waits_for_a_person_wrote_no_line() {
+    let folder = organism(", ask: [\"*.txt\"]");
+    let edit = || send(&folder, &[&EDIT[..], &["--key", "one"]].concat());
+    assert_eq!(edit().code, Some(6));
+    // Another program writes what waits.
+    fs::write(folder.path().join("work/a.txt"), "one\n2\nthree\n").unwrap();
+    let said = || systole(folder.path(), &["blame", "work/a.txt:2", "--json"]).json_lines()[0].clone();
+    assert_eq!(said()["origin"], "before", "{}", said());
+    fs::write(folder.path().join("work/a.txt"), "one\ntwo\nthree\n").unwrap();
+    let waits = systole(folder.path(), &["log", "--json"]).json_lines().last().unwrap()["position"].clone();
+    assert_eq!(systole(folder.path(), &["approve", "a1"]).code, Some(0));
+    assert_eq!(edit().code, Some(0));
+    assert_eq!(said()["origin"], "change", "{}", said());
+    let then = systole(folder.path(), &["blame", "work/a.txt:2", "--at", &waits.to_string(), "--json"]);
+    assert_eq!(then.json_lines()[0]["text"], "two", "{then:?}");
+    // Bytes that are no text are no change from outside.
+    fs::write(folder.path().join("work/b.bin"), b"caf\xe9\n").unwrap();
+    let bytes = |at: &[&str]| systole(folder.path(), &[&["blame", "work/b.bin:1", "--json"], at].concat());
+    assert_eq!(bytes(&[]).json_lines()[0]["origin"], bytes(&["--at", "3"]).json_lines()[0]["origin"]);
+}
+
+#[test]
 fn g2_keys_of_a_workspace_that_make_no_sense_are_refused() {
     for (keys, says) in [
         (", shell: [\"a; b\"]", "listeners.hands.shell: `a; b` cannot be used"),

@@ -380,6 +380,20 @@ fn g4_the_page_that_asks_for_the_token_shows_what_is_decided() {
     assert!(waits.contains(first), "{shown}");
     assert!(instead.contains("<text></text>") || instead.contains("<text/>"), "{shown}");
 
+    let shown = asked("/approvals/a1/amend", &format!("hash={hash}&%2Fsay%2Fnope=x"));
+    assert!(shown.contains("make no valid payload") && shown.contains("nope"), "{shown}");
+    // What the route reads is what the page says: a decoded id, and no payload that is not sent.
+    let shown = asked("/approvals/%611", &format!("outcome=approved&hash={hash}&payload=%3Cevil/%3E"));
+    assert!(shown.contains("Approve a1") && shown.contains(first), "{shown}");
+    assert!(!shown.contains("evil"), "{shown}");
+    let mut alice = Browser::new(folder.path());
+    alice.sign_in(ALICE);
+    let refused = alice.post("/approvals/a1", &format!("outcome=approved&hash={hash}"));
+    let words = text_of(&refused.body);
+    assert!(refused.status == 403 && words.contains("with the role approve"), "{words}");
+    let many = browser.post_from("/approvals/a1", &own, &"a&".repeat(5_001));
+    assert!(many.status == 400 && many.body.contains("more than 5000 fields"), "{}", many.body);
+
     // A secret that no longer counts: the script is told, so that the token can be typed.
     let secret = "0".repeat(32);
     let stale =

@@ -145,11 +145,21 @@ impl Found {
         self.hashes.get(&change.change).and_then(|hash| self.decided.get(hash)).cloned()
     }
 
-    /// What happened, and what has no result: its edits may stand all the same.
+    /// Whether a person has not let it go: she is asked, or has refused it.
+    fn is_held(&self, change: &ChangeSet) -> bool {
+        let Some(hash) = self.hashes.get(&change.change) else { return false };
+        match self.decided.get(hash) {
+            Some(decided) => !matches!(decided.outcome.as_str(), "approved" | "amended"),
+            None => self.asked.values().any(|asked| asked == hash),
+        }
+    }
+
+    /// What happened, and what may go on without a result: its edits may stand all the same.
     fn all(mut self) -> Vec<ChangeSet> {
         let open: Vec<ChangeSet> = self
             .proposed
             .values()
+            .filter(|change| !self.is_held(change))
             .map(|change| ChangeSet { approval: self.approval_of(change), is_open: true, ..change.clone() })
             .collect();
         self.happened.extend(open);

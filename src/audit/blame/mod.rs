@@ -84,17 +84,17 @@ fn counted<'c>(all: &'c [ChangeSet], path: &str, hash: Digest) -> Vec<(&'c Chang
     counted.map(|(_, found)| *found).collect()
 }
 
-/// The text of a file as it was when the log ended as `past` ends: today's, without what later change sets did. Fails
+/// The text of a file as it was when the log ended as `past` ends: today's, with its hash, without what later change sets did. Fails
 /// with the change that cannot be taken back.
 pub fn text_at(
     (reader, past): (&dyn LogReader, &dyn LogReader),
     (workspace, path): (&Name, &str),
-    now: &str,
+    (now, hash): (&str, Digest),
 ) -> Result<Result<String, String>, LogFault> {
     let (all, then) = (changes(reader, workspace)?, changes(past, workspace)?);
     let was_there =
         |set: &ChangeSet| then.iter().any(|one| one.change == set.change && one.is_open == set.is_open);
-    let later = counted(&all, path, Digest::of(now.as_bytes()));
+    let later = counted(&all, path, hash);
     let mut text = now.to_owned();
     for (set, edit) in later.into_iter().rev().filter(|(set, _)| !was_there(set)) {
         match undone(edit, &text) {

@@ -118,9 +118,15 @@ impl CountedTrees {
             self.trees.clear();
         }
         if came > 0 && !self.trees.is_empty() {
-            for (_, record) in reader.after(self.end, usize::try_from(came).unwrap_or(usize::MAX))? {
-                if let Some(tree) = self.trees.get_mut(&record.header.thread.root_of()) {
-                    tree.follow(&record);
+            let mut from = self.end;
+            while from < end {
+                let page = reader.after(from, PAGE)?;
+                let Some((last, _)) = page.last() else { break };
+                from = *last;
+                for (_, record) in &page {
+                    if let Some(tree) = self.trees.get_mut(&record.header.thread.root_of()) {
+                        tree.follow(record);
+                    }
                 }
             }
         }

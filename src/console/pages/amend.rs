@@ -90,7 +90,7 @@ async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
 }
 
 /// Shows what the values make. It changes nothing, so the cookie of a session is enough.
-pub(super) async fn show(PageForm { asked, fields }: PageForm) -> Response {
+pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> Response {
     asked.answered(previewed(&asked, &fields).await)
 }
 

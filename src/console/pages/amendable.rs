@@ -41,14 +41,20 @@ pub(super) fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
     found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
 }
 
+/// Refuses a client that may not decide.
+pub(super) fn may_decide(asked: &PageRequest) -> Result<(), Refusal> {
+    if asked.state.front.composition().has_role(&asked.client, Role::Approve) {
+        return Ok(());
+    }
+    let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
+    Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"))
+}
+
 impl Amendable {
     /// The waiting request of the address, for a client that may decide.
     pub(super) async fn of(asked: &PageRequest) -> Result<Amendable, Refusal> {
+        may_decide(asked)?;
         let organism = asked.state.front.composition().clone();
-        if !organism.has_role(&asked.client, Role::Approve) {
-            let refusal = Refusal::new(Code::IngressForbidden, "this is for clients with the role `approve`");
-            return Err(refusal.fixed_by("sign in with the token of a client with `roles: [approve]`"));
-        }
         let typed = asked.part("id");
         let Some(id) = PersonRequestId::parse(typed) else {
             return Err(unfit_request("the id of a request is a and a number, as in a1"));

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::asked::PageRequest;
 use super::confirming::{self, Unconfirmed};
-use super::forms::{FormFields, PageForm};
+use super::forms::{FormFields, FormSeat, PageForm};
 use super::guard::SECRET;
 use super::signing_in::local;
 use crate::console::http_state::{Caller, HttpState};
@@ -43,6 +43,7 @@ pub(in crate::console) struct ChangeForm {
     /// The client that acts.
     pub(super) by: Name,
     fields: FormFields,
+    _seat: FormSeat,
 }
 
 impl FromRequest<Arc<HttpState>> for ChangeForm {
@@ -53,15 +54,15 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
         let source = request.extensions().get::<ConnectInfo<Visitor>>().map(|one| one.0.address.ip());
         let of_header = request.headers().get(SECRET).and_then(|value| value.to_str().ok());
         let of_header = of_header.map(str::to_owned);
-        let PageForm { asked, mut fields } = PageForm::from_request(request, state).await?;
+        let PageForm { asked, mut fields, seat } = PageForm::from_request(request, state).await?;
         if let Some(by) = caller {
-            return Ok(ChangeForm { asked, by, fields });
+            return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
         let (token, secret) = (taken(&mut fields, "token"), taken(&mut fields, "secret"));
         let shown: Vec<String> = of_header.into_iter().chain(secret).collect();
         if shown.iter().any(|secret| state.sessions.may_change(&asked.client, secret)) {
             let by = asked.client.clone();
-            return Ok(ChangeForm { asked, by, fields });
+            return Ok(ChangeForm { asked, by, fields, _seat: seat });
         }
         let needed = confirming::needed;
         let token = token.filter(|token| !token.trim().is_empty());
@@ -70,7 +71,7 @@ impl FromRequest<Arc<HttpState>> for ChangeForm {
             return Err(needed(&asked, fields, why).await);
         };
         match state.keyring.whose(token.trim()) {
-            Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields }),
+            Some(by) if *by == asked.client => Ok(ChangeForm { asked, by: by.clone(), fields, _seat: seat }),
             Some(_) => Err(needed(&asked, fields, OTHER).await),
             None => {
                 if let Some(source) = source {

@@ -5,12 +5,14 @@
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
+use systole_kit::schema::FormMistake;
 use systole_kit::writer::visible;
 
-use super::amendable::Amendable;
+use super::amendable::{Amendable, may_decide};
 use super::asked::{PageRequest, rendered};
 use super::forms::{Fields, FormFields};
 use super::frame::{Frame, PageTab};
+use super::inputs;
 use super::request_card::RequestCard;
 use super::send_request::SendRequest;
 use crate::audit::columns::plain as plain_text;
@@ -45,9 +47,14 @@ struct TokenPage {
     is_gone: bool,
     /// The payload that goes out.
     payload: Option<ShownPayload>,
+    /// Why there is none, if the fields make none.
+    mistakes: Vec<String>,
     typed: Vec<(String, ShownPayload)>,
     fields: FormFields,
 }
+
+/// What the fields of a form make, or their mistakes.
+type MadePayload = Result<ShownPayload, Vec<FormMistake>>;
 
 /// Asks for the token.
 pub(super) async fn needed(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Response {
@@ -61,16 +68,30 @@ pub(super) async fn needed(asked: &PageRequest, fields: FormFields, why: Unconfi
 }
 
 async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Result<TokenPage, Refusal> {
-    let parts: Vec<&str> = asked.path().split('/').skip(1).collect();
+    let mut parts: Vec<&str> = asked.path().split('/').skip(1).collect();
+    // The routes read a part of the address decoded, so the page does too.
+    if let Some(id) = parts.get_mut(1).filter(|_| !asked.part("id").is_empty()) {
+        *id = asked.part("id");
+    }
+    if parts.first() == Some(&"approvals") {
+        may_decide(asked)?;
+    }
     let (card, is_gone) = match parts.as_slice() {
         ["approvals", id, ..] => waiting_card(asked, id, &fields).await?,
         _ => (None, false),
     };
     let payload = match parts.as_slice() {
         ["approvals", _, "amend"] => amended(asked, &fields).await,
-        ["approvals", _] => field(&fields, "payload").map(|payload| full::shown(payload.as_bytes())),
+        ["approvals", _] if field(&fields, "outcome") == Some("amended") => {
+            field(&fields, "payload").map(|payload| Ok(full::shown(payload.as_bytes())))
+        }
         ["send"] => sent(asked, &fields),
         _ => None,
+    };
+    let (payload, mistakes) = match payload {
+        Some(Ok(payload)) => (Some(payload), Vec::new()),
+        Some(Err(mistakes)) => (None, mistakes.iter().map(inputs::said).collect()),
+        None => (None, Vec::new()),
     };
     let typed = typed(&fields, payload.is_some());
     Ok(TokenPage {
@@ -80,6 +101,7 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
         card,
         is_gone,
         payload,
+        mistakes,
         typed,
         fields,
     })
@@ -97,9 +119,10 @@ fn wanted(parts: &[&str], fields: Fields<'_>) -> String {
         ["approvals", id] => match value("outcome") {
             "approved" => format!("Approve {id}: exactly these bytes"),
             "rejected" => format!("Reject {id}"),
-            "chosen" if value("choice").is_empty() => format!("Answer {id} with the note"),
+            "chosen" if value("choice").trim().is_empty() => format!("Answer {id} with the note"),
             "chosen" => format!("Answer {id} with {}", value("choice")),
-            _ => format!("Approve {id} with another payload"),
+            "amended" => format!("Approve {id} with another payload"),
+            _ => format!("Decide {id}"),
         },
         ["threads", "order"] => {
             let count = fields.iter().filter(|(name, _)| name == "thread").count();
@@ -107,6 +130,7 @@ fn wanted(parts: &[&str], fields: Fields<'_>) -> String {
         }
         ["t", id, "steer"] => format!("Say this to thread {id}"),
         ["t", id, name] => format!("{} thread {id}", order(name)),
+        ["send"] if value("to").is_empty() => format!("Send <{}>", value("element")),
         ["send"] => format!("Send <{}> to {}", value("element"), value("to")),
         _ => parts.join("/"),
     }
@@ -146,17 +170,18 @@ async fn waiting_card(
 }
 
 /// The payload that the fields of an amendment make.
-async fn amended(asked: &PageRequest, fields: Fields<'_>) -> Option<ShownPayload> {
+async fn amended(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
     let found = Amendable::of(asked).await.ok()?;
     let mut state = found.posted(fields).ok()?;
-    Some(full::shown(&found.made(&mut state)?))
+    let made = found.made(&mut state);
+    Some(made.map(|payload| full::shown(&payload)).ok_or(state.mistakes))
 }
 
 /// The payload that the fields of a message make.
-fn sent(asked: &PageRequest, fields: Fields<'_>) -> Option<ShownPayload> {
+fn sent(asked: &PageRequest, fields: Fields<'_>) -> Option<MadePayload> {
     let organism = asked.state.front.composition().clone();
     let request = SendRequest::of(&organism, &asked.client, fields).ok()??;
-    Some(full::shown(&request.payload().ok()?))
+    Some(request.payload().map(|payload| full::shown(&payload)))
 }
 
 /// What a person filled in, each with its name. The values of a payload are left out if it is shown as a whole.

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::asked::PageRequest;
-use crate::console::http_state::HttpState;
+use crate::console::http_state::{BodySeat, HttpState};
 use crate::console::inbound::{self, Unread};
 use crate::console::percent::is_text;
 use crate::console::request_refusals::unfit_request;
@@ -27,13 +27,21 @@ const KIND: &str = "application/x-www-form-urlencoded";
 /// Largest form: the largest payload of a form, as browsers write it.
 const MOST: usize = 12 << 20;
 
+/// Most fields of a form: more than any schema's form has.
+const FIELDS: usize = 5_000;
+
 /// A form that was sent.
 pub(super) struct PageForm {
     /// The request.
     pub(super) asked: PageRequest,
     /// Its fields.
     pub(super) fields: FormFields,
+    /// Its seat, until the answer is made: that takes memory too.
+    pub(super) seat: FormSeat,
 }
+
+/// The seat of a form.
+pub(super) type FormSeat = Option<BodySeat>;
 
 impl FromRequest<Arc<HttpState>> for PageForm {
     type Rejection = Response;
@@ -43,13 +51,10 @@ impl FromRequest<Arc<HttpState>> for PageForm {
         let asked = PageRequest::from_request_parts(&mut parts, state).await?;
         let refused = |refusal: &Refusal| asked.refused(refusal);
         asked.only_a_path().map_err(|refusal| refused(&refusal))?;
-        let read = async {
-            let _seat = state.forms.seat(&asked.client).await;
-            inbound::read_up_to(MOST, &parts.headers, body).await
-        };
-        match read.await {
+        let seat = state.forms.seat(&asked.client).await;
+        match inbound::read_up_to(MOST, &parts.headers, body).await {
             Ok(bytes) => match fields_of(&parts.headers, &bytes) {
-                Ok(fields) => Ok(PageForm { asked, fields }),
+                Ok(fields) => Ok(PageForm { asked, fields, seat }),
                 Err(refusal) => Err(refused(&refusal)),
             },
             Err(Unread::TooLarge(_)) => Err(refused(&too_large())),
@@ -73,7 +78,11 @@ fn fields_of(headers: &HeaderMap, bytes: &[u8]) -> Result<FormFields, Refusal> {
     if !is_text(bytes) {
         return Err(unfit_request("the form cannot be read: it is not UTF-8"));
     }
-    Ok(form_urlencoded::parse(bytes).into_owned().collect())
+    let fields: FormFields = form_urlencoded::parse(bytes).into_owned().take(FIELDS + 1).collect();
+    match fields.len() > FIELDS {
+        true => Err(unfit_request(format!("the form has more than {FIELDS} fields"))),
+        false => Ok(fields),
+    }
 }
 
 fn too_large() -> Refusal {
