@@ -250,6 +250,8 @@ fn h4_the_first_start_of_an_organism_has_none_before_it() {
         organism.interrupt();
     }
     let organism = running(at);
+    // An answer comes after the record of the start.
+    sent(at, "echo", "three", true);
     let shown = html(at, "/config");
     let starts = shown.split("id=\"starts\"").nth(1).unwrap();
     assert!(starts.rfind("same as before") < starts.find(">first<"), "{starts}");
