@@ -394,7 +394,7 @@ fn g4_the_page_that_asks_for_the_token_shows_what_is_decided() {
     let many = browser.post_from("/approvals/a1", &own, &"a&".repeat(5_001));
     assert!(many.status == 400 && many.body.contains("more than 5000 fields"), "{}", many.body);
 
-    // A secret that no longer counts: the script is told, so that the token can be typed.
+    // A secret that no longer counts: the page marks it, so that the script lets the token be typed.
     let secret = "0".repeat(32);
     let stale =
         browser.post_from("/approvals/a1", &own, &format!("secret={secret}&outcome=approved&hash={hash}"));

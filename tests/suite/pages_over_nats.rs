@@ -1,5 +1,5 @@
-//! The pages over a log in NATS: the same story is told to an organism with its log in a file and to one with its log
-//! in a broker, and every page answers the same of both. The commands say it too.
+//! The pages over a log in NATS. One organism has its log in a file, and another one in a broker. Both get the same
+//! messages. Every page then answers the same for both, and so do the commands.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -29,8 +29,8 @@ const REPLIES: &str = "sage:
 const REPAIRED: &str = "[lambda turn: (thinks(turn, 'hm'), [say('clerk', 'x').replace('text>', 'txt>')])[1], \
                         [todo('it is right', look=True, tell=True), say('clerk', 'right')], [said('over')]]";
 
-/// An organism that was told the story, and the worker of one of its listeners.
-struct ToldHouse {
+/// An organism that got the messages, and the worker of one of its listeners.
+struct FilledHouse {
     folder: tempfile::TempDir,
     organism: Running,
     _worker: Ends,
@@ -39,7 +39,7 @@ struct ToldHouse {
     threads: Vec<(&'static str, String)>,
 }
 
-impl ToldHouse {
+impl FilledHouse {
     fn at(&self) -> &Path {
         self.folder.path()
     }
@@ -73,7 +73,7 @@ impl ToldHouse {
         assert!(std::iter::repeat_with(is_so).take(100_000).any(|so| so), "{path}: {last}");
     }
 
-    /// Sends a message under a key, so that its thread has the same id wherever the story is told.
+    /// Sends a message under a key, so that its thread has the same id in both organisms.
     fn sends(&mut self, what: &'static str, to: &str, document: &str, status: u16) {
         let all = [("Idempotency-Key", what), ("Systole-Wait", "240")];
         let headers = if status == 200 { &all[..] } else { &all[..1] };
@@ -91,7 +91,7 @@ impl ToldHouse {
     }
 
     /// Tells the story, with the log in a file or in the broker.
-    fn told(in_nats: bool) -> ToldHouse {
+    fn started(in_nats: bool) -> FilledHouse {
         let server = NatsServer::start();
         let folder = cast(&PARTS);
         let file = folder.path().join("organism.yaml");
@@ -109,7 +109,7 @@ impl ToldHouse {
         std::fs::write(folder.path().join("replies.yaml"), REPLIES).unwrap();
         let organism = Running::organism_with(folder.path(), &[]);
         let worker = echo(&server.url());
-        let mut house = ToldHouse { folder, organism, _worker: worker, server, threads: Vec::new() };
+        let mut house = FilledHouse { folder, organism, _worker: worker, server, threads: Vec::new() };
         house.until("/v1/workers", |workers| workers["workers"]["echo"] == 1);
         house.sends("repaired", "boss", &say("boss", REPAIRED), 200);
         let asks = |words: &str| format!("<ask xmlns=\"https://xml-pipeline.org/ns/talk/v1\">{words}</ask>");
@@ -256,7 +256,7 @@ fn without_times(value: &mut Value) {
 }
 
 /// What a page says, to a person and to a program.
-fn told(house: &ToldHouse, path: &str) -> (u16, Vec<String>, Vec<String>) {
+fn answered(house: &FilledHouse, path: &str) -> (u16, Vec<String>, Vec<String>) {
     let log = format!("nats: {}, durability: relaxed, path", house.server.url());
     let bus = format!("bus: {{nats: {}}}", house.server.url());
     let own = [(log.as_str(), "path"), (bus.as_str(), "")];
@@ -282,7 +282,7 @@ fn difference(one: &[String], other: &[String]) -> Option<String> {
 
 #[test]
 fn h4_every_page_answers_over_a_log_in_nats_what_it_answers_over_a_file() {
-    let (file, nats) = (ToldHouse::told(false), ToldHouse::told(true));
+    let (file, nats) = (FilledHouse::started(false), FilledHouse::started(true));
     assert_eq!(file.threads, nats.threads, "the story is the same");
     // At a position in the middle of the story too.
     let end = file.json("/v1/status")["position"].as_u64().unwrap();
@@ -291,7 +291,7 @@ fn h4_every_page_answers_over_a_log_in_nats_what_it_answers_over_a_file() {
     let past = past.map(|path| format!("{path}?at={}", end / 2));
     let mut differences = Vec::new();
     for path in file.pages().into_iter().chain(past) {
-        let (one, other) = (told(&file, &path), told(&nats, &path));
+        let (one, other) = (answered(&file, &path), answered(&nats, &path));
         assert_eq!(one.0, 200, "{path}");
         assert!(one.1.len() > 3, "{path}: {one:?}");
         differences.extend(difference(&one.1, &other.1).map(|words| format!("{path}: {words}")));
@@ -307,7 +307,7 @@ fn h4_every_page_answers_over_a_log_in_nats_what_it_answers_over_a_file() {
 }
 
 /// The pages over NATS hold every line of the commands.
-fn says_what_the_commands_say(house: &ToldHouse) {
+fn says_what_the_commands_say(house: &FilledHouse) {
     let (repaired, priced) = (house.thread("repaired").to_owned(), house.thread("priced").to_owned());
     let waits = house.thread("waits").to_owned();
     let has = |path: &str, command: &[&str], skipped: usize| {
@@ -343,7 +343,7 @@ fn says_what_the_commands_say(house: &ToldHouse) {
 }
 
 /// The log is verified on its page, with the root that the command finds.
-fn verifies(house: &ToldHouse) {
+fn verifies(house: &FilledHouse) {
     let verified = house.json("/proof?verify=now")["verified"].clone();
     let last = house.json("/v1/status")["position"].to_string();
     assert_eq!(verified["facts"]["records"], last.as_str(), "{verified}");
@@ -354,8 +354,8 @@ fn verifies(house: &ToldHouse) {
     assert_eq!(house.page("GET", "/proof?verify=now&at=3", "text/html", &[]).status, 400);
 }
 
-/// The end of the log is told as it moves, and the rows that came can be fetched.
-fn follows(house: &ToldHouse) {
+/// `/live` sends the end of the log as it moves, and the new rows can be fetched.
+fn follows(house: &FilledHouse) {
     let run = run_file(house.at());
     let mut stream = connect(&run);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

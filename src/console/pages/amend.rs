@@ -9,10 +9,10 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse as _, Response};
 use serde_json::json;
 
-use super::amendable::{AmendState, Amendable, field};
+use super::amendable::{AmendState, Amendable};
 use super::asked::{PageRequest, rendered};
 use super::changes::ChangeForm;
-use super::forms::{Fields, PageForm};
+use super::forms::{Fields, PageForm, filled};
 use super::frame::{Frame, PageTab};
 use super::inputs::{self, FormInputs};
 use super::verdict::VerdictView;
@@ -66,11 +66,11 @@ fn page(found: &Amendable, asked: &PageRequest, status: StatusCode, state: Amend
 
 /// Shows the form, filled from the waiting payload.
 pub(super) async fn amend(asked: PageRequest) -> Response {
-    let answer = filled(&asked).await;
+    let answer = opened(&asked).await;
     asked.answered(answer)
 }
 
-async fn filled(asked: &PageRequest) -> Result<Response, Refusal> {
+async fn opened(asked: &PageRequest) -> Result<Response, Refusal> {
     asked.only(&[])?;
     if asked.at.is_some() {
         return Err(unfit_address("the past cannot be decided: leave at= out"));
@@ -97,7 +97,7 @@ pub(super) async fn show(PageForm { asked, fields, seat: _seat }: PageForm) -> R
 async fn previewed(asked: &PageRequest, fields: Fields<'_>) -> Result<Response, Refusal> {
     let found = Amendable::of(asked).await?;
     let mut state = found.posted(fields)?;
-    if field(fields, "more").is_none()
+    if filled(fields, "more").is_none()
         && let Some(payload) = found.made(&mut state)
     {
         let to = found.request.listener.clone();

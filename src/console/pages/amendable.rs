@@ -6,7 +6,7 @@ use systole_kit::schema::{FormMistake, FormValues, SchemaModel};
 use systole_kit::{DocumentLimits, Payload};
 
 use super::asked::PageRequest;
-use super::forms::Fields;
+use super::forms::{Fields, filled};
 use super::verdict::VerdictView;
 use crate::audit::full::ShownPayload;
 use crate::audit::persons::{self, RequestSubject, WaitingRequest};
@@ -33,12 +33,6 @@ pub(super) struct AmendState {
     pub(super) values: FormValues,
     pub(super) mistakes: Vec<FormMistake>,
     pub(super) made: Option<(ShownPayload, VerdictView)>,
-}
-
-/// A field that is filled in.
-pub(super) fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    let found = fields.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
 }
 
 /// Refuses a client that may not decide.
@@ -81,7 +75,7 @@ impl Amendable {
 
     /// The form as it was posted.
     pub(super) fn posted(&self, fields: Fields<'_>) -> Result<AmendState, Refusal> {
-        let Some(hash) = field(fields, "hash") else {
+        let Some(hash) = filled(fields, "hash") else {
             return Err(unfit_request("hash is missing: it says what you saw"));
         };
         let pairs = fields.iter().filter(|(name, _)| name.starts_with('/')).cloned();
@@ -89,10 +83,10 @@ impl Amendable {
             Ok(values) => (values, Vec::new()),
             Err(mistake) => (FormValues::default(), vec![mistake]),
         };
-        if let Some(more) = field(fields, "more") {
+        if let Some(more) = filled(fields, "more") {
             values = values.with_more(more);
         }
-        let note = field(fields, "note").unwrap_or_default().to_owned();
+        let note = filled(fields, "note").unwrap_or_default().to_owned();
         Ok(AmendState { hash: hash.to_owned(), note, values, mistakes, made: None })
     }
 

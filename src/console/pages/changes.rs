@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::asked::PageRequest;
 use super::confirming::{self, Unconfirmed};
-use super::forms::{FormFields, FormSeat, PageForm};
+use super::forms::{FormFields, FormSeat, PageForm, filled};
 use super::guard::SECRET;
 use super::signing_in::local;
 use crate::console::http_state::{Caller, HttpState};
@@ -92,8 +92,7 @@ fn taken(fields: &mut FormFields, name: &str) -> Option<String> {
 impl ChangeForm {
     /// A field of the form; an empty one counts as absent.
     pub(super) fn field(&self, name: &str) -> Option<&str> {
-        let found = self.fields.iter().find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
+        filled(&self.fields, name)
     }
 
     /// All fields of the form, in its order.

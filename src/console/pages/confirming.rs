@@ -10,7 +10,7 @@ use systole_kit::writer::visible;
 
 use super::amendable::{Amendable, may_decide};
 use super::asked::{PageRequest, rendered};
-use super::forms::{Fields, FormFields};
+use super::forms::{Fields, FormFields, filled};
 use super::frame::{Frame, PageTab};
 use super::inputs;
 use super::request_card::RequestCard;
@@ -19,7 +19,6 @@ use crate::audit::columns::plain as plain_text;
 use crate::audit::full::{self, ShownPayload};
 use crate::console::request_refusals::plain;
 use crate::console::waiting;
-use systole_core::types::client::Role;
 use systole_core::types::codes::Code;
 use systole_core::types::person::PersonRequestId;
 use systole_core::types::refusal::Refusal;
@@ -82,8 +81,8 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
     };
     let payload = match parts.as_slice() {
         ["approvals", _, "amend"] => amended(asked, &fields).await,
-        ["approvals", _] if field(&fields, "outcome") == Some("amended") => {
-            field(&fields, "payload").map(|payload| Ok(full::shown(payload.as_bytes())))
+        ["approvals", _] if filled(&fields, "outcome") == Some("amended") => {
+            filled(&fields, "payload").map(|payload| Ok(full::shown(payload.as_bytes())))
         }
         ["send"] => sent(asked, &fields),
         _ => None,
@@ -107,19 +106,15 @@ async fn page(asked: &PageRequest, fields: FormFields, why: Unconfirmed) -> Resu
     })
 }
 
-fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-}
-
 /// What a form asks for, in words.
 fn wanted(parts: &[&str], fields: Fields<'_>) -> String {
-    let value = |name: &str| field(fields, name).unwrap_or_default();
+    let value = |name: &str| filled(fields, name).unwrap_or_default();
     match *parts {
         ["approvals", id, "amend"] => format!("Approve {id} with another payload"),
         ["approvals", id] => match value("outcome") {
             "approved" => format!("Approve {id}: exactly these bytes"),
             "rejected" => format!("Reject {id}"),
-            "chosen" if value("choice").trim().is_empty() => format!("Answer {id} with the note"),
+            "chosen" if value("choice").is_empty() => format!("Answer {id} with the note"),
             "chosen" => format!("Answer {id} with {}", value("choice")),
             "amended" => format!("Approve {id} with another payload"),
             _ => format!("Decide {id}"),
@@ -147,22 +142,21 @@ fn order(name: &str) -> &'static str {
     }
 }
 
-/// What waits, if the client may decide it; and whether something else waits than the form was about, or nothing.
+/// What waits, for a client that may decide; and whether the form is about something that no longer waits.
 async fn waiting_card(
     asked: &PageRequest,
     typed: &str,
     fields: Fields<'_>,
 ) -> Result<(Option<RequestCard>, bool), Refusal> {
     let Some(id) = PersonRequestId::parse(typed) else { return Ok((None, true)) };
-    let may = asked.state.front.composition().has_role(&asked.client, Role::Approve);
     let found = asked.read(move |moment| {
-        let waiting = waiting::requests(moment, may)?;
+        let waiting = waiting::requests(moment, true)?;
         Ok(waiting
             .into_iter()
             .find(|one| one.id == id)
             .map(|one| (RequestCard::of(&one, moment.now, None), one.hash)))
     });
-    let hash = field(fields, "hash");
+    let hash = filled(fields, "hash");
     Ok(match found.await? {
         Some((card, waits)) if hash.is_none_or(|hash| waits.to_string() == hash) => (Some(card), false),
         _ => (None, true),

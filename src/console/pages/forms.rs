@@ -22,6 +22,12 @@ pub(super) type FormFields = Vec<(String, String)>;
 /// The same, to be read.
 pub(super) type Fields<'f> = &'f [(String, String)];
 
+/// A field that is filled in; a blank one counts as absent.
+pub(super) fn filled<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
+    let found = fields.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str()).filter(|value| !value.trim().is_empty())
+}
+
 /// The kind of a form.
 const KIND: &str = "application/x-www-form-urlencoded";
 /// Largest form: the largest payload of a form, as browsers write it.

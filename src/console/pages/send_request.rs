@@ -5,7 +5,7 @@
 use systole_kit::schema::{FormMistake, FormValues, SchemaModel, nearest};
 
 use super::asked::PageRequest;
-use super::forms::Fields;
+use super::forms::{Fields, filled};
 use super::inputs;
 use super::verdict::VerdictView;
 use crate::audit::columns::plain;
@@ -30,10 +30,9 @@ pub(super) struct SendRequest<'o> {
     pub(super) mistakes: Vec<FormMistake>,
 }
 
-/// A field that is filled in.
+/// A field that is filled in, without the blanks around it.
 pub(super) fn field<'f>(fields: Fields<'f>, name: &str) -> Option<&'f str> {
-    let found = fields.iter().find(|(known, _)| known == name);
-    found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+    filled(fields, name).map(str::trim)
 }
 
 /// What a client may send: a listener with an element.
