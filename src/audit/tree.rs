@@ -218,6 +218,7 @@ impl ThreadTree {
         }
         Ok(())
     }
+
     /// Its top calls, in order of arrival.
     pub fn tops(&self) -> Vec<(&CallPath, &CallNode)> {
         let mut tops: Vec<_> = self.calls.iter().filter(|(path, _)| path.depth() == 0).collect();

@@ -84,8 +84,8 @@ fn counted<'c>(all: &'c [ChangeSet], path: &str, hash: Digest) -> Vec<(&'c Chang
     counted.map(|(_, found)| *found).collect()
 }
 
-/// The text of a file as it was when the log ended as `past` ends: today's, with its hash, without what later change sets did. Fails
-/// with the change that cannot be taken back.
+/// The text of a file as it was at the end of `past`: that of today, which comes with its hash, without the later
+/// change sets. Fails with the change that cannot be taken back.
 pub fn text_at(
     (reader, past): (&dyn LogReader, &dyn LogReader),
     (workspace, path): (&Name, &str),
